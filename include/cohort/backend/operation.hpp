@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/node.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// What a kernel's argument is to its layer.
+///
+/// Order     forward reads inputs, parameters and targets; it writes output, workspace and loss.
+///           backward reads these and diff_output; it writes diff_input and diff_parameter.
+enum class operand_role : std::uint8_t {
+  input,
+  output,
+  parameter,
+  workspace,
+  target,
+  loss,     ///< loss_sum, written by a loss's forward
+  scalars,  ///< step_scalars, read by a loss's backward
+  diff_output,
+  diff_input,
+  diff_parameter,
+  scratch
+};
+
+/// What a loss layer found: Σ over the examples, not the mean.
+struct loss_sum {
+  double sum = 0;
+};
+
+/// What changes from step to step. `gradient_scale` is 1/examples of the rank's batch: it makes the mean.
+struct step_scalars {
+  double gradient_scale = 1;
+};
+
+/// One argument of a kernel, in the layout that the kernel wants. `index` tells inputs and parameters apart.
+template <class Layout>
+struct operand {
+  operand_role role;
+  int index = 0;
+  Layout layout{};
+};
+
+/// One kernel of a layer with its arguments in the kernel's order.
+template <class B>
+struct invocation {
+  typename B::kernel kernel;
+  std::vector<operand<typename B::layout>> operands;
+  std::string implementation;
+  double flops = 0;
+};
+
+/// One step of a plan, as a plan asks a backend for it: a layer with what is fused behind it.
+///
+/// Shapes    inputs and output without the batch.
+/// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
+template <class B>
+struct operation_request {
+  std::string name;
+  cohort::kind const* kind = nullptr;
+  double const* fields = nullptr;
+  cohort::kind const* activation = nullptr;
+  double const* activation_fields = nullptr;
+  int batch = 1;
+  bool training = true;
+  std::span<shape const> input_shapes;
+  shape output_shape;
+  std::span<typename B::layout const> inputs;
+  std::span<bool const> wants_diff_input;
+  std::span<parameter_spec const> parameter_specs;
+  std::span<std::optional<typename B::layout> const> parameters;
+};
+
+/// A step made executable: the layouts that it settled, and its kernels in the order in which they run.
+///
+/// `overwrites`       output may lie where input 0 lies, and diff_input 0 where diff_output lies.
+template <class B>
+struct operation {
+  typename B::layout output;
+  std::vector<typename B::layout> parameters;
+  std::size_t workspace_bytes = 0;
+  bool overwrites = false;
+  std::vector<invocation<B>> forward;
+  std::vector<invocation<B>> backward;
+};
+
+}  // namespace cohort

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/host_call.hpp>
+#include <cohort/backend/layer_on_host.hpp>
+#include <cohort/backend/loss_kernels.hpp>
+#include <cohort/backend/reference/convolution.hpp>
+#include <cohort/backend/reference/dense.hpp>
+#include <cohort/backend/reference/elementwise.hpp>
+#include <cohort/backend/reference/pooling.hpp>
+#include <cohort/backend/tensor_backend.hpp>
+#include <cohort/layer/layers.hpp>
+#include <cstring>
+
+namespace cohort {
+
+/// Plain loops over dense tensors, in float or double: the oracle of every other backend, and slow.
+///
+/// Exact     a fixed order of additions: the same bits on every machine with the same floating-point contraction.
+template <class T>
+class reference {
+ public:
+  using scalar = T;
+  /// Dense row-major, so the extents are all there is to know.
+  using layout = shape;
+  using kernel = host_function;
+  using call = host_call;
+
+  static constexpr std::string_view name = sizeof(T) == sizeof(double) ? "reference<double>" : "reference<float>";
+  static availability probe() { return {}; }
+  static int threads(int) { return 1; }
+
+  bool supports(kind const& k) const {
+    return k == kind_of<softmax_cross_entropy> || kernels_of(k).forward || k.template host<T>().forward;
+  }
+  bool fuses(kind const&, kind const&) const { return false; }
+  layout plain(shape const& s) const { return s; }
+  std::size_t bytes(layout const& l) const { return static_cast<std::size_t>(l.elements()) * sizeof(T); }
+  std::string describe(layout const&) const { return "dense"; }
+
+  kernel reorder(layout const& from, layout const&) const {
+    return [bytes = bytes(from)](std::span<void* const> a) { std::memcpy(a[1], a[0], bytes); };
+  }
+  kernel accumulate(layout const& l) const {
+    return [count = l.elements()](std::span<void* const> a) {
+      for (std::int64_t i = 0; i < count; ++i) static_cast<T*>(a[1])[i] += static_cast<T const*>(a[0])[i];
+    };
+  }
+  static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
+
+  operation<reference> prepare(operation_request<reference> const& request) const {
+    shape const output = request.output_shape.batched(request.batch);
+    if (*request.kind == kind_of<softmax_cross_entropy>)
+      return detail::softmax_cross_entropy_on_host(request, output, shape{request.batch});
+    host_kernel<T> const own = request.kind->template host<T>();
+    return detail::prepare_on_host(*this, request, own.forward ? own : kernels_of(*request.kind), "plain loops");
+  }
+
+ private:
+  template <layer... L>
+  static host_kernel<T> first_of(kind const& k) {
+    host_kernel<T> found;
+    auto const look = [&]<layer One>(std::type_identity<One>) {
+      if (k == kind_of<One>)
+        found = {[](double const* v, host_arguments<T> const& a) { detail::reference_forward(detail::decode<One>(v), a); },
+                 [](double const* v, host_arguments<T> const& a) { detail::reference_backward(detail::decode<One>(v), a); }};
+    };
+    (look(std::type_identity<L>{}), ...);
+    return found;
+  }
+  static host_kernel<T> kernels_of(kind const& k) {
+    return first_of<conv2d, max_pool, dense, relu, leaky_relu, add, concatenate>(k);
+  }
+};
+
+static_assert(tensor_backend<reference<float>> && tensor_backend<reference<double>>);
+
+}  // namespace cohort

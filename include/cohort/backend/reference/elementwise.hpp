@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/activation.hpp>
+#include <cohort/layer/join.hpp>
+#include <algorithm>
+#include <cstddef>
+
+namespace cohort::detail {
+
+template <class T>
+std::size_t output_elements(host_arguments<T> const& a) {
+  return static_cast<std::size_t>(a.batch) * static_cast<std::size_t>(a.output_shape.elements());
+}
+
+constexpr double slope_of(relu const&) { return 0; }
+constexpr double slope_of(leaky_relu const& l) { return l.slope; }
+
+template <class L>
+concept rectifier = requires(L const& l) { slope_of(l); };
+
+template <rectifier L, class T>
+void reference_forward(L const& l, host_arguments<T> const& a) {
+  T const slope = static_cast<T>(slope_of(l));
+  for (std::size_t i = 0; i < output_elements(a); ++i) {
+    T const x = a.inputs[0][i];
+    a.output[i] = x > 0 ? x : x * slope;
+  }
+}
+
+template <rectifier L, class T>
+void reference_backward(L const& l, host_arguments<T> const& a) {
+  if (!a.diff_inputs[0]) return;
+  T const slope = static_cast<T>(slope_of(l));
+  for (std::size_t i = 0; i < output_elements(a); ++i)
+    a.diff_inputs[0][i] = a.inputs[0][i] > 0 ? a.diff_output[i] : a.diff_output[i] * slope;
+}
+
+template <class T>
+void reference_forward(add const&, host_arguments<T> const& a) {
+  for (std::size_t i = 0; i < output_elements(a); ++i) {
+    T sum = a.inputs[0][i];
+    for (std::size_t x = 1; x < a.input_shapes.size(); ++x) sum += a.inputs[x][i];
+    a.output[i] = sum;
+  }
+}
+
+template <class T>
+void reference_backward(add const&, host_arguments<T> const& a) {
+  for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
+    if (a.diff_inputs[x]) std::copy_n(a.diff_output, output_elements(a), a.diff_inputs[x]);
+}
+
+/// Calls visit(input, offset in that input, offset in the output, elements) for each contiguous piece.
+template <class T, class Visit>
+void each_piece(host_arguments<T> const& a, Visit visit) {
+  std::size_t out = 0;
+  for (int n = 0; n < a.batch; ++n)
+    for (std::size_t x = 0; x < a.input_shapes.size(); ++x) {
+      std::size_t const size = static_cast<std::size_t>(a.input_shapes[x].elements());
+      visit(x, static_cast<std::size_t>(n) * size, out, size);
+      out += size;
+    }
+}
+
+template <class T>
+void reference_forward(concatenate const&, host_arguments<T> const& a) {
+  each_piece(a, [&](std::size_t x, std::size_t from, std::size_t to, std::size_t size) {
+    std::copy_n(a.inputs[x] + from, size, a.output + to);
+  });
+}
+
+template <class T>
+void reference_backward(concatenate const&, host_arguments<T> const& a) {
+  each_piece(a, [&](std::size_t x, std::size_t from, std::size_t to, std::size_t size) {
+    if (a.diff_inputs[x]) std::copy_n(a.diff_output + to, size, a.diff_inputs[x] + from);
+  });
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/availability.hpp>
+#include <cohort/backend/operation.hpp>
+#include <concepts>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// What a tensor backend must offer. A backend is a cheap value; its descriptors are shared.
+///
+/// `scalar`            the element of its master parameters: float, or double
+/// `layout`            how a tensor lies in memory: opaque, regular; `shape` extents come batch first
+/// `kernel`, `call`    an immutable executable; the same bound to addresses: call(), call.set(argument, address)
+/// `probe()`           usable on this machine now? made by running its smallest convolution
+/// `threads(n)`        makes this thread run its kernels, and choose them, with n threads; gives back the former n
+/// `supports(kind)`    whether `prepare` knows the kind; a plan refuses the others by name
+/// `fuses(a, b)`       whether b can run inside a's kernel
+/// `plain(shape)`      dense row-major, what batches and files hold;  `plain(layout)` the same tensor so
+/// `bytes(layout)`     with its padding
+/// `reorder(a, b)`     operands (from, to);  `accumulate(a)`  operands (from, to): to += from
+/// `prepare(request)`  the step's kernels; throws backend_error, naming the layer, where it has none that is fit
+///
+/// Errors    never a wrong result: what a backend cannot do it refuses when the plan is made.
+/// Exact     one thread count gives one result, bit by bit.
+template <class B>
+concept tensor_backend =
+    std::regular<typename B::layout>
+    && requires(B const& backend, typename B::layout const& layout, typename B::kernel const& kernel, kind const& k,
+                shape const& s, std::span<void* const> addresses, operation_request<B> const& request) {
+         typename B::scalar;
+         typename B::call;
+         { B::name } -> std::convertible_to<std::string_view>;
+         { B::probe() } -> std::same_as<availability>;
+         { B::threads(1) } -> std::same_as<int>;
+         { backend.supports(k) } -> std::same_as<bool>;
+         { backend.fuses(k, k) } -> std::same_as<bool>;
+         { backend.plain(s) } -> std::same_as<typename B::layout>;
+         { backend.plain(layout) } -> std::same_as<typename B::layout>;
+         { backend.bytes(layout) } -> std::same_as<std::size_t>;
+         { backend.describe(layout) } -> std::convertible_to<std::string>;
+         { backend.reorder(layout, layout) } -> std::same_as<typename B::kernel>;
+         { backend.accumulate(layout) } -> std::same_as<typename B::kernel>;
+         { backend.prepare(request) } -> std::same_as<operation<B>>;
+         { B::bind(kernel, addresses) } -> std::same_as<typename B::call>;
+       };
+
+}  // namespace cohort

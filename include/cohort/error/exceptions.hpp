@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cohort {
+
+/// Why something was refused. `what` is a whole clause ("cannot read the IDX file"); the rest may be empty.
+struct refusal {
+  std::string what{};
+  std::string where{};
+  std::string expected{};
+  std::string got{};
+};
+
+/// Base of every exception thrown by the library: "what (where): expected …, got …".
+class error : public std::runtime_error {
+ public:
+  explicit error(refusal why) : std::runtime_error(sentence(why)), why_(std::move(why)) {}
+  refusal const& why() const { return why_; }
+
+ private:
+  static std::string sentence(refusal const& r) {
+    std::string text = r.what;
+    if (!r.where.empty()) text += " (" + r.where + ")";
+    if (!r.expected.empty()) text += ": expected " + r.expected;
+    if (!r.got.empty()) text += (r.expected.empty() ? ": got " : ", got ") + r.got;
+    return text;
+  }
+  refusal why_;
+};
+
+/// A network that is not well formed, or a graph description that cannot be read.
+struct graph_error : error {
+  using error::error;
+};
+/// A tensor whose shape or element type is another than the one that is needed.
+struct shape_error : error {
+  using error::error;
+};
+/// Input data that is damaged, out of range or inconsistent.
+struct data_error : error {
+  using error::error;
+};
+/// A file or directory that cannot be opened, read or written.
+struct file_error : error {
+  using error::error;
+};
+/// A setting whose value makes no sense: batch 0, ε = 0, an unknown flag.
+struct setting_error : error {
+  using error::error;
+};
+/// A backend that cannot be used on this machine, or cannot run this network.
+struct backend_error : error {
+  using error::error;
+};
+/// More memory needed than allowed.
+struct memory_error : error {
+  using error::error;
+};
+/// A loss or gradient that is not finite.
+struct numeric_error : error {
+  using error::error;
+};
+/// A wait that outlasted its deadline.
+struct deadline_error : error {
+  using error::error;
+};
+
+}  // namespace cohort

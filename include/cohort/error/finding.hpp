@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/error/exceptions.hpp>
+#include <cohort/error/source.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace cohort {
+
+/// Characters with a fixed room, so that a sentence can be put together in constant evaluation and be a template argument.
+template <std::size_t Room>
+struct fixed_text {
+  char characters[Room]{};
+  std::size_t size = 0;
+
+  constexpr void append(std::string_view text) {
+    for (char c : text)
+      if (size + 1 < Room) characters[size++] = c;
+  }
+  constexpr void append(int number) {
+    if (number < 0) append("-");
+    char digits[12]{};
+    int count = 0;
+    for (long rest = number < 0 ? -static_cast<long>(number) : number; rest > 0 || count == 0; rest /= 10)
+      digits[count++] = static_cast<char>('0' + rest % 10);
+    while (count > 0) append(std::string_view(&digits[--count], 1));
+  }
+  constexpr void append(shape const& extents) {
+    if (extents.rank == 0) append("scalar");
+    for (int axis = 0; axis < extents.rank; ++axis) {
+      if (axis > 0) append("x");
+      append(extents[axis]);
+    }
+  }
+  constexpr std::string_view view() const { return {characters, size}; }
+};
+
+/// A shape and what it is called in the sentence: "kernel 5x5".
+struct labelled_shape {
+  char const* label = nullptr;
+  shape value{};
+};
+
+/// A labelled number, in the form that a finding keeps: "groups 3".
+constexpr labelled_shape labelled_number(char const* label, int number) { return {label, shape(number)}; }
+
+/// The first mistake in a network, as a value: found in constant evaluation and at run time by the same rules.
+///
+/// Before    `sentence`, `file` and labels are string literals.
+struct finding {
+  char const* sentence = nullptr;
+  char const* layer = "";
+  source at{};
+  std::array<labelled_shape, 2> shapes{};
+  std::array<source, 2> operands{};
+
+  constexpr bool found() const { return sentence != nullptr; }
+
+  /// "net.cpp:19: conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)".
+  template <std::size_t Room = 320>
+  constexpr fixed_text<Room> text() const {
+    fixed_text<Room> line;
+    append_source(line, at);
+    line.append(": ");
+    line.append(layer);
+    line.append(": ");
+    line.append(sentence ? sentence : "nothing is wrong");
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      if (!shapes[i].label) continue;
+      line.append(i == 0 ? " (" : ", ");
+      line.append(shapes[i].label);
+      line.append(" ");
+      line.append(shapes[i].value);
+      if (operands[i].line > 0) {
+        line.append(" from ");
+        append_source(line, operands[i]);
+      }
+      if (i + 1 == shapes.size() || !shapes[i + 1].label) line.append(")");
+    }
+    return line;
+  }
+
+ private:
+  template <std::size_t Room>
+  static constexpr void append_source(fixed_text<Room>& line, source where) {
+    line.append(where.line > 0 ? std::string_view(where.file) : std::string_view("graph"));
+    if (where.line > 0) {
+      line.append(":");
+      line.append(where.line);
+    }
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/node.hpp>
+#include <cohort/layer/layers.hpp>
+#include <concepts>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+class tensor;
+
+/// Records the layers of a network, in constant evaluation and at run time alike, and keeps the first mistake.
+///
+/// Order     a node's inputs are recorded before it.
+/// Errors    none thrown: `problem()` says what the first mistake was; after it nothing is inferred any more.
+class builder {
+ public:
+  /// A tensor that every batch brings, without the batch's extent: {1, 28, 28}.
+  constexpr tensor input(shape extents, std::string_view name = {}, source at = source::here());
+
+  /// Records a node of any kind.  Before: `kind` outlives the graph; `values` has kind.slots numbers.
+  constexpr int append(kind const& kind, double const* values, std::span<int const> inputs, std::string_view name,
+                       layer_settings const& settings, source at);
+
+  constexpr graph_view view() const { return {nodes_, values_, edges_, characters_}; }
+  constexpr finding const& problem() const { return problem_; }
+  constexpr void report(finding const& mistake) {
+    if (!problem_.found()) problem_ = mistake;
+  }
+
+ private:
+  friend class graph;
+
+  constexpr void infer(node& made, double const* values, std::span<int const> inputs);
+  constexpr void give_name(node& made, std::string_view name);
+
+  std::vector<node> nodes_{};
+  std::vector<double> values_{};
+  std::vector<int> edges_{};
+  std::vector<char> characters_{};
+  finding problem_{};
+  bool named_ = false;
+};
+
+/// The output of a layer while a network is written. `x | layer` and `x | block` continue it.
+class tensor {
+ public:
+  constexpr tensor(builder& net, int id) : net_(&net), id_(id) {}
+  constexpr int id() const { return id_; }
+  constexpr shape dims() const { return net_->view()[id_].output; }
+  constexpr builder& net() const { return *net_; }
+
+ private:
+  builder* net_;
+  int id_;
+};
+
+namespace detail {
+
+template <layer L>
+constexpr layer_settings settings_of(L const& l) {
+  if constexpr (requires { l.settings; })
+    return l.settings;
+  else
+    return {};
+}
+
+}  // namespace detail
+
+/// Feeds several tensors to one layer: join(add{.name = "sum"}, a, b).
+template <layer L, std::same_as<tensor>... More>
+constexpr tensor join(L const& l, tensor first, More... more) {
+  int const inputs[]{first.id(), more.id()...};
+  auto const values = detail::encode(l);
+  bool const joins = sizeof...(More) > 0;
+  source const at = joins ? source{first.net().view()[inputs[sizeof...(More)]].at} : l.at;
+  return {first.net(), first.net().append(kind_of<L>, values.data(), inputs, l.name, detail::settings_of(l), at)};
+}
+
+template <layer L>
+constexpr tensor operator|(tensor x, L const& l) {
+  return join(l, x);
+}
+
+/// A block: any callable that takes a tensor and gives one back.
+template <class Block>
+  requires(!layer<Block> && std::invocable<Block const&, tensor>)
+constexpr tensor operator|(tensor x, Block const& block) {
+  return block(x);
+}
+
+constexpr tensor operator+(tensor a, tensor b) { return join(add{}, a, b); }
+
+template <std::same_as<tensor>... More>
+constexpr tensor concat(tensor first, More... more) {
+  return join(concatenate{}, first, more...);
+}
+
+constexpr tensor builder::input(shape extents, std::string_view name, source at) {
+  auto const values = detail::encode(cohort::input{.extents = extents});
+  return {*this, append(kind_of<cohort::input>, values.data(), {}, name, {}, at)};
+}
+
+constexpr int builder::append(cohort::kind const& kind, double const* values, std::span<int const> inputs,
+                              std::string_view name, layer_settings const& settings, source at) {
+  node made;
+  made.kind = &kind;
+  made.first_value = static_cast<int>(values_.size());
+  made.first_input = static_cast<int>(edges_.size());
+  made.input_count = static_cast<int>(inputs.size());
+  made.settings = settings;
+  made.at = at;
+  infer(made, values, inputs);
+  give_name(made, name);
+  values_.insert(values_.end(), values, values + kind.slots);
+  edges_.insert(edges_.end(), inputs.begin(), inputs.end());
+  nodes_.push_back(made);
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+constexpr void builder::infer(node& made, double const* values, std::span<int const> inputs) {
+  if (problem_.found()) return;
+  std::vector<shape> shapes(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = nodes_[static_cast<std::size_t>(inputs[i])].output;
+  inference const result = made.kind->infer(values, shapes);
+  made.output = result.output;
+  if (!result.problem.found()) return;
+  problem_ = result.problem;
+  problem_.layer = made.kind->name.data();
+  problem_.at = made.at;
+  if (inputs.size() < 2) return;
+  problem_.operands[0] = nodes_[static_cast<std::size_t>(inputs[0])].at;
+  for (std::size_t i = shapes.size(); i-- > 1;)
+    if (shapes[i] == problem_.shapes[1].value) problem_.operands[1] = nodes_[static_cast<std::size_t>(inputs[i])].at;
+}
+
+constexpr void builder::give_name(node& made, std::string_view name) {
+  made.first_character = static_cast<int>(characters_.size());
+  made.name_size = static_cast<int>(name.size());
+  for (node const& other : nodes_) made.ordinal += other.kind == made.kind ? 1 : 0;
+  characters_.insert(characters_.end(), name.begin(), name.end());
+  named_ = named_ || !name.empty();
+  if (!named_) return;
+  graph_view const so_far = view();
+  int twin = -1;
+  if (!name.empty()) {
+    twin = so_far.find(name);
+  } else {
+    fixed_text<64> generated;
+    generated.append(made.kind->name);
+    generated.append("_");
+    generated.append(made.ordinal);
+    twin = so_far.find(generated.view());
+  }
+  if (twin >= 0)
+    report({.sentence = "another layer has this name already",
+            .layer = made.kind->name.data(),
+            .at = made.at,
+            .shapes = {labelled_number("layer", static_cast<int>(nodes_.size())), labelled_number("as layer", twin)}});
+}
+
+}  // namespace cohort

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/graph.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace cohort {
+
+/// A network whose shape is known to the compiler: a value without pointers to the heap.
+template <std::size_t Nodes, std::size_t Values, std::size_t Edges, std::size_t Characters>
+struct static_network {
+  std::array<node, Nodes> nodes{};
+  std::array<double, Values> values{};
+  std::array<int, Edges> edges{};
+  std::array<char, Characters> characters{};
+
+  constexpr graph_view view() const { return {nodes, values, edges, characters}; }
+  constexpr operator graph_view() const { return view(); }
+  operator graph() const { return graph(view()); }
+
+  constexpr std::int64_t parameter_count() const { return view().parameter_count(); }
+  constexpr std::uint64_t hash() const { return view().hash(); }
+};
+
+namespace detail {
+
+/// What a first run of the builder function tells: the sizes of the pools, and the first mistake.
+struct survey {
+  finding problem{};
+  std::size_t nodes = 1, values = 1, edges = 1, characters = 1;
+};
+
+template <auto Describe>
+constexpr survey survey_network() {
+  builder net;
+  Describe(net);
+  graph_view const v = net.view();
+  return {net.problem(), v.nodes.size(), v.values.size(), v.edges.size(), v.characters.size()};
+}
+
+/// The survey is made once a network, as a constant of its own: a mistake is then reported once.
+template <auto Describe>
+struct surveyed {
+  static constexpr survey value = survey_network<Describe>();
+};
+
+#ifdef __clang__
+inline void the_network_is_not_well_formed() {}
+
+/// clang prints the arguments of a call that is not a constant expression: they hold the sentence.
+constexpr bool refuse(char const*, int, char const*, char const* sentence, shape, shape) {
+  if (sentence) the_network_is_not_well_formed();
+  return true;
+}
+
+template <auto Describe>
+struct well_formed {
+  static constexpr finding f = surveyed<Describe>::value.problem;
+  static constexpr bool value = refuse(f.at.file, f.at.line, f.layer, f.sentence, f.shapes[0].value, f.shapes[1].value);
+};
+#else
+/// gcc prints a template's argument of characters as text.
+template <auto Sentence>
+struct sentence {
+  static_assert(Sentence.size == 0, "cohort: the network is not well formed; the sentence stands above");
+};
+
+template <auto Describe>
+struct well_formed {
+  static constexpr bool value = sizeof(sentence<surveyed<Describe>::value.problem.text()>) > 0;
+};
+#endif
+
+}  // namespace detail
+
+/// Runs a builder function at compile time:
+/// `constexpr auto net = network<[](builder& b) { return b.input({784}) | dense{.units = 10}; }>();`
+///
+/// Errors    a network that is not well formed does not compile; the compiler's message holds the sentence, the
+///           line and the file of the offending layer, and the shapes.
+template <auto Describe>
+constexpr auto network() {
+  if constexpr (requires { typename std::bool_constant<(detail::survey_network<Describe>(), true)>; }) {
+    constexpr detail::survey seen = detail::surveyed<Describe>::value;
+    static_network<seen.nodes, seen.values, seen.edges, seen.characters> made;
+    if constexpr (seen.problem.found()) {
+      (void)detail::well_formed<Describe>::value;
+    } else {
+      builder net;
+      Describe(net);
+      graph_view const v = net.view();
+      std::copy(v.nodes.begin(), v.nodes.end(), made.nodes.begin());
+      std::copy(v.values.begin(), v.values.end(), made.values.begin());
+      std::copy(v.edges.begin(), v.edges.end(), made.edges.begin());
+      std::copy(v.characters.begin(), v.characters.end(), made.characters.begin());
+    }
+    return made;
+  } else {
+    // Says why the compiler cannot run it, unless it has said so about the function itself.
+    if constexpr (requires(builder & net) { Describe(net); })
+      [[maybe_unused]] constexpr auto reason = detail::survey_network<Describe>();
+    return static_network<1, 1, 1, 1>{};
+  }
+}
+
+}  // namespace cohort

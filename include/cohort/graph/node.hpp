@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/kind.hpp>
+#include <cohort/random/hash.hpp>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// One layer of a graph: its kind's description, and where its parts lie in the graph's pools. `ordinal` counts the
+/// nodes of its kind, from 1: it names those to which the user gave no name.
+struct node {
+  cohort::kind const* kind = nullptr;
+  int first_value = 0;
+  int first_input = 0;
+  int input_count = 0;
+  int first_character = 0;
+  int name_size = 0;
+  int ordinal = 1;
+  shape output{};
+  layer_settings settings{};
+  source at{};
+};
+
+/// A network as everything behind the DSL sees it: nodes in an order in which inputs come first, and their pools.
+struct graph_view {
+  std::span<node const> nodes;
+  std::span<double const> values;
+  std::span<int const> edges;
+  std::span<char const> characters;
+
+  constexpr int size() const { return static_cast<int>(nodes.size()); }
+  constexpr node const& operator[](int id) const { return nodes[static_cast<std::size_t>(id)]; }
+  constexpr cohort::kind const& kind(int id) const { return *(*this)[id].kind; }
+  constexpr double const* fields(int id) const { return values.data() + (*this)[id].first_value; }
+  constexpr std::span<int const> inputs(int id) const {
+    return edges.subspan(static_cast<std::size_t>((*this)[id].first_input),
+                         static_cast<std::size_t>((*this)[id].input_count));
+  }
+  constexpr std::vector<shape> input_shapes(int id) const {
+    auto const from = inputs(id);
+    std::vector<shape> shapes(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) shapes[i] = (*this)[from[i]].output;
+    return shapes;
+  }
+
+  /// The name that the user gave, or nothing.
+  constexpr std::string_view given_name(int id) const {
+    return {characters.data() + (*this)[id].first_character, static_cast<std::size_t>((*this)[id].name_size)};
+  }
+  /// The given name, else the kind's with the ordinal: "conv2d_1".
+  std::string name(int id) const {
+    if ((*this)[id].name_size > 0) return std::string(given_name(id));
+    return std::string(kind(id).name) + '_' + std::to_string((*this)[id].ordinal);
+  }
+  constexpr bool has_name(int id, std::string_view wanted) const {
+    if ((*this)[id].name_size > 0) return given_name(id) == wanted;
+    std::string_view const prefix = kind(id).name;
+    if (wanted.size() < prefix.size() + 2 || wanted.substr(0, prefix.size()) != prefix) return false;
+    fixed_text<16> number;
+    number.append("_");
+    number.append((*this)[id].ordinal);
+    return wanted.substr(prefix.size()) == number.view();
+  }
+  /// The node of that name, or −1.
+  constexpr int find(std::string_view wanted) const {
+    for (int id = 0; id < size(); ++id)
+      if (has_name(id, wanted)) return id;
+    return -1;
+  }
+
+  /// Ids of the nodes that no other node reads, in order.
+  constexpr std::vector<int> outputs() const {
+    std::vector<bool> read(nodes.size(), false);
+    for (int from : edges) read[static_cast<std::size_t>(from)] = true;
+    std::vector<int> sinks;
+    for (int id = 0; id < size(); ++id)
+      if (!read[static_cast<std::size_t>(id)]) sinks.push_back(id);
+    return sinks;
+  }
+
+  /// Ids of the nodes of one role, in order.
+  constexpr std::vector<int> with_role(layer_role role) const {
+    std::vector<int> found;
+    for (int id = 0; id < size(); ++id)
+      if (kind(id).role == role) found.push_back(id);
+    return found;
+  }
+
+  /// A node's parameters, with the node's own settings in place.
+  constexpr parameter_list parameters(int id) const {
+    auto const shapes = input_shapes(id);
+    parameter_list list = kind(id).parameters(fields(id), shapes);
+    for (parameter_spec& spec : list.specs) {
+      auto const& own = spec.role == parameter_role::weights ? (*this)[id].settings.weights : (*this)[id].settings.bias;
+      if (own) spec.initial = own;
+    }
+    return list;
+  }
+
+  constexpr std::int64_t parameter_count() const {
+    std::int64_t total = 0;
+    for (int id = 0; id < size(); ++id)
+      for (parameter_spec const& spec : parameters(id)) total += spec.dims.elements();
+    return total;
+  }
+
+  /// Forward FLOPs of one example; a training step is about three times as many.
+  constexpr double flops(int id) const {
+    auto const shapes = input_shapes(id);
+    return kind(id).flops(fields(id), shapes);
+  }
+
+  /// Two graphs have the same hash if they train alike: kinds, field values, edges, names and settings.
+  constexpr std::uint64_t hash() const {
+    std::uint64_t h = fnv1a("cohort graph 1");
+    auto number = [&](double value) {
+      auto bits = std::bit_cast<std::uint64_t>(value);
+      char bytes[8]{};
+      for (char& byte : bytes) {
+        byte = static_cast<char>(bits & 0xff);
+        bits >>= 8;
+      }
+      h = fnv1a(std::string_view(bytes, 8), h);
+    };
+    auto setting = [&](std::optional<initialiser> const& s) {
+      number(s ? 1 : 0);
+      if (!s) return;
+      h = fnv1a(s->name(), h);
+      number(s->parameter);
+    };
+    for (int id = 0; id < size(); ++id) {
+      h = fnv1a(given_name(id), fnv1a(kind(id).name, h));
+      for (int slot = 0; slot < kind(id).slots; ++slot) number(fields(id)[slot]);
+      for (int from : inputs(id)) number(from);
+      setting((*this)[id].settings.weights);
+      setting((*this)[id].settings.bias);
+    }
+    return h;
+  }
+};
+
+}  // namespace cohort

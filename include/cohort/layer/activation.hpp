@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/kind.hpp>
+
+namespace cohort {
+
+/// max(x, 0). The derivative at 0 is 0.
+struct relu {
+  static constexpr std::string_view kind_name = "relu";
+
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return static_cast<double>(inputs[0].elements());
+  }
+};
+
+/// x where x > 0, else slope·x.
+struct leaky_relu {
+  static constexpr std::string_view kind_name = "leaky_relu";
+
+  double slope = 0.01;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{field{"slope", &leaky_relu::slope}}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (!(slope >= 0 && slope < 1)) return {"the slope of a leaky relu lies in [0, 1)"};
+    return inputs[0];
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return static_cast<double>(inputs[0].elements());
+  }
+};
+
+}  // namespace cohort

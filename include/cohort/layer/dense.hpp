@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/kind.hpp>
+
+namespace cohort {
+
+/// Every unit sees every element of its input, whatever the input's shape.
+///
+/// Shapes    input of n elements (row-major) → output U; weights U×n, bias U.
+struct dense {
+  static constexpr std::string_view kind_name = "dense";
+
+  required<int> units;
+  bool bias = true;
+  layer_settings settings = {};
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"units", &dense::units}, field{"bias", &dense::bias}};
+  }
+
+  constexpr inference infer(std::span<shape const>) const {
+    if (units < 1) return {"a dense layer needs at least one unit", labelled_number("units", units)};
+    return shape{units.value};
+  }
+
+  constexpr parameter_list parameters(std::span<shape const> inputs) const {
+    int const n = static_cast<int>(inputs[0].elements());
+    parameter_list list;
+    list.add({"weights", {units.value, n}, parameter_role::weights, n, units});
+    if (bias) list.add({"bias", {units.value}, parameter_role::biases, n, units});
+    return list;
+  }
+
+  constexpr double flops(std::span<shape const> inputs) const {
+    return 2.0 * static_cast<double>(inputs[0].elements()) * units;
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/tensor/shape.hpp>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+
+namespace cohort {
+
+/// A field without a default: leaving it out does not compile.
+template <class T>
+struct required {
+  T value;
+  required() = delete;
+  template <class U>
+    requires std::convertible_to<U, T>
+  constexpr required(U given) : value(given) {}
+  constexpr operator T() const { return value; }
+};
+
+/// Height and width; one number means both.
+struct extent2 {
+  int height = 0;
+  int width = 0;
+  constexpr extent2() = default;
+  constexpr extent2(int both) : height(both), width(both) {}
+  constexpr extent2(int h, int w) : height(h), width(w) {}
+  constexpr bool operator==(extent2 const&) const = default;
+};
+
+enum class padding_mode : std::uint8_t { valid, same, strict, sides };
+
+/// How a window meets the border.
+///
+/// valid     none; positions that do not fit are dropped.  strict: the same, but a remainder is an error.
+/// same      out = ceil(in / stride); the odd element goes below and to the right (TensorFlow's rule).
+/// sides     as many elements as given on each side: padding(1), padding(top, bottom, left, right).
+struct padding {
+  padding_mode mode = padding_mode::valid;
+  int top = 0, bottom = 0, left = 0, right = 0;
+
+  constexpr padding() = default;
+  constexpr padding(padding_mode m) : mode(m) {}
+  constexpr padding(int every_side) : padding(every_side, every_side, every_side, every_side) {}
+  constexpr padding(int t, int b, int l, int r)
+      : mode(padding_mode::sides), top(t), bottom(b), left(l), right(r) {}
+  constexpr bool operator==(padding const&) const = default;
+
+  static padding const valid;
+  static padding const same;
+  static padding const strict;
+};
+inline constexpr padding padding::valid{padding_mode::valid};
+inline constexpr padding padding::same{padding_mode::same};
+inline constexpr padding padding::strict{padding_mode::strict};
+
+/// What a field holds, for code that has a layer's description only: files, hashes, the summary.
+enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape };
+
+/// A field as a description knows it; its value is `slots` doubles from `first_slot`.
+struct field_info {
+  std::string_view name;
+  field_type type = field_type::integer;
+  int first_slot = 0;
+  int slots = 1;
+  bool required = false;
+};
+
+/// A field as a layer's author lists it: `field{"units", &dense::units}`.
+template <class Layer, class T>
+struct field {
+  std::string_view name;
+  T Layer::*member;
+};
+template <class Layer, class T>
+field(std::string_view, T Layer::*) -> field<Layer, T>;
+template <class Layer, class T, std::size_t N>
+field(char const (&)[N], T Layer::*) -> field<Layer, T>;
+
+namespace detail {
+
+template <class T>
+struct field_codec;
+
+template <>
+struct field_codec<int> {
+  static constexpr field_type type = field_type::integer;
+  static constexpr int slots = 1;
+  static constexpr void encode(int value, double* to) { to[0] = value; }
+  static constexpr int decode(double const* from) { return static_cast<int>(from[0]); }
+};
+template <>
+struct field_codec<bool> {
+  static constexpr field_type type = field_type::boolean;
+  static constexpr int slots = 1;
+  static constexpr void encode(bool value, double* to) { to[0] = value ? 1 : 0; }
+  static constexpr bool decode(double const* from) { return from[0] != 0; }
+};
+template <>
+struct field_codec<double> {
+  static constexpr field_type type = field_type::real;
+  static constexpr int slots = 1;
+  static constexpr void encode(double value, double* to) { to[0] = value; }
+  static constexpr double decode(double const* from) { return from[0]; }
+};
+template <>
+struct field_codec<extent2> {
+  static constexpr field_type type = field_type::extent;
+  static constexpr int slots = 2;
+  static constexpr void encode(extent2 value, double* to) {
+    to[0] = value.height;
+    to[1] = value.width;
+  }
+  static constexpr extent2 decode(double const* from) {
+    return {static_cast<int>(from[0]), static_cast<int>(from[1])};
+  }
+};
+template <>
+struct field_codec<padding> {
+  static constexpr field_type type = field_type::padding;
+  static constexpr int slots = 5;
+  static constexpr void encode(padding value, double* to) {
+    to[0] = static_cast<int>(value.mode);
+    to[1] = value.top;
+    to[2] = value.bottom;
+    to[3] = value.left;
+    to[4] = value.right;
+  }
+  static constexpr padding decode(double const* from) {
+    padding value(static_cast<int>(from[1]), static_cast<int>(from[2]), static_cast<int>(from[3]),
+                  static_cast<int>(from[4]));
+    value.mode = static_cast<padding_mode>(static_cast<int>(from[0]));
+    return value;
+  }
+};
+template <>
+struct field_codec<shape> {
+  static constexpr field_type type = field_type::shape;
+  static constexpr int slots = 1 + shape::max_rank;
+  static constexpr void encode(shape const& value, double* to) {
+    to[0] = value.rank;
+    for (int axis = 0; axis < shape::max_rank; ++axis) to[1 + axis] = value[axis];
+  }
+  static constexpr shape decode(double const* from) {
+    shape value;
+    value.rank = static_cast<int>(from[0]);
+    for (int axis = 0; axis < shape::max_rank; ++axis) value[axis] = static_cast<int>(from[1 + axis]);
+    return value;
+  }
+};
+template <class T>
+struct field_codec<required<T>> : field_codec<T> {};
+
+template <class T>
+inline constexpr bool is_required = false;
+template <class T>
+inline constexpr bool is_required<required<T>> = true;
+
+}  // namespace detail
+
+}  // namespace cohort

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// How a parameter starts; fi and fo are its fan-in and fan-out, N(variance) and U(±bound) have mean 0.
+namespace init {
+
+struct zeros {};
+struct ones {};
+struct constant {
+  double value = 0;
+};
+/// N(deviation²)
+struct normal {
+  double deviation = 0.01;
+};
+/// U(±bound)
+struct uniform {
+  double bound = 0.01;
+};
+/// N(2 / (fi + fo)). Source: Glorot and Bengio, AISTATS 2010.
+struct xavier {};
+/// U(±√(6 / (fi + fo)))
+struct xavier_uniform {};
+/// N(2 / fi). Source: He, Zhang, Ren and Sun, ICCV 2015.
+struct relu {};
+/// U(±√(6 / fi))
+struct relu_uniform {};
+/// N(1 / fi). Source: LeCun, Bottou, Orr and Müller, Efficient BackProp, 1998.
+struct lecun_normal {};
+/// U(±√(3 / fi))
+struct lecun_uniform {};
+/// U(±4·√(6 / (fi + fo)))
+struct sigmoid_uniform {};
+/// A random matrix (first extent × the others) whose rows or columns, whichever are fewer, are orthonormal.
+/// Source: Saxe, McClelland and Ganguli, ICLR 2014.
+struct orthogonal {};
+/// Ones on the diagonal of a matrix; for convolutions K×C×R×S, the window's middle on the diagonal of K×C.
+struct identity {};
+
+}  // namespace init
+
+/// Any of init::…, as one value.
+///
+/// Errors    check: setting_error for a number that is not finite, or a deviation or bound below 0.
+///           from: setting_error for an unknown name.
+struct initialiser {
+  enum class kind : std::uint8_t {
+    zeros,
+    ones,
+    constant,
+    normal,
+    uniform,
+    xavier,
+    xavier_uniform,
+    relu,
+    relu_uniform,
+    lecun_normal,
+    lecun_uniform,
+    sigmoid_uniform,
+    orthogonal,
+    identity
+  };
+  static constexpr std::array<std::string_view, 14> names{
+      "zeros",          "ones",    "constant",     "normal",       "uniform",       "xavier",
+      "xavier_uniform", "relu",    "relu_uniform", "lecun_normal", "lecun_uniform", "sigmoid_uniform",
+      "orthogonal",     "identity"};
+
+  kind which = kind::zeros;
+  double parameter = 0;  // the value, deviation or bound of the three that have one
+
+  constexpr initialiser() = default;
+  constexpr initialiser(init::zeros) {}
+  constexpr initialiser(init::ones) : which(kind::ones) {}
+  constexpr initialiser(init::constant c) : which(kind::constant), parameter(c.value) {}
+  constexpr initialiser(init::normal n) : which(kind::normal), parameter(n.deviation) {}
+  constexpr initialiser(init::uniform u) : which(kind::uniform), parameter(u.bound) {}
+  constexpr initialiser(init::xavier) : which(kind::xavier) {}
+  constexpr initialiser(init::xavier_uniform) : which(kind::xavier_uniform) {}
+  constexpr initialiser(init::relu) : which(kind::relu) {}
+  constexpr initialiser(init::relu_uniform) : which(kind::relu_uniform) {}
+  constexpr initialiser(init::lecun_normal) : which(kind::lecun_normal) {}
+  constexpr initialiser(init::lecun_uniform) : which(kind::lecun_uniform) {}
+  constexpr initialiser(init::sigmoid_uniform) : which(kind::sigmoid_uniform) {}
+  constexpr initialiser(init::orthogonal) : which(kind::orthogonal) {}
+  constexpr initialiser(init::identity) : which(kind::identity) {}
+
+  constexpr bool operator==(initialiser const&) const = default;
+
+  constexpr std::string_view name() const { return names[static_cast<std::size_t>(which)]; }
+  constexpr bool has_parameter() const {
+    return which == kind::constant || which == kind::normal || which == kind::uniform;
+  }
+
+  /// The inverse of name and parameter, which the others ignore.
+  static initialiser from(std::string_view name, double parameter = 0) {
+    auto const found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      std::string expected;
+      for (std::string_view const known : names)
+        expected += (expected.empty() ? "" : ", ") + std::string(known);
+      throw setting_error(
+          {.what = "unknown initialiser", .expected = "one of " + expected, .got = std::string(name)});
+    }
+    initialiser result;
+    result.which = static_cast<kind>(found - names.begin());
+    if (result.has_parameter()) result.parameter = parameter;
+    return result;
+  }
+
+  void check() const {
+    std::uint64_t const pattern = std::bit_cast<std::uint64_t>(parameter);
+    bool const finite = (pattern & 0x7ff0000000000000) != 0x7ff0000000000000;
+    bool const magnitude = which == kind::normal || which == kind::uniform;
+    if (finite && !(magnitude && parameter < 0)) return;
+    char got[32];
+    std::snprintf(got, sizeof got, "%g", parameter);
+    throw setting_error({.what = "a setting makes no sense",
+                         .where = "init::" + std::string(name()),
+                         .expected = magnitude ? "a finite number, at least 0" : "a finite number",
+                         .got = got});
+  }
+};
+
+namespace detail {
+
+/// The standard deviation or the bound of the random kinds.
+inline double spread_of(initialiser const& how, double fan_in, double fan_out) {
+  using kind = initialiser::kind;
+  switch (how.which) {
+    case kind::xavier:
+      return std::sqrt(2 / (fan_in + fan_out));
+    case kind::xavier_uniform:
+      return std::sqrt(6 / (fan_in + fan_out));
+    case kind::relu:
+      return std::sqrt(2 / fan_in);
+    case kind::relu_uniform:
+      return std::sqrt(6 / fan_in);
+    case kind::lecun_normal:
+      return std::sqrt(1 / fan_in);
+    case kind::lecun_uniform:
+      return std::sqrt(3 / fan_in);
+    case kind::sigmoid_uniform:
+      return 4 * std::sqrt(6 / (fan_in + fan_out));
+    default:
+      return how.parameter;
+  }
+}
+
+/// Orthonormal rows by Gram and Schmidt, each row twice for full precision, of a matrix of normal numbers:
+/// with the positive diagonal that this gives R, Q is uniform over the orthonormal matrices.  Before: rows ≤
+/// columns.
+inline std::vector<double> orthonormal_rows(std::size_t rows, std::size_t columns,
+                                            random_stream const& stream) {
+  std::vector<double> q(rows * columns);
+  for (std::size_t i = 0; i < q.size(); ++i) q[i] = stream.normal<double>(i);
+  for (std::size_t r = 0; r < rows; ++r) {
+    double* const row = q.data() + r * columns;
+    for (int pass = 0; pass < 2; ++pass) {
+      for (std::size_t before = 0; before < r; ++before) {
+        double const* const other = q.data() + before * columns;
+        double product = 0;
+        for (std::size_t c = 0; c < columns; ++c) product += row[c] * other[c];
+        for (std::size_t c = 0; c < columns; ++c) row[c] -= product * other[c];
+      }
+    }
+    double square = 0;
+    for (std::size_t c = 0; c < columns; ++c) square += row[c] * row[c];
+    double const length = std::sqrt(square);
+    for (std::size_t c = 0; c < columns; ++c) row[c] /= length;
+  }
+  return q;
+}
+
+}  // namespace detail
+
+/// Fills a parameter. Element i of the random kinds is a function of (stream, i) alone.
+///
+/// Shapes    values (dims.elements()), row-major.
+/// Units     fan_in = in·kh·kw, fan_out = out·kh·kw: connections of one unit.
+/// Errors    shape_error if values and dims differ in size, if a fan that the kind needs is below 1, or if
+/// the shape is not
+///           one that identity (2 or 4 extents) or orthogonal (at least 2) is defined for.
+/// Exact     the same numbers on any rank and thread count; a float is the double rounded.
+template <class T>
+void fill(initialiser const& how, std::span<T> values, std::int64_t fan_in, std::int64_t fan_out,
+          shape const& dims, random_stream const& stream) {
+  using kind = initialiser::kind;
+  auto const refuse = [&](char const* expected, std::string got) {
+    throw shape_error({.what = "cannot fill a parameter with init::" + std::string(how.name()),
+                       .where = "shape " + to_string(dims),
+                       .expected = expected,
+                       .got = std::move(got)});
+  };
+  how.check();
+  if (values.size() != static_cast<std::size_t>(dims.elements()))
+    refuse("as many values as the shape has elements", std::to_string(values.size()));
+  auto const set = [&](auto element) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(element(i));
+  };
+  switch (how.which) {
+    case kind::zeros:
+      return set([](std::size_t) { return 0.0; });
+    case kind::ones:
+      return set([](std::size_t) { return 1.0; });
+    case kind::constant:
+      return set([&](std::size_t) { return how.parameter; });
+    case kind::xavier:
+    case kind::relu:
+    case kind::lecun_normal:
+    case kind::xavier_uniform:
+    case kind::relu_uniform:
+    case kind::lecun_uniform:
+    case kind::sigmoid_uniform:
+      if (fan_in < 1 || fan_out < 1)
+        refuse("a fan-in and a fan-out of at least 1",
+               std::to_string(fan_in) + " and " + std::to_string(fan_out));
+      break;
+    case kind::normal:
+    case kind::uniform:
+      break;
+    case kind::orthogonal: {
+      if (dims.rank < 2) refuse("at least 2 extents", std::to_string(dims.rank));
+      auto const rows = static_cast<std::size_t>(dims[0]);
+      auto const columns = rows == 0 ? 0 : values.size() / rows;
+      if (rows <= columns) {
+        std::vector<double> const q = detail::orthonormal_rows(rows, columns, stream);
+        return set([&](std::size_t i) { return q[i]; });
+      }
+      std::vector<double> const q = detail::orthonormal_rows(columns, rows, stream);
+      return set([&](std::size_t i) { return q[i % columns * rows + i / columns]; });
+    }
+    case kind::identity: {
+      if (dims.rank != 2 && dims.rank != 4) refuse("2 or 4 extents", std::to_string(dims.rank));
+      std::size_t const window =
+          dims.rank == 4 ? static_cast<std::size_t>(dims[2]) * static_cast<std::size_t>(dims[3]) : 1;
+      std::size_t const middle =
+          dims.rank == 4 ? static_cast<std::size_t>((dims[2] - 1) / 2 * dims[3] + (dims[3] - 1) / 2) : 0;
+      auto const columns = static_cast<std::size_t>(dims[1]);
+      return set([&](std::size_t i) {
+        std::size_t const pair = i / window;
+        return i % window == middle && pair / columns == pair % columns ? 1.0 : 0.0;
+      });
+    }
+  }
+  double const spread = detail::spread_of(how, static_cast<double>(fan_in), static_cast<double>(fan_out));
+  bool const is_normal = how.which == kind::normal || how.which == kind::xavier || how.which == kind::relu
+                         || how.which == kind::lecun_normal;
+  if (is_normal) return set([&](std::size_t i) { return spread * stream.normal<double>(i); });
+  set([&](std::size_t i) { return spread * (2 * stream.uniform01<double>(i) - 1); });
+}
+
+}  // namespace cohort

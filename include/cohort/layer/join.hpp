@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/kind.hpp>
+
+namespace cohort {
+
+/// The sum of two or more tensors of equal shape. Written `a + b`.
+struct add {
+  static constexpr std::string_view kind_name = "add";
+
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    for (shape const& other : inputs)
+      if (!(other == inputs[0]))
+        return {"only tensors of equal shape can be added", {"left", inputs[0]}, {"right", other}};
+    return inputs[0];
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return static_cast<double>(inputs.size() - 1) * static_cast<double>(inputs[0].elements());
+  }
+};
+
+/// Tensors one behind the other along the first axis (channels). Written `concat(a, b, …)`.
+///
+/// Shapes    inputs Cᵢ×H×W (or Uᵢ) → output ΣCᵢ×H×W.
+struct concatenate {
+  static constexpr std::string_view kind_name = "concatenate";
+
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    shape joined = inputs[0];
+    if (joined.rank == 0) return {"a scalar cannot be joined", {"input", joined}};
+    joined[0] = 0;
+    for (shape const& other : inputs) {
+      shape aligned = other;
+      if (aligned.rank > 0) aligned[0] = inputs[0][0];
+      if (!(aligned == inputs[0]))
+        return {"only tensors that differ in the first extent alone can be joined",
+                {"left", inputs[0]},
+                {"right", other}};
+      joined[0] += other[0];
+    }
+    return joined;
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/error/finding.hpp>
+#include <cohort/layer/field.hpp>
+#include <cohort/layer/host_kernel.hpp>
+#include <cohort/layer/parameter.hpp>
+#include <array>
+#include <concepts>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace cohort {
+
+/// What a layer makes of its inputs: the shape of its output, or why it refuses them.
+struct inference {
+  shape output{};
+  finding problem{};
+
+  constexpr inference(shape made) : output(made) {}
+  constexpr inference(char const* sentence, labelled_shape first = {}, labelled_shape second = {}) {
+    problem.sentence = sentence;
+    problem.shapes = {first, second};
+  }
+};
+
+enum class layer_role : std::uint8_t { input, ordinary, loss };
+
+/// A layer: an aggregate whose author writes its kind's name, its fields and its inference.
+///
+/// `kind_name`           constexpr std::string_view, unique among the kinds of a program
+/// `fields()`            std::tuple of field{"name", &L::member}: the leading members in their order
+/// `infer(inputs)`       constexpr, shapes without the batch → inference
+/// members `name` and `at` last: std::string_view name{}; source at = source::here();
+/// optional              `parameters(inputs)`, `flops(inputs)` (forward, one example), member `settings`,
+///                       `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`
+template <class L>
+concept layer = requires(L const& l, std::span<shape const> inputs) {
+  { L::kind_name } -> std::convertible_to<std::string_view>;
+  L::fields();
+  { l.infer(inputs) } -> std::same_as<inference>;
+  { l.name } -> std::convertible_to<std::string_view>;
+  { l.at } -> std::convertible_to<source>;
+};
+
+/// A kind of layer as a value: all that anybody needs who does not know its type.
+struct kind {
+  std::string_view name;
+  layer_role role = layer_role::ordinary;
+  std::span<field_info const> fields;
+  int slots = 0;
+  inference (*infer)(double const* values, std::span<shape const> inputs) = nullptr;
+  parameter_list (*parameters)(double const* values, std::span<shape const> inputs) = nullptr;
+  double (*flops)(double const* values, std::span<shape const> inputs) = nullptr;
+  host_kernel<float> float_kernel{};
+  host_kernel<double> double_kernel{};
+
+  constexpr bool operator==(kind const& other) const { return name == other.name; }
+
+  template <class T>
+  constexpr host_kernel<T> const& host() const {
+    if constexpr (std::same_as<T, float>)
+      return float_kernel;
+    else
+      return double_kernel;
+  }
+};
+
+namespace detail {
+
+template <class L>
+using fields_of = decltype(L::fields());
+
+template <class Field>
+struct field_value;
+template <class L, class T>
+struct field_value<field<L, T>> {
+  using type = T;
+};
+template <class L, std::size_t I>
+using field_type_at = typename field_value<std::tuple_element_t<I, fields_of<L>>>::type;
+
+template <class L>
+inline constexpr std::size_t field_count = std::tuple_size_v<fields_of<L>>;
+
+template <class L>
+constexpr auto describe_fields() {
+  std::array<field_info, field_count<L>> infos{};
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((infos[I] = {std::get<I>(L::fields()).name, field_codec<field_type_at<L, I>>::type, 0,
+                  field_codec<field_type_at<L, I>>::slots, is_required<field_type_at<L, I>>}),
+     ...);
+  }(std::make_index_sequence<field_count<L>>{});
+  int slot = 0;
+  for (field_info& info : infos) {
+    info.first_slot = slot;
+    slot += info.slots;
+  }
+  return infos;
+}
+
+template <class L>
+inline constexpr auto field_infos = describe_fields<L>();
+
+template <class L>
+inline constexpr int slot_count = [] {
+  int slots = 0;
+  for (field_info const& info : field_infos<L>) slots += info.slots;
+  return slots;
+}();
+
+/// A layer's field values in slots; one slot of room where there is none.
+template <class L>
+using encoded = std::array<double, static_cast<std::size_t>(slot_count<L> > 0 ? slot_count<L> : 1)>;
+
+template <layer L>
+constexpr encoded<L> encode(L const& l) {
+  encoded<L> values{};
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (field_codec<field_type_at<L, I>>::encode(l.*(std::get<I>(L::fields()).member),
+                                              values.data() + field_infos<L>[I].first_slot),
+     ...);
+  }(std::make_index_sequence<field_count<L>>{});
+  return values;
+}
+
+template <layer L>
+constexpr L decode(double const* values) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return L{field_codec<field_type_at<L, I>>::decode(values + field_infos<L>[I].first_slot)...};
+  }(std::make_index_sequence<field_count<L>>{});
+}
+
+template <layer L>
+constexpr layer_role role_of() {
+  if constexpr (requires { L::role; })
+    return L::role;
+  else
+    return layer_role::ordinary;
+}
+
+template <layer L, class T>
+constexpr host_kernel<T> host_kernel_of() {
+  if constexpr (has_host_kernels<L, T>)
+    return {[](double const* values, host_arguments<T> const& a) { decode<L>(values).forward(a); },
+            [](double const* values, host_arguments<T> const& a) { decode<L>(values).backward(a); }};
+  else
+    return {};
+}
+
+}  // namespace detail
+
+/// The one description of a layer type.
+template <layer L>
+inline constexpr kind kind_of{
+    .name = L::kind_name,
+    .role = detail::role_of<L>(),
+    .fields = detail::field_infos<L>,
+    .slots = detail::slot_count<L>,
+    .infer = [](double const* values,
+                std::span<shape const> inputs) { return detail::decode<L>(values).infer(inputs); },
+    .parameters =
+        [](double const* values, std::span<shape const> inputs) {
+          if constexpr (requires(L const& l) { l.parameters(inputs); })
+            return detail::decode<L>(values).parameters(inputs);
+          else
+            return (void)values, (void)inputs, parameter_list{};
+        },
+    .flops =
+        [](double const* values, std::span<shape const> inputs) {
+          if constexpr (requires(L const& l) { l.flops(inputs); })
+            return detail::decode<L>(values).flops(inputs);
+          else
+            return (void)values, (void)inputs, 0.0;
+        },
+    .float_kernel = detail::host_kernel_of<L, float>(),
+    .double_kernel = detail::host_kernel_of<L, double>(),
+};
+
+}  // namespace cohort

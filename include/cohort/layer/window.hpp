@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/kind.hpp>
+
+namespace cohort {
+
+/// A window over height and width: what convolution and pooling share.
+struct window {
+  extent2 size;
+  extent2 stride{1};
+  extent2 dilation{1};
+  cohort::padding padding{};
+};
+
+/// Elements put before and after one axis.
+struct border {
+  int before = 0;
+  int after = 0;
+};
+
+namespace detail {
+
+/// k' = (k − 1)·d + 1.
+constexpr int dilated(int kernel, int dilation) { return (kernel - 1) * dilation + 1; }
+
+constexpr border border_of(window const& w, bool vertical, int in) {
+  if (w.padding.mode == padding_mode::sides)
+    return vertical ? border{w.padding.top, w.padding.bottom} : border{w.padding.left, w.padding.right};
+  if (w.padding.mode != padding_mode::same) return {};
+  int const stride = vertical ? w.stride.height : w.stride.width;
+  int const kernel = vertical ? dilated(w.size.height, w.dilation.height) : dilated(w.size.width, w.dilation.width);
+  int const out = (in + stride - 1) / stride;
+  int const total = (out - 1) * stride + kernel - in;
+  return total > 0 ? border{total / 2, total - total / 2} : border{};
+}
+
+}  // namespace detail
+
+/// Padding above and below an input of the given height.  Source  spec: same = TensorFlow's rule.
+constexpr border vertical_border(window const& w, int height) { return detail::border_of(w, true, height); }
+/// Padding left and right of an input of the given width.
+constexpr border horizontal_border(window const& w, int width) { return detail::border_of(w, false, width); }
+
+/// The output of a window that moves over channels × height × width, with `channels` of its own.
+///
+/// Shapes    out = floor((in + before + after − k')/s) + 1 on each axis.
+constexpr inference slide(window const& w, shape const& input, int channels) {
+  if (input.rank != 3) return {"this layer needs channels x height x width", {"input", input}};
+  if (w.size.height < 1 || w.size.width < 1)
+    return {"the window must be at least 1", {"window", {w.size.height, w.size.width}}};
+  if (w.stride.height < 1 || w.stride.width < 1)
+    return {"the stride must be at least 1", {"stride", {w.stride.height, w.stride.width}}};
+  if (w.dilation.height < 1 || w.dilation.width < 1)
+    return {"the dilation must be at least 1", {"dilation", {w.dilation.height, w.dilation.width}}};
+  if (w.padding.top < 0 || w.padding.bottom < 0 || w.padding.left < 0 || w.padding.right < 0)
+    return {"padding must not be negative",
+            {"padding", {w.padding.top, w.padding.bottom, w.padding.left, w.padding.right}}};
+
+  shape const kernel{detail::dilated(w.size.height, w.dilation.height),
+                     detail::dilated(w.size.width, w.dilation.width)};
+  shape const stride{w.stride.height, w.stride.width};
+  shape output{channels, 0, 0};
+  for (int axis = 0; axis < 2; ++axis) {
+    border const pad = detail::border_of(w, axis == 0, input[axis + 1]);
+    int const room = input[axis + 1] + pad.before + pad.after - kernel[axis];
+    if (room < 0) return {"the kernel is larger than its input", {"input", input}, {"kernel", kernel}};
+    if (w.padding.mode == padding_mode::strict && room % stride[axis] != 0)
+      return {"strict padding: the stride leaves a remainder", {"input", input}, {"stride", stride}};
+    if (pad.before >= kernel[axis] || pad.after >= kernel[axis])
+      return {"the padding is as large as the kernel", {"input", input}, {"kernel", kernel}};
+    output[axis + 1] = room / stride[axis] + 1;
+  }
+  return output;
+}
+
+}  // namespace cohort

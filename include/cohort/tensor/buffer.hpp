@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+
+namespace cohort {
+
+/// Memory of a fixed size on a 64-byte boundary, zero at first.
+class buffer {
+ public:
+  static constexpr std::size_t alignment = 64;
+
+  buffer() = default;
+  explicit buffer(std::size_t bytes)
+      : data_(bytes ? static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment})) : nullptr),
+        bytes_(bytes) {
+    if (bytes) std::memset(data_.get(), 0, bytes);
+  }
+
+  std::byte* data() const { return data_.get(); }
+  std::size_t bytes() const { return bytes_; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_.get());
+  }
+
+ private:
+  struct release {
+    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{alignment}); }
+  };
+  std::unique_ptr<std::byte, release> data_;
+  std::size_t bytes_ = 0;
+};
+
+/// The next multiple of the alignment.
+constexpr std::size_t aligned_bytes(std::size_t bytes) {
+  return (bytes + buffer::alignment - 1) / buffer::alignment * buffer::alignment;
+}
+
+}  // namespace cohort

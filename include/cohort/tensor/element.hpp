@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cohort {
+
+/// What one element of a tensor is. bf16 is the upper half of an f32 and has no C++ type here.
+enum class element_type : std::uint8_t { f32, f64, bf16, u8, i32, i64, u64 };
+
+constexpr std::size_t bytes_of(element_type type) {
+  switch (type) {
+    case element_type::u8: return 1;
+    case element_type::bf16: return 2;
+    case element_type::f32:
+    case element_type::i32: return 4;
+    case element_type::f64:
+    case element_type::i64:
+    case element_type::u64: return 8;
+  }
+  return 0;
+}
+
+constexpr std::string_view name_of(element_type type) {
+  switch (type) {
+    case element_type::f32: return "f32";
+    case element_type::f64: return "f64";
+    case element_type::bf16: return "bf16";
+    case element_type::u8: return "u8";
+    case element_type::i32: return "i32";
+    case element_type::i64: return "i64";
+    case element_type::u64: return "u64";
+  }
+  return "?";
+}
+
+template <class T>
+inline constexpr element_type element_of = [] {
+  static_assert(sizeof(T) == 0, "cohort: this C++ type is no tensor element");
+  return element_type::f32;
+}();
+template <>
+inline constexpr element_type element_of<float> = element_type::f32;
+template <>
+inline constexpr element_type element_of<double> = element_type::f64;
+template <>
+inline constexpr element_type element_of<std::uint8_t> = element_type::u8;
+template <>
+inline constexpr element_type element_of<std::int32_t> = element_type::i32;
+template <>
+inline constexpr element_type element_of<std::int64_t> = element_type::i64;
+template <>
+inline constexpr element_type element_of<std::uint64_t> = element_type::u64;
+
+}  // namespace cohort

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace cohort {
+
+/// The extents of a tensor, outermost first, without the batch: an image is channels × height × width.
+///
+/// Shapes    at most `max_rank` extents; rank 0 is a scalar with one element.
+struct shape {
+  static constexpr int max_rank = 6;
+
+  std::array<int, max_rank> extents{};
+  int rank = 0;
+
+  constexpr shape() = default;
+  template <std::integral... I>
+    requires(sizeof...(I) > 0 && sizeof...(I) <= max_rank)
+  constexpr shape(I... extent) : extents{static_cast<int>(extent)...}, rank(sizeof...(I)) {}
+
+  constexpr int operator[](int axis) const { return extents[axis]; }
+  constexpr int& operator[](int axis) { return extents[axis]; }
+  constexpr bool operator==(shape const&) const = default;
+
+  constexpr std::int64_t elements() const {
+    std::int64_t product = 1;
+    for (int axis = 0; axis < rank; ++axis) product *= extents[axis];
+    return product;
+  }
+
+  /// The same tensor for `count` examples: count × extents.  Before: rank < max_rank.
+  constexpr shape batched(int count) const {
+    shape result;
+    result.rank = rank + 1;
+    result.extents[0] = count;
+    for (int axis = 0; axis < rank; ++axis) result.extents[axis + 1] = extents[axis];
+    return result;
+  }
+
+  /// One example of a batched tensor: all extents but the first.  Before: rank > 0.
+  constexpr shape example() const {
+    shape result;
+    result.rank = rank - 1;
+    for (int axis = 1; axis < rank; ++axis) result.extents[axis - 1] = extents[axis];
+    return result;
+  }
+};
+
+/// "20x24x24", and "scalar" for rank 0.
+inline std::string to_string(shape const& s) {
+  if (s.rank == 0) return "scalar";
+  std::string text = std::to_string(s[0]);
+  for (int axis = 1; axis < s.rank; ++axis) text += 'x' + std::to_string(s[axis]);
+  return text;
+}
+
+}  // namespace cohort
