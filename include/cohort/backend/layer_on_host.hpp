@@ -86,7 +86,7 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   }
   std::vector<double> const fields(request.fields, request.fields + request.kind->slots);
   std::vector<shape> const inputs(request.input_shapes.begin(), request.input_shapes.end());
-  std::vector<bool> const wants(request.wants_diff_input.begin(), request.wants_diff_input.end());
+  std::vector<bool> const& wants = request.wants_diff_input;
   int const parameters = static_cast<int>(made.parameters.size());
   double const flops = request.kind->flops(request.fields, request.input_shapes) * request.batch;
   auto const pass = [&](auto run) {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/layer_on_host.hpp>
+#include <cohort/backend/loss_kernels.hpp>
+#include <cohort/onednn/convolution.hpp>
+#include <cohort/onednn/inner_product.hpp>
+#include <cohort/onednn/joining.hpp>
+#include <cohort/onednn/pooling.hpp>
+#include <string>
+#include <string_view>
+
+namespace cohort {
+
+inline onednn::kernel onednn::reorder(layout const& from, layout const& to) const {
+  return detail::reorder_kernel(engine_, from, to);
+}
+
+inline availability onednn::probe() {
+  dnnl_version_t const* const version = dnnl_version();
+  if (version->major < 3 || (version->major == 3 && version->minor < 2))
+    return {false, "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor) + " is older than 3.2"};
+  try {
+    onednn const backend;
+    conv2d const smallest{.filters = 1, .kernel = 1};
+    auto const fields = detail::encode(smallest);
+    shape const image{1, 1, 1};
+    parameter_list const specs = smallest.parameters({&image, 1});
+    layout const input = backend.plain(image.batched(1));
+    std::optional<layout> const settled[2]{};
+    operation_request<onednn> request;
+    request.name = "probe";
+    request.kind = &kind_of<conv2d>;
+    request.fields = fields.data();
+    request.training = false;
+    request.input_shapes = {&image, 1};
+    request.output_shape = image;
+    request.inputs = {&input, 1};
+    request.wants_diff_input = {false};
+    request.parameter_specs = {specs.specs.data(), 2};
+    request.parameters = settled;
+    operation<onednn> const made = backend.prepare(request);
+    alignas(64) float memory[8][4096 / sizeof(float)]{};
+    std::vector<void*> addresses;
+    for (auto const& o : made.forward[0].operands) {
+      if (o.layout.bytes() > sizeof memory[0] || addresses.size() == 8) return {};
+      addresses.push_back(memory[addresses.size()]);
+    }
+    bind(made.forward[0].kernel, addresses)();
+    return {};
+  } catch (error const& why) {
+    return {false, why.what()};
+  }
+}
+
+inline onednn::kernel onednn::accumulate(layout const& l) const {
+  dnnl_primitive_desc_t pd = nullptr;
+  detail::check_dnnl(dnnl_binary_primitive_desc_create(&pd, engine_.get(), dnnl_binary_add, l.get(), l.get(), l.get(), nullptr),
+                     "describing a sum");
+  detail::dnnl_pd const described(pd);
+  dnnl_primitive_t primitive = nullptr;
+  detail::check_dnnl(dnnl_primitive_create(&primitive, pd), "making a sum");
+  kernel made;
+  made.primitive = {primitive, dnnl_primitive_destroy};
+  made.engine = engine_;
+  made.arguments = {DNNL_ARG_SRC_1, DNNL_ARG_SRC_0};
+  made.layouts = {l, l};
+  // in place: the destination is the second operand as well
+  made.arguments.push_back(DNNL_ARG_DST);
+  made.layouts.push_back(l);
+  return made;
+}
+
+inline operation<onednn> onednn::prepare(operation_request<onednn> const& request) const {
+  kind const& k = *request.kind;
+  if (k == kind_of<conv2d>) return detail::prepare(engine_, request, detail::decode<conv2d>(request.fields));
+  if (k == kind_of<dense>) return detail::prepare(engine_, request, detail::decode<dense>(request.fields));
+  if (k == kind_of<max_pool>) return detail::prepare(engine_, request, detail::decode<max_pool>(request.fields));
+  if (k == kind_of<relu> || k == kind_of<leaky_relu>) return detail::prepare_rectifier(engine_, request);
+  if (k == kind_of<add>) return detail::prepare(engine_, request, add{});
+  if (k == kind_of<concatenate>) return detail::prepare(engine_, request, concatenate{});
+  if (k == kind_of<softmax_cross_entropy>)
+    return detail::softmax_cross_entropy_on_host(request, plain(request.output_shape.batched(request.batch)),
+                                                 plain(shape{request.batch}));
+  return detail::prepare_on_host(*this, request, k.float_kernel, "host:" + std::string(k.name));
+}
+
+static_assert(tensor_backend<onednn>);
+
+}  // namespace cohort

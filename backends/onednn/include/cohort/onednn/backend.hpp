@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/tensor_backend.hpp>
+#include <cohort/layer/layers.hpp>
+#include <cohort/onednn/kernel.hpp>
+#include <cohort/onednn/threads.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// oneDNN (3.2 or newer) on the processor, in f32.
+///
+/// Order     blocked or channels-last activations, as oneDNN's `any` chooses; parameters in forward's layouts.
+/// Exact     one binary, instruction set and thread count give one result, bit by bit.
+/// Errors    backend_error naming the layer where only a reference implementation would exist.
+class onednn {
+ public:
+  using scalar = float;
+  using layout = detail::memory_layout;
+  using kernel = detail::dnnl_kernel;
+  using call = detail::dnnl_call;
+
+  static constexpr std::string_view name = "onednn";
+  onednn() : engine_(detail::make_engine()) {}
+
+  static availability probe();
+  /// Sets OpenMP's count for the calling thread; returns the former one.
+  static int threads(int count) { return detail::set_openmp_threads(count); }
+  /// What the environment makes this backend do otherwise, for the user to know; or nothing.
+  static std::string environment_note() { return detail::affinity_note(); }
+
+  bool supports(kind const& k) const {
+    for (kind const* known : built_in_kinds)
+      if (k == *known) return true;
+    return k.float_kernel.forward != nullptr;
+  }
+  bool fuses(kind const& a, kind const& b) const {
+    return (a == kind_of<conv2d> || a == kind_of<dense>) && (b == kind_of<relu> || b == kind_of<leaky_relu>);
+  }
+  layout plain(shape const& s) const {
+    std::vector<dnnl_dim_t> dims;
+    for (int axis = 0; axis < s.rank; ++axis) dims.push_back(s[axis]);
+    if (dims.empty()) dims.push_back(1);
+    return layout::dense(dims);
+  }
+  layout plain(layout const& l) const { return layout::dense(l.dims()); }
+  std::size_t bytes(layout const& l) const { return l.bytes(); }
+  std::string describe(layout const& l) const { return l.name(); }
+  kernel reorder(layout const& from, layout const& to) const;
+  kernel accumulate(layout const& l) const;
+  static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
+  operation<onednn> prepare(operation_request<onednn> const& request) const;
+
+ private:
+  detail::dnnl_engine_handle engine_;
+};
+
+}  // namespace cohort

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <oneapi/dnnl/dnnl.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// The C interface is used because dnnl.hpp costs 0.7 s and 120 MB a translation unit.
+inline void check_dnnl(dnnl_status_t status, char const* doing) {
+  if (status == dnnl_success) return;
+  throw backend_error({.what = std::string("oneDNN failed while ") + doing,
+                       .expected = "status 0",
+                       .got = "status " + std::to_string(static_cast<int>(status))});
+}
+
+using dnnl_engine_handle = std::shared_ptr<dnnl_engine>;
+
+inline dnnl_engine_handle make_engine() {
+  dnnl_engine_t engine = nullptr;
+  check_dnnl(dnnl_engine_create(&engine, dnnl_cpu, 0), "opening the processor");
+  return {engine, dnnl_engine_destroy};
+}
+
+/// A primitive descriptor, or nothing where oneDNN has no implementation.
+struct dnnl_pd_deleter {
+  void operator()(dnnl_primitive_desc_t pd) const { dnnl_primitive_desc_destroy(pd); }
+};
+using dnnl_pd = std::unique_ptr<dnnl_primitive_desc, dnnl_pd_deleter>;
+
+inline std::string implementation_of(dnnl_pd const& pd) {
+  char const* name = "";
+  dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &name);
+  return name;
+}
+
+/// Exists, and is no reference implementation: those are up to a thousand times slower than the others.
+inline bool is_fit(dnnl_pd const& pd) { return pd && !implementation_of(pd).starts_with("ref"); }
+
+/// Attributes: scratchpad from the caller, and a fused activation where `slope` ≥ 0 (0: relu).
+class dnnl_attributes {
+ public:
+  explicit dnnl_attributes(double slope = -1) {
+    check_dnnl(dnnl_primitive_attr_create(&attributes_), "making attributes");
+    check_dnnl(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user), "setting attributes");
+    if (slope < 0) return;
+    dnnl_post_ops_t ops = nullptr;
+    check_dnnl(dnnl_post_ops_create(&ops), "making post-ops");
+    dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, static_cast<float>(slope), 0);
+    dnnl_primitive_attr_set_post_ops(attributes_, ops);
+    dnnl_post_ops_destroy(ops);
+  }
+  ~dnnl_attributes() { dnnl_primitive_attr_destroy(attributes_); }
+  dnnl_attributes(dnnl_attributes const&) = delete;
+  dnnl_attributes& operator=(dnnl_attributes const&) = delete;
+  dnnl_primitive_attr_t get() const { return attributes_; }
+
+ private:
+  dnnl_primitive_attr_t attributes_ = nullptr;
+};
+
+/// oneDNN's memory descriptor as a regular value: extents, element type and layout; empty at first.
+class memory_layout {
+ public:
+  memory_layout() = default;
+  /// Takes the descriptor over.
+  explicit memory_layout(dnnl_memory_desc_t owned) : md_(owned, dnnl_memory_desc_destroy) {}
+  static memory_layout copy_of(const_dnnl_memory_desc_t md) {
+    dnnl_memory_desc_t copy = nullptr;
+    check_dnnl(dnnl_memory_desc_clone(&copy, md), "copying a descriptor");
+    return memory_layout(copy);
+  }
+  /// f32 in a format that oneDNN may choose, or in the given one.
+  static memory_layout tagged(std::vector<dnnl_dim_t> const& dims, dnnl_format_tag_t tag = dnnl_format_tag_any) {
+    dnnl_memory_desc_t md = nullptr;
+    dnnl_dims_t extents{};
+    std::copy(dims.begin(), dims.end(), extents);
+    check_dnnl(dnnl_memory_desc_create_with_tag(&md, static_cast<int>(dims.size()), extents, dnnl_f32, tag),
+               "describing memory");
+    return memory_layout(md);
+  }
+  /// Dense and row-major.
+  static memory_layout dense(std::vector<dnnl_dim_t> const& dims) {
+    dnnl_memory_desc_t md = nullptr;
+    dnnl_dims_t extents{}, strides{};
+    std::copy(dims.begin(), dims.end(), extents);
+    dnnl_dim_t stride = 1;
+    for (std::size_t axis = dims.size(); axis-- > 0; stride *= dims[axis]) strides[axis] = stride;
+    check_dnnl(dnnl_memory_desc_create_with_strides(&md, static_cast<int>(dims.size()), extents, dnnl_f32, strides),
+               "describing memory");
+    return memory_layout(md);
+  }
+
+  const_dnnl_memory_desc_t get() const { return md_.get(); }
+  bool operator==(memory_layout const& other) const {
+    return md_ == other.md_ || (md_ && other.md_ && dnnl_memory_desc_equal(md_.get(), other.md_.get()));
+  }
+  std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
+
+  std::vector<dnnl_dim_t> dims() const { return queried(dnnl_query_dims, rank()); }
+  /// The format as oneDNN writes it: "acdb" is channels last, "aBcd16b" has 16 channels innermost.
+  std::string name() const {
+    int const axes = rank();
+    int blocks = 0;
+    dnnl_memory_desc_query(md_.get(), dnnl_query_inner_nblks_s32, &blocks);
+    auto const strides = queried(dnnl_query_strides, axes), sizes = queried(dnnl_query_inner_blks, blocks),
+               inner = queried(dnnl_query_inner_idxs, blocks);
+    std::string letters;
+    for (int axis = 0; axis < axes; ++axis) letters += static_cast<char>('a' + axis);
+    std::stable_sort(letters.begin(), letters.end(), [&](char x, char y) {
+      return strides[static_cast<std::size_t>(x - 'a')] > strides[static_cast<std::size_t>(y - 'a')];
+    });
+    std::string tail;
+    for (std::size_t b = 0; b < sizes.size(); ++b) {
+      char const letter = static_cast<char>('a' + inner[b]);
+      tail += std::to_string(sizes[b]) + letter;
+      for (char& c : letters)
+        if (c == letter) c = static_cast<char>(std::toupper(c));
+    }
+    return letters + tail;
+  }
+
+ private:
+  int rank() const {
+    int axes = 0;
+    if (md_) dnnl_memory_desc_query(md_.get(), dnnl_query_ndims_s32, &axes);
+    return axes;
+  }
+  std::vector<dnnl_dim_t> queried(dnnl_query_t what, int count) const {
+    dnnl_dims_t* values = nullptr;
+    if (count == 0 || dnnl_memory_desc_query(md_.get(), what, &values) != dnnl_success) return {};
+    return {*values, *values + count};
+  }
+
+  std::shared_ptr<dnnl_memory_desc> md_;
+};
+
+}  // namespace cohort::detail

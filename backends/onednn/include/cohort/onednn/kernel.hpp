@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/host_call.hpp>
+#include <cohort/onednn/handle.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A primitive with the numbers and descriptors of its arguments, or a function of our own.
+struct dnnl_kernel {
+  dnnl_kernel() = default;
+  dnnl_kernel(host_function own) : host(std::move(own)) {}
+
+  host_function host{};
+  std::shared_ptr<dnnl_primitive> primitive{};
+  dnnl_engine_handle engine{};
+  std::vector<int> arguments{};
+  std::vector<memory_layout> layouts{};
+};
+
+/// A kernel bound to addresses. Primitives get a C array of arguments that is filled once: executing costs no map
+/// and no allocation of ours.
+class dnnl_call {
+ public:
+  dnnl_call(dnnl_kernel const& kernel, std::span<void* const> addresses) {
+    if (!kernel.primitive) {
+      host_.emplace(kernel.host, addresses);
+      return;
+    }
+    primitive_ = kernel.primitive;
+    dnnl_stream_t stream = nullptr;
+    check_dnnl(dnnl_stream_create(&stream, kernel.engine.get(), dnnl_stream_default_flags), "opening a stream");
+    stream_ = {stream, dnnl_stream_destroy};
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
+      dnnl_memory_t memory = nullptr;
+      check_dnnl(dnnl_memory_create(&memory, kernel.layouts[i].get(), kernel.engine.get(), addresses[i]), "binding memory");
+      memory_.emplace_back(memory, dnnl_memory_destroy);
+      arguments_.push_back({kernel.arguments[i], memory});
+    }
+  }
+
+  void operator()() const {
+    if (host_) return (*host_)();
+    check_dnnl(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data()),
+               "running a primitive");
+  }
+  void set(std::size_t argument, void* where) {
+    if (host_)
+      host_->set(argument, where);
+    else
+      check_dnnl(dnnl_memory_set_data_handle(arguments_[argument].memory, where), "binding memory");
+  }
+
+ private:
+  std::optional<host_call> host_;
+  std::shared_ptr<dnnl_primitive> primitive_;
+  std::shared_ptr<dnnl_stream> stream_;
+  std::vector<std::shared_ptr<dnnl_memory>> memory_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+}  // namespace cohort::detail

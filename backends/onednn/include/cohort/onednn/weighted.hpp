@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/onednn/elementwise.hpp>
+#include <cohort/onednn/primitive.hpp>
+#include <vector>
+
+namespace cohort::detail {
+
+/// The three primitives of a layer with weights, made by whoever knows its kind.
+///
+/// Order     each takes descriptors in the order src, weights, bias (empty: none), dst.
+template <class Forward, class BackwardData, class BackwardWeights>
+struct weighted_primitives {
+  Forward forward;
+  BackwardData backward_data;
+  BackwardWeights backward_weights;
+};
+template <class Forward, class BackwardData, class BackwardWeights>
+weighted_primitives(Forward, BackwardData, BackwardWeights)
+    -> weighted_primitives<Forward, BackwardData, BackwardWeights>;
+
+/// Convolution and dense alike: chooses the layouts of forward, then gives backward the same, so that activations keep
+/// their layout and the weights' gradient lies as the weights do; where that would be slow, oneDNN chooses.
+///
+/// Source    measured: diff_weights comes in the weights' layout without loss in f32; backward-data wants its own
+///           weights, which the store keeps as a working copy.
+template <class Primitives>
+operation<onednn> prepare_weighted(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+                                   Primitives const& make, std::vector<memory_layout> const& src_candidates,
+                                   std::vector<dnnl_dim_t> const& weights_dims, double flops) {
+  auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch));
+  auto const weights_any = memory_layout::tagged(weights_dims);
+  bool const has_bias = request.parameter_specs.size() > 1;
+  auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
+  double const slope = request.activation ? slope_of(*request.activation, request.activation_fields) : -1;
+  dnnl_attributes const fused(slope), plain;
+
+  dnnl_pd forward;
+  for (memory_layout const& src : src_candidates) {
+    auto const with = [&](memory_layout const& weights) { return make.forward(src, weights, bias, dst_any, fused); };
+    forward = request.parameters[0] ? first_fit([&] { return with(*request.parameters[0]); }, [&] { return with(weights_any); })
+                                    : first_fit([&] { return with(weights_any); });
+    if (forward) break;
+  }
+  if (!forward) refuse_step(request, "forward");
+
+  operation<onednn> made;
+  made.output = layout_of(forward, DNNL_ARG_DST);
+  made.parameters.push_back(request.parameters[0].value_or(layout_of(forward, DNNL_ARG_WEIGHTS)));
+  if (has_bias) made.parameters.push_back(bias);
+  made.forward.push_back(invoke(engine, forward,
+                                {{operand_role::input, 0, DNNL_ARG_SRC},
+                                 {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
+                                 {operand_role::parameter, 1, DNNL_ARG_BIAS},
+                                 {operand_role::output, 0, DNNL_ARG_DST}},
+                                flops));
+  if (!request.training) return made;
+
+  if (request.activation) made.backward.push_back(rectifier_backward(engine, made.output, slope));
+  auto const src = layout_of(forward, DNNL_ARG_SRC);
+  auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
+  dnnl_pd const weights_pd = first_fit(
+      [&] { return make.backward_weights(src, made.parameters[0], bias, made.output, forward, plain); },
+      [&] { return make.backward_weights(src, weights_any, bias, made.output, forward, plain); },
+      [&] { return make.backward_weights(src_any, weights_any, bias, dst_any, forward, plain); });
+  if (!weights_pd) refuse_step(request, "backward (weights)");
+  made.backward.push_back(invoke(engine, weights_pd,
+                                 {{operand_role::input, 0, DNNL_ARG_SRC},
+                                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
+                                  {operand_role::diff_parameter, 0, DNNL_ARG_DIFF_WEIGHTS},
+                                  {operand_role::diff_parameter, 1, DNNL_ARG_DIFF_BIAS}},
+                                 flops));
+  if (!request.wants_diff_input[0]) return made;
+  dnnl_pd const data_pd =
+      first_fit([&] { return make.backward_data(request.inputs[0], weights_any, made.output, forward, plain); },
+                [&] { return make.backward_data(src, weights_any, made.output, forward, plain); },
+                [&] { return make.backward_data(src_any, weights_any, dst_any, forward, plain); });
+  if (!data_pd) refuse_step(request, "backward (data)");
+  made.backward.push_back(invoke(engine, data_pd,
+                                 {{operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
+                                  {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
+                                  {operand_role::diff_input, 0, DNNL_ARG_DIFF_SRC}},
+                                 flops));
+  return made;
+}
+
+}  // namespace cohort::detail

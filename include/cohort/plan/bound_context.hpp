@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/execution/flat_pass.hpp>
+#include <cohort/plan/command.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What plan and contexts share; it outlives both.
+template <tensor_backend B>
+struct compiled {
+  std::shared_ptr<parameter_store<B>> store;
+  program<B> code;
+  std::vector<plan_row> rows;
+  std::vector<shape> inputs;
+  std::vector<shape> outputs;
+  int batch = 1;
+  bool training = true;
+};
+
+template <tensor_backend B>
+class bound_context final : public context {
+ public:
+  using T = typename B::scalar;
+
+  bound_context(std::shared_ptr<compiled<B> const> made, std::byte* gradients)
+      : made_(std::move(made)),
+        arena_(made_->code.arena_bytes),
+        own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0),
+        gradients_(gradients ? gradients : own_gradients_.data()),
+        staging_(made_->inputs.size()),
+        losses_(static_cast<std::size_t>(made_->code.losses)) {
+    bind(made_->code.forward, forward_);
+    bind(made_->code.backward, backward_);
+  }
+
+  void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) override {
+    check_inputs(inputs);
+    for (std::size_t i = 0; i < inputs.size(); ++i) point(place::input, static_cast<int>(i), staged(i, inputs[i]));
+    if (made_->training) {
+      check_targets(targets);
+      for (std::size_t t = 0; t < targets.size(); ++t)
+        point(place::target, static_cast<int>(t), const_cast<std::byte*>(targets[t].data));
+    }
+    run(forward_, 0, forward_.size());
+  }
+
+  double loss() const override {
+    double sum = 0;
+    for (loss_sum const& one : losses_) sum += one.sum;
+    return sum;
+  }
+
+  void backward(backward_request const& request) override {
+    scalars_.gradient_scale = request.gradient_scale;
+    accumulate_ = request.accumulate;
+    std::size_t done = 0;
+    for (completion const& c : made_->code.completions) {
+      run(backward_, done, static_cast<std::size_t>(c.after));
+      done = static_cast<std::size_t>(c.after);
+      if (request.ready && *request.ready) (*request.ready)(made_->store->buckets()[static_cast<std::size_t>(c.bucket)]);
+    }
+    run(backward_, done, backward_.size());
+  }
+
+  tensor_view output(int which) const override {
+    auto const& slot = made_->code.slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
+    return {reinterpret_cast<T const*>(arena_.data() + slot.offset),
+            made_->outputs[static_cast<std::size_t>(which)].batched(examples_)};
+  }
+
+  std::byte* gradients() const override { return gradients_; }
+
+  void profile(bool on) override {
+    profiling_ = on;
+    if (on && seconds_.empty()) {
+      seconds_.resize(made_->rows.size());
+      calls_.resize(made_->rows.size());
+    }
+  }
+  std::vector<plan_row> profile() const override {
+    std::vector<plan_row> rows = made_->rows;
+    for (std::size_t r = 0; r < seconds_.size(); ++r) {
+      rows[r].seconds = seconds_[r];
+      rows[r].calls = calls_[r];
+    }
+    return rows;
+  }
+
+ private:
+  struct bound {
+    typename B::call call;
+    int row;
+    std::vector<int> gradients;  ///< parameters whose gradients it writes
+  };
+  /// An argument that is set anew at each step.
+  struct outside {
+    bound* command;
+    std::size_t argument;
+    address at;
+    void* now;
+  };
+
+  void bind(std::vector<command<B>> const& from, std::deque<bound>& to) {
+    for (command<B> const& c : from) {
+      std::vector<void*> addresses;
+      bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}};
+      for (address const& a : c.arguments)
+        if (a.where == place::gradient) b.gradients.push_back(a.index);
+      to.push_back(std::move(b));
+      for (std::size_t i = 0; i < c.arguments.size(); ++i)
+        if (c.arguments[i].where == place::input || c.arguments[i].where == place::target)
+          outside_.push_back({&to.back(), i, c.arguments[i], nullptr});
+    }
+  }
+
+  std::span<void* const> resolve(std::vector<address> const& arguments, std::vector<void*>& addresses) {
+    auto& store = *made_->store;
+    for (address const& a : arguments) {
+      auto const index = static_cast<std::size_t>(a.index);
+      void* at = nullptr;
+      switch (a.where) {
+        case place::arena: at = arena_.data() + made_->code.slots[index].offset; break;
+        case place::parameter: at = store.parameter_data(a.index, store.master()); break;
+        case place::copy: at = store.copy_data(a.index); break;
+        case place::gradient: at = store.parameter_data(a.index, gradients_); break;
+        case place::loss: at = &losses_[index]; break;
+        case place::scalars: at = &scalars_; break;
+        case place::input:
+        case place::target: break;
+      }
+      addresses.push_back(at);
+    }
+    return addresses;
+  }
+
+  void point(place where, int index, void* to) {
+    for (outside& o : outside_)
+      if (o.at.where == where && o.at.index == index && o.now != to) {
+        o.command->call.set(o.argument, to);
+        o.now = to;
+      }
+  }
+
+  void run(std::deque<bound>& calls, std::size_t first, std::size_t last) {
+    for (std::size_t c = first; c < last; ++c) {
+      bound& one = calls[c];
+      bool const adds = accumulate_ && &calls == &backward_ && !one.gradients.empty();
+      if (adds) keep(one.gradients);
+      if (profiling_) {
+        auto const start = std::chrono::steady_clock::now();
+        one.call();
+        seconds_[static_cast<std::size_t>(one.row)] +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        ++calls_[static_cast<std::size_t>(one.row)];
+      } else {
+        one.call();
+      }
+      if (adds) add_kept(one.gradients);
+    }
+  }
+
+  /// Kernels overwrite: to accumulate, the sum so far is put aside and added again.
+  void keep(std::vector<int> const& parameters) {
+    if (kept_.bytes() == 0) kept_ = buffer(made_->store->arena_bytes());
+    for (int p : parameters)
+      std::memcpy(made_->store->parameter_data(p, kept_.data()), made_->store->parameter_data(p, gradients_), bytes_of_parameter(p));
+  }
+  void add_kept(std::vector<int> const& parameters) {
+    for (int p : parameters) {
+      T* const sum = reinterpret_cast<T*>(made_->store->parameter_data(p, gradients_));
+      T const* const parts[]{sum, reinterpret_cast<T const*>(made_->store->parameter_data(p, kept_.data()))};
+      sum_parts(isa_, sum, parts, 2, bytes_of_parameter(p) / sizeof(T));
+    }
+  }
+  std::size_t bytes_of_parameter(int p) const {
+    return made_->store->table()[static_cast<std::size_t>(p)].room * sizeof(T);
+  }
+
+  void check_inputs(std::span<tensor_view const> inputs) {
+    if (inputs.size() != made_->inputs.size())
+      throw shape_error({.what = "the batch has another number of inputs than the network",
+                         .expected = std::to_string(made_->inputs.size()),
+                         .got = std::to_string(inputs.size())});
+    examples_ = inputs[0].dims.rank > 0 ? inputs[0].dims[0] : 0;
+    bool const fits = made_->training ? examples_ == made_->batch : examples_ >= 0 && examples_ <= made_->batch;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      shape const wanted = made_->inputs[i].batched(fits ? examples_ : made_->batch);
+      if (!fits || !(inputs[i].dims == wanted))
+        throw shape_error({.what = "an input has another shape than the network's",
+                           .where = "input " + std::to_string(i),
+                           .expected = to_string(wanted),
+                           .got = to_string(inputs[i].dims)});
+      if (inputs[i].type != element_type::f32 && inputs[i].type != element_of<T>)
+        throw shape_error({.what = "an input has an element type that the network cannot take",
+                           .where = "input " + std::to_string(i),
+                           .expected = "f32 or " + std::string(name_of(element_of<T>)),
+                           .got = std::string(name_of(inputs[i].type))});
+    }
+  }
+
+  void check_targets(std::span<tensor_view const> targets) const {
+    if (targets.size() != losses_.size())
+      throw shape_error({.what = "the batch has another number of targets than the network has losses",
+                         .expected = std::to_string(losses_.size()),
+                         .got = std::to_string(targets.size())});
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      if (targets[t].type != element_type::i32 || targets[t].dims.elements() != made_->batch)
+        throw shape_error({.what = "a loss needs one class index an example",
+                           .where = "target " + std::to_string(t),
+                           .expected = std::to_string(made_->batch) + " x i32",
+                           .got = to_string(targets[t].dims) + " x " + std::string(name_of(targets[t].type))});
+      auto const labels = targets[t].as<std::int32_t>();
+      int const classes = made_->code.loss_classes[t];
+      for (std::size_t n = 0; n < labels.size(); ++n)
+        if (labels[n] < 0 || labels[n] >= classes)
+          throw data_error({.what = "a label is out of range",
+                            .where = "target " + std::to_string(t) + ", example " + std::to_string(n) + " of the batch",
+                            .expected = "0 to " + std::to_string(classes - 1),
+                            .got = std::to_string(labels[n])});
+    }
+  }
+
+  /// The input itself where a kernel can read it in place, else a copy of the plan's batch and element type.
+  void* staged(std::size_t i, tensor_view const& input) {
+    if (input.type == element_of<T> && examples_ == made_->batch) return const_cast<std::byte*>(input.data);
+    auto const whole = static_cast<std::size_t>(made_->inputs[i].batched(made_->batch).elements());
+    if (staging_[i].bytes() == 0) staging_[i] = buffer(whole * sizeof(T));
+    T* const to = staging_[i].template as<T>();
+    auto const count = static_cast<std::size_t>(input.dims.elements());
+    if (input.type == element_type::f32)
+      std::copy_n(reinterpret_cast<float const*>(input.data), count, to);
+    else
+      std::copy_n(reinterpret_cast<T const*>(input.data), count, to);
+    std::fill(to + count, to + whole, T(0));
+    return to;
+  }
+
+  std::shared_ptr<compiled<B> const> made_;
+  buffer arena_;
+  buffer own_gradients_;
+  std::byte* gradients_;
+  buffer kept_;
+  std::vector<buffer> staging_;
+  std::vector<loss_sum> losses_;
+  step_scalars scalars_;
+  std::deque<bound> forward_;
+  std::deque<bound> backward_;
+  std::vector<outside> outside_;
+  isa isa_ = best_isa();
+  int examples_ = 0;
+  bool accumulate_ = false;
+  bool profiling_ = false;
+  std::vector<double> seconds_;
+  std::vector<std::int64_t> calls_;
+};
+
+}  // namespace cohort::detail

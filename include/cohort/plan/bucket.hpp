@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/parameter.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// One parameter tensor of a network.
+///
+/// Units     `first` counts elements in the canonical flat view: dense tensors in the order of the layers.
+///           `offset` and `room` count elements in the master arena, padding included, multiples of 16.
+struct parameter {
+  std::string name;
+  int node = 0;
+  int index = 0;
+  parameter_spec spec{};
+  std::int64_t first = 0;
+  std::size_t offset = 0;
+  std::size_t room = 0;
+  int bucket = 0;
+};
+
+/// Parameters whose gradients are exchanged together: neighbouring layers, in the order in which backward ends.
+///
+/// Shapes    elements [first, first + elements) of the canonical flat view; no padding.
+struct bucket {
+  int index = 0;
+  int first_parameter = 0;
+  int parameters = 0;
+  std::int64_t first = 0;
+  std::int64_t elements = 0;
+};
+
+/// Cuts the parameters into buckets from the last layer to the first; a layer is never cut.
+///
+/// Units     the first bucket is closed at `first_bytes`, so that sending begins early; the others at `bytes`.
+/// After     every parameter knows its bucket.
+inline std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t element_bytes,
+                                        std::size_t first_bytes = std::size_t{64} << 10,
+                                        std::size_t bytes = std::size_t{4} << 20) {
+  std::vector<bucket> buckets;
+  bool open = false;
+  for (std::size_t p = table.size(); p-- > 0;) {
+    bool const new_layer = p + 1 == table.size() || table[p].node != table[p + 1].node;
+    if (open && new_layer) {
+      std::size_t const limit = buckets.size() == 1 ? first_bytes : bytes;
+      open = static_cast<std::size_t>(buckets.back().elements) * element_bytes < limit;
+    }
+    if (!open) buckets.push_back({.index = static_cast<int>(buckets.size())});
+    open = true;
+    bucket& b = buckets.back();
+    b.first_parameter = static_cast<int>(p);
+    b.parameters += 1;
+    b.first = table[p].first;
+    b.elements += table[p].spec.dims.elements();
+    table[p].bucket = b.index;
+  }
+  return buckets;
+}
+
+}  // namespace cohort

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/plan/command.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Turns steps into commands: asks the backend for each step's kernels, puts reorders where layouts differ, sums the
+/// gradients of values with several readers, and says from when to when each piece of memory is needed.
+template <tensor_backend B>
+class compiler {
+ public:
+  using layout = typename B::layout;
+
+  compiler(graph_view net, parameter_store<B>& store, int batch, bool training)
+      : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training) {
+    low_ = lower(net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); });
+    prepare_steps();
+    store_.allocate();
+    share_memory();
+    for (std::size_t s = 0; s < low_.steps.size(); ++s) emit_forward(static_cast<int>(s));
+    if (training_)
+      emit_backward();
+    else
+      emit_outputs();
+    made_.arena_bytes = arrange(made_.slots);
+  }
+
+  program<B> take_program() { return std::move(made_); }
+  std::vector<plan_row> take_rows() { return std::move(rows_); }
+  lowered_graph const& lowered() const { return low_; }
+
+ private:
+  /// A value in memory: its own place and layout, and copies of it in other layouts.
+  struct stored {
+    address at;
+    layout lies;
+    std::vector<std::pair<layout, address>> also;
+  };
+
+  // ---- layouts and kernels -------------------------------------------------------------------------------
+
+  void prepare_steps() {
+    needs_gradient_.assign(low_.values.size(), false);
+    for (std::size_t v = 0; v < low_.values.size(); ++v) values_.push_back(std::nullopt);
+    for (std::size_t i = 0; i < low_.batch_values.size(); ++i) {
+      auto const v = static_cast<std::size_t>(low_.batch_values[i]);
+      values_[v] = stored{{place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
+    }
+    int loss = 0;
+    for (plan_step const& step : low_.steps) {
+      operations_.push_back(prepare(step));
+      loss_of_.push_back(net_.kind(step.node).role == layer_role::loss ? loss++ : -1);
+      if (loss_of_.back() >= 0) made_.loss_classes.push_back(low_.values[static_cast<std::size_t>(step.output)].dims[0]);
+      values_[static_cast<std::size_t>(step.output)] = stored{new_slot(operations_.back().output), operations_.back().output, {}};
+    }
+    made_.losses = loss;
+    if (training_ && loss == 0)
+      throw graph_error({.what = "this network cannot be trained: it has no loss layer",
+                         .expected = "a loss, for example `| softmax_cross_entropy{}`",
+                         .got = "outputs only"});
+  }
+
+  operation<B> prepare(plan_step const& step) {
+    kind const& what = net_.kind(step.node);
+    std::string const name = name_of(net_, step);
+    if (!backend_.supports(what))
+      throw backend_error({.what = "the backend " + std::string(B::name) + " has no kernels for this kind of layer",
+                           .where = name,
+                           .got = std::string(what.name)});
+    std::vector<shape> shapes;
+    std::vector<layout> layouts;
+    std::vector<bool> wants;
+    bool needs = false;
+    for (int v : step.inputs) {
+      shapes.push_back(low_.values[static_cast<std::size_t>(v)].dims);
+      layouts.push_back(values_[static_cast<std::size_t>(v)]->lies);
+      wants.push_back(training_ && needs_gradient_[static_cast<std::size_t>(v)]);
+      needs = needs || wants.back();
+    }
+    parameter_list const specs = net_.parameters(step.node);
+    std::vector<std::optional<layout>> settled;
+    int const first = specs.count > 0 ? store_.first_of(step.node) : 0;
+    for (int p = 0; p < specs.count; ++p) settled.push_back(store_.settled(first + p));
+
+    operation_request<B> request;
+    request.name = name;
+    request.kind = &what;
+    request.fields = net_.fields(step.node);
+    if (step.activation >= 0) {
+      request.activation = &net_.kind(step.activation);
+      request.activation_fields = net_.fields(step.activation);
+    }
+    request.batch = batch_;
+    request.training = training_;
+    request.input_shapes = shapes;
+    request.output_shape = low_.values[static_cast<std::size_t>(step.output)].dims;
+    request.inputs = layouts;
+    request.wants_diff_input = wants;
+    request.parameter_specs = {specs.specs.data(), static_cast<std::size_t>(specs.count)};
+    request.parameters = settled;
+    operation<B> made = backend_.prepare(request);
+    for (int p = 0; p < specs.count; ++p) store_.settle(first + p, made.parameters[static_cast<std::size_t>(p)]);
+    needs_gradient_[static_cast<std::size_t>(step.output)] = training_ && (needs || specs.count > 0);
+    return made;
+  }
+
+  // ---- memory --------------------------------------------------------------------------------------------
+
+  address new_slot(layout const& lies) {
+    arena_slot slot;
+    slot.bytes = backend_.bytes(lies);
+    made_.slots.push_back(slot);
+    return {place::arena, static_cast<int>(made_.slots.size()) - 1};
+  }
+
+  /// Lets a step write where its input lies, where nobody reads the input afterwards.
+  void share_memory() {
+    for (std::size_t s = 0; s < low_.steps.size(); ++s) {
+      plan_step const& step = low_.steps[s];
+      if (!operations_[s].overwrites || step.inputs.size() != 1) continue;
+      auto const from = static_cast<std::size_t>(step.inputs[0]);
+      stored const& input = *values_[from];
+      if (input.at.where != place::arena || !(input.lies == operations_[s].output) || read_otherwise(from, s)) continue;
+      auto& slots = made_.slots;
+      int root = input.at.index;
+      if (slots[static_cast<std::size_t>(root)].same_as >= 0) root = slots[static_cast<std::size_t>(root)].same_as;
+      slots[static_cast<std::size_t>(values_[static_cast<std::size_t>(step.output)]->at.index)].same_as = root;
+    }
+  }
+
+  /// Whether value v is read by anything but the forward of step `reader`.
+  bool read_otherwise(std::size_t v, std::size_t reader) const {
+    for (int sink : low_.output_values)
+      if (static_cast<std::size_t>(sink) == v) return true;
+    for (std::size_t s = 0; s < low_.steps.size(); ++s) {
+      plan_step const& step = low_.steps[s];
+      auto const reads = [&](invocation<B> const& call, bool own_output) {
+        for (auto const& o : call.operands) {
+          if (o.role == operand_role::input && static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)]) == v)
+            return true;
+          if (own_output && o.role == operand_role::output && static_cast<std::size_t>(step.output) == v) return true;
+        }
+        return false;
+      };
+      for (auto const& call : operations_[s].forward)
+        if (s != reader && reads(call, false)) return true;
+      for (auto const& call : operations_[s].backward)
+        if (reads(call, true)) return true;
+    }
+    return false;
+  }
+
+  // ---- commands ------------------------------------------------------------------------------------------
+
+  void emit(std::vector<command<B>>& to, typename B::kernel kernel, std::vector<address> arguments, int row) {
+    for (address const& a : arguments)
+      if (a.where == place::arena) made_.slots[static_cast<std::size_t>(a.index)].used(clock_);
+    ++clock_;
+    to.push_back({std::move(kernel), std::move(arguments), row});
+  }
+
+  int add_row(std::string step, std::string implementation, pass direction, shape const& dims, layout const& lies,
+              double flops) {
+    rows_.push_back({std::move(step), std::move(implementation), direction, dims, backend_.describe(lies), flops, 0, 0});
+    return static_cast<int>(rows_.size()) - 1;
+  }
+
+  /// Where a value lies in the layout that a kernel wants: converted once, if need be.
+  address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step, pass p,
+                    shape const& dims) {
+    if (value.lies == wanted) return value.at;
+    for (auto const& [lies, at] : value.also)
+      if (lies == wanted) return at;
+    address const at = new_slot(wanted);
+    emit(to, backend_.reorder(value.lies, wanted), {value.at, at}, add_row(step, "reorder", p, dims, wanted, 0));
+    value.also.emplace_back(wanted, at);
+    return at;
+  }
+
+  /// The place of an operand that forward and backward have in common.
+  address common(int s, operand<layout> const& o, std::vector<command<B>>& to, pass p) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    std::string const name = name_of(net_, step);
+    auto const value = [&](int v) {
+      return in_layout(*values_[static_cast<std::size_t>(v)], o.layout, to, name, p,
+                       low_.values[static_cast<std::size_t>(v)].dims.batched(batch_));
+    };
+    switch (o.role) {
+      case operand_role::input: return value(step.inputs[static_cast<std::size_t>(o.index)]);
+      case operand_role::output: return value(step.output);
+      case operand_role::parameter: {
+        int const parameter = store_.first_of(step.node) + o.index;
+        if (*store_.settled(parameter) == o.layout) return {place::parameter, parameter};
+        return {place::copy, store_.copy(parameter, o.layout, training_)};
+      }
+      case operand_role::workspace:
+        if (workspaces_.size() <= static_cast<std::size_t>(s)) workspaces_.resize(low_.steps.size());
+        if (!workspaces_[static_cast<std::size_t>(s)]) workspaces_[static_cast<std::size_t>(s)] = new_slot(o.layout);
+        return *workspaces_[static_cast<std::size_t>(s)];
+      case operand_role::target: return {place::target, loss_of_[static_cast<std::size_t>(s)]};
+      case operand_role::loss: return {place::loss, loss_of_[static_cast<std::size_t>(s)]};
+      case operand_role::scalars: return {place::scalars, 0};
+      default: return new_slot(o.layout);
+    }
+  }
+
+  void emit_forward(int s) {
+    operation<B>& op = operations_[static_cast<std::size_t>(s)];
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    for (invocation<B>& call : op.forward) {
+      std::vector<address> arguments;
+      for (auto const& o : call.operands) arguments.push_back(common(s, o, made_.forward, pass::forward));
+      int const row = add_row(name_of(net_, step), call.implementation, pass::forward,
+                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_), op.output, call.flops);
+      emit(made_.forward, call.kernel, std::move(arguments), row);
+    }
+  }
+
+  void emit_outputs() {
+    for (int v : low_.output_values) {
+      auto const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
+      layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->lies);
+      address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output", pass::forward, dims);
+      made_.slots[static_cast<std::size_t>(at.index)].used(clock_);
+      made_.output_slots.push_back(at.index);
+    }
+  }
+
+  void emit_backward() {
+    diffs_.resize(low_.values.size());
+    std::vector<int> missing(store_.buckets().size());
+    for (bucket const& b : store_.buckets()) missing[static_cast<std::size_t>(b.index)] = b.parameters;
+    for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
+      emit_backward(s);
+      plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+      int const count = static_cast<int>(operations_[static_cast<std::size_t>(s)].parameters.size());
+      for (int p = 0; p < count; ++p) {
+        int const b = store_.table()[static_cast<std::size_t>(store_.first_of(step.node) + p)].bucket;
+        if (--missing[static_cast<std::size_t>(b)] == 0)
+          made_.completions.push_back({static_cast<int>(made_.backward.size()), b});
+      }
+    }
+  }
+
+  void emit_backward(int s) {
+    operation<B>& op = operations_[static_cast<std::size_t>(s)];
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    auto& diff_output = diffs_[static_cast<std::size_t>(step.output)];
+    bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
+    if (!is_loss && !diff_output) return;  // nobody reads it: its gradient is zero, as the arena is at first
+    std::string const name = name_of(net_, step);
+    for (invocation<B>& call : op.backward) {
+      std::vector<address> arguments;
+      std::vector<std::pair<operand<layout>, address>> after;
+      for (auto const& o : call.operands) {
+        switch (o.role) {
+          case operand_role::diff_output:
+            if (!(diff_output->lies == o.layout))
+              diff_output = stored{in_layout(*diff_output, o.layout, made_.backward, name, pass::backward,
+                                             low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_)),
+                                   o.layout,
+                                   {}};
+            arguments.push_back(diff_output->at);
+            break;
+          case operand_role::diff_input: arguments.push_back(diff_input(s, o, op.overwrites, after)); break;
+          case operand_role::diff_parameter: {
+            int const parameter = store_.first_of(step.node) + o.index;
+            if (*store_.settled(parameter) == o.layout) {
+              arguments.push_back({place::gradient, parameter});
+            } else {
+              arguments.push_back(new_slot(o.layout));
+              after.emplace_back(o, arguments.back());
+            }
+            break;
+          }
+          default: arguments.push_back(common(s, o, made_.backward, pass::backward));
+        }
+      }
+      int const row = add_row(name, call.implementation, pass::backward,
+                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_), op.output, call.flops);
+      emit(made_.backward, call.kernel, std::move(arguments), row);
+      for (auto const& [o, at] : after) finish(s, o, at);
+    }
+  }
+
+  /// Where a step writes the gradient of an input: the value's own place for the first reader, else beside it.
+  address diff_input(int s, operand<layout> const& o, bool overwrites,
+                     std::vector<std::pair<operand<layout>, address>>& after) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    auto& diff = diffs_[static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)])];
+    auto const& diff_output = diffs_[static_cast<std::size_t>(step.output)];
+    if (!diff) {
+      bool const in_place = overwrites && diff_output && diff_output->lies == o.layout;
+      diff = stored{in_place ? diff_output->at : new_slot(o.layout), o.layout, {}};
+      return diff->at;
+    }
+    address const beside = new_slot(o.layout);
+    after.emplace_back(o, beside);
+    return beside;
+  }
+
+  /// Brings what a kernel wrote beside its place to where it belongs: a gradient in another layout, or one more
+  /// summand of a value's gradient.
+  void finish(int s, operand<layout> const& o, address at) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    std::string const name = name_of(net_, step);
+    if (o.role == operand_role::diff_parameter) {
+      int const parameter = store_.first_of(step.node) + o.index;
+      auto const& spec = store_.table()[static_cast<std::size_t>(parameter)].spec;
+      emit(made_.backward, backend_.reorder(o.layout, *store_.settled(parameter)), {at, {place::gradient, parameter}},
+           add_row(name, "reorder", pass::backward, spec.dims, *store_.settled(parameter), 0));
+      return;
+    }
+    int const v = step.inputs[static_cast<std::size_t>(o.index)];
+    stored& diff = *diffs_[static_cast<std::size_t>(v)];
+    shape const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
+    stored summand{at, o.layout, {}};
+    address const from = in_layout(summand, diff.lies, made_.backward, name, pass::backward, dims);
+    emit(made_.backward, backend_.accumulate(diff.lies), {from, diff.at},
+         add_row(name, "accumulate", pass::backward, dims, diff.lies, 0));
+  }
+
+  graph_view net_;
+  parameter_store<B>& store_;
+  B const& backend_;
+  int batch_;
+  bool training_;
+  lowered_graph low_;
+  std::vector<operation<B>> operations_;
+  std::vector<int> loss_of_;
+  std::vector<bool> needs_gradient_;
+  std::vector<std::optional<stored>> values_;
+  std::vector<std::optional<stored>> diffs_;
+  std::vector<std::optional<address>> workspaces_;
+  std::vector<plan_row> rows_;
+  program<B> made_;
+  int clock_ = 0;
+};
+
+}  // namespace cohort::detail

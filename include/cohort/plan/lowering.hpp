@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/node.hpp>
+#include <cohort/layer/layers.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// A tensor that flows between the steps of a plan.
+struct plan_value {
+  shape dims;
+  int node = -1;      ///< whose output it is
+  int producer = -1;  ///< step, or −1: the batch brings it
+};
+
+/// One layer, with the activation that runs inside its kernel.
+struct plan_step {
+  int node = 0;
+  int activation = -1;
+  std::vector<int> inputs;  ///< values
+  int output = 0;           ///< value
+};
+
+/// A graph as a list of steps.
+///
+/// Order     steps run from front to back; backward goes from back to front.
+struct lowered_graph {
+  std::vector<plan_step> steps;
+  std::vector<plan_value> values;
+  std::vector<int> batch_values;   ///< the values of the graph's inputs, in the order of the graph
+  std::vector<int> output_values;  ///< the values of the graph's outputs, in the order of the graph
+};
+
+namespace detail {
+
+inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
+
+/// Rules about who alone reads whom.
+class readers {
+ public:
+  explicit readers(graph_view net) : count_(static_cast<std::size_t>(net.size())), only_(count_.size(), -1) {
+    for (int id = 0; id < net.size(); ++id)
+      for (int from : net.inputs(id)) {
+        ++count_[static_cast<std::size_t>(from)];
+        only_[static_cast<std::size_t>(from)] = id;
+      }
+  }
+  /// The one node that reads `id`, or −1.
+  int sole(int id) const { return count_[static_cast<std::size_t>(id)] == 1 ? only_[static_cast<std::size_t>(id)] : -1; }
+
+ private:
+  std::vector<int> count_;
+  std::vector<int> only_;
+};
+
+}  // namespace detail
+
+/// Turns a graph into steps, with two rewrites that change no result.
+///
+/// Pool first  relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
+///             less to rectify (a quarter for a 2×2 window).
+/// Fused       an activation that alone reads its layer runs inside the layer's kernel, where fuses(layer,
+///             activation) allows it.
+inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses) {
+  lowered_graph made;
+  detail::readers const readers(net);
+  std::vector<int> value_of(static_cast<std::size_t>(net.size()), -1);
+  std::vector<bool> done(value_of.size(), false);
+  auto const new_value = [&](shape const& dims, int node, int producer) {
+    made.values.push_back({dims, node, producer});
+    return static_cast<int>(made.values.size()) - 1;
+  };
+  auto const add_step = [&](int node, std::vector<int> inputs, shape const& output) {
+    int const value = new_value(output, node, static_cast<int>(made.steps.size()));
+    made.steps.push_back({node, -1, std::move(inputs), value});
+    return value;
+  };
+  for (int id = 0; id < net.size(); ++id) {
+    auto const at = static_cast<std::size_t>(id);
+    if (done[at]) continue;
+    if (net.kind(id).role == layer_role::input) {
+      value_of[at] = new_value(net[id].output, id, -1);
+      made.batch_values.push_back(value_of[at]);
+      continue;
+    }
+    std::vector<int> inputs;
+    for (int from : net.inputs(id)) inputs.push_back(value_of[static_cast<std::size_t>(from)]);
+    int const reader = readers.sole(id);
+    if (detail::is_rectifier(net.kind(id)) && reader >= 0 && net.kind(reader) == kind_of<max_pool>) {
+      int const pooled = add_step(reader, inputs, net[reader].output);
+      value_of[static_cast<std::size_t>(reader)] = add_step(id, {pooled}, net[reader].output);
+      done[static_cast<std::size_t>(reader)] = true;
+      continue;
+    }
+    value_of[at] = add_step(id, inputs, net[id].output);
+    bool const before_pool = reader >= 0 && detail::is_rectifier(net.kind(reader)) && readers.sole(reader) >= 0
+                             && net.kind(readers.sole(reader)) == kind_of<max_pool>;
+    if (reader >= 0 && !before_pool && net.inputs(reader).size() == 1 && fuses(net.kind(id), net.kind(reader))) {
+      made.steps.back().activation = reader;
+      value_of[static_cast<std::size_t>(reader)] = value_of[at];
+      made.values.back().node = reader;
+      done[static_cast<std::size_t>(reader)] = true;
+    }
+  }
+  for (int sink : net.outputs()) made.output_values.push_back(value_of[static_cast<std::size_t>(sink)]);
+  return made;
+}
+
+/// "conv2d_1 + relu_1".
+inline std::string name_of(graph_view net, plan_step const& step) {
+  return step.activation < 0 ? net.name(step.node) : net.name(step.node) + " + " + net.name(step.activation);
+}
+
+}  // namespace cohort

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/plan/bound_context.hpp>
+#include <cohort/plan/compiler.hpp>
+#include <cohort/plan/plan.hpp>
+#include <cohort/plan/table.hpp>
+#include <memory>
+#include <vector>
+
+namespace cohort {
+
+/// What a plan is made for.
+///
+/// Units     `max_bytes`: plan and parameters together must not need more; 0: no limit.
+struct plan_settings {
+  int batch = 32;
+  bool training = true;
+  std::size_t max_bytes = 0;
+};
+
+namespace detail {
+
+template <tensor_backend B>
+class backend_plan final : public plan {
+ public:
+  backend_plan(std::shared_ptr<parameter_store<B>> store, graph_view net, int batch, bool training) {
+    auto made = std::make_shared<compiled<B>>();
+    compiler<B> compile(net, *store, batch, training);
+    made->store = std::move(store);
+    made->code = compile.take_program();
+    made->rows = compile.take_rows();
+    for (int v : compile.lowered().batch_values) made->inputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
+    for (int v : compile.lowered().output_values) made->outputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
+    made->batch = batch;
+    made->training = training;
+    made_ = std::move(made);
+  }
+
+  int batch() const override { return made_->batch; }
+  bool training() const override { return made_->training; }
+  std::vector<plan_row> rows() const override { return made_->rows; }
+  std::span<shape const> inputs() const override { return made_->inputs; }
+  std::span<shape const> outputs() const override { return made_->outputs; }
+  plan_memory memory() const override {
+    return {.parameters = made_->store->arena_bytes(),
+            .gradients = made_->training ? made_->store->arena_bytes() : 0,
+            .working_copies = made_->store->copy_bytes(),
+            .activations = made_->code.arena_bytes};
+  }
+  std::unique_ptr<context> make_context(std::byte* gradients) const override {
+    return std::make_unique<bound_context<B>>(made_, gradients);
+  }
+
+ private:
+  std::shared_ptr<compiled<B> const> made_;
+};
+
+/// The largest batch whose plan, on a store of its own, stays within the limit; 0 if none does.
+template <tensor_backend B>
+int largest_batch(B const& backend, graph_view net, plan_settings const& settings) {
+  auto const needs = [&](int batch) {
+    return backend_plan<B>(std::make_shared<parameter_store<B>>(backend, net), net, batch, settings.training)
+        .memory()
+        .total();
+  };
+  int fits = 0, too_large = settings.batch;
+  while (too_large - fits > 1) {
+    int const middle = fits + (too_large - fits) / 2;
+    (needs(middle) <= settings.max_bytes ? fits : too_large) = middle;
+  }
+  return fits;
+}
+
+}  // namespace detail
+
+/// Makes a graph executable on the store's backend.
+///
+/// Order     call it on a thread that has the number of threads its contexts will have (`B::threads`).
+/// Errors    setting_error for a batch below 1; backend_error, naming layer and backend, where a layer has no fit
+///           kernel; graph_error where there is nothing to train; memory_error with the table, and the largest batch
+///           that fits, where the plan needs more than max_bytes.
+template <tensor_backend B>
+std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
+                                      plan_settings const& settings) {
+  if (settings.batch < 1)
+    throw setting_error({.what = "a plan needs a batch of at least one example", .got = std::to_string(settings.batch)});
+  auto const& backend = store->backend();
+  auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training);
+  if (settings.max_bytes > 0 && made->memory().total() > settings.max_bytes) {
+    int const fits = detail::largest_batch(backend, net, settings);
+    throw memory_error({.what = "the plan needs more memory than allowed\n" + table(*made),
+                        .where = "batch " + std::to_string(settings.batch),
+                        .expected = "at most " + std::to_string(settings.max_bytes) + " bytes"
+                                    + (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)
+                                                : "; no batch fits"),
+                        .got = std::to_string(made->memory().total()) + " bytes"});
+  }
+  return made;
+}
+
+}  // namespace cohort

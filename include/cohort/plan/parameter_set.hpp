@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/error/exceptions.hpp>
+#include <cohort/graph/node.hpp>
+#include <cohort/plan/bucket.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// What a network's parameters are initialised with where neither layer nor node says otherwise.
+struct initial_parameters {
+  initialiser weights = init::xavier{};
+  initialiser bias = init::zeros{};
+};
+
+/// One master copy of a network's parameters, seen without its backend.
+///
+/// Shapes    `master()` is one flat arena of f32 or f64 in the backend's layouts, padded with zeros; gradients and
+///           updater state are arenas of the same layouts, so one pass walks through all of them.
+///           Dense tensors leave and enter by `read` and `write` only: nothing outside sees padding.
+/// Order     parameters stand in the order of their layers; workers share one set.
+/// Exact     writing what was read changes no bit.
+class parameter_set {
+ public:
+  virtual ~parameter_set() = default;
+  parameter_set(parameter_set const&) = delete;
+  parameter_set& operator=(parameter_set const&) = delete;
+
+  std::span<parameter const> table() const { return table_; }
+  std::span<bucket const> buckets() const { return buckets_; }
+  element_type type() const { return type_; }
+  std::int64_t elements() const { return elements_; }
+  std::size_t arena_elements() const { return arena_elements_; }
+  std::size_t arena_bytes() const { return arena_elements_ * bytes_of(type_); }
+  std::byte* master() const { return master_.data(); }
+  /// Memory of the working copies that plans asked for.
+  virtual std::size_t copy_bytes() const = 0;
+
+  /// Parameter p of an arena with the master's layouts → dense, and back.
+  virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
+  virtual void write(int p, std::byte const* dense, std::byte* arena) const = 0;
+
+  /// Derives the working copies anew: worker's share of those that training reads, or all that are stale.
+  /// Before    the master has changed; no kernel runs.  After refresh by every worker: training's copies are fresh.
+  virtual void refresh(int worker, int workers) = 0;
+  virtual void refresh_stale() = 0;
+  /// Says that the master has changed.
+  void changed() { ++version_; }
+
+  /// Fills every parameter from streams keyed by (seed, layer name, parameter name): the same on any backend.
+  void initialise(std::uint64_t seed, initial_parameters const& defaults = {}) {
+    std::vector<double> wide;
+    std::vector<float> narrow;
+    for (int p = 0; p < static_cast<int>(table_.size()); ++p) {
+      parameter const& one = table_[static_cast<std::size_t>(p)];
+      auto const layer_name = std::string_view(one.name).substr(0, one.name.rfind('.'));
+      random_stream const stream(seed, purpose_of("parameters", layer_name, one.spec.name));
+      initialiser const how =
+          one.spec.initial.value_or(one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
+      auto const fill_and_write = [&]<class T>(std::vector<T>& dense) {
+        dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), T(0));
+        fill(how, std::span<T>(dense), one.spec.fan_in, one.spec.fan_out, one.spec.dims, stream);
+        write(p, reinterpret_cast<std::byte const*>(dense.data()), master());
+      };
+      type_ == element_type::f64 ? fill_and_write(wide) : fill_and_write(narrow);
+    }
+    changed();
+  }
+
+  /// The canonical flat view of an arena: dense tensors in order.  Before: `dense` has elements() of type().
+  void read_all(std::byte const* arena, std::byte* dense) const {
+    for (int p = 0; p < static_cast<int>(table_.size()); ++p)
+      read(p, arena, dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_));
+  }
+  void write_all(std::byte const* dense, std::byte* arena) const {
+    for (int p = 0; p < static_cast<int>(table_.size()); ++p)
+      write(p, dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_), arena);
+  }
+
+ protected:
+  parameter_set(graph_view net, element_type type) : type_(type) {
+    for (int id = 0; id < net.size(); ++id) {
+      parameter_list const list = net.parameters(id);
+      for (int i = 0; i < list.count; ++i) {
+        parameter one;
+        one.spec = list.specs[static_cast<std::size_t>(i)];
+        one.name = net.name(id) + '.' + std::string(one.spec.name);
+        one.node = id;
+        one.index = i;
+        one.first = elements_;
+        elements_ += one.spec.dims.elements();
+        table_.push_back(std::move(one));
+      }
+    }
+    buckets_ = make_buckets(table_, bytes_of(type));
+  }
+
+  element_type type_;
+  std::vector<parameter> table_;
+  std::vector<bucket> buckets_;
+  std::int64_t elements_ = 0;
+  std::size_t arena_elements_ = 0;
+  buffer master_;
+  std::uint64_t version_ = 1;
+};
+
+}  // namespace cohort

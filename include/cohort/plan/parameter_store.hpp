@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/tensor_backend.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// The parameters of a network on one backend: master and working copies.
+///
+/// Order     the first plan made on the store settles the layouts; then the arena is allocated, and later plans
+///           (other batch sizes, inference) take them as they are or ask for working copies.
+template <tensor_backend B>
+class parameter_store final : public parameter_set {
+ public:
+  using layout = typename B::layout;
+
+  parameter_store(B backend, graph_view net)
+      : parameter_set(net, element_of<typename B::scalar>), backend_(std::move(backend)), layouts_(table_.size()) {}
+
+  B const& backend() const { return backend_; }
+
+  /// The index of a node's first parameter in the table, and the layouts settled for it so far.
+  int first_of(int node) const {
+    auto const at = std::find_if(table_.begin(), table_.end(), [&](parameter const& p) { return p.node == node; });
+    return static_cast<int>(at - table_.begin());
+  }
+  std::optional<layout> const& settled(int p) const { return layouts_[static_cast<std::size_t>(p)]; }
+  void settle(int p, layout const& wanted) {
+    if (!layouts_[static_cast<std::size_t>(p)]) layouts_[static_cast<std::size_t>(p)] = wanted;
+  }
+
+  /// Gives every parameter its place, once. Parameters that no plan touches lie dense.
+  void allocate() {
+    if (allocated_) return;
+    constexpr std::size_t unit = buffer::alignment / sizeof(float);
+    for (std::size_t p = 0; p < table_.size(); ++p) {
+      if (!layouts_[p]) layouts_[p] = backend_.plain(table_[p].spec.dims);
+      std::size_t const elements = backend_.bytes(*layouts_[p]) / sizeof(typename B::scalar);
+      table_[p].offset = arena_elements_;
+      table_[p].room = (elements + unit - 1) / unit * unit;
+      arena_elements_ += table_[p].room;
+    }
+    master_ = buffer(arena_bytes());
+    allocated_ = true;
+  }
+
+  /// The working copy of parameter p in that layout; `training` copies are refreshed after every update.
+  int copy(int p, layout const& wanted, bool training) {
+    for (std::size_t c = 0; c < copies_.size(); ++c)
+      if (copies_[c].parameter == p && copies_[c].wanted == wanted) {
+        copies_[c].training = copies_[c].training || training;
+        return static_cast<int>(c);
+      }
+    copies_.push_back({p, wanted, training, buffer(backend_.bytes(wanted)), {}, 0});
+    return static_cast<int>(copies_.size()) - 1;
+  }
+  std::byte* copy_data(int c) const { return copies_[static_cast<std::size_t>(c)].data.data(); }
+  std::byte* parameter_data(int p, std::byte* arena) const {
+    return arena + table_[static_cast<std::size_t>(p)].offset * sizeof(typename B::scalar);
+  }
+
+  std::size_t copy_bytes() const override {
+    std::size_t bytes = 0;
+    for (auto const& c : copies_) bytes += c.data.bytes();
+    return bytes;
+  }
+
+  void read(int p, std::byte const* arena, std::byte* dense) const override {
+    auto const& from = *layouts_[static_cast<std::size_t>(p)];
+    run(backend_.reorder(from, backend_.plain(from)), parameter_data(p, const_cast<std::byte*>(arena)), dense);
+  }
+  void write(int p, std::byte const* dense, std::byte* arena) const override {
+    auto const& to = *layouts_[static_cast<std::size_t>(p)];
+    run(backend_.reorder(backend_.plain(to), to), const_cast<std::byte*>(dense), parameter_data(p, arena));
+  }
+
+  void refresh(int worker, int workers) override {
+    int turn = 0;
+    for (working_copy& c : copies_)
+      if (c.training && turn++ % workers == worker) renew(c);
+  }
+  void refresh_stale() override {
+    for (working_copy& c : copies_)
+      if (c.version != version_) renew(c);
+  }
+
+ private:
+  struct working_copy {
+    int parameter;
+    layout wanted;
+    bool training;
+    buffer data;
+    std::optional<typename B::call> reorder;
+    std::uint64_t version;
+  };
+
+  void renew(working_copy& c) {
+    if (!c.reorder) {
+      void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
+      c.reorder.emplace(B::bind(backend_.reorder(*layouts_[static_cast<std::size_t>(c.parameter)], c.wanted), addresses));
+    }
+    (*c.reorder)();
+    c.version = version_;
+  }
+  static void run(typename B::kernel const& kernel, std::byte* from, std::byte* to) {
+    void* const addresses[]{from, to};
+    B::bind(kernel, addresses)();
+  }
+
+  B backend_;
+  std::vector<std::optional<layout>> layouts_;
+  std::deque<working_copy> copies_;
+  bool allocated_ = false;
+};
+
+}  // namespace cohort

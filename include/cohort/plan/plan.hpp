@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/plan/parameter_set.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+enum class pass : std::uint8_t { forward, backward };
+
+/// One kernel of a plan, for tables and traces. `seconds` and `calls` are zero until a profile is taken.
+struct plan_row {
+  std::string step;
+  std::string implementation;
+  pass direction = pass::forward;
+  shape output{};      ///< with the batch
+  std::string layout{};
+  double flops = 0;    ///< of one call
+  double seconds = 0;  ///< of all calls
+  std::int64_t calls = 0;
+};
+
+/// Memory that a plan needs, by kind.
+///
+/// Units     `activations` one context's arena: activations, gradients of activations, workspaces, scratchpads.
+struct plan_memory {
+  std::size_t parameters = 0;
+  std::size_t gradients = 0;
+  std::size_t working_copies = 0;
+  std::size_t activations = 0;
+  std::size_t total() const { return parameters + gradients + working_copies + activations; }
+};
+
+/// Who is told that a bucket's gradients are complete in a context's gradient arena.
+using ready_function = std::function<void(bucket const&)>;
+
+/// What backward is to do beside the gradients.
+///
+/// `gradient_scale`  1 / examples of the whole batch of the rank: the gradient is that of the mean loss.
+/// `accumulate`      add to the gradients of the micro-batches before, instead of replacing them.
+/// `ready`           called on this thread as buckets get complete; leave it empty but for the last micro-batch.
+struct backward_request {
+  double gradient_scale = 1;
+  bool accumulate = false;
+  ready_function const* ready = nullptr;
+};
+
+/// One thread's memory for running a plan: arena, gradients, bound kernels.
+///
+/// Order     forward, then backward with the same targets. Not for two threads at once; use it on a thread that
+///           has the number of threads its plan was made for (`tensor_backend::threads`).
+/// Moves     allocates nothing after its first forward and backward.
+class context {
+ public:
+  virtual ~context() = default;
+
+  /// Shapes    inputs: batch × shape each, dense; f32 or the backend's scalar. Training: as many examples as the
+  ///           plan's batch, and one i32 index an example for each loss. Inference: at most as many.
+  /// Errors    shape_error; data_error for a target out of range.
+  virtual void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) = 0;
+  void forward(tensor_view input, tensor_view target) {
+    forward(std::span<tensor_view const>(&input, 1), std::span<tensor_view const>(&target, 1));
+  }
+  void forward(tensor_view input) { forward(std::span<tensor_view const>(&input, 1), std::span<tensor_view const>()); }
+
+  /// Σ of the losses over the examples of the last forward.
+  virtual double loss() const = 0;
+  virtual void backward(backward_request const& request) = 0;
+
+  /// Inference: the graph's outputs, dense, as many examples as forward was given.
+  virtual tensor_view output(int which = 0) const = 0;
+
+  /// This context's gradients, an arena in the master's layouts.
+  virtual std::byte* gradients() const = 0;
+
+  /// Takes the time of every kernel from now on, or stops to.
+  virtual void profile(bool on) = 0;
+  virtual std::vector<plan_row> profile() const = 0;
+};
+
+/// A graph made executable on one backend for one batch size: immutable, shared by any number of threads.
+class plan {
+ public:
+  virtual ~plan() = default;
+  virtual int batch() const = 0;
+  virtual bool training() const = 0;
+  virtual plan_memory memory() const = 0;
+  virtual std::vector<plan_row> rows() const = 0;
+  /// Shapes of inputs and outputs without the batch.
+  virtual std::span<shape const> inputs() const = 0;
+  virtual std::span<shape const> outputs() const = 0;
+
+  /// `gradients`: an arena of the parameter set's size that several contexts of one worker may share; null: its own.
+  virtual std::unique_ptr<context> make_context(std::byte* gradients = nullptr) const = 0;
+};
+
+}  // namespace cohort
