@@ -32,7 +32,7 @@ class layer_on_host {
     call.batch = batch_;
     call.input_shapes = inputs_;
     call.output_shape = output_;
-    T* at[3 + 2 * max_inputs + 2 * std::tuple_size_v<decltype(parameter_list::specs)>];
+    T* at[3 + 2 * max_inputs + 2 * std::tuple_size_v<decltype(parameter_list::specs)>] = {};
     for (std::size_t i = 0; i < a.size(); ++i) at[i] = static_cast<T*>(a[i]);
     call.inputs = at;
     call.output = at[n];

@@ -40,7 +40,7 @@ class builder {
   std::vector<int> edges_{};
   std::vector<char> characters_{};
   finding problem_{};
-  bool named_ = false;
+  std::vector<int> named_{};  ///< nodes to which the user gave a name
 };
 
 /// The output of a layer while a network is written. `x | layer` and `x | block` continue it.
@@ -73,9 +73,7 @@ template <layer L, std::same_as<tensor>... More>
 constexpr tensor join(L const& l, tensor first, More... more) {
   int const inputs[]{first.id(), more.id()...};
   auto const values = detail::encode(l);
-  bool const joins = sizeof...(More) > 0;
-  source const at = joins ? source{first.net().view()[inputs[sizeof...(More)]].at} : l.at;
-  return {first.net(), first.net().append(kind_of<L>, values.data(), inputs, l.name, detail::settings_of(l), at)};
+  return {first.net(), first.net().append(kind_of<L>, values.data(), inputs, l.name, detail::settings_of(l), l.at)};
 }
 
 template <layer L>
@@ -90,11 +88,14 @@ constexpr tensor operator|(tensor x, Block const& block) {
   return block(x);
 }
 
-constexpr tensor operator+(tensor a, tensor b) { return join(add{}, a, b); }
+/// An operator cannot ask for its line: a finding names that of its right operand.
+constexpr tensor operator+(tensor a, tensor b) { return join(add{.at = b.net().view()[b.id()].at}, a, b); }
 
+/// As `+`, a finding names the line of the last operand; join(concatenate{}, a, b) has its own.
 template <std::same_as<tensor>... More>
 constexpr tensor concat(tensor first, More... more) {
-  return join(concatenate{}, first, more...);
+  int const ids[]{first.id(), more.id()...};
+  return join(concatenate{.at = first.net().view()[ids[sizeof...(More)]].at}, first, more...);
 }
 
 constexpr tensor builder::input(shape extents, std::string_view name, source at) {
@@ -140,18 +141,18 @@ constexpr void builder::give_name(node& made, std::string_view name) {
   made.name_size = static_cast<int>(name.size());
   for (node const& other : nodes_) made.ordinal += other.kind == made.kind ? 1 : 0;
   characters_.insert(characters_.end(), name.begin(), name.end());
-  named_ = named_ || !name.empty();
-  if (!named_) return;
   graph_view const so_far = view();
   int twin = -1;
   if (!name.empty()) {
     twin = so_far.find(name);
-  } else {
+    named_.push_back(static_cast<int>(nodes_.size()));
+  } else if (!named_.empty()) {  // generated names differ from each other
     fixed_text<64> generated;
     generated.append(made.kind->name);
     generated.append("_");
     generated.append(made.ordinal);
-    twin = so_far.find(generated.view());
+    for (int other : named_)
+      if (so_far.given_name(other) == generated.view()) twin = other;
   }
   if (twin >= 0)
     report({.sentence = "another layer has this name already",

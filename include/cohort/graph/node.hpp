@@ -73,13 +73,13 @@ struct graph_view {
     return -1;
   }
 
-  /// Ids of the nodes that no other node reads, in order.
+  /// Ids of the layers that no other one reads, in order. An input that nobody reads is no output.
   constexpr std::vector<int> outputs() const {
     std::vector<bool> read(nodes.size(), false);
     for (int from : edges) read[static_cast<std::size_t>(from)] = true;
     std::vector<int> sinks;
     for (int id = 0; id < size(); ++id)
-      if (!read[static_cast<std::size_t>(id)]) sinks.push_back(id);
+      if (!read[static_cast<std::size_t>(id)] && kind(id).role != layer_role::input) sinks.push_back(id);
     return sinks;
   }
 

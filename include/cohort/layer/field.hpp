@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/tensor/shape.hpp>
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
@@ -15,6 +16,10 @@ struct required {
   template <class U>
     requires std::convertible_to<U, T>
   constexpr required(U given) : value(given) {}
+  /// `.kernel = {3, 5}`
+  template <class... U>
+    requires(sizeof...(U) > 1 && std::constructible_from<T, U...>)
+  constexpr required(U... given) : value(given...) {}
   constexpr operator T() const { return value; }
 };
 

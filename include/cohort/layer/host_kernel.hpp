@@ -15,8 +15,8 @@ namespace cohort {
 template <class T>
 struct host_arguments {
   int batch = 0;
-  std::span<shape const> input_shapes;
-  shape output_shape;
+  std::span<shape const> input_shapes{};
+  shape output_shape{};
   T const* const* inputs = nullptr;
   T* output = nullptr;
   T const* const* parameters = nullptr;

@@ -56,9 +56,9 @@ inline std::size_t arrange(std::span<arena_slot> slots) {
     slot.offset = 0;
     for (std::size_t other : neighbours) {
       if (slot.offset + slot.bytes <= slots[other].offset) break;
-      slot.offset = std::max(slot.offset, slots[other].offset + aligned_bytes(slots[other].bytes));
+      slot.offset = std::max(slot.offset, slots[other].offset + round_to_alignment(slots[other].bytes));
     }
-    total = std::max(total, slot.offset + aligned_bytes(slot.bytes));
+    total = std::max(total, slot.offset + round_to_alignment(slot.bytes));
     placed.push_back(id);
   }
   for (arena_slot& slot : slots)

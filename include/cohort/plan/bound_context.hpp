@@ -77,6 +77,23 @@ class bound_context final : public context {
             made_->outputs[static_cast<std::size_t>(which)].batched(examples_)};
   }
 
+  std::string first_non_finite() override {
+    for (outside const& o : outside_) {
+      auto const count = static_cast<std::size_t>(made_->inputs[0].batched(made_->batch).elements());
+      if (o.at.where == place::input && o.at.index == 0 && !all_finite(isa_, static_cast<T const*>(o.now), count))
+        return "the input";
+    }
+    for (std::size_t c = 0; c < forward_.size(); ++c) {
+      run(forward_, c, c + 1);
+      int const written = made_->code.forward[c].result;
+      if (written < 0) continue;
+      arena_slot const& slot = made_->code.slots[static_cast<std::size_t>(written)];
+      if (!all_finite(isa_, reinterpret_cast<T const*>(arena_.data() + slot.offset), slot.bytes / sizeof(T)))
+        return made_->rows[static_cast<std::size_t>(forward_[c].row)].step;
+    }
+    return {};
+  }
+
   std::byte* gradients() const override { return gradients_; }
 
   void profile(bool on) override {

@@ -161,7 +161,7 @@ class compiler {
     for (address const& a : arguments)
       if (a.where == place::arena) made_.slots[static_cast<std::size_t>(a.index)].used(clock_);
     ++clock_;
-    to.push_back({std::move(kernel), std::move(arguments), row});
+    to.push_back({std::move(kernel), std::move(arguments), row, -1});
   }
 
   int add_row(std::string step, std::string implementation, pass direction, shape const& dims, layout const& lies,
@@ -217,7 +217,11 @@ class compiler {
       for (auto const& o : call.operands) arguments.push_back(common(s, o, made_.forward, pass::forward));
       int const row = add_row(name_of(net_, step), call.implementation, pass::forward,
                               low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_), op.output, call.flops);
+      int result = -1;
+      for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (call.operands[i].role == operand_role::output) result = arguments[i].index;
       emit(made_.forward, call.kernel, std::move(arguments), row);
+      made_.forward.back().result = result;
     }
   }
 
@@ -226,9 +230,9 @@ class compiler {
       auto const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
       layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->lies);
       address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output", pass::forward, dims);
-      made_.slots[static_cast<std::size_t>(at.index)].used(clock_);
       made_.output_slots.push_back(at.index);
     }
+    for (int slot : made_.output_slots) made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // until the end
   }
 
   void emit_backward() {

@@ -11,11 +11,14 @@ namespace cohort {
 
 /// What a plan is made for.
 ///
-/// Units     `max_bytes`: plan and parameters together must not need more; 0: no limit.
+/// Units     `max_bytes`: parameters, `state_arrays` arenas of updater state, working copies, and what each of
+///           `contexts` contexts needs, together; 0: no limit.
 struct plan_settings {
   int batch = 32;
   bool training = true;
   std::size_t max_bytes = 0;
+  int contexts = 1;
+  int state_arrays = 0;
 };
 
 namespace detail {
@@ -55,13 +58,17 @@ class backend_plan final : public plan {
   std::shared_ptr<compiled<B> const> made_;
 };
 
+inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& settings) {
+  return m.parameters * static_cast<std::size_t>(1 + settings.state_arrays) + m.working_copies
+         + (m.gradients + m.activations) * static_cast<std::size_t>(settings.contexts);
+}
+
 /// The largest batch whose plan, on a store of its own, stays within the limit; 0 if none does.
 template <tensor_backend B>
 int largest_batch(B const& backend, graph_view net, plan_settings const& settings) {
   auto const needs = [&](int batch) {
-    return backend_plan<B>(std::make_shared<parameter_store<B>>(backend, net), net, batch, settings.training)
-        .memory()
-        .total();
+    backend_plan<B> const tried(std::make_shared<parameter_store<B>>(backend, net), net, batch, settings.training);
+    return bytes_needed(tried.memory(), settings);
   };
   int fits = 0, too_large = settings.batch;
   while (too_large - fits > 1) {
@@ -86,14 +93,15 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
     throw setting_error({.what = "a plan needs a batch of at least one example", .got = std::to_string(settings.batch)});
   auto const& backend = store->backend();
   auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training);
-  if (settings.max_bytes > 0 && made->memory().total() > settings.max_bytes) {
+  std::size_t const needed = detail::bytes_needed(made->memory(), settings);
+  if (settings.max_bytes > 0 && needed > settings.max_bytes) {
     int const fits = detail::largest_batch(backend, net, settings);
     throw memory_error({.what = "the plan needs more memory than allowed\n" + table(*made),
                         .where = "batch " + std::to_string(settings.batch),
                         .expected = "at most " + std::to_string(settings.max_bytes) + " bytes"
                                     + (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)
                                                 : "; no batch fits"),
-                        .got = std::to_string(made->memory().total()) + " bytes"});
+                        .got = std::to_string(needed) + " bytes"});
   }
   return made;
 }

@@ -71,10 +71,12 @@ class parameter_store final : public parameter_set {
   }
 
   void read(int p, std::byte const* arena, std::byte* dense) const override {
+    single_thread const scope;
     auto const& from = *layouts_[static_cast<std::size_t>(p)];
     run(backend_.reorder(from, backend_.plain(from)), parameter_data(p, const_cast<std::byte*>(arena)), dense);
   }
   void write(int p, std::byte const* dense, std::byte* arena) const override {
+    single_thread const scope;
     auto const& to = *layouts_[static_cast<std::size_t>(p)];
     run(backend_.reorder(backend_.plain(to), to), const_cast<std::byte*>(dense), parameter_data(p, arena));
   }
@@ -111,6 +113,11 @@ class parameter_store final : public parameter_set {
     void* const addresses[]{from, to};
     B::bind(kernel, addresses)();
   }
+  /// One thread while a tensor of a file or an exchange is read or written: a pool of threads is not worth it.
+  struct single_thread {
+    int const former = B::threads(1);
+    ~single_thread() { B::threads(former); }
+  };
 
   B backend_;
   std::vector<std::optional<layout>> layouts_;

@@ -75,6 +75,10 @@ class context {
   /// Inference: the graph's outputs, dense, as many examples as forward was given.
   virtual tensor_view output(int which = 0) const = 0;
 
+  /// Runs the last forward again and names the first step that makes a number that is not finite: "the input", a
+  /// step's name, or nothing.
+  virtual std::string first_non_finite() = 0;
+
   /// This context's gradients, an arena in the master's layouts.
   virtual std::byte* gradients() const = 0;
 

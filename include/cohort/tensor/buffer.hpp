@@ -34,8 +34,22 @@ class buffer {
   std::size_t bytes_ = 0;
 };
 
+/// Memory on a 64-byte boundary that is used again and again: it keeps what it has when it shrinks, and loses its
+/// contents when it must grow.
+class reusable_buffer {
+ public:
+  void resize(std::size_t bytes) {
+    if (bytes > memory_.bytes()) memory_ = buffer(bytes);
+  }
+  std::byte* data() const { return memory_.data(); }
+  std::size_t capacity() const { return memory_.bytes(); }
+
+ private:
+  buffer memory_;
+};
+
 /// The next multiple of the alignment.
-constexpr std::size_t aligned_bytes(std::size_t bytes) {
+constexpr std::size_t round_to_alignment(std::size_t bytes) {
   return (bytes + buffer::alignment - 1) / buffer::alignment * buffer::alignment;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/onednn/weighted.hpp>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -16,6 +17,32 @@ struct dnnl_window {
     dilates[0] = w.dilation.height - 1, dilates[1] = w.dilation.width - 1;
     before[0] = rows.before, before[1] = columns.before;
     after[0] = rows.after, after[1] = columns.after;
+  }
+};
+
+/// Which layouts a convolution tries first; a fixed rule, so that bits do not depend on timing.
+///
+/// Blocks of 16 channels waste work where the channels do not fill them: such a convolution goes channels last, which
+/// oneDNN runs by brgemm. Backward-data with a stride is faster in blocks all the same.
+///
+/// Source    measured on LeNet's second convolution (20 → 50 channels, stride 2), 16 examples, one thread of a Sapphire
+///           Rapids, in µs, blocks | channels last: forward 295 | 126, weights 234 | 144, data 219 | 318.
+struct layout_rule {
+  std::vector<activation_layouts> forward, backward_data;
+
+  layout_rule(operation_request<onednn> const& request, conv2d const& l) {
+    auto const src = batched_dims(request.input_shapes[0], request.batch);
+    auto const dst = batched_dims(request.output_shape, request.batch);
+    auto const both = [&](dnnl_format_tag_t tag) {
+      return activation_layouts{memory_layout::tagged(src, tag), memory_layout::tagged(dst, tag)};
+    };
+    constexpr int block = 16, fewest = 8;
+    bool const fills_blocks = src[1] % block == 0 && dst[1] % block == 0;
+    if (src[1] >= fewest && !fills_blocks) {
+      forward.push_back(both(dnnl_acdb));
+      if (l.stride.height > 1 || l.stride.width > 1) backward_data.push_back(both(dnnl_aBcd16b));
+    }
+    forward.push_back(both(dnnl_format_tag_any));
   }
 };
 
@@ -50,9 +77,9 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
         return dnnl_pd(pd);
       }};
   shape const weights = request.parameter_specs[0].dims;
-  auto const any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
-  return prepare_weighted(engine, request, make, {any}, {weights[0], weights[1], weights[2], weights[3]},
-                          l.flops(request.input_shapes) * request.batch);
+  layout_rule const rule(request, l);
+  return prepare_weighted(engine, request, make, rule.forward, rule.backward_data,
+                          {weights[0], weights[1], weights[2], weights[3]}, l.flops(request.input_shapes) * request.batch);
 }
 
 }  // namespace cohort::detail

@@ -32,8 +32,9 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
                                                                   attributes.get());
         return dnnl_pd(pd);
       }};
-  auto const any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
-  return prepare_weighted(engine, request, make, {request.inputs[0], any},
+  auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
+  auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch));
+  return prepare_weighted(engine, request, make, {{request.inputs[0], dst_any}, {src_any, dst_any}}, {},
                           batched_dims(request.input_shapes[0], l.units), l.flops(request.input_shapes) * request.batch);
 }
 

@@ -39,17 +39,22 @@ inline operation<onednn> forward_of_join(dnnl_engine_handle const& engine, dnnl_
   return made;
 }
 
-/// A sum in the layout of the first input; its gradient is copied to every input.
+/// A sum in the layout of the first input, or dense where that is padded (oneDNN has `ref` alone for it); its gradient is
+/// copied to every input.
 inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request, add const&) {
   std::size_t const n = request.inputs.size();
   dnnl_attributes const plain;
-  std::vector<memory_layout> const sources(n, request.inputs[0]);
-  std::vector<float> const scales(n, 1.0F);
-  dnnl_primitive_desc_t created = nullptr;
-  dnnl_sum_primitive_desc_create(&created, engine.get(), request.inputs[0].get(), static_cast<int>(n), scales.data(),
-                                 raw(sources).data(), plain.get());
-  dnnl_pd const pd(created);
-  if (!is_fit(pd)) refuse_step(request, "forward");
+  auto const sum_in = [&](memory_layout const& lies) {
+    std::vector<memory_layout> const sources(n, lies);
+    std::vector<float> const scales(n, 1.0F);
+    dnnl_primitive_desc_t created = nullptr;
+    dnnl_sum_primitive_desc_create(&created, engine.get(), lies.get(), static_cast<int>(n), scales.data(),
+                                   raw(sources).data(), plain.get());
+    return dnnl_pd(created);
+  };
+  dnnl_pd const pd = first_fit([&] { return sum_in(request.inputs[0]); },
+                               [&] { return sum_in(memory_layout::dense(request.inputs[0].dims())); });
+  if (!pd) refuse_step(request, "forward");
   operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i)
     if (request.wants_diff_input[i])

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/backend/host_call.hpp>
 #include <cohort/onednn/handle.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,7 +10,8 @@
 
 namespace cohort::detail {
 
-/// A primitive with the numbers and descriptors of its arguments, or a function of our own.
+/// A primitive with the numbers and descriptors of its arguments, or a function of our own. Arguments without an
+/// address of their own are the last operand once more: a primitive in place names it as source and destination.
 struct dnnl_kernel {
   dnnl_kernel() = default;
   dnnl_kernel(host_function own) : host(std::move(own)) {}
@@ -36,7 +38,8 @@ class dnnl_call {
     stream_ = {stream, dnnl_stream_destroy};
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       dnnl_memory_t memory = nullptr;
-      check_dnnl(dnnl_memory_create(&memory, kernel.layouts[i].get(), kernel.engine.get(), addresses[i]), "binding memory");
+      check_dnnl(dnnl_memory_create(&memory, kernel.layouts[i].get(), kernel.engine.get(),
+                                    addresses[std::min(i, addresses.size() - 1)]), "binding memory");
       memory_.emplace_back(memory, dnnl_memory_destroy);
       arguments_.push_back({kernel.arguments[i], memory});
     }

@@ -19,6 +19,12 @@ template <class Forward, class BackwardData, class BackwardWeights>
 weighted_primitives(Forward, BackwardData, BackwardWeights)
     -> weighted_primitives<Forward, BackwardData, BackwardWeights>;
 
+/// Input and output of a layer, as a candidate for its kernels.
+struct activation_layouts {
+  memory_layout src;
+  memory_layout dst;
+};
+
 /// Convolution and dense alike: chooses the layouts of forward, then gives backward the same, so that activations keep
 /// their layout and the weights' gradient lies as the weights do; where that would be slow, oneDNN chooses.
 ///
@@ -26,7 +32,8 @@ weighted_primitives(Forward, BackwardData, BackwardWeights)
 ///           weights, which the store keeps as a working copy.
 template <class Primitives>
 operation<onednn> prepare_weighted(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
-                                   Primitives const& make, std::vector<memory_layout> const& src_candidates,
+                                   Primitives const& make, std::vector<activation_layouts> const& candidates,
+                                   std::vector<activation_layouts> const& backward_data_candidates,
                                    std::vector<dnnl_dim_t> const& weights_dims, double flops) {
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch));
   auto const weights_any = memory_layout::tagged(weights_dims);
@@ -36,8 +43,8 @@ operation<onednn> prepare_weighted(dnnl_engine_handle const& engine, operation_r
   dnnl_attributes const fused(slope), plain;
 
   dnnl_pd forward;
-  for (memory_layout const& src : src_candidates) {
-    auto const with = [&](memory_layout const& weights) { return make.forward(src, weights, bias, dst_any, fused); };
+  for (activation_layouts const& as : candidates) {
+    auto const with = [&](memory_layout const& weights) { return make.forward(as.src, weights, bias, as.dst, fused); };
     forward = request.parameters[0] ? first_fit([&] { return with(*request.parameters[0]); }, [&] { return with(weights_any); })
                                     : first_fit([&] { return with(weights_any); });
     if (forward) break;
@@ -71,10 +78,14 @@ operation<onednn> prepare_weighted(dnnl_engine_handle const& engine, operation_r
                                   {operand_role::diff_parameter, 1, DNNL_ARG_DIFF_BIAS}},
                                  flops));
   if (!request.wants_diff_input[0]) return made;
-  dnnl_pd const data_pd =
-      first_fit([&] { return make.backward_data(request.inputs[0], weights_any, made.output, forward, plain); },
-                [&] { return make.backward_data(src, weights_any, made.output, forward, plain); },
-                [&] { return make.backward_data(src_any, weights_any, dst_any, forward, plain); });
+  dnnl_pd data_pd;
+  auto const try_data = [&](memory_layout const& diff_src, memory_layout const& diff_dst) {
+    if (!data_pd) data_pd = first_fit([&] { return make.backward_data(diff_src, weights_any, diff_dst, forward, plain); });
+  };
+  for (activation_layouts const& as : backward_data_candidates) try_data(as.src, as.dst);
+  try_data(request.inputs[0], made.output);
+  try_data(src, made.output);
+  try_data(src_any, dst_any);
   if (!data_pd) refuse_step(request, "backward (data)");
   made.backward.push_back(invoke(engine, data_pd,
                                  {{operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},

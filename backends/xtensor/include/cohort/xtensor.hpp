@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#if __has_include(<xtensor/containers/xadapt.hpp>)
+#include <xtensor/containers/xadapt.hpp>
+#include <xtensor/containers/xarray.hpp>
+#include <xtensor/containers/xtensor.hpp>
+#else
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xarray.hpp>
+#include <xtensor/xtensor.hpp>
+#endif
+
+#include <cohort/data/arrays.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+
+/// An xtensor container or adaptor with its elements in memory, row-major or of a layout known at run time.
+template <class X>
+concept xtensor_container = requires(X& x) {
+  x.data();
+  x.shape();
+  x.layout();
+  x.dimension();
+}
+&&(X::static_layout == xt::layout_type::row_major || X::static_layout == xt::layout_type::dynamic);
+
+template <class X>
+shape xtensor_shape(X const& x) {
+  auto const refuse = [](std::string expected, std::string got) {
+    throw shape_error({.what = "the xtensor array cannot be used where it is",
+                       .where = "",
+                       .expected = std::move(expected),
+                       .got = std::move(got)});
+  };
+  if (x.dimension() > static_cast<std::size_t>(shape::max_rank))
+    refuse("at most " + std::to_string(shape::max_rank) + " axes", std::to_string(x.dimension()));
+  shape dims;
+  dims.rank = static_cast<int>(x.dimension());
+  for (int axis = 0; axis < dims.rank; ++axis) {
+    auto const extent = static_cast<std::size_t>(x.shape()[static_cast<std::size_t>(axis)]);
+    if (extent > 0x7fffffffU) refuse("extents up to 2147483647", std::to_string(extent));
+    dims[axis] = static_cast<int>(extent);
+  }
+  std::int64_t distance = 1;
+  for (int axis = dims.rank - 1; axis >= 0; --axis) {  // xtensor gives stride 0 to extents of 1
+    auto const stride = static_cast<std::int64_t>(x.strides()[static_cast<std::size_t>(axis)]);
+    if (dims[axis] > 1 && stride != distance)
+      refuse("row-major and contiguous elements", "stride " + std::to_string(stride) + " along axis "
+                                                      + std::to_string(axis) + ", not "
+                                                      + std::to_string(distance));
+    distance *= dims[axis];
+  }
+  return dims;
+}
+
+}  // namespace detail
+
+/// An xtensor array as a tensor, where it is; writable if the array is.
+///
+/// Order     the array must outlive the view and not be resized.
+/// Errors    shape_error for more axes than a shape holds, and for elements that are not row-major and
+/// contiguous.
+template <class X>
+requires detail::xtensor_container<X>
+auto view_of(X& array) {
+  using view = std::conditional_t<std::is_const_v<std::remove_reference_t<decltype(*array.data())>>,
+                                  tensor_view, mutable_tensor_view>;
+  return view(array.data() + array.data_offset(), detail::xtensor_shape(array));
+}
+
+/// A tensor as an xtensor adaptor over the same elements: adapt<float>(b->input()).
+///
+/// Order     the tensor's memory must outlive the adaptor.
+/// Errors    shape_error if the elements are no T.
+template <class T, class Byte>
+auto adapt(detail::basic_view<Byte> view) {
+  if (view.type != element_of<T>)
+    throw shape_error({.what = "the tensor has other elements",
+                       .where = "",
+                       .expected = std::string(name_of(element_of<T>)),
+                       .got = std::string(name_of(view.type))});
+  std::vector<std::size_t> extents;
+  for (int axis = 0; axis < view.dims.rank; ++axis)
+    extents.push_back(static_cast<std::size_t>(view.dims[axis]));
+  auto const elements = view.template as<T>();
+  return xt::adapt(elements.data(), elements.size(), xt::no_ownership(), extents);
+}
+
+/// Inputs (count × example) with class labels (count), where they are, as a data set.
+///
+/// Errors    as for arrays.
+template <class Inputs, class Labels>
+requires detail::xtensor_container<Inputs const> && detail::xtensor_container<Labels const> arrays
+arrays_of(Inputs const& inputs, Labels const& labels, int classes, double scale = 1, double offset = 0) {
+  if (classes < 1)
+    throw setting_error({.what = "there must be a class",
+                         .where = "classes",
+                         .expected = "at least 1",
+                         .got = std::to_string(classes)});
+  return arrays({array{.name = "input", .values = view_of(inputs), .scale = scale, .offset = offset}},
+                {array{.name = "label", .values = view_of(labels), .classes = classes}});
+}
+
+}  // namespace cohort

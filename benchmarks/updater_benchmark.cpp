@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each updater beside a copy of the bytes that it must move, the two in turn: updater/RULE/f32/n:ELEMENTS.
+// bytes_per_second and copy_bytes_per_second are of medians; ratio is their quotient, the number to look at.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cohort/execution/isa.hpp>
+#include <cohort/optimizer/update_pass.hpp>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace {
+
+using cohort::updater;
+
+struct page_aligned {
+  void operator()(float* p) const { ::operator delete(p, std::align_val_t(4096)); }
+};
+using array = std::unique_ptr<float, page_aligned>;
+
+array filled(std::size_t n, float value) {
+  array a(static_cast<float*>(::operator new(n * sizeof(float), std::align_val_t(4096))));
+  std::fill_n(a.get(), n, value);
+  return a;
+}
+
+template <class F>
+double seconds(F&& f) {
+  auto const begin = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+double median(std::vector<double> list) {
+  auto const middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
+  std::nth_element(list.begin(), middle, list.end());
+  return *middle;
+}
+
+void update_beside_copy(benchmark::State& state, updater const& rule, std::size_t n) {
+  cohort::isa const which = cohort::best_isa();
+  array const w = filled(n, 0.5F);
+  array const g = filled(n, 1e-3F);
+  std::vector<array> arrays;
+  std::vector<float*> states;
+  for (int k = 0; k < rule.state_arrays(); ++k) {
+    arrays.push_back(filled(n, static_cast<float>(rule.initial_state(k))));
+    states.push_back(arrays.back().get());
+  }
+  std::size_t const bytes = (3 + 2 * states.size()) * n * sizeof(float);
+  array const from = filled(bytes / 2 / sizeof(float), 1);  // a copy reads one half and writes the other
+  array const to = filled(bytes / 2 / sizeof(float), 2);
+  float const* const parts[] = {g.get()};
+  std::vector<double> update_times;
+  std::vector<double> copy_times;
+  std::int64_t step = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    copy_times.push_back(seconds([&] {
+      std::memcpy(to.get(), from.get(), bytes / 2);
+      benchmark::ClobberMemory();
+    }));
+    // Twice, and the second counts, so that each finds its own arrays where the one before left them.
+    for (int turn = 0; turn < 2; ++turn) {
+      double const taken = seconds([&] {
+        cohort::apply_update(which, rule, {.rate = 1e-6, .step = step++, .l2 = 5e-4}, w.get(), parts, 1,
+                             states.data(), n);
+        benchmark::ClobberMemory();
+      });
+      if (turn == 1) {
+        update_times.push_back(taken);
+        state.SetIterationTime(taken);
+      }
+    }
+    std::memcpy(to.get(), from.get(), bytes / 2);
+    benchmark::ClobberMemory();
+  }
+  double const update_time = median(update_times);
+  double const copy_time = median(copy_times);
+  state.counters["bytes_per_second"] = static_cast<double>(bytes) / update_time;
+  state.counters["copy_bytes_per_second"] = static_cast<double>(bytes) / copy_time;
+  state.counters["ratio"] = copy_time / update_time;
+  state.SetLabel(std::string(cohort::name_of(which)));
+}
+
+void declare(std::size_t n) {
+  for (updater const& rule :
+       {updater(cohort::sgd{}), updater(cohort::momentum{}), updater(cohort::nesterov{}),
+        updater(cohort::adagrad{}), updater(cohort::adam{})})
+    benchmark::RegisterBenchmark(
+        ("updater/" + std::string(rule.name()) + "/f32/n:" + std::to_string(n)).c_str(),
+        [rule, n](benchmark::State& state) { update_beside_copy(state, rule, n); })
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  declare(std::size_t{1} << 15);  // 128 KiB an array: all of them in an L2 cache
+  declare(std::size_t{1} << 24);  // 64 MiB an array
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::AddCustomContext("isa", std::string(cohort::name_of(cohort::best_isa())));
+  benchmark::RunSpecifiedBenchmarks();
+}

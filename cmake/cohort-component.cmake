@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+include("${CMAKE_CURRENT_LIST_DIR}/cohort-dependency.cmake")
+
+set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
+
+# cohort_component(<name> <directory> <dependencies> [OPTION])
+# The INTERFACE target cohort::<name> over the headers in <directory>/include, with its own export set. What it needs
+# is said in the file <dependencies>, which the installed package reads too. With OPTION it can be left out:
+# COHORT_<NAME> = AUTO (when found), ON, OFF.
+function(cohort_component name directory dependencies)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "OPTION" "" "")
+  set_property(GLOBAL APPEND PROPERTY cohort_known ${name})
+
+  set(wanted ON)
+  if(arg_OPTION)
+    string(TOUPPER "COHORT_${name}" option)
+    set(${option} AUTO CACHE STRING "Build cohort::${name}: AUTO (when what it needs is found), ON or OFF")
+    set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
+    set(wanted "${${option}}")
+    if(NOT wanted MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|1|0)$")
+      message(FATAL_ERROR "cohort: ${option}: expected AUTO, ON or OFF, got '${wanted}'")
+    endif()
+    if(NOT wanted STREQUAL "AUTO" AND NOT wanted)
+      message(STATUS "cohort::${name}: off (${option})")
+      return()
+    endif()
+  endif()
+
+  # Whoever adds this project with add_subdirectory links what was found here from folders of its own.
+  set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+  set(cohort_link)
+  set(cohort_missing)
+  include("${dependencies}")
+  if(cohort_missing)
+    list(JOIN cohort_missing "; " reason)
+    if(wanted STREQUAL "AUTO")
+      message(STATUS "cohort::${name}: off, it needs ${reason}")
+      return()
+    endif()
+    message(FATAL_ERROR "cohort::${name} needs ${reason}")
+  endif()
+  message(STATUS "cohort::${name}: on")
+  set_property(GLOBAL APPEND PROPERTY cohort_built ${name})
+
+  set(include_directory "${PROJECT_SOURCE_DIR}/${directory}/include")
+  cmake_path(NORMAL_PATH include_directory)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_directory}/cohort/*.hpp")
+  file(GLOB_RECURSE fragments CONFIGURE_DEPENDS "${include_directory}/cohort/*.inc")
+  add_library(cohort_${name} INTERFACE)
+  add_library(cohort::${name} ALIAS cohort_${name})
+  target_sources(cohort_${name} INTERFACE
+    FILE_SET HEADERS BASE_DIRS "${include_directory}" FILES ${headers}
+    FILE_SET fragments TYPE HEADERS BASE_DIRS "${include_directory}" FILES ${fragments})
+  target_compile_features(cohort_${name} INTERFACE cxx_std_20)
+  target_link_libraries(cohort_${name} INTERFACE ${cohort_link})
+  if(NOT name STREQUAL "core")
+    target_link_libraries(cohort_${name} INTERFACE cohort_core)
+  endif()
+  set_target_properties(cohort_${name} PROPERTIES
+    EXPORT_NAME ${name}
+    VERIFY_INTERFACE_HEADER_SETS ${COHORT_BUILD_TESTS}
+    INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+
+  install(TARGETS cohort_${name} EXPORT cohort-${name}
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    FILE_SET fragments DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT cohort-${name} NAMESPACE cohort::
+    FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}")
+  install(FILES "${dependencies}"
+    RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}")
+endfunction()
+
+# cohort_install_package(): the files that find_package(cohort) reads. After the last cohort_component.
+function(cohort_install_package)
+  get_property(cohort_known GLOBAL PROPERTY cohort_known)
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/cohort-config.cmake.in" cohort-config.cmake
+    INSTALL_DESTINATION "${cohort_package_directory}" NO_CHECK_REQUIRED_COMPONENTS_MACRO NO_SET_AND_CHECK_MACRO)
+  write_basic_package_version_file(cohort-config-version.cmake
+    COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+  install(FILES
+    "${CMAKE_CURRENT_BINARY_DIR}/cohort-config.cmake"
+    "${CMAKE_CURRENT_BINARY_DIR}/cohort-config-version.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/cohort-dependency.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/FindRandom123.cmake"
+    DESTINATION "${cohort_package_directory}")
+endfunction()

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Read by the build and by the installed package, so that both look for the same things and say the same sentences.
+
+# Where cmake/setup.sh keeps what the distribution does not have.
+if("$ENV{XDG_CACHE_HOME}" STREQUAL "")
+  set(cohort_cache "$ENV{HOME}/.cache/cohort")
+else()
+  set(cohort_cache "$ENV{XDG_CACHE_HOME}/cohort")
+endif()
+
+# cohort_dependency(<target> [LINK_ONLY] GET <what it is and how to get it> FIND <arguments of find_package>...)
+# Appends <target> to cohort_link, or the GET text to cohort_missing. LINK_ONLY: its compile flags are not passed on.
+function(cohort_dependency target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LINK_ONLY" "GET" "FIND")
+  list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")
+  find_package(${arg_FIND} QUIET)
+  if(NOT TARGET ${target})
+    list(GET arg_FIND 0 package)
+    if(${package}_CONSIDERED_VERSIONS)
+      list(JOIN ${package}_CONSIDERED_VERSIONS ", " found)
+      string(APPEND arg_GET ", found only ${found}")
+    endif()
+    set(cohort_missing ${cohort_missing} "${arg_GET}" PARENT_SCOPE)
+    return()
+  endif()
+  if(arg_LINK_ONLY)
+    set(target "$<LINK_ONLY:${target}>")
+  endif()
+  set(cohort_link ${cohort_link} ${target} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# cohort_rules(<file> <prefix>): the rules that a source says about itself in its first ten lines, as variables:
+#   // needs: onednn zlib     <prefix>_needs    components without which it is not built
+#   // uses: xtensor          <prefix>_uses     components that it is linked with where they are on
+#   // flags: -ffast-math     <prefix>_flags    flags that it is compiled with besides the others
+#   // label: slow            <prefix>_label    a test's label
+function(cohort_rules file prefix)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  file(STRINGS "${file}" lines LIMIT_COUNT 10)
+  foreach(rule IN ITEMS needs uses flags label)
+    set(values)
+    foreach(line IN LISTS lines)
+      if(line MATCHES "^(//|#) ${rule}: *([A-Za-z0-9_=,. -]+)$")
+        string(REPLACE " " ";" values "${CMAKE_MATCH_2}")
+      endif()
+    endforeach()
+    set(${prefix}_${rule} ${values} PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+# cohort_available(<result> <component>...): whether all of them are on.
+function(cohort_available result)
+  set(${result} ON PARENT_SCOPE)
+  foreach(component IN LISTS ARGN)
+    if(NOT TARGET cohort::${component})
+      set(${result} OFF PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# cohort_program(<target> <source> [LINK <library>...]): an executable of this project, if the components that it needs
+# are on.
+function(cohort_program target source)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "LINK")
+  cmake_path(ABSOLUTE_PATH source)
+  cohort_rules("${source}" rule)
+  cohort_available(available ${rule_needs})
+  if(NOT available)
+    message(STATUS "${target}: not built, it needs the components ${rule_needs}")
+    return()
+  endif()
+  add_executable(${target} "${source}")
+  target_compile_options(${target} PRIVATE ${rule_flags})
+  foreach(component IN ITEMS core LISTS rule_needs rule_uses)
+    cohort_available(available ${component})
+    if(available)
+      target_link_libraries(${target} PRIVATE cohort::${component})
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE ${arg_LINK})
+endfunction()

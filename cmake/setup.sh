@@ -1,0 +1,218 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what building Cohort needs and this machine lacks; does nothing where all is there.
+#
+#   bash cmake/setup.sh [--examples] [--data]
+#     --examples   only what the library and its examples need, not what the tests and benchmarks need
+#     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: from its public mirrors into the cache
+#
+# Debian 12 and 13; Ubuntu 24.04 by its package names, untested. Packages come from apt. Where these have no
+# oneDNN >= 3.2 (Debian 12), it comes from Python wheels into the cache, ${XDG_CACHE_HOME:-~/.cache}/cohort, where
+# CMake finds it; so do the Python packages of the tests.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/steps.sh"
+step_shows_lines=3
+
+with_tests=yes with_data=no
+for flag in "$@"; do
+  case $flag in
+    --examples) with_tests=no ;;
+    --data) with_data=yes ;;
+    *) fail "cmake/setup.sh: unknown flag $flag: expected --examples or --data" ;;
+  esac
+done
+
+[ -n "${XDG_CACHE_HOME:-${HOME:-}}" ] || fail "cmake/setup.sh needs HOME or XDG_CACHE_HOME for its cache."
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/cohort
+onednn=$cache/onednn-3.2
+python_packages=$cache/python
+did=nothing
+
+has_command() { command -v "$1" >/dev/null; }
+
+has_header() {
+  local folder
+  for folder in /usr /usr/local ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }}; do
+    [ ! -e "$folder/include/$1" ] || return 0
+  done
+  return 1
+}
+
+has_compiler() {
+  local compiler=${CXX:-}
+  if [ -n "$compiler" ]; then has_command "${compiler%% *}"; else has_command c++ || has_command g++; fi
+}
+
+has_cmake() {
+  has_command cmake || return 1
+  local version
+  version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
+  [ "$(printf '%s\n3.25\n' "$version" | sort -V | head -n 1)" = 3.25 ]
+}
+
+# dnnl_version.h of 3.x says DNNL_VERSION_MAJOR 3 and DNNL_VERSION_MINOR n.
+has_onednn() {
+  local folder header major minor
+  for folder in /usr /usr/local ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }} "$onednn"; do
+    for header in "$folder"/include/oneapi/dnnl/dnnl_version.h "$folder"/include/*/oneapi/dnnl/dnnl_version.h; do
+      [ -e "$header" ] || continue
+      major=$(sed -n 's/^#define DNNL_VERSION_MAJOR *//p' "$header")
+      minor=$(sed -n 's/^#define DNNL_VERSION_MINOR *//p' "$header")
+      if [ "${major:-0}" -eq 3 ] && [ "${minor:-0}" -ge 2 ]; then return 0; fi
+    done
+  done
+  return 1
+}
+
+has_certificates() { [ -n "${SSL_CERT_FILE:-}${PIP_CERT:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ]; }
+has_pip() { python3 -m pip --version >/dev/null 2>&1; }
+has_python_packages() {
+  PYTHONPATH=$python_packages${PYTHONPATH:+:$PYTHONPATH} python3 -c 'import numpy, safetensors.numpy' >/dev/null 2>&1
+}
+
+# ---- packages ------------------------------------------------------------------------------------------------------
+distribution() {
+  local ID='' VERSION_ID=''
+  [ ! -r /etc/os-release ] || . /etc/os-release
+  echo "${ID:-unknown}${VERSION_ID:+-$VERSION_ID}"
+}
+
+# as_root COMMAND...: directly, or through sudo; without a terminal sudo must not ask.
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; elif [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
+}
+
+# demand_apt WHAT: ends with a sentence where apt cannot install it.
+demand_apt() {
+  case $(distribution) in
+    debian-12 | debian-13) ;;
+    ubuntu-24.04) [ -n "${said_untested:-}" ] || echo "Ubuntu 24.04: package names as on Debian, untested." ;;
+    *) fail "cmake/setup.sh knows Debian 12 and 13 and Ubuntu 24.04, not this system ($(distribution)): please install $1." ;;
+  esac
+  said_untested=yes
+  if [ "$(id -u)" -ne 0 ] && ! { has_command sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }; then
+    fail "cmake/setup.sh is not root and cannot use sudo: please let an administrator run 'apt-get install $1'."
+  fi
+}
+
+update_packages() {
+  [ -z "${updated:-}" ] || return 0
+  step "Reading the list of packages (apt-get update)" as_root apt-get -o Acquire::Retries=2 update \
+    || fail "apt-get update failed, is there a network? Missing are: $1."
+  updated=yes
+}
+
+install_packages() {
+  demand_apt "$*"
+  update_packages "$*"
+  step "Installing $* (apt-get)" as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends "$@" || fail "cmake/setup.sh could not install $* with apt-get: is there a network?"
+  did=something
+}
+
+missing=()
+want() { if ! "${@:2}"; then missing+=("$1"); fi; }
+want g++ has_compiler
+want cmake has_cmake
+want ninja-build has_command ninja
+want librandom123-dev has_header Random123/philox.h
+want zlib1g-dev has_header zlib.h
+want libxtensor-dev has_header xtensor
+want python3 has_command python3
+if [ $with_tests = yes ]; then
+  want libgtest-dev has_header gtest/gtest.h
+  want libbenchmark-dev has_header benchmark/benchmark.h
+  want nlohmann-json3-dev has_header nlohmann/json.hpp
+fi
+[ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+has_cmake || fail "cmake --version says $(cmake --version | head -n 1): cohort needs CMake >= 3.25."
+
+# ---- oneDNN --------------------------------------------------------------------------------------------------------
+# The candidate of apt's lists, which are read first if they were never read.
+packaged_onednn() {
+  has_command apt-cache || return 0
+  apt-cache policy libdnnl-dev 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*\.[0-9]*\).*/\1/p'
+}
+
+pip_quietly() { python3 -m pip --disable-pip-version-check --no-input --retries 2 "$@"; }
+
+demand_pip() {
+  local needed=()
+  has_pip || needed+=(python3-pip)
+  has_certificates || needed+=(ca-certificates)
+  [ ${#needed[@]} -eq 0 ] || install_packages "${needed[@]}"
+}
+
+unpack_onednn() {
+  local folder=$1 wheel
+  cat >"$folder/wheels.txt" <<'WHEELS'
+onednn-cpu-gomp==2023.2.0 --hash=sha256:2f22a54d6a890ed14bfa185d42a4be65d8b5b1df85dc1f0f3a9abe31620416fb
+onednn-devel-cpu-gomp==2023.2.0 --hash=sha256:9763c69e8c907e119056bd52ad918ca84ac9ba939d130a99dfa95ccca3e5e284
+WHEELS
+  pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
+  mkdir "$folder/onednn" || return 1
+  for wheel in "$folder"/wheels/*.whl; do
+    python3 -m zipfile -e "$wheel" "$folder/unpacked" || return 1
+  done
+  cp -R "$folder"/unpacked/*.data/data/include "$folder"/unpacked/*.data/data/lib "$folder/onednn/" || return 1
+  # A wheel holds no links: the library is in it three times.
+  ln -sf libdnnl.so.3.2 "$folder/onednn/lib/libdnnl.so.3" || return 1
+  ln -sf libdnnl.so.3 "$folder/onednn/lib/libdnnl.so" || return 1
+  rm -rf "$onednn" && mv -T "$folder/onednn" "$onednn"
+}
+
+if ! has_onednn; then
+  if [ -z "$(packaged_onednn)" ] && has_command apt-cache && [ "$(id -u)" -eq 0 ]; then update_packages "oneDNN >= 3.2"; fi
+  packaged=$(packaged_onednn)
+  if [ -n "$packaged" ] && [ "$(printf '%s\n3.2\n' "$packaged" | sort -V | head -n 1)" = 3.2 ]; then
+    install_packages libdnnl-dev
+  else
+    [ "$(uname -m)" = x86_64 ] || fail "oneDNN >= 3.2 is neither packaged here (libdnnl-dev ${packaged:-missing}) nor a wheel for $(uname -m): please build it and name its folder in CMAKE_PREFIX_PATH."
+    demand_pip
+    mkdir -p "$cache"
+    work=$(mktemp -d "$cache/onednn.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    step "Getting oneDNN 3.2 into $onednn (pip download; the packaged one is ${packaged:-missing})" unpack_onednn "$work" \
+      || fail "oneDNN >= 3.2 is missing: its wheels onednn-cpu-gomp and onednn-devel-cpu-gomp 2023.2.0 could not be downloaded with pip, is there a network?"
+    rm -rf "$work"
+    echo "Cohort finds oneDNN there; other projects find it with CMAKE_PREFIX_PATH=$onednn."
+    did=something
+  fi
+fi
+
+# ---- Python packages of the tests ------------------------------------------------------------------------------------
+if [ $with_tests = yes ] && ! has_python_packages; then
+  demand_pip
+  mkdir -p "$cache"
+  step "Getting numpy and safetensors for the tests into $python_packages (pip install --target)" \
+    pip_quietly install --upgrade --no-deps --only-binary=:all: --target "$python_packages" numpy==2.2.4 safetensors==0.5.3 \
+    || fail "Python's numpy and safetensors, which the tests need, are missing and could not be installed with pip, is there a network?"
+  has_python_packages || fail "Python cannot import numpy and safetensors from $python_packages."
+  did=something
+fi
+
+# ---- MNIST -----------------------------------------------------------------------------------------------------------
+has_mnist() {
+  local name
+  for name in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte; do
+    [ -e "$1/$name" ] || [ -e "$1/$name.gz" ] || return 1
+  done
+}
+
+finds_mnist() {
+  local folder
+  for folder in ${COHORT_DATA:+"$COHORT_DATA" "$COHORT_DATA/mnist"} data data/mnist "$cache/mnist"; do
+    ! has_mnist "$folder" || return 0
+  done
+  return 1
+}
+
+if [ $with_data = yes ] && ! finds_mnist; then
+  if ! has_certificates && [ "$(id -u)" -eq 0 ]; then install_packages ca-certificates; fi
+  step "Getting MNIST into $cache/mnist" python3 "$here/get_mnist.py" "$cache/mnist" 2>/dev/null \
+    || echo "MNIST could not be downloaded: the examples draw digits of their own instead."
+  did=something
+fi
+
+if [ $did = nothing ]; then echo "Set-up: all that is needed is here."; fi

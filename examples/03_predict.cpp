@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn zlib
+// Classifies ten test digits with a model file that lenet_mnist has saved: the network itself is read from the file.
+//   lenet_mnist --save lenet.safetensors && 03_predict lenet.safetensors
+#include <cohort/cohort.hpp>
+#include <cohort/mnist.hpp>
+#include <cohort/onednn.hpp>
+#include <cstdio>
+#include <span>
+#include <string>
+
+namespace {
+
+constexpr int side = 28;
+constexpr int cell_width = 2, cell_height = 4;  // pixels a character
+constexpr int in_a_line = 5;
+
+/// One line of characters of a digit.
+std::string line_of(std::span<float const> pixels, int row) {
+  constexpr std::string_view shades = " .:-=+*#%@";
+  std::string line;
+  for (int column = 0; column < side / cell_width; ++column) {
+    float sum = 0;
+    for (int y = 0; y < cell_height; ++y)
+      for (int x = 0; x < cell_width; ++x)
+        sum += pixels[static_cast<std::size_t>((row * cell_height + y) * side + column * cell_width + x)];
+    auto const shade = static_cast<std::size_t>(sum / (cell_width * cell_height) * 9.99F);
+    line += shades[shade];
+  }
+  return line;
+}
+
+/// Digits beside each other, and under each what it was taken for.
+void print(std::span<float const> pixels, std::span<std::int32_t const> labels, cohort::predictions const& made,
+           int first) {
+  for (int row = 0; row < side / cell_height; ++row) {
+    for (int i = first; i < first + in_a_line; ++i)
+      std::printf("%s  ", line_of(pixels.subspan(static_cast<std::size_t>(i * side * side), side * side), row).c_str());
+    std::puts("");
+  }
+  for (int i = first; i < first + in_a_line; ++i) {
+    int const best = made.best(i);
+    int const label = labels[static_cast<std::size_t>(i)];
+    std::string const right = best == label ? "" : " not " + std::to_string(label);
+    std::printf("  %d %5.1f %%%-6s", best, 100 * static_cast<double>(made[i][static_cast<std::size_t>(best)]), right.c_str());
+  }
+  std::puts("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s MODEL_FILE\n", argc > 0 ? argv[0] : "03_predict");
+    return 2;
+  }
+  auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
+  auto const digits = cohort::mnist::real_or_drawn();
+  if (digits.drawn) std::puts("No MNIST was found: these digits are drawn.\n");
+
+  cohort::loader batches(digits.test, {.batch = 2 * in_a_line, .shuffle = false});
+  cohort::batch const* const ten = batches.next();
+  cohort::predictions const made = trained.predict(ten->input());
+  for (int first : {0, in_a_line}) print(ten->input().as<float>(), ten->target().as<std::int32_t>(), made, first);
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}

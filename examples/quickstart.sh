@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Trains LeNet on MNIST for one epoch with two workers, from nothing:   bash examples/quickstart.sh [flags]
+# The flags are those of lenet_mnist (--help shows them) and win over the defaults here.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$root/cmake/steps.sh"
+data=--data
+for flag in "$@"; do
+  case $flag in --data | --data=*) data= ;; esac
+done
+bash "$root/cmake/setup.sh" --examples $data
+step "Configuring build/quickstart" cmake -S "$root" --preset release -B "$root/build/quickstart" \
+  -DCOHORT_BUILD_TESTS=OFF -DCOHORT_BUILD_BENCHMARKS=OFF || fail "Configuring failed."
+step "Building the example lenet_mnist" cmake --build "$root/build/quickstart" --target lenet_mnist \
+  || fail "Building failed."
+exec "$root/build/quickstart/examples/lenet_mnist" --workers 2 --epochs 1 "$@"

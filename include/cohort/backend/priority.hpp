@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/tensor_backend.hpp>
+#include <cohort/execution/sink.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+namespace cohort {
+
+/// Several backends by preference: the first that works on this machine is taken.
+///
+/// Order     template order, unless BACKEND_PRIORITY_CPU or BACKEND_PRIORITY_GPU is set: then the device with the
+///           higher number goes first (unset: CPU 0, GPU 100), template order among equals.
+/// Source    the two variables are Deeplearning4j's.
+template <tensor_backend... B>
+struct priority {
+  static_assert(sizeof...(B) > 0, "cohort: priority needs at least one backend");
+};
+
+/// One backend, or none: where it cannot be used, the program ends with the reason instead of falling back.
+template <tensor_backend B>
+struct require {};
+
+namespace detail {
+
+inline bool environment_number(char const* variable, int& number) {
+  char const* const text = std::getenv(variable);
+  if (!text || !*text) return false;
+  std::string_view const digits(text);
+  auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (failure != std::errc() || end != digits.data() + digits.size())
+    throw setting_error({.what = "an environment variable is no number", .where = variable, .expected = "an integer", .got = text});
+  return true;
+}
+
+template <tensor_backend B>
+constexpr bool is_gpu() {
+  if constexpr (requires { B::is_gpu; })
+    return B::is_gpu;
+  else
+    return false;
+}
+
+template <tensor_backend B>
+std::string named(B const* = nullptr) {
+  return std::string(B::name);
+}
+
+template <class Visit, tensor_backend... B>
+auto visit_backend(priority<B...>, sink const& say, Visit&& visit) {
+  int cpu = 0, gpu = 100;
+  bool const cpu_set = environment_number("BACKEND_PRIORITY_CPU", cpu);
+  bool const gpu_set = environment_number("BACKEND_PRIORITY_GPU", gpu);
+  constexpr int count = sizeof...(B);
+  int rank[count]{(is_gpu<B>() ? gpu : cpu)...};
+  int order[count];
+  for (int i = 0; i < count; ++i) order[i] = i;
+  if (cpu_set || gpu_set)
+    for (int i = 1; i < count; ++i)  // stable: equal priorities keep the template's order
+      for (int j = i; j > 0 && rank[order[j]] > rank[order[j - 1]]; --j) std::swap(order[j], order[j - 1]);
+
+  std::string passed_over;
+  int taken = -1;
+  for (int i = 0; i < count && taken < 0; ++i) {
+    int at = 0;
+    auto const try_one = [&]<class One>(One const*) {
+      if (at++ != order[i]) return;
+      availability const found = One::probe();
+      if (found.usable) taken = order[i];
+      else passed_over += (passed_over.empty() ? "" : "; ") + named<One>() + ": " + found.reason;
+    };
+    (try_one(static_cast<B const*>(nullptr)), ...);
+  }
+  if (taken < 0) throw backend_error({.what = "no backend can be used on this machine", .got = passed_over});
+
+  using result = std::common_type_t<decltype(visit.template operator()<B>())...>;
+  result made{};
+  int at = 0;
+  auto const use_one = [&]<class One>(One const*) {
+    if (at++ != taken) return;
+    if (say) say("backend: " + named<One>() + (passed_over.empty() ? "" : " (passed over: " + passed_over + ")"));
+    made = visit.template operator()<One>();
+  };
+  (use_one(static_cast<B const*>(nullptr)), ...);
+  return made;
+}
+
+template <class Visit, tensor_backend B>
+auto visit_backend(require<B>, sink const& say, Visit&& visit) {
+  availability const found = B::probe();
+  if (!found.usable)
+    throw backend_error({.what = "the backend that this program requires cannot be used on this machine",
+                         .where = named<B>(),
+                         .got = found.reason});
+  if (say) say("backend: " + named<B>());
+  return visit.template operator()<B>();
+}
+
+template <class Visit, tensor_backend B>
+auto visit_backend(B const&, sink const& say, Visit&& visit) {
+  return visit_backend(require<B>{}, say, visit);
+}
+
+}  // namespace detail
+
+/// Calls visit.operator()<B>() for the backend that `Choice` (a backend, require<B> or priority<…>) comes to here,
+/// and says once which it is and why others were passed over.
+///
+/// Errors    backend_error with every reason if none can be used; setting_error for a variable that is no number.
+template <class Choice, class Visit>
+auto with_backend(sink const& say, Visit&& visit) {
+  return detail::visit_backend(Choice{}, say, visit);
+}
+
+}  // namespace cohort

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <charconv>
+#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/checkpoint/optimizer_json.hpp>
+#include <cohort/checkpoint/safetensors.hpp>
+#include <cohort/optimizer/optimizer.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/random/hash.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// How far training has come.
+///
+/// Units     `step` counts updates of the whole run, `epoch` those that were finished.
+struct training_position {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  constexpr bool operator==(training_position const&) const = default;
+};
+
+/// What updaters remember, where its owner keeps it.
+///
+/// Shapes    array k is an arena with the master's size and layouts; it holds state array k of each parameter whose
+///           updater (of its role) has that many.
+struct updater_state_view {
+  optimizer_settings settings{};
+  training_position position{};
+  std::span<std::byte* const> arrays{};
+};
+
+namespace detail {
+
+inline constexpr std::string_view model_format = "cohort model";
+inline constexpr std::string_view model_format_version = "1";
+inline constexpr std::string_view library_version = "0.1.0";
+inline constexpr std::string_view state_prefix = "state/";
+
+/// A tensor of a model file and the place of its numbers in this process: parameter `p` of an arena.
+struct model_tensor {
+  std::string name;
+  int p;
+  std::byte* arena;
+};
+
+inline std::vector<model_tensor> parameter_tensors(parameter_set const& parameters) {
+  std::vector<model_tensor> list;
+  for (parameter const& one : parameters.table())
+    list.push_back({one.name, static_cast<int>(list.size()), parameters.master()});
+  return list;
+}
+
+/// Errors    setting_error if there are fewer arrays than the updaters have.
+inline std::vector<model_tensor> state_tensors(parameter_set const& parameters,
+                                               optimizer_settings const& settings,
+                                               std::span<std::byte* const> arrays) {
+  std::vector<model_tensor> list;
+  int p = 0;
+  for (parameter const& one : parameters.table()) {
+    updater const rule = settings.updater_of(one.spec.role);
+    int const count = rule.state_arrays();
+    if (arrays.size() < static_cast<std::size_t>(count))
+      throw setting_error({.what = "too few arrays of updater state",
+                           .where = one.name,
+                           .expected = std::to_string(count) + " for " + std::string(rule.name()),
+                           .got = std::to_string(arrays.size())});
+    for (int k = 0; k < count; ++k)
+      list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
+                      arrays[static_cast<std::size_t>(k)]});
+    ++p;
+  }
+  return list;
+}
+
+/// Of all that a model file holds but the header's spelling.
+inline std::uint64_t content_hash(std::span<stored_tensor const> tensors,
+                                  safetensors_metadata const& metadata) {
+  std::uint64_t hash = fnv1a(model_format);
+  for (auto const& [key, text] : metadata)
+    if (key != "content_hash") hash = fnv1a(text, fnv1a(key, hash));
+  std::vector<stored_tensor const*> order;
+  for (stored_tensor const& one : tensors) order.push_back(&one);
+  std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->name < b->name; });
+  for (stored_tensor const* one : order)
+    hash = fnv1a({reinterpret_cast<char const*>(one->view.data), one->view.bytes()}, fnv1a(one->name, hash));
+  return hash;
+}
+
+inline void require_same_parameters(graph_view net, parameter_set const& parameters) {
+  std::size_t p = 0;
+  for (int id = 0; id < net.size(); ++id)
+    for (parameter_spec const& spec : net.parameters(id)) {
+      std::string const name = net.name(id) + '.' + std::string(spec.name);
+      bool const known = p < parameters.table().size();
+      if (known && parameters.table()[p].name == name && parameters.table()[p].spec.dims == spec.dims) {
+        ++p;
+        continue;
+      }
+      throw shape_error(
+          {.what = "the parameters are of another network",
+           .where = name,
+           .expected = to_string(spec.dims),
+           .got = known ? parameters.table()[p].name + ' ' + to_string(parameters.table()[p].spec.dims)
+                        : "no more parameters"});
+    }
+  if (p < parameters.table().size())
+    throw shape_error({.what = "the parameters are of another network",
+                       .expected = "no more parameters",
+                       .got = parameters.table()[p].name});
+}
+
+template <class To, class From>
+void convert(tensor_view from, std::byte* to) {
+  auto const source = from.as<From>();
+  std::transform(source.begin(), source.end(), reinterpret_cast<To*>(to),
+                 [](From x) { return static_cast<To>(x); });
+}
+
+}  // namespace detail
+
+/// Writes a network, its parameters and, if given, its updaters' state as one safetensors file.
+///
+/// Shapes    tensors are dense and canonical, of the parameters' type: "conv2d_1.weights", "state/mean/conv2d_1.weights".
+/// Errors    shape_error if the parameters are not the network's, setting_error if state arrays are missing: before
+///           anything is written. file_error if the sink fails.
+/// Exact     equal models give equal bytes, whatever backend holds them.
+template <byte_sink Sink>
+void write_model(Sink& sink, graph_view net, parameter_set const& parameters,
+                 std::optional<updater_state_view> const& state = std::nullopt) {
+  detail::require_same_parameters(net, parameters);
+  auto list = detail::parameter_tensors(parameters);
+  safetensors_metadata metadata{{"format", std::string(detail::model_format)},
+                                {"format_version", std::string(detail::model_format_version)},
+                                {"library_version", std::string(detail::library_version)},
+                                {"graph", to_json(net)},
+                                {"graph_hash", detail::hash_text(detail::written_hash(net))}};
+  if (state) {
+    auto more = detail::state_tensors(parameters, state->settings, state->arrays);
+    std::move(more.begin(), more.end(), std::back_inserter(list));
+    metadata.emplace("optimizer", to_json(state->settings));
+    metadata.emplace("step", std::to_string(state->position.step));
+    metadata.emplace("epoch", std::to_string(state->position.epoch));
+  }
+  std::vector<stored_tensor> tensors;
+  std::deque<buffer> memory;
+  for (detail::model_tensor const& one : list) {
+    shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
+    std::byte* const dense =
+        memory.emplace_back(static_cast<std::size_t>(dims.elements()) * bytes_of(parameters.type())).data();
+    parameters.read(one.p, one.arena, dense);
+    tensors.push_back({one.name, tensor_view(dense, parameters.type(), dims)});
+  }
+  metadata.emplace("content_hash", detail::hash_text(detail::content_hash(tensors, metadata)));
+  write_safetensors(sink, tensors, metadata);
+}
+
+/// The same to a file, which exists whole or not at all: see file_writer.
+inline void save_model(std::string const& path, graph_view net, parameter_set const& parameters,
+                       std::optional<updater_state_view> const& state = std::nullopt) {
+  file_writer file(path);
+  write_model(file, net, parameters, state);
+  file.commit();
+}
+
+/// A model that was saved, in memory: gives its network, and fills parameters and updater state.
+///
+///     model_file const saved = model_file::open("lenet.safetensors");
+///     graph const net = saved.network();
+///     saved.read_parameters(net, *parameters);
+///
+/// Before    the file is untrusted: see safetensors and from_json.
+/// Errors    file_error if it cannot be read; data_error naming the file and what is wrong with it: damage (by a hash of
+///           all its content), another network, a tensor that is missing, too many or of another shape.
+///           All is checked before the first number is written.
+/// Exact     numbers of the same type keep their bits; f64 becomes the nearest f32, f32 is exact in f64.
+class model_file {
+ public:
+  static model_file open(std::string const& path, safetensors_limits limits = {}) {
+    return model_file(safetensors::load(path, limits));
+  }
+  template <byte_stream Stream>
+  static model_file read(Stream& in, std::string const& name = "stream", safetensors_limits limits = {}) {
+    return model_file(safetensors::read(in, name, limits));
+  }
+
+  safetensors const& file() const { return file_; }
+
+  /// `Own` are kinds of layers beside the library's.
+  template <layer... Own>
+  graph network() const {
+    graph made = from_json<Own...>(metadata("graph"), file_.name() + " graph");
+    if (std::string const hash = detail::hash_text(detail::written_hash(made));
+        hash != metadata("graph_hash"))
+      refuse_metadata("graph_hash", "the graph's hash " + hash);
+    return made;
+  }
+
+  /// How it was trained and how far; nothing if the updaters' state was not saved.
+  std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
+  training_position position() const { return position_; }
+
+  /// Fills parameters of the same network; without `net`, of any that has parameters of the same names and shapes.
+  void read_parameters(graph_view net, parameter_set& into) const {
+    std::string const wanted = detail::hash_text(detail::written_hash(net));
+    auto const list = detail::parameter_tensors(into);
+    if (wanted != metadata("graph_hash")) {
+      auto const found = first_difference(into, list, true);
+      refuse_network(found ? found->name : "", (found ? found->expected + " in " : "") + "network " + wanted,
+                     (found ? found->got + " in " : "the same parameters, but other layers, in ")
+                         + ("network " + metadata("graph_hash")));
+    }
+    read_all(into, list, true);
+    into.changed();
+  }
+  void read_parameters(parameter_set& into) const {
+    read_all(into, detail::parameter_tensors(into), true);
+    into.changed();
+  }
+
+  /// Fills arenas with the layouts of `parameters`; updaters may have other rates and fields than when it was saved.
+  ///
+  /// Errors    setting_error if there are too few arrays; data_error also for other updaters or no state in the file.
+  training_position read_state(parameter_set const& parameters, optimizer_settings const& settings,
+                               std::span<std::byte* const> arrays) const {
+    if (!optimizer_)
+      throw data_error({.what = "cannot read the updaters' state",
+                        .where = file_.name(),
+                        .expected = "a model that was saved with it",
+                        .got = "parameters only"});
+    for (parameter const& one : parameters.table()) {
+      std::string_view const wanted = settings.updater_of(one.spec.role).name();
+      std::string_view const saved = optimizer_->updater_of(one.spec.role).name();
+      if (wanted != saved)
+        throw data_error({.what = "cannot read the updaters' state",
+                          .where = file_.name() + ", " + one.name,
+                          .expected = "state of " + std::string(wanted),
+                          .got = "state of " + std::string(saved)});
+    }
+    read_all(parameters, detail::state_tensors(parameters, settings, arrays), false);
+    return position_;
+  }
+
+ private:
+  struct difference {
+    std::string name, expected, got;
+  };
+
+  explicit model_file(safetensors file) : file_(std::move(file)) {
+    if (metadata("format") != detail::model_format)
+      refuse_metadata("format", detail::shown(detail::model_format));
+    if (metadata("format_version") != detail::model_format_version)
+      refuse_metadata("format_version", detail::shown(detail::model_format_version));
+    if (file_.metadata().contains("content_hash"))
+      if (std::string const hash = detail::hash_text(detail::content_hash(file_.tensors(), file_.metadata()));
+          hash != metadata("content_hash"))
+        refuse_metadata("content_hash", "the content's hash " + hash + " (a file that was not damaged)");
+    metadata("graph");
+    metadata("graph_hash");
+    if (!file_.metadata().contains("optimizer")) return;
+    json_document const document = parse_json(metadata("optimizer"), file_.name() + " optimizer");
+    optimizer_ = optimizer_from_json(document.root());
+    position_ = {count("step"), count("epoch")};
+  }
+
+  std::string const& metadata(std::string const& key) const {
+    auto const found = file_.metadata().find(key);
+    if (found == file_.metadata().end())
+      throw data_error({.what = "cannot read the model",
+                        .where = file_.name() + ", metadata",
+                        .expected = "an entry " + detail::shown(key),
+                        .got = "none of this name"});
+    return found->second;
+  }
+  [[noreturn]] void refuse_metadata(std::string const& key, std::string expected) const {
+    throw data_error({.what = "cannot read the model",
+                      .where = file_.name() + ", metadata " + detail::shown(key),
+                      .expected = std::move(expected),
+                      .got = detail::shown(metadata(key))});
+  }
+  std::int64_t count(std::string const& key) const {
+    std::string const& text = metadata(key);
+    std::int64_t number = -1;
+    auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failure != std::errc{} || end != text.data() + text.size() || number < 0)
+      refuse_metadata(key, "an integer of at least 0");
+    return number;
+  }
+
+  static bool is_real(element_type type) { return type == element_type::f32 || type == element_type::f64; }
+
+  /// `alone`: whether other tensors than those of the list make a difference, updater state aside.
+  std::optional<difference> first_difference(parameter_set const& parameters,
+                                             std::vector<detail::model_tensor> const& list,
+                                             bool alone) const {
+    std::set<std::string_view> known;
+    for (detail::model_tensor const& one : list) {
+      shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
+      auto const found = file_.find(one.name);
+      if (!found) return difference{one.name, to_string(dims), "none of this name"};
+      if (!(found->dims == dims)) return difference{one.name, to_string(dims), to_string(found->dims)};
+      if (!is_real(found->type)) return difference{one.name, "f32 or f64", std::string(name_of(found->type))};
+      known.insert(one.name);
+    }
+    for (stored_tensor const& one : file_.tensors())
+      if (alone && !known.contains(one.name) && one.name.rfind(detail::state_prefix, 0) != 0)
+        return difference{one.name, "none of this name", to_string(one.view.dims)};
+    return std::nullopt;
+  }
+
+  [[noreturn]] void refuse_network(std::string const& tensor, std::string expected, std::string got) const {
+    throw data_error({.what = "the model is of another network",
+                      .where = file_.name() + (tensor.empty() ? "" : ", tensor " + detail::shown(tensor)),
+                      .expected = std::move(expected),
+                      .got = std::move(got)});
+  }
+
+  void read_all(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
+                bool alone) const {
+    if (auto const found = first_difference(layouts, list, alone))
+      refuse_network(found->name, found->expected, found->got);
+    bool const wide = layouts.type() == element_type::f64;
+    std::size_t most = 0;
+    for (detail::model_tensor const& one : list)
+      if (tensor_view const view = file_.at(one.name); view.type != layouts.type())
+        most = std::max(most, static_cast<std::size_t>(view.dims.elements()) * bytes_of(layouts.type()));
+    buffer const converted(most);
+    for (detail::model_tensor const& one : list) {
+      tensor_view const view = file_.at(one.name);
+      std::byte const* dense = view.data;
+      if (view.type != layouts.type()) {
+        wide ? detail::convert<double, float>(view, converted.data())
+             : detail::convert<float, double>(view, converted.data());
+        dense = converted.data();
+      }
+      layouts.write(one.p, dense, one.arena);
+    }
+  }
+
+  safetensors file_;
+  std::optional<optimizer_settings> optimizer_;
+  training_position position_;
+};
+
+}  // namespace cohort

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/json_value.hpp>
+#include <cohort/checkpoint/json_writer.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/optimizer/optimizer.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+
+inline void write_numbers(json_writer& out, named_numbers const& numbers) {
+  out.key("fields").begin_object();
+  for (named_number const& one : numbers) out.field(one.name, one.value);
+  out.end_object();
+}
+
+inline void write_updater(json_writer& out, std::string_view key, updater const& rule) {
+  out.key(key).begin_object().field("name", rule.name());
+  out.key("rate").begin_object().field("name", rule.rate().name());
+  write_numbers(out, rule.rate().fields());
+  out.end_object();
+  write_numbers(out, rule.fields());
+  out.end_object();
+}
+
+inline std::vector<named_number> read_numbers(json_value fields) {
+  if (fields.kind() != json_kind::object) fields.refuse("an object of numbers");
+  std::vector<named_number> numbers;
+  for (json_value const one : fields.items()) numbers.push_back({one.key(), one.number()});
+  return numbers;
+}
+
+/// What `make` makes of a JSON value; what it refuses is refused with the value's path.
+template <class Make>
+auto made_from(json_value value, Make make) {
+  try {
+    auto made = make();
+    made.check();
+    return made;
+  } catch (setting_error const& refused) {
+    refusal const& why = refused.why();
+    value.refuse(why.expected.empty() ? "fields that it has" : why.expected,
+                 (why.where.empty() ? why.what : why.where) + ' ' + why.got);
+  }
+}
+
+inline updater read_updater(json_value value) {
+  value.expect_only({"name", "rate", "fields"});
+  json_value const rate = value.at("rate");
+  rate.expect_only({"name", "fields"});
+  rate_schedule const schedule = made_from(
+      rate, [&] { return rate_schedule::from(rate.at("name").string(), read_numbers(rate.at("fields"))); });
+  return made_from(value, [&] {
+    return updater::from(value.at("name").string(), schedule, read_numbers(value.at("fields")));
+  });
+}
+
+}  // namespace detail
+
+/// How a network's parameters are updated, as JSON in one line.
+inline std::string to_json(optimizer_settings const& settings) {
+  json_writer out;
+  out.begin_object();
+  detail::write_updater(out, "updater", settings.updater);
+  if (settings.bias_updater) detail::write_updater(out, "bias_updater", *settings.bias_updater);
+  out.field("l1", settings.l1).field("l2", settings.l2);
+  return out.field("bias_l1", settings.bias_l1).field("bias_l2", settings.bias_l2).end_object().text();
+}
+
+/// The inverse.
+///
+/// Errors    data_error with the path of what is unknown, missing, or makes no sense.
+inline optimizer_settings optimizer_from_json(json_value value) {
+  value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2"});
+  optimizer_settings settings;
+  settings.updater = detail::read_updater(value.at("updater"));
+  if (auto const bias = value.find("bias_updater")) settings.bias_updater = detail::read_updater(*bias);
+  settings.l1 = value.at("l1").number();
+  settings.l2 = value.at("l2").number();
+  settings.bias_l1 = value.at("bias_l1").number();
+  settings.bias_l2 = value.at("bias_l2").number();
+  return detail::made_from(value, [&] { return settings; });
+}
+
+}  // namespace cohort

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/data/file_reader.hpp>
+#include <cohort/checkpoint/json.hpp>
+#include <cohort/checkpoint/safetensors_format.hpp>
+#include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// Gives bytes as std::istream does.
+template <class Source>
+concept byte_stream = requires(Source& in, char* into) {
+  in.read(into, 1);
+  in.gcount();
+};
+
+namespace detail {
+
+/// What the header says of one tensor, checked in itself.
+struct safetensors_entry {
+  std::string name;
+  element_type type;
+  shape dims;
+  std::uint64_t begin, end;  // bytes of the data part
+};
+
+[[noreturn]] inline void refuse_safetensors(std::string const& where, std::string expected, std::string got) {
+  throw data_error({.what = "cannot read safetensors",
+                    .where = where,
+                    .expected = std::move(expected),
+                    .got = std::move(got)});
+}
+
+inline safetensors_entry read_entry(json_value tensor, std::string const& where) {
+  tensor.expect_only({"dtype", "shape", "data_offsets"});
+  safetensors_entry entry;
+  entry.name = tensor.key();
+
+  json_value const dtype = tensor.at("dtype");
+  auto const known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
+                                  [&](auto const& type) { return type.first == dtype.string(); });
+  if (known == safetensors_types.end()) dtype.refuse("one of F32, F64, BF16, U8, I32, I64, U64");
+  entry.type = known->second;
+
+  json_value const extents = tensor.at("shape");
+  std::uint64_t bytes = bytes_of(entry.type);
+  bool overflow = false;
+  if (extents.size() > static_cast<std::size_t>(shape::max_rank)) {
+    extents.refuse("at most " + std::to_string(shape::max_rank) + " extents");
+  }
+  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
+    auto const extent = extents.at(axis).integer(0, std::numeric_limits<int>::max());
+    entry.dims.extents[axis] = static_cast<int>(extent);
+    // Also where a later extent is zero: shape::elements multiplies in this order.
+    overflow |= __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) || bytes >> 63 != 0;
+  }
+  entry.dims.rank = static_cast<int>(extents.size());
+  if (overflow) {
+    extents.refuse("a shape whose bytes fit 63 bits", to_string(entry.dims));
+  }
+
+  json_value const offsets = tensor.at("data_offsets");
+  if (offsets.kind() != json_kind::array || offsets.size() != 2) offsets.refuse("an array of two offsets");
+  entry.begin = offsets.at(0).unsigned_integer();
+  entry.end = offsets.at(1).unsigned_integer();
+  if (entry.begin > entry.end || entry.end - entry.begin != bytes) {
+    refuse_safetensors(where + ", tensor " + shown(entry.name),
+                       std::to_string(bytes) + " bytes for " + to_string(entry.dims) + ' '
+                           + std::string(name_of(entry.type)),
+                       "data_offsets " + std::to_string(entry.begin) + " to " + std::to_string(entry.end));
+  }
+  return entry;
+}
+
+/// Orders the tensors by offset and checks that they cover the data part: from 0, no gap, no overlap.
+inline void check_cover(std::vector<safetensors_entry>& entries, std::string const& where) {
+  std::stable_sort(entries.begin(), entries.end(), [](auto const& a, auto const& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  std::uint64_t covered = 0;
+  for (safetensors_entry const& entry : entries) {
+    if (entry.begin != covered) {
+      refuse_safetensors(where + ", tensor " + shown(entry.name),
+                         "data from byte " + std::to_string(covered) + " on, where the tensor before ends",
+                         std::string(entry.begin < covered ? "an overlap" : "a gap") + ", data_offsets "
+                             + std::to_string(entry.begin) + " to " + std::to_string(entry.end));
+    }
+    covered = entry.end;
+  }
+}
+
+}  // namespace detail
+
+/// A safetensors file or stream, read into memory: tensors by name, and metadata.
+///
+/// Shapes    up to six extents that fit an int; types F32, F64, BF16, U8, I32, I64, U64.
+/// Before    the source is untrusted: sizes are checked against each other and the file's before memory is
+///           taken; from a stream, memory grows with the bytes that come.
+/// After     every tensor's data is aligned to 64 bytes, whatever its place in the file.
+/// Errors    file_error if it cannot be read; data_error naming file, tensor or line of the header.
+/// Source    https://huggingface.co/docs/safetensors
+class safetensors {
+ public:
+  static safetensors load(std::string const& path, safetensors_limits limits = {}) {
+    file_reader file(path);
+    return {[&](void* into, std::size_t bytes) { return file.read(into, bytes); }, file.size(), path, limits};
+  }
+
+  /// Reads exactly the bytes of one file from a stream; what follows stays there.
+  template <byte_stream Stream>
+  static safetensors read(Stream& in, std::string const& name = "stream", safetensors_limits limits = {}) {
+    auto source = [&](void* into, std::size_t bytes) {
+      in.read(static_cast<char*>(into), static_cast<std::ptrdiff_t>(bytes));
+      return static_cast<std::size_t>(in.gcount());
+    };
+    return {source, std::nullopt, name, limits};
+  }
+
+  std::string const& name() const { return name_; }
+  safetensors_metadata const& metadata() const { return metadata_; }
+
+  /// In the order of their data in the file.
+  std::span<stored_tensor const> tensors() const { return tensors_; }
+
+  std::optional<tensor_view> find(std::string_view tensor) const {
+    auto const found =
+        std::lower_bound(by_name_.begin(), by_name_.end(), tensor,
+                         [&](std::size_t i, std::string_view name) { return tensors_[i].name < name; });
+    if (found == by_name_.end() || tensors_[*found].name != tensor) return std::nullopt;
+    return tensors_[*found].view;
+  }
+
+  tensor_view at(std::string_view tensor) const {
+    if (auto view = find(tensor)) return *view;
+    refuse(tensor, "this tensor", "none of this name");
+  }
+
+  /// The tensor, if it has this type and these extents.
+  tensor_view at(std::string_view tensor, element_type type, shape const& dims) const {
+    tensor_view const view = at(tensor);
+    if (view.type != type || view.dims != dims) {
+      refuse(tensor, to_string(dims) + ' ' + std::string(name_of(type)),
+             to_string(view.dims) + ' ' + std::string(name_of(view.type)));
+    }
+    return view;
+  }
+
+  /// Throws data_error about one of the tensors.
+  [[noreturn]] void refuse(std::string_view tensor, std::string expected, std::string got) const {
+    detail::refuse_safetensors(name_ + ", tensor " + detail::shown(tensor), std::move(expected),
+                               std::move(got));
+  }
+
+ private:
+  template <class Source>
+  safetensors(Source&& source, std::optional<std::uint64_t> total, std::string name,
+              safetensors_limits limits)
+      : name_(std::move(name)) {
+    std::uint64_t length = 0;
+    std::size_t const got = source(&length, sizeof length);
+    if (got != sizeof length || (total && *total < sizeof length)) {
+      detail::refuse_safetensors(name_, "8 bytes of header length", std::to_string(got));
+    }
+    std::uint64_t const most = std::min<std::uint64_t>(limits.max_header_bytes, total ? *total - 8 : length);
+    if (length > most) {
+      detail::refuse_safetensors(name_, "a header of at most " + std::to_string(most) + " bytes",
+                                 std::to_string(length));
+    }
+    std::string const header = read_header(source, static_cast<std::size_t>(length), total.has_value());
+    auto const entries = entries_of(header, limits);
+    std::uint64_t const data_bytes = entries.empty() ? 0 : entries.back().end;
+    if (total && *total - 8 - length != data_bytes) {
+      detail::refuse_safetensors(
+          name_, std::to_string(data_bytes) + " bytes of data after a header of " + std::to_string(length),
+          std::to_string(*total - 8 - length));
+    }
+    read_data(source, entries, total.has_value());
+  }
+
+  /// Memory for the next bytes: all that is needed if it is known to be there, else twice what came.
+  static std::size_t next_capacity(std::size_t have, std::size_t needed, bool known) {
+    return known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
+  }
+
+  template <class Source>
+  std::string read_header(Source& source, std::size_t length, bool known) const {
+    std::string header;
+    std::size_t have = 0;
+    while (have < length) {
+      header.resize(next_capacity(have, length, known));
+      have += source(header.data() + have, header.size() - have);
+      if (have < header.size()) {
+        detail::refuse_safetensors(name_, "a header of " + std::to_string(length) + " bytes",
+                                   std::to_string(have));
+      }
+    }
+    if (header.empty() || header[0] != '{') {
+      detail::refuse_safetensors(name_ + ", byte 8", "'{'",
+                                 header.empty() ? "no header" : detail::shown(header.substr(0, 1)));
+    }
+    return header;
+  }
+
+  std::vector<detail::safetensors_entry> entries_of(std::string const& header, safetensors_limits limits) {
+    auto const json = parse_json(
+        header, name_ + " header",
+        {.max_bytes = limits.max_header_bytes, .max_values = limits.max_header_values, .max_depth = 3});
+    std::vector<detail::safetensors_entry> entries;
+    for (json_value field : json.root().items()) {
+      if (field.key() == "__metadata__") {
+        if (field.kind() != json_kind::object) field.refuse("an object of strings");
+        for (json_value text : field.items()) metadata_.emplace(text.key(), text.string());
+      } else {
+        entries.push_back(detail::read_entry(field, name_));
+      }
+    }
+    detail::check_cover(entries, name_);
+    return entries;
+  }
+
+  template <class Source>
+  void read_data(Source& source, std::vector<detail::safetensors_entry> const& entries, bool known) {
+    constexpr std::size_t unit = detail::safetensors_alignment;
+    auto slot = [](std::uint64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+    std::uint64_t needed = 0;
+    for (auto const& entry : entries) {
+      if (__builtin_add_overflow(needed, slot(entry.end - entry.begin), &needed)
+          || needed > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+        detail::refuse_safetensors(name_ + ", tensor " + detail::shown(entry.name), "data that fit 63 bits",
+                                   "more");
+      }
+    }
+    std::vector<std::uint64_t> places;
+    std::uint64_t place = 0;
+    for (auto const& entry : entries) {
+      std::uint64_t const bytes = entry.end - entry.begin;
+      places.push_back(bytes == 0 ? 0 : place);
+      for (std::uint64_t done = 0; done < bytes;) {
+        std::uint64_t const from = place + done;
+        if (from >= data_.size()) data_.grow(next_capacity(from, needed, known));
+        std::uint64_t const part = std::min<std::uint64_t>(bytes - done, data_.size() - from);
+        std::size_t const got = source(data_.data() + from, part);
+        done += got;
+        if (got < part) refuse(entry.name, std::to_string(bytes) + " bytes", std::to_string(done));
+      }
+      place += slot(bytes);
+    }
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      tensors_.push_back(
+          {entries[i].name, tensor_view(data_.data() + places[i], entries[i].type, entries[i].dims)});
+      by_name_.push_back(i);
+    }
+    std::sort(by_name_.begin(), by_name_.end(),
+              [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
+  }
+
+  std::string name_;
+  safetensors_metadata metadata_;
+  std::vector<stored_tensor> tensors_;
+  std::vector<std::size_t> by_name_;
+  detail::aligned_bytes data_;
+};
+
+}  // namespace cohort

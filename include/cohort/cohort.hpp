@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// All that a training program needs but a backend: <cohort/onednn.hpp>, or <cohort/backend/reference.hpp>, the oracle.
+// Readers of other components are headers of their own too: <cohort/mnist.hpp>, <cohort/xtensor.hpp>.
+#include <cohort/backend/priority.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/csv.hpp>
+#include <cohort/data/idx.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/evaluation/classification.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_update.hpp>
+#include <cohort/plan/table.hpp>
+#include <cohort/trainer/chrome_trace.hpp>
+#include <cohort/trainer/load.hpp>
+#include <cohort/trainer/performance_listener.hpp>
+#include <cohort/trainer/progress_listener.hpp>
+#include <cohort/trainer/score_listener.hpp>
+#include <cohort/trainer/trainer.hpp>

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cohort/error/exceptions.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace cohort {
+
+namespace detail {
+
+[[noreturn]] inline void refuse_file(std::string what, std::string where, int error_number) {
+  throw file_error({.what = std::move(what),
+                    .where = std::move(where),
+                    .expected = {},
+                    .got = std::generic_category().message(error_number)});
+}
+
+}  // namespace detail
+
+/// A regular file, open for reading, of known size.
+///
+/// Errors    file_error with path and reason if it cannot be opened or read, or is a directory, device, pipe.
+class file_reader {
+ public:
+  explicit file_reader(std::string path) : path_(std::move(path)) {
+    // O_NONBLOCK: a pipe nobody writes to would otherwise block here.
+    file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file_ < 0) detail::refuse_file("cannot open the file", path_, errno);
+    struct stat facts {};
+    int const told = ::fstat(file_, &facts);
+    int const error_number = errno;
+    if (told == 0 && S_ISREG(facts.st_mode)) {
+      size_ = static_cast<std::uint64_t>(facts.st_size);
+      return;
+    }
+    ::close(file_);
+    if (told != 0) detail::refuse_file("cannot open the file", path_, error_number);
+    throw file_error({.what = "cannot read the file",
+                      .where = path_,
+                      .expected = "a regular file",
+                      .got = S_ISDIR(facts.st_mode) ? "a directory" : "a device, pipe or socket"});
+  }
+  file_reader(file_reader const&) = delete;
+  file_reader& operator=(file_reader const&) = delete;
+  ~file_reader() { ::close(file_); }
+
+  std::string const& path() const { return path_; }
+  /// Bytes in the file when it was opened.
+  std::uint64_t size() const { return size_; }
+
+  /// Reads the next bytes; fewer than asked for only at the end of the file.
+  std::size_t read(void* into, std::size_t bytes) {
+    std::size_t done = 0;
+    while (done < bytes) {
+      ssize_t const count = ::read(file_, static_cast<char*>(into) + done, bytes - done);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) detail::refuse_file("cannot read the file", path_, errno);
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    return done;
+  }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+/// The whole of a file as text.
+///
+/// Errors    file_error as above; data_error if it is longer than `most` bytes, before memory is taken.
+inline std::string read_text(std::string const& path, std::uint64_t most = std::uint64_t{64} << 20) {
+  file_reader file(path);
+  if (file.size() > most) {
+    throw data_error({.what = "cannot read the file",
+                      .where = path,
+                      .expected = "at most " + std::to_string(most) + " bytes",
+                      .got = std::to_string(file.size())});
+  }
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  text.resize(file.read(text.data(), text.size()));
+  return text;
+}
+
+}  // namespace cohort

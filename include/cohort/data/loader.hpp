@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cohort/data/batch.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/order.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// Field order: how much, for whom, in which order, how early.
+struct loader_settings {
+  int batch = 32;  ///< examples a rank and step
+  int rank = 0;
+  int ranks = 1;
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  bool drop_last = false;  ///< leaves out an incomplete last global batch
+  int prefetch = 0;        ///< batches made ahead by a thread; 0: made when asked for
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch
+};
+
+namespace detail {
+
+/// Makes the batches of one rank in order; used by one thread at a time.
+class batch_source {
+ public:
+  batch_source(dataset data, loader_settings settings)
+      : data_(std::move(data)), settings_(settings), writer_(data_.describe()) {
+    example_.fit(data_.describe());
+  }
+
+  void start(std::int64_t epoch, std::int64_t position) {
+    epoch_ = epoch;
+    position_ = position;
+    if (data_.indexed()) {
+      epoch_order(order_, settings_.seed, epoch, data_.size(), settings_.shuffle);
+    } else {
+      cursor_ = data_.model().open(settings_.rank, settings_.ranks, epoch, position);
+    }
+  }
+
+  /// Fills the next batch; false at the epoch's end.
+  bool fill(batch& out) {
+    detail::fit(out, data_.describe(), settings_.batch);
+    out.epoch = epoch_;
+    return data_.indexed() ? fill_indexed(out) : fill_stream(out);
+  }
+
+ private:
+  bool fill_indexed(batch& out) {
+    order_slice const whole = global_batch(data_.size(), position_, settings_.batch, settings_.ranks);
+    std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
+    if (whole.count == 0 || (settings_.drop_last && whole.count < full)) return false;
+    order_slice const mine = part_of(whole, settings_.rank, settings_.ranks);
+    auto const first = order_.begin() + mine.first;
+    out.indices.assign(first, first + mine.count);
+    out.count = static_cast<int>(mine.count);
+    out.first_index = mine.first;
+    out.global_count = whole.count;
+    writer_.begin(out, out.indices.size());
+    data_.model().gather(out.indices, writer_, example_, out);
+    position_ = whole.first + whole.count;
+    out.next_position = position_;
+    return true;
+  }
+
+  bool fill_stream(batch& out) {
+    auto const wanted = static_cast<std::size_t>(settings_.batch);
+    std::size_t row = 0;
+    writer_.begin(out, wanted);
+    out.indices.resize(wanted);
+    for (; row < wanted && cursor_->next(example_); ++row) {
+      writer_.write(example_, out, row);
+      out.indices[row] = (position_ + static_cast<std::int64_t>(row)) * settings_.ranks + settings_.rank;
+    }
+    if (row == 0 || (settings_.drop_last && row < wanted)) return false;
+    writer_.begin(out, row);
+    out.indices.resize(row);
+    out.count = static_cast<int>(row);
+    out.first_index = position_;
+    out.global_count = settings_.ranks == 1 ? out.count : -1;
+    position_ += out.count;
+    out.next_position = position_;
+    return true;
+  }
+
+  dataset data_;
+  loader_settings settings_;
+  batch_writer writer_;
+  example_view example_;
+  std::vector<std::int64_t> order_;
+  std::unique_ptr<stream_cursor> cursor_;
+  std::int64_t epoch_ = 0;
+  std::int64_t position_ = 0;
+};
+
+/// What the loader and its thread share; the thread holds a part in it, so that a loader that gives up
+/// waiting for a data set that hangs leaves nothing dangling.
+class batch_queue {
+ public:
+  batch_queue(dataset data, loader_settings settings)
+      : source_(std::move(data), settings), slots_(static_cast<std::size_t>(settings.prefetch) + 1) {}
+
+  void start(std::int64_t epoch, std::int64_t position) {
+    std::lock_guard const lock(mutex_);
+    ++generation_;
+    epoch_ = epoch;
+    position_ = position;
+    ready_ = 0;
+    ended_ = false;
+    failure_ = nullptr;
+    changed_.notify_all();
+  }
+
+  /// Waits for a batch: false if none came in time. `out` is null at the epoch's end.
+  bool take(std::chrono::milliseconds deadline, batch const*& out) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, deadline, [&] { return ready_ > 0 || ended_; })) return false;
+    if (ready_ == 0) {
+      if (failure_) std::rethrow_exception(failure_);
+      out = nullptr;
+      return true;
+    }
+    out = &slots_[next_];
+    next_ = (next_ + 1) % slots_.size();
+    --ready_;
+    changed_.notify_all();
+    return true;
+  }
+
+  /// Asks the thread to end: false if it has not within the deadline.
+  bool stop(std::chrono::milliseconds deadline) {
+    std::unique_lock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+    return changed_.wait_for(lock, deadline, [&] { return stopped_; });
+  }
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    std::uint64_t mine = 0;
+    while (!stopping_) {
+      bool const restart = mine != generation_;
+      if (!restart && (mine == 0 || ended_ || ready_ + 1 >= slots_.size())) {
+        changed_.wait_for(lock, std::chrono::seconds(1));
+        continue;
+      }
+      mine = generation_;
+      std::int64_t const epoch = epoch_;
+      std::int64_t const position = position_;
+      batch& slot = slots_[(next_ + ready_) % slots_.size()];
+      std::exception_ptr failure;
+      bool more = false;
+      lock.unlock();
+      try {
+        if (restart) source_.start(epoch, position);
+        more = source_.fill(slot);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      if (mine != generation_) continue;
+      if (more) ++ready_;
+      ended_ = !more;
+      failure_ = failure;
+      changed_.notify_all();
+    }
+    stopped_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  batch_source source_;  // the thread's alone
+  std::vector<batch> slots_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t generation_ = 0;
+  std::int64_t epoch_ = 0;
+  std::int64_t position_ = 0;
+  std::size_t next_ = 0;   // the slot to be taken next; the one before it is in the caller's hands
+  std::size_t ready_ = 0;  // slots filled from next_ on
+  bool ended_ = false;
+  std::exception_ptr failure_;
+  bool stopping_ = false;
+  bool stopped_ = false;
+};
+
+inline loader_settings checked(loader_settings s, dataset const& data) {
+  auto const refuse = [](char const* field, std::string expected, std::int64_t got) {
+    throw setting_error({.what = "the loader's settings make no sense",
+                         .where = field,
+                         .expected = std::move(expected),
+                         .got = std::to_string(got)});
+  };
+  if (s.batch < 1) refuse("batch", "at least 1", s.batch);
+  if (s.ranks < 1) refuse("ranks", "at least 1", s.ranks);
+  if (s.rank < 0 || s.rank >= s.ranks) refuse("rank", "0 to " + std::to_string(s.ranks - 1), s.rank);
+  if (s.prefetch < 0 || s.prefetch > 1024) refuse("prefetch", "0 to 1024", s.prefetch);
+  if (s.deadline.count() < 1) refuse("deadline", "at least 1 ms", s.deadline.count());
+  if (data.indexed() && data.size() < 1) refuse("data", "at least 1 example", data.size());
+  return s;
+}
+
+}  // namespace detail
+
+/// The batches of one rank, epoch by epoch: for (loader.start(e); batch const* b = loader.next();) …
+///
+/// Shapes    a batch has at most `batch` examples; its memory belongs to the loader and is filled again
+/// later. Order     start, then next until it gives null, then start again. A batch is valid until the next
+/// call of either. Moves     after the first epoch nothing is allocated when prefetch is 0 and the data set
+/// has no keys. Errors    setting_error for settings that make no sense; deadline_error if no batch came in
+/// time; what the
+///           data set throws arrives at the next() that would have given that batch, and at later ones.
+/// Exact     the sequence depends on (data, seed, epoch, batch, rank, ranks) alone, not on prefetch.
+class loader {
+ public:
+  loader(dataset data, loader_settings settings)
+      : settings_(detail::checked(settings, data)), size_(data.size()) {
+    if (settings.prefetch == 0) {
+      source_ = std::make_unique<detail::batch_source>(std::move(data), settings);
+      return;
+    }
+    queue_ = std::make_shared<detail::batch_queue>(std::move(data), settings);
+    thread_ = std::thread([queue = queue_] { queue->run(); });
+  }
+  loader(loader&& other) = delete;
+  ~loader() {
+    if (!queue_) return;
+    if (queue_->stop(settings_.deadline))
+      thread_.join();
+    else
+      thread_.detach();
+  }
+
+  /// Begins epoch `epoch`, after `position` of its examples: 0, or what position() was when a run was saved.
+  /// For a stream the position counts this rank's own examples.
+  void start(std::int64_t epoch, std::int64_t position = 0) {
+    if (position < 0 || (size_ >= 0 && position > size_))
+      throw setting_error({.what = "the loader cannot start there",
+                           .where = "position",
+                           .expected = "0 to " + std::to_string(size_),
+                           .got = std::to_string(position)});
+    epoch_ = epoch;
+    position_ = position;
+    started_ = true;
+    ended_ = false;
+    failure_ = nullptr;
+    if (queue_)
+      queue_->start(epoch, position);
+    else
+      source_->start(epoch, position);
+  }
+
+  /// The next batch of the epoch; null at its end.
+  batch const* next() {
+    if (!started_) start(0);
+    if (ended_) return nullptr;
+    batch const* result = nullptr;
+    if (!queue_) {
+      result = made_now();
+    } else if (!queue_->take(settings_.deadline, result)) {
+      throw deadline_error({.what = "the data set gave no batch in time",
+                            .where = "epoch " + std::to_string(epoch_) + ", position "
+                                     + std::to_string(position_) + ", rank " + std::to_string(settings_.rank),
+                            .expected = "one within " + std::to_string(settings_.deadline.count()) + " ms",
+                            .got = "none"});
+    }
+    if (result) position_ = result->next_position;
+    ended_ = result == nullptr;
+    return result;
+  }
+
+  std::int64_t epoch() const { return epoch_; }
+  /// Examples of this epoch that all ranks have consumed with the batches given so far; the same for any
+  /// ranks.
+  std::int64_t position() const { return position_; }
+  /// Batches that the whole epoch has on every rank; −1 for a stream.
+  std::int64_t batches() const {
+    if (size_ < 0) return -1;
+    std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
+    return settings_.drop_last ? size_ / full : (size_ + full - 1) / full;
+  }
+  loader_settings const& settings() const { return settings_; }
+
+ private:
+  batch const* made_now() {
+    if (failure_) std::rethrow_exception(failure_);
+    try {
+      return source_->fill(own_) ? &own_ : nullptr;
+    } catch (...) {
+      failure_ = std::current_exception();
+      throw;
+    }
+  }
+
+  loader_settings settings_;
+  std::int64_t size_;
+  std::unique_ptr<detail::batch_source> source_;
+  batch own_;
+  std::shared_ptr<detail::batch_queue> queue_;
+  std::thread thread_;
+  std::int64_t epoch_ = 0;
+  std::int64_t position_ = 0;
+  bool started_ = false;
+  bool ended_ = false;
+  std::exception_ptr failure_;
+};
+
+}  // namespace cohort

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/random/stream.hpp>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// The order in which all ranks together see the examples in one epoch: a permutation from (seed, epoch).
+///
+/// Exact     the same on every machine. Without shuffling it is 0, 1, 2, …
+/// Source    Durstenfeld's form of Fisher and Yates' shuffle, CACM 1964.
+inline void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch,
+                        std::int64_t size, bool shuffle = true) {
+  order.resize(static_cast<std::size_t>(size));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  if (!shuffle) return;
+  random_stream const stream(seed, "order", static_cast<std::uint64_t>(epoch));
+  for (std::size_t left = order.size(); left > 1; --left)
+    std::swap(order[left - 1], order[stream.below(left, left)]);
+}
+
+inline std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
+                                             bool shuffle = true) {
+  std::vector<std::int64_t> order;
+  epoch_order(order, seed, epoch, size, shuffle);
+  return order;
+}
+
+/// Places [first, first + count) of an epoch's order.
+struct order_slice {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  bool operator==(order_slice const&) const = default;
+};
+
+/// Part `which` of `parts` of a slice, in order, as equal as possible: the first (count mod parts) have one
+/// more.
+constexpr order_slice part_of(order_slice whole, int which, int parts) {
+  std::int64_t const share = whole.count / parts;
+  std::int64_t const longer = whole.count % parts;
+  return {whole.first + which * share + std::min<std::int64_t>(which, longer),
+          share + (which < longer ? 1 : 0)};
+}
+
+/// The global batch that begins after `position` examples: `batch` for each rank, fewer at the epoch's end.
+constexpr order_slice global_batch(std::int64_t size, std::int64_t position, int batch, int ranks) {
+  std::int64_t const wanted = static_cast<std::int64_t>(batch) * ranks;
+  return {position, std::clamp<std::int64_t>(size - position, 0, wanted)};
+}
+
+/// This rank's part of that global batch. From position 0 on, the k-th global batch is the k-th slice of P·B.
+constexpr order_slice slice_of_rank(std::int64_t size, std::int64_t position, int batch, int rank,
+                                    int ranks) {
+  return part_of(global_batch(size, position, batch, ranks), rank, ranks);
+}
+
+}  // namespace cohort

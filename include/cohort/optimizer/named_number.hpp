@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace cohort {
+
+/// One field of a setting, as text formats and hashes see it.
+struct named_number {
+  std::string_view name;
+  double value = 0;
+  constexpr bool operator==(named_number const&) const = default;
+};
+
+/// A few named numbers, in the order of the fields that they come from.
+struct named_numbers {
+  std::array<named_number, 8> items{};
+  std::size_t count = 0;
+
+  constexpr named_numbers() = default;
+  constexpr named_numbers(std::initializer_list<named_number> list) {
+    for (named_number const& item : list) items[count++] = item;
+  }
+  constexpr named_number const* begin() const { return items.data(); }
+  constexpr named_number const* end() const { return items.data() + count; }
+  constexpr std::size_t size() const { return count; }
+};
+
+namespace detail {
+
+inline std::string text_of(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", x);
+  return text;
+}
+
+/// Refuses the field `field` of `owner` unless its value is finite and `allowed`.
+inline void require_setting(bool allowed, std::string_view owner, std::string_view field,
+                            char const* expected, double value) {
+  if (allowed && is_finite(value)) return;
+  throw setting_error({.what = "a setting makes no sense",
+                       .where = std::string(owner) + '.' + std::string(field),
+                       .expected = expected,
+                       .got = text_of(value)});
+}
+
+}  // namespace detail
+
+}  // namespace cohort

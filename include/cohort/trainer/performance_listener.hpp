@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/sink.hpp>
+#include <cohort/execution/text_table.hpp>
+#include <cohort/trainer/listener.hpp>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// Says every `every` steps how fast they were:
+/// "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting for data, 26290 samples/s".
+///
+/// Units     times are those of the reports: what listeners do is not in them. `samples/s` counts waiting as well.
+/// Moves     allocates nothing in a step but the line itself.
+/// Errors    setting_error if `every` is not positive or so large that it must be a mistake.
+class performance_listener final : public listener {
+ public:
+  explicit performance_listener(std::int64_t every = 100, sink to = stderr_sink()) : to_(to ? std::move(to) : silent_sink()) {
+    if (every < 1 || every > largest_interval)
+      throw setting_error({.what = "the speed cannot be said that often",
+                           .where = "performance_listener",
+                           .expected = "every 1 to " + std::to_string(largest_interval) + " steps",
+                           .got = std::to_string(every)});
+    every_ = static_cast<std::size_t>(every);
+    seconds_.reserve(every_);
+  }
+
+  void on_step(training&, step_report const& done) override {
+    seconds_.push_back(done.step_seconds);
+    working_ += done.step_seconds;
+    waiting_ += done.wait_seconds;
+    examples_ += done.examples;
+    if (seconds_.size() < every_) return;
+    to_(line(done.step + 1));
+    seconds_.clear();
+    working_ = waiting_ = 0;
+    examples_ = 0;
+  }
+
+ private:
+  static constexpr std::int64_t largest_interval = 10'000'000;
+
+  std::string line(std::int64_t last) {
+    double const all = working_ + waiting_;
+    std::int64_t const first = last - static_cast<std::int64_t>(every_) + 1;
+    return "steps " + std::to_string(first) + " to " + std::to_string(last) + ": "
+           + detail::decimal_text(median() * 1e3, 3) + " ms a step (median), "
+           + detail::decimal_text(all > 0 ? 100 * waiting_ / all : 0, 1) + " % of the time waiting for data, "
+           + detail::decimal_text(all > 0 ? static_cast<double>(examples_) / all : 0, 0) + " samples/s";
+  }
+
+  /// Of an even number the mean of the middle two.
+  double median() {
+    auto const middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
+    std::nth_element(seconds_.begin(), middle, seconds_.end());
+    if (seconds_.size() % 2 == 1) return *middle;
+    return (*middle + *std::max_element(seconds_.begin(), middle)) / 2;
+  }
+
+  std::size_t every_ = 1;
+  sink to_;
+  std::vector<double> seconds_;
+  double working_ = 0;
+  double waiting_ = 0;
+  std::int64_t examples_ = 0;
+};
+
+}  // namespace cohort

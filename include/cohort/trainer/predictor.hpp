@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/trainer/worker_group.hpp>
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// The network's outputs for some examples.
+///
+/// Shapes    `values`: count × example, dense.
+struct predictions {
+  shape example{};
+  std::vector<float> values{};
+
+  int count() const { return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements()); }
+  std::span<float const> operator[](int i) const {
+    auto const size = static_cast<std::size_t>(example.elements());
+    return std::span<float const>(values).subspan(static_cast<std::size_t>(i) * size, size);
+  }
+  /// The index of an example's largest output; of equals the lowest.
+  int best(int i) const {
+    auto const row = (*this)[i];
+    return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+  }
+};
+
+/// One example's output under its key.
+struct keyed_prediction {
+  std::string key;
+  std::vector<float> values;
+};
+
+namespace detail {
+
+/// Inference by many threads at once: each call takes a context from a pool and gives it back.
+class predictor {
+ public:
+  static constexpr int largest_batch = 64;
+
+  predictor(backend_port const& port, int threads) : port_(port), threads_(threads) {}
+
+  predictions predict(std::span<tensor_view const> inputs) {
+    int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
+    for (tensor_view const& input : inputs)
+      if (input.dims.rank == 0 || input.dims[0] != count)
+        throw shape_error({.what = "the inputs have different numbers of examples",
+                           .expected = std::to_string(count),
+                           .got = to_string(input.dims)});
+    predictions made;
+    int const former = port_.threads(threads_);
+    struct restore {
+      backend_port const& port;
+      int threads;
+      ~restore() { port.threads(threads); }
+    } const at_end{port_, former};
+    int first = 0;
+    do {
+      int const part = std::min(count - first, largest_batch);
+      borrowed const one(*this, static_cast<int>(std::bit_ceil(static_cast<unsigned>(std::max(part, 1)))));
+      made.example = one.plan->outputs()[0];
+      std::vector<tensor_view> rows;
+      for (tensor_view const& input : inputs) rows.push_back(input.rows(first, part));
+      one.use->forward(rows, {});
+      append(one.use->output(), made.values);
+      first += part;
+    } while (first < count);
+    return made;
+  }
+
+ private:
+  struct pool {
+    std::shared_ptr<cohort::plan const> plan;
+    std::vector<std::unique_ptr<context>> idle;
+  };
+  /// A context for as long as a call needs it.
+  struct borrowed {
+    borrowed(predictor& owner, int batch) : from(owner), size(batch) {
+      std::lock_guard const lock(from.mutex_);
+      pool& p = from.pools_[batch];
+      if (!p.plan) p.plan = from.port_.make_plan({.batch = batch, .training = false});
+      from.port_.parameters->refresh_stale();
+      plan = p.plan;
+      if (p.idle.empty()) p.idle.push_back(p.plan->make_context());
+      use = std::move(p.idle.back());
+      p.idle.pop_back();
+    }
+    ~borrowed() {
+      std::lock_guard const lock(from.mutex_);
+      from.pools_[size].idle.push_back(std::move(use));
+    }
+    borrowed(borrowed const&) = delete;
+    borrowed& operator=(borrowed const&) = delete;
+
+    predictor& from;
+    int size;
+    std::shared_ptr<cohort::plan const> plan;
+    std::unique_ptr<context> use;
+  };
+
+  static void append(tensor_view from, std::vector<float>& to) {
+    if (from.type == element_type::f64) {
+      for (double const value : from.as<double>()) to.push_back(static_cast<float>(value));
+    } else {
+      auto const values = from.as<float>();
+      to.insert(to.end(), values.begin(), values.end());
+    }
+  }
+
+  backend_port const& port_;
+  int threads_;
+  std::mutex mutex_;
+  std::map<int, pool> pools_;
+};
+
+}  // namespace detail
+
+}  // namespace cohort

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cohort/backend/reference.hpp>
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "../plan/trial.hpp"
+#include "operations.hpp"
+
+/// The conformance of a backend to reference<double>, one rung an operation, from simple to composed: a new backend
+/// climbs from below. `bool const registered = register_ladder<B>("conformance");`
+namespace ladder {
+
+using oracle = cohort::reference<double>;
+
+/// Of the tensor's largest element. A sum of n ≤ 2000 terms in f32 is off by about √n·2⁻²⁴ ≤ 3e-6 of it; a row has up to
+/// five such sums behind each other, with softmax and its gradient.
+inline constexpr double tolerance = 2e-5;
+
+template <class T>
+void expect_close(std::vector<T> const& got, std::vector<double> const& wanted, std::string const& what) {
+  ASSERT_EQ(got.size(), wanted.size()) << what;
+  double largest = 0.01, worst = 0;
+  std::size_t where = 0;
+  for (double const x : wanted) largest = std::max(largest, std::abs(x));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    double const error = std::abs(static_cast<double>(got[i]) - wanted[i]) / largest;
+    if (!(error <= worst)) worst = error, where = i;
+  }
+  EXPECT_LE(worst, tolerance) << what << " at element " << where << ": got " << got[where] << ", wanted " << wanted[where];
+}
+
+template <class B>
+void expect_conformance(operations::row const& r, int batch, std::uint64_t seed) {
+  SCOPED_TRACE("batch " + std::to_string(batch) + ", seed " + std::to_string(seed));
+  cohort::graph const body = operations::network_of(r, seed, false), whole = operations::network_of(r, seed, true);
+
+  trial<B> inferred(body, {.batch = batch, .training = false}, seed);
+  trial<oracle> outputs(body, {.batch = batch, .training = false}, seed);
+  inferred.forward();
+  outputs.forward();
+  for (int o = 0; o < static_cast<int>(outputs.plan->outputs().size()); ++o)
+    expect_close(inferred.output(o), outputs.output(o), "output " + std::to_string(o));
+
+  trial<B> trained(whole, {.batch = batch}, seed);
+  trial<oracle> gradients(whole, {.batch = batch}, seed);
+  double const loss = gradients.step();
+  EXPECT_NEAR(trained.step(), loss, tolerance * std::max(1.0, loss));
+  for (int p = 0; p < gradients.parameters(); ++p)
+    expect_close(trained.gradient(p), gradients.gradient(p), "gradient of " + gradients.parameter(p).name);
+}
+
+template <class B>
+class rung : public testing::Test {
+ public:
+  explicit rung(operations::row const& r) : row_(r) {}
+  void TestBody() override {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed)
+      for (int batch : {1, 3, 16}) expect_conformance<B>(row_, batch, seed);
+  }
+
+ private:
+  operations::row const& row_;
+};
+
+template <class B>
+bool register_ladder(char const* suite) {
+  for (operations::row const& r : operations::table)
+    testing::RegisterTest(suite, r.name, nullptr, nullptr, __FILE__, __LINE__,
+                          [&r]() -> testing::Test* { return new rung<B>(r); });
+  return true;
+}
+
+}  // namespace ladder

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/onednn.hpp>
+
+#include "../../backend/ladder.hpp"
+
+namespace {
+
+bool const registered = ladder::register_ladder<cohort::onednn>("onednn");
+
+TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
+
+}  // namespace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/zlib.hpp>
+
+#include "../../data/refused.hpp"
+#include "packed.hpp"
+
+namespace {
+
+using bytes = std::vector<std::byte>;
+
+std::string refusal_of(bytes const& file, std::size_t max_bytes = 1 << 20) {
+  return refused<cohort::data_error>([&] { cohort::gzip::decompress(file, "x.gz", max_bytes); });
+}
+
+bytes some_bytes(std::size_t n) {
+  bytes result(n);
+  unsigned state = 1;
+  for (std::byte& b : result) b = static_cast<std::byte>((state = state * 1664525 + 1013904223) >> 28);
+  return result;
+}
+
+TEST(gzip, gives_back_what_was_packed_at_any_size) {
+  for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{65536}, std::size_t{1'000'000}})
+    EXPECT_EQ(cohort::gzip::decompress(packed(some_bytes(n)), "x.gz"), some_bytes(n));
+}
+
+TEST(gzip, joins_members) {
+  bytes two = packed(some_bytes(10));
+  bytes const second = packed(some_bytes(20));
+  two.insert(two.end(), second.begin(), second.end());
+  EXPECT_EQ(cohort::gzip::decompress(two, "x.gz").size(), 30u);
+}
+
+TEST(gzip, refuses_a_file_cut_anywhere) {
+  bytes const whole = packed(some_bytes(300));
+  for (std::size_t n = 0; n < whole.size(); ++n)
+    expect_parts(refusal_of(bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))),
+                 {"x.gz", "cut"});
+}
+
+TEST(gzip, never_gives_other_bytes_for_a_file_changed_in_its_data_or_sums) {
+  bytes const whole = packed(some_bytes(300));
+  std::size_t refusals = 0;
+  for (std::size_t n = 10; n < whole.size(); ++n) {
+    bytes changed = whole;
+    changed[n] ^= std::byte{0x10};
+    try {
+      EXPECT_EQ(cohort::gzip::decompress(changed, "x.gz"), some_bytes(300));  // a code that no symbol uses
+    } catch (cohort::data_error const& refusal) {
+      expect_parts(refusal.what(), {"x.gz, byte"});
+      ++refusals;
+    }
+  }
+  EXPECT_GE(refusals, whole.size() - 10 - 3);
+}
+
+TEST(gzip, refuses_what_is_no_gzip_or_followed_by_something_else) {
+  expect_parts(refusal_of(some_bytes(100)), {"damaged", "header"});
+  bytes longer = packed(some_bytes(100));
+  longer.resize(longer.size() + 20, std::byte{7});
+  expect_parts(refusal_of(longer), {"damaged"});
+}
+
+TEST(gzip, refuses_to_fill_the_memory) {
+  bytes const bomb = packed(bytes(5'000'000));
+  EXPECT_LT(bomb.size(), 6000u);
+  expect_parts(refusal_of(bomb, 4'999'999), {"too large", "at most 4999999 bytes"});
+  EXPECT_EQ(cohort::gzip::decompress(bomb, "x.gz", 5'000'000).size(), 5'000'000u);
+}
+
+TEST(gzip, reads_files) {
+  std::string const path = fresh_path("some.gz");
+  write_file(path, packed(some_bytes(1000)));
+  EXPECT_EQ(cohort::gzip::read_file(path), some_bytes(1000));
+  expect_parts(refused<cohort::file_error>([&] { cohort::gzip::read_file(path + "x"); }), {"No such file"});
+}
+
+}  // namespace

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/graph/network.hpp>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "refusals.hpp"
+
+namespace {
+
+using namespace cohort;
+
+/// A user's kind: every type of field, a field without a default, parameters, two inputs.
+struct warp {
+  static constexpr std::string_view kind_name = "warp";
+
+  required<int> count;
+  required<extent2> grid;
+  double strength = 0.5;
+  bool mirrored = false;
+  padding border = {};
+  shape pattern = {3, 1};
+  layer_settings settings = {};
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"count", &warp::count},       field{"grid", &warp::grid},
+                      field{"strength", &warp::strength}, field{"mirrored", &warp::mirrored},
+                      field{"border", &warp::border},     field{"pattern", &warp::pattern}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (count < 0) return {"a warp cannot count below zero", labelled_number("count", count)};
+    return inputs[0];
+  }
+  constexpr parameter_list parameters(std::span<shape const>) const {
+    parameter_list list;
+    list.add({"weights", {1 + count}, parameter_role::weights, 1, 1});
+    return list;
+  }
+};
+
+constexpr tensor every_kind(builder& net) {
+  tensor const image = net.input({3, 12, 10}, "image");
+  tensor const left =
+      image | conv2d{.filters = 4, .kernel = {3, 5}, .padding = padding::same, .name = "left"};
+  tensor const right = image
+                       | conv2d{.filters = 4,
+                                .kernel = 3,
+                                .padding = {1, 1, 1, 1},
+                                .bias = false,
+                                .settings = {.weights = init::normal{0.25}, .bias = init::constant{-1}}}
+                       | leaky_relu{.slope = 0.1};
+  tensor const both = concat(left + right, left);
+  return both | max_pool{.window = 2, .stride = {2, 1}} | relu{}
+         | dense{.units = 7, .settings = {.weights = init::orthogonal{}}} | softmax_cross_entropy{};
+}
+
+tensor own_kind(builder& net) {
+  return net.input({2, 4, 4})
+         | warp{.count = 3,
+                .grid = {2, 3},
+                .strength = -0.0,
+                .border = {0, 1, 2, 3},
+                .pattern = {},
+                .name = "w → \"1\""}
+         | warp{.count = 0, .grid = 1, .strength = 0.1, .mirrored = true, .border = padding::strict};
+}
+
+/// A text with one layer list, for what must be refused: input "in" of 1x8x8, then the given layers.
+std::string layers(std::string const& more) {
+  return R"({"format": "cohort graph", "version": 1, "layers": [
+{"kind": "input", "name": "in", "inputs": [], "fields": {"extents": [1, 8, 8]}}, )"
+         + more + "]}";
+}
+
+std::string refused(std::string const& text) {
+  return refusal_of<data_error>([&] { from_json(text, "net"); });
+}
+
+std::string const conv =
+    R"({"kind": "conv2d", "name": "c", "inputs": ["in"], "fields": {"filters": 2, "kernel": 3, )"
+    R"("stride": 1, "padding": "valid", "bias": true}})";
+
+std::string changed(std::string text, std::string const& from, std::string const& to) {
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+TEST(graph_json, gives_a_network_of_every_kind_back) {
+  constexpr auto net = network<every_kind>();
+  std::string const text = to_json(net);
+  graph const again = from_json(text);
+  EXPECT_EQ(again.hash(), net.hash());
+  EXPECT_EQ(to_json(again), text);
+  ASSERT_EQ(again.view().size(), net.view().size());
+  for (int id = 0; id < again.view().size(); ++id) {
+    EXPECT_EQ(again.view().name(id), net.view().name(id));
+    EXPECT_EQ(again.view().given_name(id), net.view().given_name(id));
+    EXPECT_EQ(again.view()[id].output, net.view()[id].output);
+    EXPECT_EQ(again.view()[id].settings, net.view()[id].settings);
+  }
+  for (kind const* k : built_in_kinds)
+    EXPECT_NE(text.find('"' + std::string(k->name) + '"'), std::string::npos) << k->name;
+}
+
+TEST(graph_json, gives_a_users_kind_back_where_it_is_named) {
+  graph const net = graph::build(own_kind);
+  std::string const text = to_json(net);
+  EXPECT_EQ(from_json<warp>(text).hash(), net.hash());
+  EXPECT_NE(refused(text).find("$.layers[1].kind): expected one of the kinds input, conv2d, "),
+            std::string::npos);
+  std::string const wrong = changed(text, "\"count\": 3", "\"count\": -3");
+  EXPECT_EQ(refusal_of<graph_error>([&] { from_json<warp>(wrong); }),
+            "the network is not well formed: graph: warp: a warp cannot count below zero (count -3) "
+            "($.layers[1], layer \"w → \\\"1\\\"\")");
+}
+
+TEST(graph_json, is_text_that_a_reader_understands) {
+  graph const net = graph::build([](builder& b) {
+    return b.input({1, 8, 8})
+           | conv2d{.filters = 2,
+                    .kernel = {3, 5},
+                    .padding = {0, 1, 0, 1},
+                    .settings = {.weights = init::uniform{0.5}}}
+           | relu{.name = "r"};
+  });
+  std::string const hash = detail::hash_text(net.hash());
+  EXPECT_EQ(to_json(net), R"({
+  "format": "cohort graph",
+  "version": 1,
+  "hash": ")" + hash + R"(",
+  "layers": [
+    {"kind": "input", "name": "input_1", "inputs": [], "fields": {"extents": [1, 8, 8]}},
+    {"kind": "conv2d", "name": "conv2d_1", "inputs": ["input_1"], "fields": {"filters": 2, "kernel": [3, 5], "stride": 1, "padding": [0, 1, 0, 1], "bias": true}, "weights": {"initialiser": "uniform", "parameter": 0.5}},
+    {"kind": "relu", "name": "r", "inputs": ["conv2d_1"]}
+  ]
+}
+)");
+}
+
+TEST(graph_json, reads_layers_in_any_order_and_keeps_their_names) {
+  std::string const text = R"({"format": "cohort graph", "version": 1, "layers": [
+    {"kind": "add", "name": "sum", "inputs": ["relu_1", "relu_2", "in"]},
+    {"kind": "relu", "name": "relu_2", "inputs": ["in"]},
+    {"kind": "relu", "name": "relu_1", "inputs": ["relu_2"]},
+    {"kind": "input", "name": "in", "inputs": [], "fields": {"extents": [5]}}]})";
+  graph const net = from_json(text);
+  EXPECT_EQ(net.view().name(0), "in");
+  EXPECT_EQ(net.view().name(3), "sum");
+  EXPECT_EQ(net.view().inputs(3)[0], net.view().find("relu_1"));
+  EXPECT_EQ(net.view().inputs(3)[1], net.view().find("relu_2"));
+  EXPECT_EQ(net.view().inputs(net.view().find("relu_1"))[0], net.view().find("relu_2"));
+  EXPECT_EQ(from_json(to_json(net)).hash(), net.hash());
+}
+
+TEST(graph_json, reads_a_name_given_by_hand_that_the_layer_would_have_anyway) {
+  graph const net = graph::build([](builder& b) {
+    return b.input({4}) | dense{.units = 2, .name = "dense_1"} | dense{.units = 2, .name = "fc"};
+  });
+  graph const again = from_json(to_json(net));
+  EXPECT_EQ(again.view().name(1), "dense_1");
+  EXPECT_EQ(again.view().given_name(1), "");
+  EXPECT_EQ(to_json(again), to_json(net));
+}
+
+TEST(graph_json, names_the_path_of_what_it_does_not_know) {
+  EXPECT_EQ(refused(layers(changed(conv, "\"stride\"", "\"strides\""))),
+            "cannot read JSON (net:2:181, $.layers[1].fields.strides): expected one of the fields filters, "
+            "kernel, stride, padding, bias, got an unknown field \"strides\"");
+  EXPECT_NE(
+      refused(layers(changed(conv, "\"name\"", "\"nom\"")))
+          .find("$.layers[1].nom): expected one of the fields kind, name, inputs, fields, weights, bias"),
+      std::string::npos);
+  EXPECT_NE(refused(layers(changed(conv, "\"filters\": 2, ", "")))
+                .find("$.layers[1].fields): expected a field \"filters\", got no such field"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(layers(changed(conv, "\"in\"", "\"im\"")))
+          .find("$.layers[1].inputs[0]): expected the name of a layer, got no layer of the name \"im\""),
+      std::string::npos);
+  EXPECT_NE(refused(layers(changed(conv, "conv2d", "conv9d")))
+                .find("$.layers[1].kind): expected one of the kinds input, "),
+            std::string::npos);
+  EXPECT_NE(
+      refused(layers(changed(conv, "\"c\"", "\"in\"")))
+          .find("$.layers[1].name): expected a name of its own, got the name \"in\" of $.layers[0] too"),
+      std::string::npos);
+  EXPECT_NE(refused(layers(changed(conv, "\"c\"", "\"\"")))
+                .find("$.layers[1].name): expected a name that is not empty"),
+            std::string::npos);
+  EXPECT_NE(refused(changed(layers(conv), "\"version\": 1", "\"version\": 2"))
+                .find("$.version): expected an integer from 1 to 1, got 2"),
+            std::string::npos);
+  EXPECT_NE(refused(changed(layers(conv), "cohort graph", "other"))
+                .find("$.format): expected the string \"cohort graph\""),
+            std::string::npos);
+  EXPECT_NE(refused(changed(layers(conv), "\"version\": 1", "\"version\": 1, \"hash\": \"12\""))
+                .find("$.hash): expected the hash of these layers, \""),
+            std::string::npos);
+}
+
+TEST(graph_json, names_the_path_of_a_wrong_type_or_a_number_out_of_range) {
+  auto const with = [](std::string const& from, std::string const& to) {
+    return refused(layers(changed(conv, from, to)));
+  };
+  EXPECT_NE(
+      with("\"kernel\": 3", "\"kernel\": \"3\"")
+          .find("$.layers[1].fields.kernel): expected a number, or [height, width], got the string \"3\""),
+      std::string::npos);
+  EXPECT_NE(with("\"kernel\": 3", "\"kernel\": [3]")
+                .find("$.layers[1].fields.kernel): expected a number, or [height, width], got an array of 1"),
+            std::string::npos);
+  EXPECT_NE(with("\"kernel\": 3", "\"kernel\": [3, 2.5]")
+                .find("$.layers[1].fields.kernel[1]): expected an integer from -32767 to 32767, got 2.5"),
+            std::string::npos);
+  EXPECT_NE(with("\"filters\": 2", "\"filters\": 1e3")
+                .find("fields.filters): expected an integer from -16777216 to 16777216, got 1000"),
+            std::string::npos);
+  EXPECT_NE(with("\"filters\": 2", "\"filters\": 16777217").find("fields.filters): expected an integer from"),
+            std::string::npos);
+  EXPECT_NE(with("\"bias\": true", "\"bias\": 1").find("fields.bias): expected true or false, got 1"),
+            std::string::npos);
+  EXPECT_NE(with("\"valid\"", "\"vaild\"")
+                .find("fields.padding): expected \"valid\", \"same\", \"strict\" or [top, bottom, left, "
+                      "right], got the string \"vaild\""),
+            std::string::npos);
+  EXPECT_NE(with("\"valid\"", "[1, 2]").find("fields.padding): expected \"valid\""), std::string::npos);
+  EXPECT_NE(with("[\"in\"]", "\"in\"").find("$.layers[1].inputs): expected a list of layers' names"),
+            std::string::npos);
+  EXPECT_NE(with("[\"in\"]", "[]").find("$.layers[1].inputs): expected a list of at least one layer's name"),
+            std::string::npos);
+  EXPECT_NE(with("}}", R"(}, "weights": {"initialiser": "normal", "parameter": -1}})")
+                .find("$.layers[1].weights.parameter): expected a number of at least 0, got -1"),
+            std::string::npos);
+  EXPECT_NE(with("}}", R"(}, "bias": {"initialiser": "nothing"}})")
+                .find("$.layers[1].bias.initialiser): expected one of zeros, ones"),
+            std::string::npos);
+  EXPECT_NE(with("}}", R"(}, "bias": {"initialiser": "zeros", "parameter": 1}})")
+                .find("$.layers[1].bias.parameter): expected no parameter for zeros"),
+            std::string::npos);
+  std::string const own =
+      layers(R"({"kind": "input", "name": "i", "inputs": ["in"], "fields": {"extents": [1]}})");
+  EXPECT_NE(refused(own).find("$.layers[1].inputs): expected an empty list: an input reads no layer"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(
+          layers(R"({"kind": "input", "name": "i", "inputs": [], "fields": {"extents": [1,1,1,1,1,1,1]}})"))
+          .find("$.layers[1].fields.extents): expected a list of at most 6 extents, got an array of 7"),
+      std::string::npos);
+  EXPECT_NE(refused(R"({"format": "cohort graph", "version": 1, "layers": []})")
+                .find("$.layers): expected a list of 1 to"),
+            std::string::npos);
+  EXPECT_NE(refused("[1]").find("$): expected an object"), std::string::npos);
+  std::string many;
+  for (int i = 0; i < 1001; ++i) many += (i ? ",\"in\"" : "\"in\"");
+  EXPECT_NE(refused(layers(R"({"kind": "add", "name": "i", "inputs": [)" + many + "]}"))
+                .find("$.layers[1].inputs): expected at most 1000 inputs, got an array of 1001"),
+            std::string::npos);
+}
+
+TEST(graph_json, shows_the_way_of_a_cycle) {
+  std::string const cycle = layers(R"(
+{"kind": "add", "name": "a", "inputs": ["in", "c"]},
+{"kind": "relu", "name": "b", "inputs": ["a"]},
+{"kind": "relu", "name": "c", "inputs": ["b"]})");
+  EXPECT_EQ(refused(cycle),
+            "cannot read JSON (net:3:40, $.layers[1].inputs): expected layers that do not read each other in "
+            "a cycle, got a → b → c → a");
+  EXPECT_NE(refused(layers(R"({"kind": "relu", "name": "x", "inputs": ["x"]})")).find("got x → x"),
+            std::string::npos);
+}
+
+TEST(graph_json, names_the_layer_that_the_network_refuses) {
+  EXPECT_EQ(refusal_of<graph_error>(
+                [] { from_json(layers(changed(conv, "\"kernel\": 3", "\"kernel\": [9, 3]"))); }),
+            "the network is not well formed: graph: conv2d: the kernel is larger than its input (input "
+            "1x8x8, kernel 9x3) ($.layers[1], layer \"c\")");
+  std::string const large =
+      R"({"kind": "dense", "name": "d", "inputs": ["in"], "fields": {"units": 16777216, "bias": true}})";
+  std::string const huge =
+      R"(, {"kind": "dense", "name": "e", "inputs": ["d"], "fields": {"units": 65, "bias": true}})";
+  EXPECT_EQ(refusal_of<graph_error>([&] { from_json(layers(large + huge)); }),
+            "a layer is too large ($.layers[2], layer \"e\"): expected tensors of 1 to 1073741824 elements, "
+            "got 65x16777216");
+}
+
+TEST(graph_json, reads_a_long_chain_without_recursion) {
+  std::string text;
+  for (int i = 9'000; i > 0; --i) {
+    std::string const from = i == 1 ? "in" : "r" + std::to_string(i - 1);
+    text += (text.empty() ? "" : ",") + (R"({"kind": "relu", "name": "r)" + std::to_string(i))
+            + R"(", "inputs": [")" + from + "\"]}";
+  }
+  EXPECT_EQ(from_json(layers(text)).view().size(), 9'001);
+}
+
+TEST(graph_json, reads_or_refuses_any_text) {
+  std::string const whole = to_json(graph::build(every_kind));
+  constexpr std::string_view pieces[]{"-1", "0",     "99999999", "16777216",   "32767",       "null",
+                                      "[]", "{}",    "\"left\"", "\"conv2d\"", ",",           "}",
+                                      "\"", "1e308", "true",     "\"same\"",   "[1, 2, 3, 4]"};
+  unsigned const seed = 20;
+  std::mt19937 random(seed);
+  auto const below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  int read = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = whole;
+    if (std::size_t const at = text.find("\"hash\""); below(4) > 0)
+      text.erase(at, text.find("\"layers\"") - at);
+    for (std::size_t edits = 1 + below(3); edits-- > 0;) {
+      std::size_t const at = below(text.size());
+      switch (below(4)) {
+        case 0:
+          text[at] = static_cast<char>(below(256));
+          break;
+        case 1:
+          text.erase(at, below(30));
+          break;
+        case 2:
+          text.insert(at, pieces[below(std::size(pieces))]);
+          break;
+        default: {  // another value in the place of a number or word
+          std::size_t const first = text.find_first_of("0123456789", at);
+          if (first == std::string::npos) break;
+          text.replace(first, text.find_first_not_of("0123456789", first) - first,
+                       pieces[below(std::size(pieces))]);
+        }
+      }
+    }
+    try {
+      graph const net = from_json(text);
+      ++read;
+      ASSERT_EQ(from_json(to_json(net)).hash(), net.hash()) << "seed " << seed << ", round " << round;
+    } catch (data_error const&) {
+    } catch (graph_error const&) {
+    }
+  }
+  EXPECT_GT(read, 200);
+}
+
+}  // namespace

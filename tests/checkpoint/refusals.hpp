@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+
+/// The sentence of the `Error` that `action` throws; empty if it throws none. Anything else passes.
+template <class Error, class Action>
+std::string refusal_of(Action&& action) {
+  try {
+    action();
+  } catch (Error const& refused) {
+    return refused.what();
+  }
+  return {};
+}

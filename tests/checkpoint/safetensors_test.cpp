@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cohort/checkpoint/safetensors.hpp>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "refusals.hpp"
+#include "scratch_folder.hpp"
+
+namespace {
+
+using cohort::data_error;
+using cohort::element_type;
+using cohort::stored_tensor;
+using cohort::safetensors;
+using cohort::tensor_view;
+
+/// The bytes of a file with this header, written by hand.
+std::string file_of(std::string const& header, std::string const& data = {}) {
+  std::uint64_t const length = header.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + data;
+}
+
+safetensors read(std::string const& bytes) {
+  std::istringstream in(bytes);
+  return safetensors::read(in, "m");
+}
+
+std::string refused(std::string const& bytes) {
+  scratch_folder folder;
+  std::ofstream(folder / "m", std::ios::binary) << bytes;
+  std::string const stream = refusal_of<data_error>([&] { read(bytes); });
+  std::string file = refusal_of<data_error>([&] { safetensors::load(folder / "m"); });
+  for (std::size_t at; (at = file.find(folder / "m")) != std::string::npos;)
+    file.replace(at, (folder / "m").size(), "m");
+  // Only a file's end is known, so it is refused for more reasons and for some of them earlier.
+  EXPECT_FALSE(file.empty() && !stream.empty()) << stream;
+  return file;
+}
+
+std::string header_refused(std::string const& header, std::string const& data = {}) {
+  return refused(file_of(header, data));
+}
+
+std::string const two = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+                        R"("b":{"dtype":"U8","shape":[3],"data_offsets":[8,11]}})";
+std::string const two_data = std::string("\0\0\x80\x3f\0\0\0\xc0", 8) + "xyz";
+
+TEST(safetensors, reads_a_file_written_by_hand) {
+  auto const file = read(file_of(R"({"__metadata__":{"format":"pt"},)" + two.substr(1) + "  ", two_data));
+  ASSERT_EQ(file.tensors().size(), 2u);
+  EXPECT_EQ(file.metadata(), (cohort::safetensors_metadata{{"format", "pt"}}));
+  auto const a = file.at("a", element_type::f32, {2}).as<float>();
+  EXPECT_EQ(a[0], 1.0f);
+  EXPECT_EQ(a[1], -2.0f);
+  auto const b = file.at("b").as<std::uint8_t>();
+  EXPECT_EQ(std::string(b.begin(), b.end()), "xyz");
+}
+
+TEST(safetensors, takes_tensors_in_any_order_of_the_header) {
+  auto const file = read(file_of(R"({"b":{"dtype":"U8","shape":[3],"data_offsets":[4,7]},)"
+                                 R"("e":{"dtype":"F64","shape":[5,0],"data_offsets":[4,4]},)"
+                                 R"("a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},)"
+                                 R"("c":{"dtype":"I64","shape":[],"data_offsets":[7,15]}})",
+                                 std::string("abcdxyz\5\0\0\0\0\0\0\0", 15)));
+  std::string order;
+  for (stored_tensor const& tensor : file.tensors()) order += tensor.name;
+  EXPECT_EQ(order, "aebc");
+  EXPECT_EQ(file.at("b").as<std::uint8_t>()[0], 'x');
+  EXPECT_EQ(file.at("e").dims.elements(), 0);
+  EXPECT_EQ(file.at("c").dims.rank, 0);
+  EXPECT_EQ(file.at("c").as<std::int64_t>()[0], 5) << "misaligned in the file, aligned in memory";
+  for (stored_tensor const& tensor : file.tensors()) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.view.data) % 64, 0u) << tensor.name;
+  }
+}
+
+TEST(safetensors, reads_files_without_tensors) {
+  EXPECT_TRUE(read(file_of("{}")).tensors().empty());
+  EXPECT_EQ(read(file_of(R"({"__metadata__":{"a":"b"}})")).metadata().size(), 1u);
+}
+
+TEST(safetensors, leaves_on_a_stream_what_follows) {
+  std::istringstream in(file_of(two, two_data) + file_of("{}") + "rest");
+  EXPECT_EQ(safetensors::read(in).tensors().size(), 2u);
+  EXPECT_EQ(safetensors::read(in).tensors().size(), 0u);
+  std::string rest;
+  in >> rest;
+  EXPECT_EQ(rest, "rest");
+}
+
+TEST(safetensors, refuses_a_cut_file_wherever_it_is_cut) {
+  std::string const whole = file_of(two, two_data);
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_NE(refused(whole.substr(0, length)), "") << length;
+    EXPECT_NE(refusal_of<data_error>([&] { read(whole.substr(0, length)); }), "") << length;
+  }
+  EXPECT_EQ(refused(whole), "");
+}
+
+TEST(safetensors, refuses_a_file_that_goes_on) {
+  EXPECT_EQ(refused(file_of(two, two_data + "!")),
+            "cannot read safetensors (m): expected 11 bytes of data after a header of 107, got 12");
+}
+
+TEST(safetensors, names_what_a_cut_stream_lacks) {
+  EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two, two_data.substr(0, 9))); }),
+            "cannot read safetensors (m, tensor \"b\"): expected 3 bytes, got 1");
+  EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two).substr(0, 20)); }),
+            "cannot read safetensors (m): expected a header of 107 bytes, got 12");
+}
+
+TEST(safetensors, refuses_sizes_that_do_not_fit) {
+  EXPECT_EQ(
+      header_refused(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "12345678"),
+      "cannot read safetensors (m, tensor \"a\"): expected 12 bytes for 3 f32, got data_offsets 0 to 8");
+  EXPECT_EQ(header_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", "123456789012"),
+            "cannot read safetensors (m, tensor \"a\"): expected data from byte 0 on, where the tensor "
+            "before ends, got "
+            "a gap, data_offsets 4 to 12");
+  EXPECT_EQ(header_refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                           R"("b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+                           "123456"),
+            "cannot read safetensors (m, tensor \"b\"): expected data from byte 4 on, where the tensor "
+            "before ends, got "
+            "an overlap, data_offsets 2 to 6");
+  // The same bytes under two names; a tensor without elements inside another.
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                           R"("b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
+                           "1234"),
+            "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                           R"("b":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}})",
+                           "1234"),
+            "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,2]}})", "12"), "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[2,0]}})", "12"), "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[-2,0]}})", "12"), "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2,4]}})", "12"), "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[2],"data_offsets":2}})", "12"), "");
+}
+
+TEST(safetensors, refuses_shapes_that_overflow) {
+  for (char const* shape :
+       {"[2147483647,2147483647,2147483647]", "[2147483647,2147483647,4,0]", "[65536,65536,65536,65536]",
+        "[65536,65536,65536,65536,0]", "[2147483647,2147483647,3]"}) {
+    std::string const why =
+        header_refused(std::string(R"({"a":{"dtype":"U8","shape":)") + shape + R"(,"data_offsets":[0,0]}})");
+    EXPECT_NE(why.find("expected a shape whose bytes fit 63 bits"), std::string::npos) << why;
+  }
+  EXPECT_EQ(header_refused(R"({"a":{"dtype":"U8","shape":[2147483648],"data_offsets":[0,2147483648]}})"),
+            "cannot read JSON (m header:1:29, $.a.shape[0]): expected an integer from 0 to 2147483647, got "
+            "2147483648");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,0]}})"), "");
+  EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[1.0],"data_offsets":[0,1]}})", "1"), "");
+  EXPECT_EQ(header_refused(R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1],"data_offsets":[0,1]}})", "1"),
+            "cannot read JSON (m header:1:28, $.a.shape): expected at most 6 extents, got an array of 7");
+}
+
+TEST(safetensors, takes_no_memory_on_a_liars_word) {
+  // Nine exabytes, in a file and in a stream that have none of them.
+  std::string const liar = file_of(
+      R"({"a":{"dtype":"U8","shape":[2147483647,2147483647,2],"data_offsets":[0,9223372028264841218]}})",
+      "12");
+  EXPECT_NE(refused(liar).find("9223372028264841218"), std::string::npos);
+  EXPECT_NE(refusal_of<data_error>([&] { read(liar); }).find("got 2"), std::string::npos);
+  std::string two_liars =
+      R"({"a":{"dtype":"U8","shape":[2147483647,2147483647,2],"data_offsets":[0,9223372028264841218]},)"
+      R"("b":{"dtype":"U8","shape":[2147483647,2147483647,2],)"
+      R"("data_offsets":[9223372028264841218,18446744056529682436]}})";
+  EXPECT_NE(refused(file_of(two_liars)), "");
+  EXPECT_NE(refusal_of<data_error>([&] { read(file_of(two_liars)); }), "");
+  std::string header_length(8, '\xff');
+  EXPECT_NE(refused(header_length + "{}"), "");
+  EXPECT_NE(refusal_of<data_error>([&] { read(header_length + "{}"); }), "");
+  std::string below_the_limit = file_of("{}");
+  std::uint64_t const length = 99'000'000;
+  std::memcpy(below_the_limit.data(), &length, 8);
+  EXPECT_EQ(refusal_of<data_error>([&] { read(below_the_limit); }),
+            "cannot read safetensors (m): expected a header of 99000000 bytes, got 2");
+  EXPECT_EQ(refused(below_the_limit),
+            "cannot read safetensors (m): expected a header of at most 2 bytes, got 99000000");
+}
+
+TEST(safetensors, refuses_headers_that_are_no_such_json) {
+  for (char const* header : {"",
+                             "[]",
+                             " {}",
+                             "null",
+                             "{",
+                             "{}}",
+                             "{} x",
+                             "{\"a\":1}",
+                             "{\"a\":{}}",
+                             "{\"a\":[]}",
+                             R"({"a":{"dtype":"F16","shape":[0],"data_offsets":[0,0]}})",
+                             R"({"a":{"dtype":"f32","shape":[0],"data_offsets":[0,0]}})",
+                             R"({"a":{"dtype":1,"shape":[0],"data_offsets":[0,0]}})",
+                             R"({"a":{"dtype":"F32","shape":{},"data_offsets":[0,0]}})",
+                             R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0],"x":1}})",
+                             R"({"a":{"dtype":"F32","shape":[0]}})",
+                             R"({"__metadata__":{"a":1}})",
+                             R"({"__metadata__":[]})",
+                             R"({"__metadata__":{"a":{"b":{"c":"d"}}}})",
+                             R"({"a":{"dtype":"U8","shape":[[[]]],"data_offsets":[0,0]}})",
+                             R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)"
+                             R"("a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})"}) {
+    EXPECT_NE(header_refused(header), "") << header;
+  }
+  EXPECT_EQ(header_refused(std::string(100'000, '[')),
+            "cannot read safetensors (m, byte 8): expected '{', got \"[\"");
+  std::string deep = "{\"a\":";
+  for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
+  EXPECT_NE(header_refused(deep).find("expected at most 3 levels"), std::string::npos);
+}
+
+TEST(safetensors, says_which_tensor_is_missing_or_another) {
+  auto const file = read(file_of(two, two_data));
+  EXPECT_EQ(refusal_of<data_error>([&] { file.at("c"); }),
+            "cannot read safetensors (m, tensor \"c\"): expected this tensor, got none of this name");
+  EXPECT_EQ(refusal_of<data_error>([&] {
+              file.at("a", element_type::f32, {2, 1});
+            }),
+            "cannot read safetensors (m, tensor \"a\"): expected 2x1 f32, got 2 f32");
+  EXPECT_EQ(refusal_of<data_error>([&] { file.at("a", element_type::f64, {2}); }),
+            "cannot read safetensors (m, tensor \"a\"): expected 2 f64, got 2 f32");
+  EXPECT_FALSE(file.find("c").has_value());
+}
+
+TEST(safetensors, reads_a_long_stream_in_growing_memory) {
+  std::vector<float> large(3'000'000);
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i);
+  std::uint8_t const one[] = {7};
+  std::vector<stored_tensor> const tensors{{"one", tensor_view(one, {1})},
+                                          {"large", tensor_view(large.data(), {3, 1'000'000})}};
+  std::stringstream stream;
+  cohort::write_safetensors(stream, tensors);
+  auto const file = safetensors::read(stream);
+  auto const back = file.at("large").as<float>();
+  EXPECT_TRUE(std::equal(back.begin(), back.end(), large.begin(), large.end()));
+  EXPECT_EQ(file.at("one").as<std::uint8_t>()[0], 7);
+}
+
+TEST(safetensors, never_trusts_a_damaged_file) {
+  std::string const whole = file_of(two, two_data);
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = whole;
+    for (auto changes = 1 + random() % 3; changes > 0; --changes) {
+      bool const digit = random() % 2 == 0;
+      bytes[random() % bytes.size()] = static_cast<char>(digit ? '0' + random() % 10 : random());
+    }
+    try {
+      auto const file = read(bytes);
+      for (stored_tensor const& tensor : file.tensors()) ASSERT_LE(tensor.view.bytes(), 11u);
+    } catch (data_error const&) {
+    }
+  }
+}
+
+}  // namespace

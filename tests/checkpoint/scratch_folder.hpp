@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+/// An empty folder of this test's own, removed with all that is in it.
+class scratch_folder {
+ public:
+  scratch_folder() : path_(testing::TempDir() + "cohort_XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) std::abort();
+  }
+  scratch_folder(scratch_folder const&) = delete;
+  scratch_folder& operator=(scratch_folder const&) = delete;
+  ~scratch_folder() {
+    for (std::string const& name : names()) ::unlink((path_ + '/' + name).c_str());
+    ::rmdir(path_.c_str());
+  }
+
+  std::string operator/(std::string const& name) const { return path_ + '/' + name; }
+
+  /// What is in it, sorted.
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    DIR* const folder = ::opendir(path_.c_str());
+    while (dirent const* entry = ::readdir(folder)) {
+      std::string const name = entry->d_name;
+      if (name != "." && name != "..") found.push_back(name);
+    }
+    ::closedir(folder);
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::string path_;
+};

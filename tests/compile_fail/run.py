@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that a program is refused by the compiler, with the words that it announces, and that its twin is not.
+
+    run.py FILE COMPILER [INCLUDE;INCLUDE;...]
+
+FILE holds `#ifdef MUST_FAIL ... #else ... #endif`: what must not compile, and the corrected twin. Comments in it say
+    // expect: TEXT          the compiler's output contains TEXT (any number of these, at least one)
+    // max-lines: N          and has at most N lines (20 unless said)
+"""
+import re
+import subprocess
+import sys
+
+
+def compiled(source, compiler, includes, *flags):
+    command = [compiler, "-std=c++20", "-fsyntax-only", *(f"-I{path}" for path in includes), *flags, source]
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=100)
+    return run.returncode, run.stdout
+
+
+def complaints(source, compiler, includes):
+    with open(source, encoding="utf-8") as file:
+        text = file.read()
+    expected = re.findall(r"^// expect: (.+?)\s*$", text, re.MULTILINE)
+    limit = re.search(r"^// max-lines: (\d+)\s*$", text, re.MULTILINE)
+    limit = int(limit.group(1)) if limit else 20
+    if "#ifdef MUST_FAIL" not in text or "#else" not in text:
+        return ["it has no `#ifdef MUST_FAIL ... #else ... #endif`"]
+    if not expected:
+        return ["it has no `// expect: TEXT`"]
+
+    status, output = compiled(source, compiler, includes)
+    if status != 0:
+        return [f"the corrected twin does not compile:\n{output}"]
+    status, output = compiled(source, compiler, includes, "-DMUST_FAIL")
+    if status == 0:
+        return ["it compiles"]
+    found = [f"the output lacks: {text}" for text in expected if text not in output]
+    lines = len(output.splitlines())
+    if lines > limit:
+        found.append(f"the output has {lines} lines, at most {limit} are wanted")
+    if found:
+        found.append(f"the output was:\n{output}")
+    return found
+
+
+def main():
+    source, compiler, includes = sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else ""
+    found = complaints(source, compiler, [path for path in includes.split(";") if path])
+    for complaint in found:
+        print(f"{source}: {complaint}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

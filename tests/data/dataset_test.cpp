@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/loader.hpp>
+#include <memory>
+#include <vector>
+
+#include "refused.hpp"
+
+namespace {
+
+/// Every kind of part: a generated input, a pointed-to second input, a target, a mask, a weight and a key.
+class made_up {
+ public:
+  explicit made_up(int size) : size_(size), table_(static_cast<std::size_t>(size) * 3) {
+    for (std::size_t i = 0; i < table_.size(); ++i) table_[i] = static_cast<float>(i);
+    using enum cohort::element_type;
+    what_.inputs = {{.name = "square", .example = {2, 2}, .stored = u8, .type = f32, .scale = 0.5},
+                    {.name = "row", .example = {3}}};
+    what_.targets = {{.name = "label", .stored = i32, .type = i32, .classes = 5}};
+    what_.masks = {{.name = "mask", .example = {2}, .stored = u8, .type = u8}};
+    what_.weighted = what_.keyed = true;
+  }
+  made_up(made_up&&) = default;
+
+  cohort::data_description const& describe() const { return what_; }
+  int size() const { return size_; }
+  void get(std::int64_t i, cohort::example_view& out) const {
+    auto* const square = out.fill<std::uint8_t>(0);
+    for (int k = 0; k < 4; ++k) square[k] = static_cast<std::uint8_t>(4 * i + k);
+    out.point(1, &table_[static_cast<std::size_t>(i) * 3]);
+    *out.fill<std::int32_t>(2) = static_cast<std::int32_t>(i % 5);
+    auto* const mask = out.fill<std::uint8_t>(3);
+    mask[0] = 1;
+    mask[1] = static_cast<std::uint8_t>(i % 2);
+    out.weight = static_cast<float>(i) / 2;
+    key_ = "example " + std::to_string(i);
+    out.key = key_;
+  }
+
+ private:
+  int size_;
+  std::vector<float> table_;
+  cohort::data_description what_;
+  static inline thread_local std::string key_;
+};
+
+/// Counts up; shard s of n holds the numbers ≡ s modulo n below `size`.
+class counting {
+ public:
+  explicit counting(int size) : size_(size) { what_.inputs = {{.name = "number", .example = {1}}}; }
+  struct cursor {
+    int next_number;
+    int of;
+    int size;
+    bool next(cohort::example_view& out) {
+      if (next_number >= size) return false;
+      *out.fill<float>(0) = static_cast<float>(next_number);
+      next_number += of;
+      return true;
+    }
+  };
+  cohort::data_description const& describe() const { return what_; }
+  cursor open(int shard, int of, std::int64_t, std::int64_t position) const {
+    return {shard + of * static_cast<int>(position), of, size_};
+  }
+
+ private:
+  int size_;
+  cohort::data_description what_;
+};
+
+static_assert(cohort::indexed_dataset<made_up> && !cohort::stream_dataset<made_up>);
+static_assert(cohort::stream_dataset<counting> && !cohort::indexed_dataset<counting>);
+static_assert(cohort::indexed_dataset<cohort::arrays>);
+static_assert(!cohort::indexed_dataset<cohort::dataset> && !cohort::indexed_dataset<int>);
+
+void expect_made_up(cohort::dataset const& data) {
+  cohort::loader loader(data, {.batch = 3, .shuffle = false});
+  loader.start(0, 4);
+  cohort::batch const* b = loader.next();
+  ASSERT_NE(b, nullptr);
+  EXPECT_EQ(b->count, 3);
+  EXPECT_EQ(b->indices, (std::vector<std::int64_t>{4, 5, 6}));
+  EXPECT_EQ(b->input(0).dims, cohort::shape(3, 2, 2));
+  auto const squares = b->input(0).as<float>();
+  for (std::size_t i = 0; i < 12; ++i) EXPECT_EQ(squares[i], static_cast<float>(16 + i) / 2);
+  EXPECT_EQ(b->input(1).as<float>()[8], 20);
+  EXPECT_EQ(b->target().as<std::int32_t>()[1], 0);
+  EXPECT_EQ(b->mask().as<std::uint8_t>()[3], 1);
+  EXPECT_EQ(b->weights, (std::vector<float>{2, 2.5F, 3}));
+  EXPECT_EQ(b->keys[2], "example 6");
+}
+
+TEST(dataset, brings_every_kind_of_part_into_a_batch) { expect_made_up(made_up(9)); }
+
+TEST(dataset, is_made_of_a_value_an_owner_or_a_reference) {
+  expect_made_up(std::make_shared<made_up const>(9));
+  expect_made_up(std::make_shared<made_up>(9));
+  made_up const mine(9);
+  expect_made_up(std::cref(mine));
+}
+
+TEST(dataset, gathers_rows_in_memory_as_get_would) {
+  std::vector<std::uint8_t> bytes(20 * 33);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 7);
+  std::vector<std::int32_t> labels(20, 1);
+  cohort::arrays const rows(bytes, {33}, labels, 2, 1 / 255.0, -0.5);
+  struct by_example {
+    cohort::arrays const& rows;
+    cohort::data_description const& describe() const { return rows.describe(); }
+    std::int64_t size() const { return rows.size(); }
+    void get(std::int64_t i, cohort::example_view& out) const { rows.get(i, out); }
+  };
+  cohort::loader together(std::cref(rows), {.batch = 20, .seed = 1});
+  cohort::loader single(by_example{rows}, {.batch = 20, .seed = 1});
+  auto const a = together.next()->input().as<float>();
+  auto const b = single.next()->input().as<float>();
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+}
+
+TEST(stream, is_sharded_read_to_its_end_and_resumed) {
+  for (int prefetch : {0, 2}) {
+    std::vector<int> seen(11);
+    for (int rank = 0; rank < 3; ++rank) {
+      cohort::loader loader(counting(11), {.batch = 2, .rank = rank, .ranks = 3, .prefetch = prefetch});
+      loader.start(0);
+      while (cohort::batch const* b = loader.next())
+        for (int i = 0; i < b->count; ++i) {
+          auto const number = static_cast<int>(b->input().as<float>()[static_cast<std::size_t>(i)]);
+          EXPECT_EQ(b->indices[static_cast<std::size_t>(i)], number);
+          ++seen[static_cast<std::size_t>(number)];
+        }
+      std::int64_t const all = loader.position();
+      loader.start(1, all - 1);
+      ASSERT_NE(loader.next(), nullptr);
+      EXPECT_EQ(loader.next(), nullptr);
+    }
+    EXPECT_EQ(seen, std::vector<int>(11, 1));
+  }
+}
+
+TEST(stream, has_no_size) {
+  cohort::dataset const data = counting(5);
+  EXPECT_FALSE(data.indexed());
+  EXPECT_EQ(data.size(), -1);
+}
+
+}  // namespace

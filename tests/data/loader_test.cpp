@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/loader.hpp>
+#include <condition_variable>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include "refused.hpp"
+
+namespace {
+std::atomic<std::int64_t> allocations{0};
+}  // namespace
+
+// Weak, so that a sanitizer's own take precedence. GCC takes the pair for mismatched where it inlines one of
+// the two.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+[[gnu::weak]] void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* const memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::weak]] void* operator new(std::size_t bytes, std::align_val_t boundary) {
+  ++allocations;
+  auto const b = static_cast<std::size_t>(boundary);
+  if (void* const memory = std::aligned_alloc(b, (bytes + b - 1) / b * b)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::weak]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::weak]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::weak]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::weak]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Examples that are their own number. A failing one throws; a gate holds back the thread that asks.
+class numbers {
+ public:
+  explicit numbers(int size, int failing = -1) : size_(size), failing_(failing) {
+    what_.inputs = {{.name = "number", .example = {1}}};
+  }
+  cohort::data_description const& describe() const { return what_; }
+  std::int64_t size() const { return size_; }
+  void get(std::int64_t i, cohort::example_view& out) const {
+    if (i == failing_)
+      throw cohort::data_error({.what = "example 13 is bad", .where = "", .expected = "", .got = ""});
+    *out.fill<float>(0) = static_cast<float>(i);
+  }
+
+ private:
+  int size_;
+  int failing_;
+  cohort::data_description what_;
+};
+
+/// Gives no example until it is opened.
+class closed_gate {
+ public:
+  closed_gate() { what_.inputs = {{.name = "number", .example = {1}}}; }
+  ~closed_gate() { open(); }
+  cohort::data_description const& describe() const { return what_; }
+  std::int64_t size() const { return 100; }
+  void get(std::int64_t, cohort::example_view& out) const {
+    std::unique_lock lock(mutex_);
+    is_entered_ = true;
+    changed_.notify_all();
+    changed_.wait_for(lock, 20s, [&] { return is_open_; });
+    *out.fill<float>(0) = 1;
+  }
+  bool wait_for_somebody() const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 20s, [&] { return is_entered_; });
+  }
+  void open() const {
+    std::lock_guard const lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  cohort::data_description what_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable bool is_open_ = false;
+  mutable bool is_entered_ = false;
+};
+
+std::vector<std::int64_t> epoch_of(cohort::loader& loader, std::int64_t epoch, std::int64_t position = 0) {
+  std::vector<std::int64_t> seen;
+  loader.start(epoch, position);
+  while (cohort::batch const* b = loader.next()) {
+    EXPECT_EQ(b->epoch, epoch);
+    EXPECT_EQ(b->indices.size(), static_cast<std::size_t>(b->count));
+    for (std::size_t i = 0; i < b->indices.size(); ++i)
+      EXPECT_EQ(b->input().as<float>()[i], static_cast<float>(b->indices[i]));
+    seen.insert(seen.end(), b->indices.begin(), b->indices.end());
+  }
+  EXPECT_EQ(loader.next(), nullptr);
+  return seen;
+}
+
+TEST(loader, gives_the_same_order_at_any_depth) {
+  cohort::loader plain(numbers(103), {.batch = 8, .seed = 5});
+  for (int prefetch : {1, 4, 50}) {
+    cohort::loader ahead(numbers(103), {.batch = 8, .seed = 5, .prefetch = prefetch});
+    for (int epoch : {0, 1, 2}) {
+      auto const expected = epoch_of(plain, epoch);
+      EXPECT_EQ(expected, cohort::epoch_order(5, epoch, 103));
+      EXPECT_EQ(epoch_of(ahead, epoch), expected);
+    }
+  }
+}
+
+TEST(loader, begins_again_in_the_middle_of_an_epoch) {
+  for (int prefetch : {0, 1, 3}) {
+    cohort::loader loader(numbers(60), {.batch = 4, .seed = 2, .prefetch = prefetch});
+    for (int round = 0; round < 30; ++round) {
+      loader.start(round);
+      for (int i = 0; i < round % 5; ++i) ASSERT_NE(loader.next(), nullptr);
+    }
+    EXPECT_EQ(epoch_of(loader, 7), cohort::epoch_order(2, 7, 60));
+  }
+}
+
+TEST(loader, drops_the_batch_that_was_being_made_when_it_began_again) {
+  auto const gate = std::make_shared<closed_gate>();
+  cohort::loader loader(gate, {.batch = 4, .prefetch = 2});
+  loader.start(0);
+  ASSERT_TRUE(gate->wait_for_somebody());
+  loader.start(1, 52);
+  gate->open();
+  cohort::batch const* const b = loader.next();
+  ASSERT_NE(b, nullptr);
+  EXPECT_EQ(b->epoch, 1);
+  EXPECT_EQ(b->first_index, 52);
+}
+
+TEST(loader, resumes_where_a_run_was_left_with_other_ranks_too) {
+  cohort::loader first(numbers(100), {.batch = 10, .ranks = 2, .seed = 3});
+  first.start(1);
+  first.next();
+  first.next();
+  EXPECT_EQ(first.position(), 40);
+  for (int prefetch : {0, 2}) {
+    cohort::loader resumed(numbers(100), {.batch = 7, .seed = 3, .prefetch = prefetch});
+    auto const order = cohort::epoch_order(3, 1, 100);
+    EXPECT_EQ(epoch_of(resumed, 1, first.position()),
+              std::vector<std::int64_t>(order.begin() + 40, order.end()));
+  }
+}
+
+TEST(loader, gives_the_ranks_together_each_example_once_in_equally_many_batches) {
+  for (int ranks : {2, 3, 5}) {
+    std::map<std::int64_t, int> seen;
+    for (int rank = 0; rank < ranks; ++rank) {
+      cohort::loader loader(numbers(101), {.batch = 5, .rank = rank, .ranks = ranks, .seed = 9});
+      std::int64_t batches = 0;
+      loader.start(0);
+      while (cohort::batch const* b = loader.next()) {
+        for (std::int64_t const i : b->indices) ++seen[i];
+        EXPECT_EQ(b->global_count, std::min<std::int64_t>(5 * ranks, 101 - 5 * ranks * batches));
+        ++batches;
+        EXPECT_EQ(b->next_position, std::min<std::int64_t>(5 * ranks * batches, 101));
+      }
+      EXPECT_EQ(batches, loader.batches());
+    }
+    EXPECT_EQ(seen.size(), 101u);
+    for (auto const& [index, times] : seen) EXPECT_EQ(times, 1) << index;
+  }
+}
+
+TEST(loader, gives_a_rank_without_a_share_of_the_last_batch_an_empty_one) {
+  cohort::loader loader(numbers(9), {.batch = 4, .rank = 1, .ranks = 2});
+  ASSERT_EQ(loader.next()->count, 4);
+  cohort::batch const* const last = loader.next();
+  ASSERT_NE(last, nullptr);
+  EXPECT_EQ(last->count, 0);
+  EXPECT_EQ(last->global_count, 1);
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+TEST(loader, leaves_out_the_incomplete_batch_when_told) {
+  cohort::loader loader(numbers(11), {.batch = 4, .drop_last = true});
+  EXPECT_EQ(epoch_of(loader, 0).size(), 8u);
+  EXPECT_EQ(loader.batches(), 2);
+}
+
+TEST(loader, brings_an_exception_to_the_next_that_would_have_given_the_batch) {
+  for (int prefetch : {0, 1, 4}) {
+    cohort::loader loader(numbers(40, 13), {.batch = 4, .shuffle = false, .prefetch = prefetch});
+    loader.start(0);
+    for (int i = 0; i < 3; ++i) ASSERT_NE(loader.next(), nullptr);
+    for (int i = 0; i < 2; ++i)
+      expect_parts(refused<cohort::data_error>([&] { loader.next(); }), {"example 13"});
+    loader.start(0, 16);
+    EXPECT_NE(loader.next(), nullptr);
+  }
+}
+
+TEST(loader, stops_waiting_at_its_deadline_and_says_where) {
+  auto const gate = std::make_shared<closed_gate>();
+  cohort::loader loader(gate, {.batch = 4, .rank = 0, .prefetch = 2, .deadline = 20ms});
+  loader.start(3, 8);
+  expect_parts(refused<cohort::deadline_error>([&] { loader.next(); }), {"epoch 3", "position 8", "20 ms"});
+  gate->open();
+}
+
+TEST(loader, is_destroyed_in_time_while_its_thread_hangs) {
+  auto const gate = std::make_shared<closed_gate>();
+  {
+    cohort::loader loader(gate, {.batch = 4, .prefetch = 2, .deadline = 20ms});
+    loader.start(0);
+  }
+  gate->open();  // the thread that was left behind ends by itself
+}
+
+TEST(loader, is_destroyed_with_batches_that_nobody_took) {
+  for (int taken : {0, 1, 5}) {
+    cohort::loader loader(numbers(1000), {.batch = 4, .prefetch = 3});
+    loader.start(0);
+    for (int i = 0; i < taken; ++i) loader.next();
+  }
+  cohort::loader const never_started(numbers(10), {.prefetch = 3});
+}
+
+TEST(loader, allocates_nothing_after_its_first_epoch) {
+  std::vector<float> const inputs(1000 * 5, 1);
+  std::vector<std::int32_t> const labels(1000, 2);
+  cohort::loader rows(cohort::arrays(inputs, {5}, labels, 3), {.batch = 32, .seed = 1});
+  cohort::loader examples(numbers(1000), {.batch = 32, .seed = 1});
+  for (cohort::loader* loader : {&rows, &examples}) {
+    loader->start(0);
+    while (loader->next() != nullptr) {
+    }
+    std::int64_t const before = allocations;
+    for (int epoch : {1, 2}) {
+      loader->start(epoch);
+      while (loader->next() != nullptr) {
+      }
+    }
+    EXPECT_EQ(allocations - before, 0);
+  }
+}
+
+TEST(loader, refuses_settings_that_make_no_sense) {
+  auto const says = [](cohort::loader_settings settings) {
+    return refused<cohort::setting_error>([&] { cohort::loader(numbers(10), settings); });
+  };
+  expect_parts(says({.batch = 0}), {"batch", "at least 1", "got 0"});
+  expect_parts(says({.rank = 2, .ranks = 2}), {"rank", "0 to 1", "got 2"});
+  expect_parts(says({.ranks = 0}), {"ranks"});
+  expect_parts(says({.prefetch = -1}), {"prefetch", "-1"});
+  expect_parts(says({.deadline = 0ms}), {"deadline"});
+  expect_parts(refused<cohort::setting_error>([] { cohort::loader(numbers(0), {}); }),
+               {"data", "at least 1 example"});
+  cohort::loader loader(numbers(10), {});
+  expect_parts(refused<cohort::setting_error>([&] { loader.start(0, 11); }), {"position", "0 to 10", "11"});
+}
+
+}  // namespace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cohort/evaluation/confusion_matrix.hpp>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace {
+
+using cohort::averaging;
+using cohort::confusion_matrix;
+
+confusion_matrix matrix_of(std::vector<std::vector<int>> const& counts) {
+  confusion_matrix matrix(static_cast<int>(counts.size()));
+  for (int actual = 0; actual < matrix.classes(); ++actual) {
+    for (int predicted = 0; predicted < matrix.classes(); ++predicted) {
+      for (int i = counts[actual][predicted]; i > 0; --i) matrix.add(actual, predicted);
+    }
+  }
+  return matrix;
+}
+
+// rows: true class; 5+3+2 examples; columns: predicted 4+4+2
+auto const three = matrix_of({{3, 1, 1}, {1, 2, 0}, {0, 1, 1}});
+
+TEST(confusion_matrix, counts_one_class_against_the_others) {
+  auto const c = three.of(0);
+  EXPECT_EQ(c.true_positive, 3);
+  EXPECT_EQ(c.false_positive, 1);
+  EXPECT_EQ(c.false_negative, 2);
+  EXPECT_EQ(c.true_negative, 4);
+  EXPECT_EQ(three.examples(), 10);
+  EXPECT_EQ(three.correct(), 6);
+  EXPECT_EQ(three.accuracy(), 0.6);
+}
+
+TEST(confusion_matrix, averages_as_by_hand) {
+  // precision 3/4, 2/4, 1/2; recall 3/5, 2/3, 1/2; F1 2/3, 4/7, 1/2
+  EXPECT_DOUBLE_EQ(*three.precision(), (0.75 + 0.5 + 0.5) / 3);
+  EXPECT_DOUBLE_EQ(*three.precision(averaging::weighted), (5 * 0.75 + 3 * 0.5 + 2 * 0.5) / 10);
+  EXPECT_DOUBLE_EQ(*three.recall(), (0.6 + 2.0 / 3 + 0.5) / 3);
+  EXPECT_DOUBLE_EQ(*three.recall(averaging::weighted), 0.6) << "the accuracy";
+  EXPECT_DOUBLE_EQ(*three.f_beta(), (2.0 / 3 + 4.0 / 7 + 0.5) / 3);
+  EXPECT_DOUBLE_EQ(*three.f_beta(averaging::weighted), (5 * 2.0 / 3 + 3 * 4.0 / 7 + 2 * 0.5) / 10);
+  EXPECT_DOUBLE_EQ(*three.f_beta(1), 4.0 / 7);
+  EXPECT_DOUBLE_EQ(*three.f_beta(1, 2.0), 5 * 0.5 * (2.0 / 3) / (4 * 0.5 + 2.0 / 3));
+  EXPECT_DOUBLE_EQ(*three.g_measure(), (std::sqrt(0.45) + std::sqrt(1.0 / 3) + 0.5) / 3);
+  for (auto micro : {three.precision(averaging::micro), three.recall(averaging::micro),
+                     three.f_beta(averaging::micro, 3.0), three.g_measure(averaging::micro)}) {
+    EXPECT_DOUBLE_EQ(*micro, 0.6);
+  }
+}
+
+TEST(confusion_matrix, correlates_as_by_hand) {
+  // One against the others: TP·TN − FP·FN and the four sums.
+  double const first = (3 * 4 - 1 * 2) / std::sqrt(4.0 * 5 * 5 * 6);
+  double const second = (2 * 5 - 2 * 1) / std::sqrt(4.0 * 3 * 7 * 6);
+  double const third = (1 * 7 - 1 * 1) / std::sqrt(2.0 * 2 * 8 * 8);
+  EXPECT_DOUBLE_EQ(*three.mcc(0), first);
+  EXPECT_DOUBLE_EQ(*three.mcc(averaging::macro), (first + second + third) / 3);
+  // All at once: (6·10 − (4·5 + 4·3 + 2·2)) / √((100 − 36)(100 − 38)).
+  EXPECT_DOUBLE_EQ(*three.mcc(), 24 / std::sqrt(64.0 * 62));
+  // Pooled: TP 6, FP 4, FN 4, TN 16.
+  EXPECT_DOUBLE_EQ(*three.mcc(averaging::micro), (6 * 16 - 4 * 4) / std::sqrt(10.0 * 10 * 20 * 20));
+  auto const two = matrix_of({{6, 2}, {4, 8}});
+  EXPECT_DOUBLE_EQ(*two.mcc(), *two.mcc(0)) << "two classes: the same as one against the other";
+}
+
+TEST(confusion_matrix, leaves_zero_by_zero_out_of_means_and_counts_it) {
+  // Class 2 is never predicted, class 3 never occurs, class 4 neither.
+  auto const m =
+      matrix_of({{2, 0, 0, 1, 0}, {1, 1, 0, 0, 0}, {0, 3, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}});
+  EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0) / 3);
+  EXPECT_DOUBLE_EQ(*m.recall(), (2.0 / 3 + 1.0 / 2 + 0) / 3);
+  EXPECT_DOUBLE_EQ(*m.f_beta(), (4.0 / 6 + 2.0 / 6 + 0 + 0) / 4);
+  EXPECT_DOUBLE_EQ(*m.precision(averaging::weighted), (3 * 2.0 / 3 + 2 * 1.0 / 4) / 5);
+  auto left_out = [&](auto metric) { return m.average(averaging::macro, metric).left_out; };
+  EXPECT_EQ(left_out([](auto const& c) { return c.precision(); }), 2);
+  EXPECT_EQ(left_out([](auto const& c) { return c.recall(); }), 2);
+  EXPECT_EQ(left_out([](auto const& c) { return c.f_beta(); }), 1);
+}
+
+TEST(confusion_matrix, has_no_numbers_without_examples) {
+  confusion_matrix const empty(3);
+  EXPECT_EQ(empty.accuracy(), std::nullopt);
+  EXPECT_EQ(empty.precision(), std::nullopt);
+  EXPECT_EQ(empty.recall(averaging::micro), std::nullopt);
+  EXPECT_EQ(empty.f_beta(averaging::weighted), std::nullopt);
+  EXPECT_EQ(empty.mcc(), std::nullopt);
+  EXPECT_EQ(matrix_of({{4, 0}, {2, 0}}).mcc(), std::nullopt) << "always the same prediction";
+}
+
+TEST(confusion_matrix, adds_another_one) {
+  auto sum = matrix_of({{1, 0, 1}, {1, 0, 0}, {0, 0, 1}});
+  sum.merge(matrix_of({{2, 1, 0}, {0, 2, 0}, {0, 1, 0}}));
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(sum.count(i / 3, i % 3), three.count(i / 3, i % 3));
+  EXPECT_EQ(sum.examples(), 10);
+  EXPECT_THROW(sum.merge(confusion_matrix(4)), cohort::setting_error);
+  EXPECT_EQ(sum.examples(), 10);
+}
+
+TEST(confusion_matrix, refuses_numbers_of_classes_that_make_no_sense) {
+  for (int classes : {-1, 0, 1, 100'001})
+    EXPECT_THROW(confusion_matrix{classes}, cohort::setting_error) << classes;
+}
+
+}  // namespace

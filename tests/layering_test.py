@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of the sources that no compiler checks: who includes whom, what a header begins with, and that nobody waits
+for ever."""
+import os
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
+# A header includes its own folder and folders before it in this list.
+FOLDERS = ("tensor error random execution data optimizer layer graph backend plan codec communicator strategy "
+           "checkpoint evaluation trainer").split()
+SYSTEM_HEADERS = {"fcntl.h", "immintrin.h", "pthread.h", "sched.h", "sys/mman.h", "sys/resource.h", "sys/stat.h",
+                  "sys/types.h", "unistd.h"}
+SLOW_HEADERS = {"iostream", "regex", "filesystem"}
+LONGEST_HEADER = 400
+ENDLESS_WAITS = re.compile(
+    r"(\.|->)wait\(|arrive_and_wait\(|(\.|->)acquire\(|pthread_cond_wait|\bsem_wait"
+    r"|std::(shared_)?future|std::promise|std::packaged_task|std::async")
+BOUNDED = re.compile(r"deadline|limit")  # a wait of our own names its bound among its arguments
+VENDOR_WAITS = re.compile(r"\bstream_?(\.|->)wait\(\)")  # oneDNN's CPU streams have finished when execute returns
+SLEEPS = re.compile(r"\bsleep_for|\bsleep_until|\busleep\(|\bnanosleep\(|\bsleep\(")
+
+
+def code(text):
+    """The text without comments and the contents of strings, line by line."""
+    text = re.sub(r"/\*.*?\*/", lambda match: "\n" * match.group().count("\n"), text, flags=re.DOTALL)
+    text = re.sub(r'"(\\.|[^"\\\n])*"', '""', text)
+    return re.sub(r"//[^\n]*", "", text).splitlines()
+
+
+def includes(text):
+    return re.findall(r'^\s*#\s*include\s*([<"][^>"]+[>"])', text, re.MULTILINE)
+
+
+def core_findings(folder, text):
+    """What is wrong with the includes of a header of include/cohort/<folder>; folder "" holds what joins all."""
+    for quoted in includes(text):
+        name = quoted[1:-1]
+        if quoted[0] == '"':
+            yield f"includes {quoted}: write <cohort/...>"
+        elif name.startswith("cohort/"):
+            target = name.split("/")[1] if name.count("/") > 1 else ""
+            if folder == "":
+                continue
+            if target not in FOLDERS:
+                yield f"includes <{name}>, which is in none of the folders"
+            elif FOLDERS.index(target) > FOLDERS.index(folder):
+                yield f"includes <{name}>, but {target} comes after {folder}"
+        elif name in SLOW_HEADERS:
+            yield f"includes <{name}>, which is slow to compile"
+        elif name.startswith("Random123/"):
+            if folder != "random":
+                yield f"includes <{name}>, which is for random alone"
+        elif ("." in name or "/" in name) and name not in SYSTEM_HEADERS:
+            yield f"includes <{name}>: the core has no third-party headers"
+
+
+def header_findings(text):
+    lines = text.splitlines()
+    if not lines or lines[0] != "// SPDX-License-Identifier: Apache-2.0":
+        yield "does not begin with the SPDX line"
+    if "#pragma once" not in lines[1:3]:
+        yield "has no #pragma once after the SPDX line"
+    if len(lines) > LONGEST_HEADER:
+        yield f"has {len(lines)} lines, at most {LONGEST_HEADER} are wanted"
+
+
+def call(text, begin):
+    """The call whose name and parenthesis end at `begin`: up to the parenthesis that closes it."""
+    depth = 1
+    for end in range(begin, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        if depth == 0:
+            return text[begin:end]
+    return text[begin:]
+
+
+def waiting_findings(text):
+    text = VENDOR_WAITS.sub("", "\n".join(code(text)))
+    for found in ENDLESS_WAITS.finditer(text):
+        if not (found.group().endswith("wait(") and BOUNDED.search(call(text, found.end()))):
+            yield f"line {text[:found.start()].count(chr(10)) + 1}: {found.group()} has no deadline"
+
+
+def sleeping_findings(text):
+    for number, line in enumerate(code(text), start=1):
+        found = SLEEPS.search(line)
+        if found:
+            yield f"line {number}: {found.group()} makes a test depend on the clock"
+
+
+def sources(*patterns):
+    for pattern in patterns:
+        for path in sorted(ROOT.glob(pattern)):
+            yield path, path.read_text(encoding="utf-8")
+
+
+class sources_of_cohort(unittest.TestCase):
+    def check(self, findings_of, *patterns):
+        complaints = [f"{path.relative_to(ROOT)} {finding}"
+                      for path, text in sources(*patterns) for finding in findings_of(path, text)]
+        self.assertEqual(complaints, [], "\n" + "\n".join(complaints))
+
+    def test_there_are_headers(self):
+        self.assertTrue(list(sources("include/cohort/*/*.hpp")))
+
+    def test_folders_are_known(self):
+        folders = {path.name for path in (ROOT / "include/cohort").iterdir() if path.is_dir()}
+        self.assertEqual(folders - set(FOLDERS), set())
+
+    def test_headers_include_only_what_comes_before_them(self):
+        core = ROOT / "include/cohort"
+        self.check(lambda path, text: core_findings("/".join(path.relative_to(core).parts[:-1]).split("/")[0], text),
+                   "include/cohort/**/*.hpp")
+
+    def test_headers_begin_alike_and_stay_short(self):
+        self.check(lambda path, text: header_findings(text), "include/**/*.hpp", "backends/*/include/**/*.hpp")
+
+    def test_nobody_waits_without_a_deadline(self):
+        self.check(lambda path, text: waiting_findings(text),
+                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests")
+                     for kind in ("hpp", "cpp")))
+
+    def test_no_test_sleeps(self):
+        self.check(lambda path, text: sleeping_findings(text),
+                   "tests/**/*.hpp", "tests/**/*.cpp")
+
+
+class the_rules_themselves(unittest.TestCase):
+    HEAD = "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
+
+    def test_an_edge_downwards_is_found(self):
+        self.assertEqual(list(core_findings("layer", "#include <cohort/tensor/shape.hpp>\n#include <vector>\n")), [])
+        found = list(core_findings("tensor", "#include <cohort/layer/conv2d.hpp>\n"))
+        self.assertEqual(found, ["includes <cohort/layer/conv2d.hpp>, but layer comes after tensor"])
+
+    def test_foreign_headers_are_found(self):
+        for name in ("<dnnl.hpp>", "<zlib.h>", "<nlohmann/json.hpp>", "<iostream>", "<Random123/philox.h>",
+                     '"shape.hpp"', "<cohort/cohort.hpp>", "<cohort/elsewhere/x.hpp>"):
+            self.assertEqual(len(list(core_findings("tensor", f"#include {name}\n"))), 1, name)
+        self.assertEqual(list(core_findings("random", "#include <Random123/philox.h>\n")), [])
+        self.assertEqual(list(core_findings("", "#include <cohort/trainer/trainer.hpp>\n")), [])
+
+    def test_heads_and_lengths_are_checked(self):
+        self.assertEqual(list(header_findings(self.HEAD + "int x;\n" * 398)), [])
+        self.assertEqual(len(list(header_findings(self.HEAD + "int x;\n" * 399))), 1)
+        self.assertEqual(len(list(header_findings("#pragma once\n"))), 2)
+
+    def test_endless_waits_are_found(self):
+        for line in ("ready.wait(lock);", "flag->wait(0);", "std::future<int> f;", "a.wait(b); limit();", "barrier.arrive_and_wait();"):
+            self.assertEqual(len(list(waiting_findings(line))), 1, line)
+        for line in ("ready.wait_for(lock, 1s);", "ready.wait_until(lock, deadline, done);", "// ready.wait(lock)",
+                     "wait(", "stream_.wait();", "state->wait([&] { return done(1); },\n  settings.deadline)", 'say(".wait(");', "/* a\n.wait( */"):
+            self.assertEqual(list(waiting_findings(line)), [], line)
+
+
+if __name__ == "__main__":
+    unittest.main()

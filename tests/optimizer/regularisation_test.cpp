@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cohort/optimizer/regularisation.hpp>
+
+namespace {
+
+TEST(penalties, are_none_by_default_and_never_negative) {
+  EXPECT_EQ(cohort::penalties{}.l1, 0);
+  EXPECT_EQ(cohort::penalties{}.l2, 0);
+  EXPECT_NO_THROW((cohort::penalties{.l1 = 1, .l2 = 2}).check());
+  EXPECT_THROW((cohort::penalties{.l1 = -1e-9}).check(), cohort::setting_error);
+  EXPECT_THROW((cohort::penalties{.l2 = __builtin_nan("")}).check(), cohort::setting_error);
+}
+
+}  // namespace

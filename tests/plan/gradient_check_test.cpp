@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/plan/gradient_check.hpp>
+#include <gtest/gtest.h>
+
+#include "../backend/operations.hpp"
+
+namespace {
+
+/// What the checker promises of a right gradient.
+constexpr double tolerance = 1e-6;
+
+class gradients : public testing::Test {
+ public:
+  explicit gradients(operations::row const& r) : row_(r) {}
+  void TestBody() override {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      auto const report = cohort::check_gradients(operations::network_of(row_, seed, true), {.seed = seed, .samples = 12});
+      EXPECT_LE(report.relative_error, tolerance)
+          << "seed " << seed << ", " << report.parameter << '[' << report.element << "]: backward gives " << report.analytic
+          << ", differences give " << report.numeric;
+      EXPECT_GT(report.compared, 0);
+    }
+  }
+
+ private:
+  operations::row const& row_;
+};
+
+bool const registered = [] {
+  for (operations::row const& r : operations::table)
+    testing::RegisterTest("gradients", r.name, nullptr, nullptr, __FILE__, __LINE__,
+                          [&r]() -> testing::Test* { return new gradients(r); });
+  return true;
+}();
+
+}  // namespace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/graph/graph.hpp>
+#include <cohort/plan/lowering.hpp>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace {
+
+using namespace cohort;
+
+bool nothing(kind const&, kind const&) { return false; }
+bool rectifiers(kind const& a, kind const& b) {
+  return (a == kind_of<conv2d> || a == kind_of<dense>) && (b == kind_of<relu> || b == kind_of<leaky_relu>);
+}
+
+template <class F>
+std::string steps(F describe, bool fuses) {
+  graph const net = graph::build(describe);
+  std::string text;
+  for (plan_step const& step : lower(net, fuses ? rectifiers : nothing).steps) text += name_of(net, step) + "; ";
+  return text;
+}
+
+TEST(lowering, puts_a_rectifier_behind_the_max_pool) {
+  auto const describe = [](builder& net) {
+    net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 3} | leaky_relu{};
+  };
+  EXPECT_EQ(steps(describe, false), "conv2d_1; max_pool_1; relu_1; dense_1; leaky_relu_1; ");
+  EXPECT_EQ(steps(describe, true), "conv2d_1; max_pool_1; relu_1; dense_1 + leaky_relu_1; ");
+}
+
+TEST(lowering, leaves_a_rectifier_that_others_read_before_the_pool) {
+  auto const describe = [](builder& net) {
+    tensor const x = net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{};
+    concat(x | max_pool{.window = 2} | dense{.units = 3}, x | dense{.units = 3});
+  };
+  EXPECT_EQ(steps(describe, true).find("conv2d_1 + relu_1; max_pool_1; "), 0U) << steps(describe, true);
+}
+
+TEST(lowering, fuses_no_activation_whose_layer_is_read_by_others) {
+  auto const describe = [](builder& net) {
+    tensor const x = net.input({4}) | dense{.units = 4};
+    (x | relu{}) + x;
+  };
+  EXPECT_EQ(steps(describe, true), "dense_1; relu_1; add_1; ");
+}
+
+TEST(lowering, fuses_one_activation_alone) {
+  EXPECT_EQ(steps([](builder& net) { net.input({4}) | dense{.units = 4} | relu{} | leaky_relu{}; }, true),
+            "dense_1 + relu_1; leaky_relu_1; ");
+}
+
+TEST(lowering, gives_values_their_shapes_readers_and_producers) {
+  graph const net = graph::build([](builder& b) {
+    tensor const x = b.input({1, 8, 8}) | relu{} | max_pool{.window = 2};
+    tensor const y = b.input({16});
+    concat(x | dense{.units = 3} | relu{}, y);
+  });
+  lowered_graph const low = lower(net, rectifiers);
+  ASSERT_EQ(low.batch_values.size(), 2U);
+  EXPECT_EQ(low.values[static_cast<std::size_t>(low.batch_values[1])].dims, shape{16});
+  EXPECT_EQ(low.values[static_cast<std::size_t>(low.batch_values[1])].producer, -1);
+  ASSERT_EQ(low.steps.size(), 4U);  // pool, relu, dense + relu, concatenate
+  EXPECT_EQ(low.steps[1].inputs, std::vector<int>{low.steps[0].output});
+  EXPECT_EQ(low.values[static_cast<std::size_t>(low.steps[1].output)].dims, (shape{1, 4, 4})) << "rectifies what is pooled";
+  EXPECT_EQ(low.steps[3].inputs, (std::vector<int>{low.steps[2].output, low.batch_values[1]}));
+  EXPECT_EQ(low.output_values, std::vector<int>{low.steps[3].output});
+  for (std::size_t s = 0; s < low.steps.size(); ++s)
+    EXPECT_EQ(low.values[static_cast<std::size_t>(low.steps[s].output)].producer, static_cast<int>(s));
+}
+
+}  // namespace

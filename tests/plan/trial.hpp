@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/graph.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/random/stream.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+/// Random inputs and targets for a network: the same numbers, all of them floats, whatever T is.
+template <class T>
+struct example_batch {
+  std::vector<std::vector<T>> inputs;
+  std::vector<std::vector<std::int32_t>> targets;
+  std::vector<cohort::tensor_view> input_views;
+  std::vector<cohort::tensor_view> target_views;
+
+  example_batch(cohort::graph_view net, int batch, std::uint64_t seed) {
+    cohort::random_stream const numbers(seed, "batch");
+    std::uint64_t drawn = 0;
+    for (int id : net.with_role(cohort::layer_role::input)) {
+      cohort::shape const dims = net[id].output.batched(batch);
+      auto& values = inputs.emplace_back(static_cast<std::size_t>(dims.elements()));
+      for (T& value : values) value = static_cast<T>(numbers.normal<float>(drawn++));
+      input_views.emplace_back(values.data(), dims);
+    }
+    for (int id : net.with_role(cohort::layer_role::loss)) {
+      auto& labels = targets.emplace_back(static_cast<std::size_t>(batch));
+      auto const classes = static_cast<std::uint64_t>(net[id].output[0]);
+      for (std::int32_t& label : labels) label = static_cast<std::int32_t>(numbers.below(drawn++, classes));
+      target_views.emplace_back(labels.data(), cohort::shape{batch});
+    }
+  }
+};
+
+/// A network on one backend with random parameters and a batch, ready to run. Another trial may share its store.
+template <cohort::tensor_backend B>
+struct trial {
+  using T = typename B::scalar;
+  using store_pointer = std::shared_ptr<cohort::parameter_store<B>>;
+
+  store_pointer store;
+  std::shared_ptr<cohort::plan const> plan;
+  std::unique_ptr<cohort::context> run;
+  example_batch<T> batch;
+
+  trial(cohort::graph_view net, cohort::plan_settings const& settings, std::uint64_t seed = 1, store_pointer shared = {})
+      : store(shared ? shared : std::make_shared<cohort::parameter_store<B>>(B{}, net)),
+        plan(cohort::make_plan(store, net, settings)),
+        run(plan->make_context()),
+        batch(net, settings.batch, seed) {
+    if (!shared) store->initialise(seed, {.bias = cohort::init::normal{0.1}});
+    for (int p = 0; !shared && p < parameters(); ++p) {
+      auto values = dense(p, store->master());
+      for (T& value : values) value = static_cast<T>(static_cast<float>(value));  // what a float backend has
+      store->write(p, reinterpret_cast<std::byte const*>(values.data()), store->master());
+    }
+    if (!shared) store->changed();
+    store->refresh_stale();
+  }
+
+  int parameters() const { return static_cast<int>(store->table().size()); }
+  cohort::parameter const& parameter(int p) const { return store->table()[static_cast<std::size_t>(p)]; }
+
+  std::vector<T> dense(int p, std::byte const* arena) const {
+    std::vector<T> values(static_cast<std::size_t>(parameter(p).spec.dims.elements()));
+    store->read(p, arena, reinterpret_cast<std::byte*>(values.data()));
+    return values;
+  }
+  std::vector<T> gradient(int p) const { return dense(p, run->gradients()); }
+  std::vector<T> all_gradients() const {
+    std::vector<T> values(static_cast<std::size_t>(store->elements()));
+    store->read_all(run->gradients(), reinterpret_cast<std::byte*>(values.data()));
+    return values;
+  }
+
+  double forward() {
+    run->forward(batch.input_views, batch.target_views);
+    return run->loss() / plan->batch();
+  }
+  /// Forward and backward of the mean loss, which it gives back.
+  double step(bool accumulate = false, cohort::ready_function const* ready = nullptr) {
+    double const loss = forward();
+    run->backward({.gradient_scale = 1.0 / plan->batch(), .accumulate = accumulate, .ready = ready});
+    return loss;
+  }
+  std::vector<T> output(int which = 0) const {
+    auto const values = run->output(which).template as<T>();
+    return {values.begin(), values.end()};
+  }
+};

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds everything in build/tests and runs all tests:   bash tests/run.sh [flags of ctest]
+# CXX names another compiler than the default one.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$root/cmake/steps.sh"
+cd "$root"
+bash cmake/setup.sh
+step "Configuring build/tests" cmake --preset release -B build/tests \
+  || fail "Configuring failed."
+step "Building the tests, examples and benchmarks, and each header alone, in build/tests" \
+  cmake --build build/tests --target all all_verify_interface_header_sets \
+  || fail "Building failed."
+exec ctest --test-dir build/tests --output-on-failure --no-tests=error --parallel 2 "$@"

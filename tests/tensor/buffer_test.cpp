@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/tensor/buffer.hpp>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+using cohort::buffer;
+
+static_assert(cohort::round_to_alignment(0) == 0 && cohort::round_to_alignment(1) == 64 && cohort::round_to_alignment(64) == 64
+              && cohort::round_to_alignment(65) == 128);
+
+TEST(buffer, is_aligned_and_zero_at_first) {
+  for (std::size_t bytes : {1, 63, 64, 1000}) {
+    buffer const memory(bytes);
+    EXPECT_EQ(memory.bytes(), bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % buffer::alignment, 0U);
+    for (std::size_t i = 0; i < bytes; ++i) EXPECT_EQ(memory.as<unsigned char>()[i], 0);
+  }
+  EXPECT_EQ(buffer().data(), nullptr);
+  EXPECT_EQ(buffer(0).data(), nullptr);
+}
+
+TEST(buffer, moves_with_its_memory) {
+  buffer first(64);
+  std::byte* const where = first.data();
+  buffer const second = std::move(first);
+  EXPECT_EQ(second.data(), where);
+}
+
+}  // namespace
