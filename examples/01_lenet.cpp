@@ -7,21 +7,21 @@
 #include <cstdio>
 
 constexpr auto lenet = cohort::network<[](cohort::builder& net) {
-    using namespace cohort;
-    return net.input({1, 28, 28})
-         | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
-         | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
-         | dense{.units = 200} | relu{}
-         | dense{.units = 10} | softmax_cross_entropy{};
+  using namespace cohort;
+  return net.input({1, 28, 28})
+       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+       | dense{.units = 200} | relu{}
+       | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 static_assert(lenet.parameter_count() == 67'780);
 
 int main() try {
-    auto training = cohort::trainer<cohort::onednn>(
-        lenet, {.updater = cohort::adagrad{.rate = 0.02}, .l2 = 5e-4, .seed = 123, .workers = 2});
-    training.fit(cohort::mnist::train(), {.batch = 32, .epochs = 5});
-    std::puts(training.evaluate(cohort::mnist::test()).stats().c_str());
+  auto training = cohort::trainer<cohort::onednn>(
+      lenet, {.updater = cohort::adagrad{.rate = 0.02}, .l2 = 5e-4, .seed = 123, .workers = 2});
+  training.fit(cohort::mnist::train(), {.batch = 32, .epochs = 5});
+  std::puts(training.evaluate(cohort::mnist::test()).stats().c_str());
 } catch (cohort::error const& problem) {
-    std::fprintf(stderr, "%s\n", problem.what());
-    return 1;
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
 }

@@ -2,10 +2,10 @@
 // needs: onednn zlib
 // The trainer taken apart: store, plan, context, updater and loader in a loop of one's own, here with micro-batches
 // and a bound on the gradient's norm, neither of which the trainer offers.
+#include <cmath>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -44,7 +44,8 @@ void train() {
   auto const worker = plan->make_context();
   std::byte* const gradients[]{worker->gradients()};
   cohort::parameter_update update(*parameters, {.updater = cohort::momentum{.rate = 0.1}});
-  cohort::loader batches(cohort::mnist::train(), {.batch = micro_batch * micro_batches, .seed = 123, .drop_last = true});
+  cohort::loader batches(cohort::mnist::train(),
+                         {.batch = micro_batch * micro_batches, .seed = 123, .drop_last = true});
 
   std::int64_t step = 0;
   for (int epoch = 0; epoch < 2; ++epoch) {
@@ -63,8 +64,8 @@ void train() {
       parameters->refresh(0, 1);
     }
     auto const steps = static_cast<double>(batches.batches());
-    std::printf("epoch %d: loss %.4f, gradient norm %.3f\n", epoch + 1, loss / steps / (micro_batch * micro_batches),
-                norms / steps);
+    std::printf("epoch %d: loss %.4f, gradient norm %.3f\n", epoch + 1,
+                loss / steps / (micro_batch * micro_batches), norms / steps);
   }
 
   auto const inference = cohort::make_plan(parameters, mlp, {.batch = 250, .training = false});
@@ -84,6 +85,7 @@ void train() {
 
 int main() try {
   train();
+  return 0;
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
   return 1;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -31,18 +32,23 @@ std::string line_of(std::span<float const> pixels, int row) {
 }
 
 /// Digits beside each other, and under each what it was taken for.
-void print(std::span<float const> pixels, std::span<std::int32_t const> labels, cohort::predictions const& made,
-           int first) {
+void print(std::span<float const> pixels, std::span<std::int32_t const> labels,
+           cohort::predictions const& made, int first) {
   for (int row = 0; row < side / cell_height; ++row) {
     for (int i = first; i < first + in_a_line; ++i)
-      std::printf("%s  ", line_of(pixels.subspan(static_cast<std::size_t>(i * side * side), side * side), row).c_str());
+      std::printf(
+          "%s  ",
+          line_of(pixels.subspan(static_cast<std::size_t>(i * side * side), side * side), row).c_str());
     std::puts("");
   }
   for (int i = first; i < first + in_a_line; ++i) {
     int const best = made.best(i);
     int const label = labels[static_cast<std::size_t>(i)];
-    std::string const right = best == label ? "" : " not " + std::to_string(label);
-    std::printf("  %d %5.1f %%%-6s", best, 100 * static_cast<double>(made[i][static_cast<std::size_t>(best)]), right.c_str());
+    char caption[40];
+    std::snprintf(caption, sizeof caption, "%d %.1f %%%s", best,
+                  100 * static_cast<double>(made[i][static_cast<std::size_t>(best)]),
+                  best == label ? "" : (", not " + std::to_string(label)).c_str());
+    std::printf("%-16s", caption);
   }
   std::puts("\n");
 }
@@ -51,7 +57,7 @@ void print(std::span<float const> pixels, std::span<std::int32_t const> labels, 
 
 int main(int argc, char** argv) try {
   if (argc != 2) {
-    std::fprintf(stderr, "usage: %s MODEL_FILE\n", argc > 0 ? argv[0] : "03_predict");
+    std::fputs("usage: 03_predict MODEL_FILE\n", stderr);
     return 2;
   }
   auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
@@ -61,7 +67,8 @@ int main(int argc, char** argv) try {
   cohort::loader batches(digits.test, {.batch = 2 * in_a_line, .shuffle = false});
   cohort::batch const* const ten = batches.next();
   cohort::predictions const made = trained.predict(ten->input());
-  for (int first : {0, in_a_line}) print(ten->input().as<float>(), ten->target().as<std::int32_t>(), made, first);
+  for (int first : {0, in_a_line})
+    print(ten->input().as<float>(), ten->target().as<std::int32_t>(), made, first);
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
   return 1;

@@ -13,7 +13,7 @@ arena_slot slot(std::size_t bytes, int first, int last, int same_as = -1) { retu
 
 TEST(arena, reuses_memory_that_is_free) {
   std::vector<arena_slot> slots{slot(1000, 0, 1), slot(1000, 1, 2), slot(1000, 2, 3)};
-  EXPECT_EQ(arrange(slots), 2 * aligned_bytes(1000));
+  EXPECT_EQ(arrange(slots), 2 * round_to_alignment(1000));
   EXPECT_EQ(slots[0].offset, slots[2].offset);
   EXPECT_NE(slots[0].offset, slots[1].offset);
 }
@@ -53,7 +53,7 @@ TEST(arena, never_lets_slots_overlap_that_live_at_the_same_time) {
     for (std::size_t a = 0; a < slots.size(); ++a) {
       EXPECT_EQ(slots[a].offset % buffer::alignment, 0U);
       EXPECT_LE(slots[a].offset + wanted[a].bytes, total);
-      sum += aligned_bytes(wanted[a].bytes);
+      sum += round_to_alignment(wanted[a].bytes);
       for (std::size_t b = 0; b < a; ++b) {
         if (root_of(a) == root_of(b)) {
           EXPECT_EQ(slots[a].offset, slots[b].offset);

@@ -30,4 +30,15 @@ TEST(buffer, moves_with_its_memory) {
   EXPECT_EQ(second.data(), where);
 }
 
+TEST(reusable_buffer, keeps_its_memory_when_it_shrinks) {
+  cohort::reusable_buffer memory;
+  memory.resize(200);
+  std::byte* const where = memory.data();
+  memory.resize(100);
+  EXPECT_EQ(memory.data(), where);
+  EXPECT_EQ(memory.capacity(), 200U);
+  memory.resize(201);
+  EXPECT_EQ(memory.capacity(), 201U);
+}
+
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/checkpoint/json.hpp>
 #include <cohort/trainer/chrome_trace.hpp>
-#include <gtest/gtest.h>
 #include <limits>
 #include <string>
 #include <vector>
@@ -11,9 +11,25 @@ namespace {
 using namespace cohort;
 
 std::vector<plan_row> const profiled{
-    {.step = "conv2d_1 + relu_1", .implementation = "jit:\"avx2\"", .output = {32, 20, 12, 12}, .layout = "nChw8c", .flops = 2e6, .seconds = 0.5e-3, .calls = 5},
-    {.step = "dense_1", .implementation = "gemm", .output = {32, 10}, .layout = "dense", .seconds = 1e-3, .calls = 4},
-    {.step = "dense_1 weights", .implementation = "gemm", .direction = pass::backward, .output = {32, 10}, .seconds = 1e-3, .calls = 2},
+    {.step = "conv2d_1 + relu_1",
+     .implementation = "jit:\"avx2\"",
+     .output = {32, 20, 12, 12},
+     .layout = "nChw8c",
+     .flops = 2e6,
+     .seconds = 0.5e-3,
+     .calls = 5},
+    {.step = "dense_1",
+     .implementation = "gemm",
+     .output = {32, 10},
+     .layout = "dense",
+     .seconds = 1e-3,
+     .calls = 4},
+    {.step = "dense_1 weights",
+     .implementation = "gemm",
+     .direction = pass::backward,
+     .output = {32, 10},
+     .seconds = 1e-3,
+     .calls = 2},
     {.step = "never run", .implementation = "none", .direction = pass::backward, .output = {1}},
 };
 
@@ -67,7 +83,8 @@ TEST(chrome_trace, of_nothing_is_a_trace_without_events) {
 }
 
 TEST(chrome_trace, refuses_a_time_that_is_no_number) {
-  std::vector<plan_row> const broken{{.step = "x", .implementation = "y", .seconds = std::numeric_limits<double>::infinity(), .calls = 1}};
+  std::vector<plan_row> const broken{
+      {.step = "x", .implementation = "y", .seconds = std::numeric_limits<double>::infinity(), .calls = 1}};
   EXPECT_THROW(chrome_trace(broken), numeric_error);
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <array>
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
@@ -6,8 +8,6 @@
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/score_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
-#include <gtest/gtest.h>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -15,7 +15,8 @@ namespace {
 
 using namespace cohort;
 
-constexpr auto tiny = network<[](builder& net) { return net.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; }>();
+constexpr auto tiny =
+    network<[](builder& net) { return net.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; }>();
 
 /// Keeps what is said.
 struct recorded {
@@ -59,9 +60,12 @@ TEST_F(listeners, performance_says_the_median_the_waiting_and_the_speed_of_an_in
   performance_listener performance(3, said.to());
   int step = 0;
   for (double milliseconds : {1.0, 10.0, 2.0, 4.0, 4.0, 4.0})
-    performance.on_step(nobody(), {.step = step++, .examples = 26, .step_seconds = milliseconds / 1e3, .wait_seconds = 0});
-  EXPECT_EQ(said.lines, (texts{"steps 1 to 3: 2.000 ms a step (median), 0.0 % of the time waiting for data, 6000 samples/s",
-                               "steps 4 to 6: 4.000 ms a step (median), 0.0 % of the time waiting for data, 6500 samples/s"}));
+    performance.on_step(
+        nobody(), {.step = step++, .examples = 26, .step_seconds = milliseconds / 1e3, .wait_seconds = 0});
+  EXPECT_EQ(
+      said.lines,
+      (texts{"steps 1 to 3: 2.000 ms a step (median), 0.0 % of the time waiting for data, 6000 samples/s",
+             "steps 4 to 6: 4.000 ms a step (median), 0.0 % of the time waiting for data, 6500 samples/s"}));
 }
 
 TEST_F(listeners, performance_takes_the_mean_of_the_middle_two_and_counts_waiting) {
@@ -69,8 +73,13 @@ TEST_F(listeners, performance_takes_the_mean_of_the_middle_two_and_counts_waitin
   performance_listener performance(4, said.to());
   int step = 96;
   for (double milliseconds : {9.0, 2.0, 1.0, 3.0})
-    performance.on_step(nobody(), {.step = step++, .examples = 10, .step_seconds = milliseconds / 1e3, .wait_seconds = 1.25e-3});
-  EXPECT_EQ(said.lines, (texts{"steps 97 to 100: 2.500 ms a step (median), 25.0 % of the time waiting for data, 2000 samples/s"}));
+    performance.on_step(
+        nobody(),
+        {.step = step++, .examples = 10, .step_seconds = milliseconds / 1e3, .wait_seconds = 1.25e-3});
+  EXPECT_EQ(
+      said.lines,
+      (texts{
+          "steps 97 to 100: 2.500 ms a step (median), 25.0 % of the time waiting for data, 2000 samples/s"}));
 }
 
 TEST_F(listeners, intervals_that_make_no_sense_are_refused) {
@@ -92,7 +101,8 @@ TEST_F(listeners, an_empty_sink_is_silence) {
 TEST_F(listeners, progress_without_a_terminal_says_plain_lines_now_and_then) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
-  steps(progress, 0, 8, {.steps_in_epoch = 8, .examples = 4, .loss = 0.5, .step_seconds = 0.25, .wait_seconds = 0.125});
+  steps(progress, 0, 8,
+        {.steps_in_epoch = 8, .examples = 4, .loss = 0.5, .step_seconds = 0.25, .wait_seconds = 0.125});
   progress.on_epoch(nobody(), {.epoch = 0, .epochs = 1, .examples = 32, .loss = 0.5, .seconds = 4});
   EXPECT_EQ(said.lines, (texts{"epoch 1: step 3 of 8 (37 %), loss 0.5000, 11 samples/s, 2 s left",
                                "epoch 1: step 6 of 8 (75 %), loss 0.5000, 11 samples/s, 1 s left",
@@ -103,10 +113,12 @@ TEST_F(listeners, progress_without_a_terminal_says_plain_lines_now_and_then) {
 
 TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
   std::vector<std::string> drawn;
-  progress_listener progress({.lines = [&](std::string_view line) { drawn.push_back("line: " + std::string(line)); },
-                              .bar = [&](std::string_view text) { drawn.emplace_back(text); },
-                              .bar_seconds = 0.5});
-  steps(progress, 0, 4, {.epoch = 1, .steps_in_epoch = 4, .examples = 10, .loss = 0.25, .step_seconds = 0.25});
+  progress_listener progress(
+      {.lines = [&](std::string_view line) { drawn.push_back("line: " + std::string(line)); },
+       .bar = [&](std::string_view text) { drawn.emplace_back(text); },
+       .bar_seconds = 0.5});
+  steps(progress, 0, 4,
+        {.epoch = 1, .steps_in_epoch = 4, .examples = 10, .loss = 0.25, .step_seconds = 0.25});
   progress.on_epoch(nobody(), {.epoch = 1, .epochs = 3, .examples = 40, .loss = 0.25, .seconds = 1});
   EXPECT_EQ(drawn, (texts{"epoch 2 [==========>         ]  50 %, loss 0.2500, 40 samples/s, 1 s left",
                           "epoch 2 [====================] 100 %, loss 0.2500, 40 samples/s, 0 s left", "",
@@ -116,10 +128,14 @@ TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
 TEST_F(listeners, progress_begins_anew_with_each_epoch) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
-  progress.on_step(nobody(), {.epoch = 0, .steps_in_epoch = 2, .examples = 1, .loss = 8, .step_seconds = 0.75});
-  progress.on_step(nobody(), {.epoch = 1, .steps_in_epoch = 2, .examples = 1, .loss = 1, .step_seconds = 0.75});
+  progress.on_step(nobody(),
+                   {.epoch = 0, .steps_in_epoch = 2, .examples = 1, .loss = 8, .step_seconds = 0.75});
+  progress.on_step(nobody(),
+                   {.epoch = 1, .steps_in_epoch = 2, .examples = 1, .loss = 1, .step_seconds = 0.75});
   EXPECT_TRUE(said.lines.empty());
-  progress.on_step(nobody(), {.epoch = 1, .step_in_epoch = 1, .steps_in_epoch = 2, .examples = 1, .loss = 2, .step_seconds = 0.75});
+  progress.on_step(
+      nobody(),
+      {.epoch = 1, .step_in_epoch = 1, .steps_in_epoch = 2, .examples = 1, .loss = 2, .step_seconds = 0.75});
   EXPECT_EQ(said.lines, (texts{"epoch 2: step 2 of 2 (100 %), loss 1.5000, 1 samples/s, 0 s left"}));
 }
 
@@ -152,9 +168,11 @@ TEST_F(listeners, are_told_by_fit_in_the_order_given) {
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1e9});
   nobody().fit(arrays(inputs, {2}, labels, 2), {.batch = 3, .epochs = 2, .listeners = {&score, &progress}});
   ASSERT_EQ(said.lines.size(), 6U);
-  for (auto [line, begins] : {std::pair(0, "step 1: loss "), std::pair(1, "step 2: loss "), std::pair(2, "epoch 1: loss "),
-                              std::pair(3, "step 3: loss "), std::pair(4, "step 4: loss "), std::pair(5, "epoch 2: loss ")})
-    EXPECT_EQ(said.lines[static_cast<std::size_t>(line)].rfind(begins, 0), 0U) << said.lines[static_cast<std::size_t>(line)];
+  for (auto [line, begins] :
+       {std::pair(0, "step 1: loss "), std::pair(1, "step 2: loss "), std::pair(2, "epoch 1: loss "),
+        std::pair(3, "step 3: loss "), std::pair(4, "step 4: loss "), std::pair(5, "epoch 2: loss ")})
+    EXPECT_EQ(said.lines[static_cast<std::size_t>(line)].rfind(begins, 0), 0U)
+        << said.lines[static_cast<std::size_t>(line)];
   EXPECT_NE(said.lines[2].find(", 5 examples in "), std::string::npos) << said.lines[2];
 }
 

@@ -72,6 +72,11 @@ class bound_context final : public context {
   }
 
   tensor_view output(int which) const override {
+    if (which < 0 || static_cast<std::size_t>(which) >= made_->code.output_slots.size())
+      throw setting_error({.what = "this plan has no such output",
+                           .expected = std::to_string(made_->code.output_slots.size())
+                                       + (made_->training ? " outputs: it is a plan for training" : " outputs"),
+                           .got = "output " + std::to_string(which)});
     auto const& slot = made_->code.slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
     return {reinterpret_cast<T const*>(arena_.data() + slot.offset),
             made_->outputs[static_cast<std::size_t>(which)].batched(examples_)};

@@ -73,6 +73,8 @@ class context {
   virtual void backward(backward_request const& request) = 0;
 
   /// Inference: the graph's outputs, dense, as many examples as forward was given.
+  ///
+  /// Errors    setting_error where there is no such output; a plan for training has none.
   virtual tensor_view output(int which = 0) const = 0;
 
   /// Runs the last forward again and names the first step that makes a number that is not finite: "the input", a

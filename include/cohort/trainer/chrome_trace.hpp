@@ -16,7 +16,11 @@ namespace cohort {
 inline std::string chrome_trace(std::span<plan_row const> rows) {
   json_writer out(1);
   auto const track_name = [&](int track, char const* name) {
-    out.begin_object(json_lines::one).field("name", "thread_name").field("ph", "M").field("pid", 1).field("tid", track);
+    out.begin_object(json_lines::one)
+        .field("name", "thread_name")
+        .field("ph", "M")
+        .field("pid", 1)
+        .field("tid", track);
     out.key("args").begin_object().field("name", name).end_object().end_object();
   };
   out.begin_object().field("displayTimeUnit", "ms").key("traceEvents").begin_array();

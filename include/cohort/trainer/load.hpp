@@ -7,15 +7,15 @@
 
 namespace cohort {
 
-/// Makes a network out of a model file alone and gives it the file's parameters; with its updater state, if it has one,
-/// training goes on where it was saved. `Own` are kinds of layers beside the library's.
+/// Makes a network out of a model file alone and gives it the file's parameters: to predict, to evaluate, or to train
+/// anew. (`training::load` also takes up the updaters' state.) `Own` are kinds of layers beside the library's.
 ///
 /// Errors    file_error, data_error as model_file; those of trainer.
 template <class Choice, layer... Own>
 training load_trained(std::string const& path, training_settings settings = {}) {
   model_file const file = model_file::open(path);
   training made = trainer<Choice>(file.network<Own...>(), std::move(settings));
-  made.load(file);
+  file.read_parameters(made.network(), made.parameters());
   return made;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/execution/text_table.hpp>
 #include <cohort/trainer/listener.hpp>
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,7 +21,8 @@ namespace cohort {
 /// Errors    setting_error if `every` is not positive or so large that it must be a mistake.
 class performance_listener final : public listener {
  public:
-  explicit performance_listener(std::int64_t every = 100, sink to = stderr_sink()) : to_(to ? std::move(to) : silent_sink()) {
+  explicit performance_listener(std::int64_t every = 100, sink to = stderr_sink())
+      : to_(to ? std::move(to) : silent_sink()) {
     if (every < 1 || every > largest_interval)
       throw setting_error({.what = "the speed cannot be said that often",
                            .where = "performance_listener",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <unistd.h>
+#include <algorithm>
 #include <cohort/execution/sink.hpp>
 #include <cohort/execution/text_table.hpp>
 #include <cohort/trainer/listener.hpp>
-#include <unistd.h>
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -57,17 +57,20 @@ class progress_listener final : public listener {
     if (seconds_ < due) return;
     shown_at_ = seconds_;
     drawn_ = static_cast<bool>(show_.bar);
-    if (drawn_) show_.bar(bar_text(done));
-    else if (show_.lines) show_.lines(line_text(done));
+    if (drawn_)
+      show_.bar(bar_text(done));
+    else if (show_.lines)
+      show_.lines(line_text(done));
   }
 
   void on_epoch(training&, epoch_report const& done) override {
     remove_bar();
     if (!show_.lines) return;
     double const each_second = done.seconds > 0 ? static_cast<double>(done.examples) / done.seconds : 0;
-    show_.lines("epoch " + std::to_string(done.epoch + 1) + ": loss " + detail::decimal_text(done.loss, 4) + ", "
-                + std::to_string(done.examples) + " examples in " + detail::decimal_text(done.seconds, 1) + " s, "
-                + detail::decimal_text(each_second, 0) + " samples/s");
+    show_.lines("epoch " + std::to_string(done.epoch + 1) + ": loss " + detail::decimal_text(done.loss, 4)
+                + ", " + std::to_string(done.examples) + " examples in "
+                + detail::decimal_text(done.seconds, 1) + " s, " + detail::decimal_text(each_second, 0)
+                + " samples/s");
   }
 
  private:
@@ -85,7 +88,9 @@ class progress_listener final : public listener {
 
   /// ", loss 0.0612, 26290 samples/s, 1 s left"
   std::string numbers(step_report const& now) const {
-    std::string text = ", loss " + detail::decimal_text(loss_ / static_cast<double>(std::max<std::int64_t>(examples_, 1)), 4);
+    std::string text =
+        ", loss "
+        + detail::decimal_text(loss_ / static_cast<double>(std::max<std::int64_t>(examples_, 1)), 4);
     if (seconds_ <= 0) return text;
     text += ", " + detail::decimal_text(static_cast<double>(examples_) / seconds_, 0) + " samples/s";
     if (now.steps_in_epoch > 0) text += ", " + time_text(seconds_ * left(now)) + " left";
@@ -93,7 +98,8 @@ class progress_listener final : public listener {
   }
   /// Steps to come per step done.
   static double left(step_report const& now) {
-    return static_cast<double>(now.steps_in_epoch - now.step_in_epoch - 1) / static_cast<double>(now.step_in_epoch + 1);
+    return static_cast<double>(now.steps_in_epoch - now.step_in_epoch - 1)
+           / static_cast<double>(now.step_in_epoch + 1);
   }
   static std::string time_text(double seconds) {
     auto const whole = static_cast<std::int64_t>(std::min(seconds, 1e9) + 0.5);
@@ -101,21 +107,25 @@ class progress_listener final : public listener {
     if (whole < 100 * 60) return std::to_string((whole + 30) / 60) + " min";
     return std::to_string((whole + 1800) / 3600) + " h";
   }
-  static std::int64_t percent(step_report const& now) { return 100 * (now.step_in_epoch + 1) / now.steps_in_epoch; }
+  static std::int64_t percent(step_report const& now) {
+    return 100 * (now.step_in_epoch + 1) / now.steps_in_epoch;
+  }
 
   std::string bar_text(step_report const& now) const {
     std::string text = "epoch " + std::to_string(now.epoch + 1);
-    if (now.steps_in_epoch <= 0) return text + ": step " + std::to_string(now.step_in_epoch + 1) + numbers(now);
+    if (now.steps_in_epoch <= 0)
+      return text + ": step " + std::to_string(now.step_in_epoch + 1) + numbers(now);
     auto const full = static_cast<std::size_t>(cells * (now.step_in_epoch + 1) / now.steps_in_epoch);
     std::string inside = std::string(full, '=') + (full < cells ? ">" : "");
     inside.resize(static_cast<std::size_t>(cells), ' ');
     std::string const share = std::to_string(percent(now));
-    return text + " [" + inside + "] " + std::string(3 - std::min<std::size_t>(share.size(), 3), ' ') + share + " %"
-           + numbers(now);
+    return text + " [" + inside + "] " + std::string(3 - std::min<std::size_t>(share.size(), 3), ' ') + share
+           + " %" + numbers(now);
   }
 
   std::string line_text(step_report const& now) const {
-    std::string text = "epoch " + std::to_string(now.epoch + 1) + ": step " + std::to_string(now.step_in_epoch + 1);
+    std::string text =
+        "epoch " + std::to_string(now.epoch + 1) + ": step " + std::to_string(now.step_in_epoch + 1);
     if (now.steps_in_epoch > 0)
       text += " of " + std::to_string(now.steps_in_epoch) + " (" + std::to_string(percent(now)) + " %)";
     return text + numbers(now);

@@ -16,7 +16,8 @@ namespace cohort {
 /// Errors    setting_error if `every` is not positive.
 class score_listener final : public listener {
  public:
-  explicit score_listener(std::int64_t every = 100, sink to = stderr_sink()) : every_(every), to_(to ? std::move(to) : silent_sink()) {
+  explicit score_listener(std::int64_t every = 100, sink to = stderr_sink())
+      : every_(every), to_(to ? std::move(to) : silent_sink()) {
     if (every < 1)
       throw setting_error({.what = "the loss cannot be said that often",
                            .where = "score_listener",

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <csignal>
+#include <cstring>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "refusals.hpp"
+#include "scratch_folder.hpp"
+
+namespace {
+
+using namespace cohort;
+
+graph small(int units = 3, char const* name = "fc") {
+  return graph::build([=](builder& net) {
+    return net.input({1, 6, 6}) | conv2d{.filters = 2, .kernel = 3} | relu{}
+           | dense{.units = units, .name = name} | softmax_cross_entropy{};
+  });
+}
+
+template <class T>
+class stored {
+ public:
+  explicit stored(graph_view net) : store_({}, net) { store_.allocate(); }
+  operator parameter_set&() { return store_; }
+  operator parameter_set const&() const { return store_; }
+  void initialise(std::uint64_t seed) { store_.initialise(seed); }
+  std::span<parameter const> table() const { return store_.table(); }
+
+ private:
+  parameter_store<reference<T>> store_;
+};
+
+/// Parameters of another backend: each backwards, with holes between.
+class reversed : public parameter_set {
+ public:
+  explicit reversed(graph_view net) : parameter_set(net, element_type::f32) {
+    for (parameter& p : table_) {
+      p.offset = arena_elements_ + 3;
+      p.room = static_cast<std::size_t>(p.spec.dims.elements());
+      arena_elements_ += 3 + p.room;
+    }
+    master_ = buffer(arena_bytes());
+  }
+  std::size_t copy_bytes() const override { return 0; }
+  void read(int p, std::byte const* arena, std::byte* dense) const override {
+    each(p, [&](std::size_t in, std::size_t out) { std::memcpy(dense + out, arena + in, 4); });
+  }
+  void write(int p, std::byte const* dense, std::byte* arena) const override {
+    each(p, [&](std::size_t in, std::size_t out) { std::memcpy(arena + in, dense + out, 4); });
+  }
+  void refresh(int, int) override {}
+  void refresh_stale() override {}
+
+ private:
+  template <class Move>
+  void each(int p, Move move) const {
+    parameter const& one = table_[static_cast<std::size_t>(p)];
+    for (std::size_t i = 0; i < one.room; ++i) move((one.offset + one.room - 1 - i) * 4, i * 4);
+  }
+};
+
+template <class T>
+std::vector<T> numbers(parameter_set const& from, std::byte const* arena = nullptr) {
+  std::vector<T> dense(static_cast<std::size_t>(from.elements()));
+  from.read_all(arena ? arena : from.master(), reinterpret_cast<std::byte*>(dense.data()));
+  return dense;
+}
+
+/// The updaters' state of a trial: arrays with numbers of their own.
+struct trial_state {
+  std::vector<buffer> memory;
+  std::vector<std::byte*> arrays;
+  trial_state(parameter_set const& layouts, int count, bool filled = true) {
+    for (int k = 0; k < count; ++k) {
+      arrays.push_back(memory.emplace_back(layouts.arena_bytes()).data());
+      for (std::size_t i = 0; filled && i < layouts.arena_elements(); ++i) {
+        double const value = 100 * (k + 1) + 0.25 * static_cast<double>(i);
+        if (layouts.type() == element_type::f64)
+          memory.back().template as<double>()[i] = value;
+        else
+          memory.back().template as<float>()[i] = static_cast<float>(value);
+      }
+    }
+  }
+};
+
+std::string written(graph_view net, parameter_set const& from,
+                    std::optional<updater_state_view> const& state = {}) {
+  std::ostringstream out;
+  write_model(out, net, from, state);
+  return out.str();
+}
+
+model_file opened(std::string const& bytes) {
+  std::istringstream in(bytes);
+  return model_file::read(in, "model");
+}
+
+TEST(model_file, gives_network_and_parameters_back) {
+  scratch_folder folder;
+  graph const net = small();
+  stored<float> from(net);
+  from.initialise(7);
+  save_model(folder / "m", net, from);
+  model_file const saved = model_file::open(folder / "m");
+  graph const again = saved.network();
+  EXPECT_EQ(again.hash(), net.hash());
+  stored<float> to(again);
+  saved.read_parameters(again, to);
+  EXPECT_EQ(numbers<float>(to), numbers<float>(from));
+  EXPECT_FALSE(saved.optimizer());
+  EXPECT_EQ(saved.file().tensors().size(), 4u);
+  EXPECT_EQ(saved.file().at("conv2d_1.weights").dims, (shape{2, 1, 3, 3}));
+  EXPECT_EQ(saved.file().at("fc.bias").dims, shape{3});
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+TEST(model_file, is_the_same_whatever_layouts_the_backend_chose) {
+  graph const net = small();
+  stored<float> plain(net);
+  reversed other(net);
+  plain.initialise(7);
+  other.initialise(7);
+  std::string const bytes = written(net, plain);
+  EXPECT_EQ(written(net, other), bytes);
+  std::memset(other.master(), 0, other.arena_bytes());
+  opened(bytes).read_parameters(net, other);
+  EXPECT_EQ(numbers<float>(other), numbers<float>(plain));
+}
+
+TEST(model_file, converts_between_float_and_double) {
+  graph const net = small();
+  stored<float> narrow(net), narrow_again(net);
+  stored<double> wide(net);
+  narrow.initialise(7);
+  opened(written(net, narrow)).read_parameters(net, wide);
+  std::vector<float> const given = numbers<float>(narrow);
+  EXPECT_EQ(numbers<double>(wide), std::vector<double>(given.begin(), given.end()));
+  opened(written(net, wide)).read_parameters(net, narrow_again);
+  EXPECT_EQ(numbers<float>(narrow_again), given);
+  wide.initialise(8);
+  std::vector<double> const exact = numbers<double>(wide);
+  opened(written(net, wide)).read_parameters(net, narrow);
+  EXPECT_EQ(numbers<float>(narrow), std::vector<float>(exact.begin(), exact.end()));
+}
+
+TEST(model_file, gives_the_updaters_state_back_in_other_layouts_and_types) {
+  graph const net = small();
+  stored<float> from(net);
+  from.initialise(7);
+  optimizer_settings const settings{
+      .updater = adam{.rate = schedule::step{.initial = 0.01, .factor = 0.5, .every = 3}},
+      .bias_updater = nesterov{.rate = 0.02, .momentum = 0.8},
+      .l2 = 5e-4};
+  trial_state const state(from, 2);
+  std::string const bytes = written(net, from, updater_state_view{settings, {1234, 5}, state.arrays});
+  model_file const saved = opened(bytes);
+  ASSERT_TRUE(saved.optimizer());
+  EXPECT_EQ(*saved.optimizer(), settings);
+  EXPECT_EQ(saved.position(), (training_position{1234, 5}));
+  std::string names;
+  for (stored_tensor const& one : saved.file().tensors()) names += one.name + '\n';
+  EXPECT_EQ(names,
+            "conv2d_1.weights\nconv2d_1.bias\nfc.weights\nfc.bias\n"
+            "state/mean/conv2d_1.weights\nstate/mean_square/conv2d_1.weights\nstate/velocity/conv2d_1.bias\n"
+            "state/mean/fc.weights\nstate/mean_square/fc.weights\nstate/velocity/fc.bias\n");
+
+  stored<double> wide(net);
+  trial_state wide_state(wide, 2, false);
+  EXPECT_EQ(saved.read_state(wide, settings, wide_state.arrays), (training_position{1234, 5}));
+  reversed other(net);
+  trial_state other_state(other, 2, false);
+  saved.read_state(other, settings, other_state.arrays);
+  for (std::size_t k = 0; k < 2; ++k) {
+    std::vector<float> expected = numbers<float>(from, state.arrays[k]);
+    for (parameter const& p : from.table())  // biases have one array only
+      if (k == 1 && p.spec.role == parameter_role::biases)
+        std::fill_n(expected.begin() + p.first, p.spec.dims.elements(), 0.0f);
+    EXPECT_EQ(numbers<float>(other, other_state.arrays[k]), expected) << k;
+    EXPECT_EQ(numbers<double>(wide, wide_state.arrays[k]),
+              std::vector<double>(expected.begin(), expected.end()))
+        << k;
+  }
+  saved.read_parameters(net, other);
+  EXPECT_EQ(numbers<float>(other), numbers<float>(from));
+}
+
+TEST(model_file, writes_state_whose_updater_has_no_array) {
+  graph const net = small();
+  stored<float> from(net);
+  model_file const saved =
+      opened(written(net, from, updater_state_view{.settings = {.updater = sgd{}}, .position = {9, 1}}));
+  EXPECT_EQ(saved.file().tensors().size(), 4u);
+  EXPECT_EQ(saved.read_state(from, {.updater = sgd{.rate = 3}}, {}), (training_position{9, 1}));
+}
+
+TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
+  graph const net = small(), larger = small(4), renamed = small(3, "head");
+  stored<float> from(net), to(larger), other(renamed);
+  from.initialise(7);
+  to.initialise(8);
+  std::vector<float> const before = numbers<float>(to);
+  model_file const saved = opened(written(net, from));
+  std::string const hash = detail::hash_text(net.hash());
+  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(larger, to); }),
+            "the model is of another network (model, tensor \"fc.weights\"): expected 4x32 in network "
+                + detail::hash_text(larger.hash()) + ", got 3x32 in network " + hash);
+  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(to); }),
+            "the model is of another network (model, tensor \"fc.weights\"): expected 4x32, got 3x32");
+  EXPECT_EQ(numbers<float>(to), before) << "something was written";
+  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(other); }),
+            "the model is of another network (model, tensor \"head.weights\"): expected 3x32, got none of "
+            "this name");
+
+  auto const half = [](int units) {
+    return graph::build([=](builder& b) {
+      tensor const x = b.input({1, 6, 6}) | conv2d{.filters = 2, .kernel = 3};
+      if (units > 0) x | dense{.units = units, .name = "fc"};
+    });
+  };
+  graph const part = half(0), alike = half(3);
+  stored<float> fewer(part), same(alike);
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { saved.read_parameters(fewer); }),
+      "the model is of another network (model, tensor \"fc.weights\"): expected none of this name, got 3x32");
+  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(alike, same); }),
+            "the model is of another network (model): expected network " + detail::hash_text(alike.hash())
+                + ", got the same parameters, but other layers, in network " + hash);
+  saved.read_parameters(same);
+  EXPECT_EQ(numbers<float>(same), numbers<float>(from));
+}
+
+TEST(model_file, refuses_state_that_is_not_there_or_of_other_updaters) {
+  graph const net = small();
+  stored<float> from(net);
+  trial_state state(from, 2);
+  optimizer_settings const momentum_for_all{.updater = momentum{}};
+  model_file const without = opened(written(net, from));
+  EXPECT_EQ(refusal_of<data_error>([&] { without.read_state(from, momentum_for_all, state.arrays); }),
+            "cannot read the updaters' state (model): expected a model that was saved with it, got "
+            "parameters only");
+  model_file const saved = opened(written(net, from, updater_state_view{momentum_for_all, {}, state.arrays}));
+  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_state(from, {.updater = adagrad{}}, state.arrays); }),
+            "cannot read the updaters' state (model, conv2d_1.weights): expected state of adagrad, got state "
+            "of momentum");
+  EXPECT_EQ(refusal_of<setting_error>([&] { saved.read_state(from, momentum_for_all, {}); }),
+            "too few arrays of updater state (conv2d_1.weights): expected 1 for momentum, got 0");
+  EXPECT_NE(refusal_of<setting_error>(
+                [&] { written(net, from, updater_state_view{.settings = {.updater = adam{}}}); }),
+            "");
+  stored<float> larger(small(4));
+  EXPECT_EQ(refusal_of<shape_error>([&] { written(net, larger); }),
+            "the parameters are of another network (fc.weights): expected 3x32, got fc.weights 4x32");
+}
+
+TEST(model_file, notices_every_changed_byte) {
+  graph const net = small();
+  stored<float> from(net), to(net);
+  from.initialise(7);
+  trial_state const state(from, 1);
+  std::string const bytes =
+      written(net, from, updater_state_view{{.updater = momentum{}}, {10, 2}, state.arrays});
+  ASSERT_EQ(refusal_of<error>([&] { opened(bytes).read_parameters(net, to); }), "");
+  std::size_t const hash_key = bytes.find("content_hash");
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] == ' ') continue;  // the header's padding
+    if (i >= hash_key && i < hash_key + sizeof "content_hash")
+      continue;  // a file without the hash is read as well
+    std::string damaged = bytes;
+    damaged[i] ^= 1;
+    EXPECT_NE(refusal_of<error>([&] { opened(damaged).read_parameters(net, to); }), "") << "byte " << i;
+  }
+  for (std::size_t size = 0; size < bytes.size(); size += 7)
+    EXPECT_NE(refusal_of<error>([&] { opened(bytes.substr(0, size)); }), "") << size;
+}
+
+TEST(model_file, refuses_metadata_that_make_no_model) {
+  std::vector<float> one(1);
+  auto const refused = [&](safetensors_metadata const& metadata) {
+    std::ostringstream out;
+    write_safetensors(out, std::vector<stored_tensor>{{"a", tensor_view(one.data(), shape{1})}}, metadata);
+    return refusal_of<data_error>([&] { opened(out.str()); });
+  };
+  EXPECT_EQ(refused({}),
+            "cannot read the model (model, metadata): expected an entry \"format\", got none of this name");
+  EXPECT_EQ(refused({{"format", "pt"}}),
+            "cannot read the model (model, metadata \"format\"): expected \"cohort model\", got \"pt\"");
+  safetensors_metadata good{
+      {"format", "cohort model"}, {"format_version", "1"}, {"graph", "{}"}, {"graph_hash", "0"}};
+  EXPECT_EQ(refused(good), "");
+  auto const with = [&](char const* key, std::string value) {
+    auto changed = good;
+    changed[key] = std::move(value);
+    return refused(changed);
+  };
+  EXPECT_NE(with("format_version", "2").find("metadata \"format_version\"): expected \"1\", got \"2\""),
+            std::string::npos);
+  EXPECT_NE(with("content_hash", "12").find("metadata \"content_hash\"): expected the content's hash "),
+            std::string::npos);
+  EXPECT_NE(with("optimizer", "{}").find("model optimizer:1:1, $): expected a field \"updater\""),
+            std::string::npos);
+  std::string const rule =
+      R"({"updater": {"name": "adam", "rate": {"name": "fixed", "fields": {"value": 0.1}}, "fields": {"beta1": 0.9}}, "l1": 0, "l2": 0, "bias_l1": 0, "bias_l2": 0})";
+  auto const changed = [&](std::string const& from, std::string const& to) {
+    std::string text = rule;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  EXPECT_EQ(with("optimizer", rule),
+            "cannot read the model (model, metadata): expected an entry \"step\", got none of this name");
+  EXPECT_NE(
+      with("optimizer", changed("adam", "adem"))
+          .find(
+              "$.updater): expected one of sgd, momentum, nesterov, adagrad, adam, got unknown updater adem"),
+      std::string::npos);
+  EXPECT_NE(with("optimizer", changed("beta1", "beta9"))
+                .find("$.updater): expected fields that it has, got updater adam beta9"),
+            std::string::npos);
+  EXPECT_NE(with("optimizer", changed("0.9", "1.9"))
+                .find("$.updater): expected at least 0 and below 1, got adam.beta1 1.9"),
+            std::string::npos);
+  EXPECT_NE(with("optimizer", changed("0.1", "-1"))
+                .find("$.updater.rate): expected a finite number, at least 0, got rate.value -1"),
+            std::string::npos);
+  EXPECT_NE(with("optimizer", changed("\"l1\": 0", "\"l1\": -2"))
+                .find("$): expected a finite number, at least 0, got weights.l1 -2"),
+            std::string::npos);
+  good["optimizer"] = rule;
+  good["epoch"] = "0";
+  EXPECT_NE(with("step", "-1").find("metadata \"step\"): expected an integer of at least 0, got \"-1\""),
+            std::string::npos);
+  EXPECT_NE(with("step", "1x").find("an integer of at least 0"), std::string::npos);
+  EXPECT_EQ(with("step", "9223372036854775807"), "");
+}
+
+TEST(model_file, refuses_a_graph_of_another_hash) {
+  std::vector<float> one(1);
+  graph const net = small();
+  std::string text = to_json(net);
+  text.erase(text.find("\"hash\""), text.find("\"layers\"") - text.find("\"hash\""));
+  safetensors_metadata const metadata{
+      {"format", "cohort model"}, {"format_version", "1"}, {"graph", text}, {"graph_hash", "00"}};
+  std::ostringstream out;
+  write_safetensors(out, std::vector<stored_tensor>{}, metadata);
+  model_file const saved = opened(out.str());
+  EXPECT_EQ(refusal_of<data_error>([&] { saved.network(); }),
+            "cannot read the model (model, metadata \"graph_hash\"): expected the graph's hash "
+                + detail::hash_text(net.hash()) + ", got \"00\"");
+  EXPECT_NE(refusal_of<data_error>([&] {
+              stored<float> to(net);
+              saved.read_parameters(net, to);
+            }).find("tensor \"conv2d_1.weights\""),
+            std::string::npos);
+}
+
+TEST(model_file, keeps_the_old_file_when_the_disk_is_full) {
+  scratch_folder folder;
+  graph const net = small();
+  stored<float> old(net), fresh(net);
+  old.initialise(1);
+  fresh.initialise(2);
+  save_model(folder / "m", net, old);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  rlimit const small_disk{100, before.rlim_max};
+  auto const handler = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small_disk);
+  std::string const why = refusal_of<file_error>([&] { save_model(folder / "m", net, fresh); });
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_NE(why.find("cannot write the file"), std::string::npos);
+  stored<float> to(net);
+  model_file::open(folder / "m").read_parameters(net, to);
+  EXPECT_EQ(numbers<float>(to), numbers<float>(old));
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+}  // namespace

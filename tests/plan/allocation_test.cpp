@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "counted_new.hpp"
+
+#include <cohort/backend/reference.hpp>
+#include <cohort/graph/network.hpp>
+#include <gtest/gtest.h>
+
+#include "trial.hpp"
+
+namespace {
+
+using namespace cohort;
+
+TEST(allocation, does_not_happen_in_a_step) {
+  graph const net = graph::build([](builder& b) {
+    tensor const x = b.input({1, 12, 12}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2};
+    tensor const y = x | conv2d{.filters = 3, .kernel = 3, .padding = 1};
+    concat(x + y, y) | dense{.units = 6} | leaky_relu{} | dense{.units = 4} | softmax_cross_entropy{};
+  });
+  trial<reference<double>> t(net, {.batch = 3});
+  long announced = 0;
+  ready_function const ready = [&](bucket const&) { ++announced; };
+  for (int warm = 0; warm < 2; ++warm) {
+    t.step();
+    t.step(true, &ready);
+  }
+  counting = true;
+  double sum = t.step();
+  sum += t.step(true, &ready);
+  EXPECT_EQ(allocations, 0);
+  EXPECT_GT(sum, 0);
+  EXPECT_GT(announced, 0);
+  std::vector<double>(3).swap(t.batch.inputs[0]);
+  counting = false;
+  EXPECT_EQ(allocations, 1) << "it would have been seen";
+}
+
+}  // namespace

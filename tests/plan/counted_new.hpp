@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+/// Replaces operator new in the one test program that includes it, and counts the calls while `counting`; not those of
+/// the shared library whose file name contains `not_ours`.
+inline std::atomic<long> allocations = 0;
+inline std::atomic<bool> counting = false;
+inline char const* not_ours = nullptr;
+
+inline void count_call_from(void* caller) {
+  Dl_info from{};
+  if (!counting) return;
+  if (not_ours && dladdr(caller, &from) != 0 && from.dli_fname && std::strstr(from.dli_fname, not_ours)) return;
+  ++allocations;
+}
+
+// Not inlined: gcc takes free for the wrong partner of new.
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  count_call_from(__builtin_return_address(0));
+  if (void* const memory = std::malloc(bytes ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  count_call_from(__builtin_return_address(0));
+  auto const unit = static_cast<std::size_t>(alignment);
+  if (void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }

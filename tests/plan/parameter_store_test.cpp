@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/backend/reference.hpp>
+#include <cohort/graph/network.hpp>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "trial.hpp"
+
+namespace {
+
+using namespace cohort;
+
+graph small() {
+  return graph::build([](builder& net) {
+    net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3, .name = "eye"} | relu{} | dense{.units = 4, .bias = false}
+        | dense{.units = 2, .settings = {.bias = init::constant{.value = 0.5}}} | softmax_cross_entropy{};
+  });
+}
+
+TEST(parameter_store, lists_parameters_in_the_order_of_layers) {
+  trial<reference<float>> const t(small(), {.batch = 1});
+  std::vector<std::string> names;
+  std::int64_t end = 0;
+  std::size_t arena_end = 0;
+  for (parameter const& p : t.store->table()) {
+    names.push_back(p.name);
+    EXPECT_EQ(p.first, end);
+    end += p.spec.dims.elements();
+    EXPECT_GE(p.offset, arena_end) << "no two share memory";
+    EXPECT_EQ(p.offset % 16, 0U);
+    arena_end = p.offset + p.room;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"eye.weights", "eye.bias", "dense_1.weights", "dense_2.weights", "dense_2.bias"}));
+  EXPECT_EQ(t.store->elements(), end);
+  EXPECT_EQ(t.store->arena_elements(), arena_end);
+  EXPECT_EQ(t.store->copy_bytes(), 0U);
+}
+
+TEST(parameter_store, initialises_by_seed_layer_and_parameter_alone) {
+  trial<reference<double>> const t(small(), {.batch = 1}, 5);
+  std::vector<double> expected(27);
+  t.store->initialise(5);
+  fill<double>(init::xavier{}, expected, 9, 27, {3, 1, 3, 3}, random_stream(5, purpose_of("parameters", "eye", "weights")));
+  EXPECT_EQ(t.dense(0, t.store->master()), expected);
+  EXPECT_EQ(t.dense(1, t.store->master()), std::vector<double>(3, 0.0));
+  EXPECT_EQ(t.dense(4, t.store->master()), std::vector<double>(2, 0.5)) << "the layer's own setting goes first";
+  t.store->initialise(5, {.weights = init::ones{}, .bias = init::constant{.value = 2}});
+  EXPECT_EQ(t.dense(0, t.store->master()), std::vector<double>(27, 1.0));
+  EXPECT_EQ(t.dense(1, t.store->master()), std::vector<double>(3, 2.0));
+  EXPECT_EQ(t.dense(4, t.store->master()), std::vector<double>(2, 0.5));
+}
+
+TEST(parameter_store, takes_and_gives_the_flat_view) {
+  trial<reference<float>> const t(small(), {.batch = 1});
+  std::vector<float> numbers(static_cast<std::size_t>(t.store->elements())), back(numbers.size());
+  std::iota(numbers.begin(), numbers.end(), 1.0F);
+  t.store->write_all(reinterpret_cast<std::byte const*>(numbers.data()), t.store->master());
+  t.store->read_all(t.store->master(), reinterpret_cast<std::byte*>(back.data()));
+  EXPECT_EQ(back, numbers);
+  float const* const arena = reinterpret_cast<float const*>(t.store->master());
+  for (parameter const& p : t.store->table())
+    for (std::size_t i = static_cast<std::size_t>(p.spec.dims.elements()); i < p.room; ++i) EXPECT_EQ(arena[p.offset + i], 0);
+}
+
+TEST(parameter_store, reads_as_zero_what_no_backward_reaches) {
+  graph const net = graph::build([](builder& b) {
+    tensor const x = b.input({5}) | dense{.units = 4};
+    x | dense{.units = 3, .name = "unused"};
+    x | softmax_cross_entropy{};
+  });
+  trial<reference<double>> t(net, {.batch = 2});
+  t.step();
+  t.step();
+  EXPECT_EQ(t.gradient(2), std::vector<double>(12, 0.0));
+  EXPECT_NE(t.gradient(0), std::vector<double>(20, 0.0));
+}
+
+}  // namespace

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the READMEs say about the sources is so: the program shown is the example, and what they name is there."""
+import os
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EXAMPLES = (ROOT / "examples/README.md").read_text(encoding="utf-8")
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def program(source):
+    """A source from its first #include on: without what its head says to the build and about itself."""
+    return source[source.index("#include"):]
+
+
+def components(text):
+    return set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+
+
+class readme(unittest.TestCase):
+    def test_shows_the_first_example_as_it_is(self):
+        source = (ROOT / "examples/01_lenet.cpp").read_text(encoding="utf-8")
+        self.assertEqual(blocks(README, "cpp"), [program(source)])
+
+    def test_names_every_component(self):
+        cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        self.assertEqual(components(README), set(re.findall(r"^cohort_component\((\w+)", cmake, re.MULTILINE)))
+
+    def test_asks_for_the_version_that_this_is(self):
+        version = re.search(r"project\(cohort VERSION (\d+\.\d+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+        self.assertIn(f"find_package(cohort {version.group(1)} ", "".join(blocks(README, "cmake")))
+
+    def test_keeps_the_place_of_the_measured_table(self):
+        self.assertRegex(README, re.compile(r"^<!-- measured -->$.*^<!-- /measured -->$", re.MULTILINE | re.DOTALL))
+
+    def test_names_only_scripts_and_headers_that_are_there(self):
+        for text in (README, EXAMPLES):
+            for script in re.findall(r"^ +bash (\S+)", text, re.MULTILINE):
+                self.assertTrue((ROOT / script).is_file(), script)
+        for header in set(re.findall(r"`(cohort/[\w/]+\.hpp)`", README)):
+            self.assertTrue(any(ROOT.glob(f"include/{header}")) or any(ROOT.glob(f"backends/*/include/{header}")), header)
+
+    def test_links_lead_somewhere(self):
+        for path in ROOT.glob("**/*.md"):
+            if "build" in path.relative_to(ROOT).parts:
+                continue
+            for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", path.read_text(encoding="utf-8")):
+                self.assertTrue((path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}")
+
+
+class readme_of_the_examples(unittest.TestCase):
+    def test_has_a_row_for_every_example(self):
+        sources = {path.stem for path in (ROOT / "examples").glob("*.cpp")}
+        projects = {f"{path.parent.name}/" for path in (ROOT / "examples").glob("*/CMakeLists.txt")}
+        rows = {row.split()[0] for row in re.findall(r"^\| `([^`]+)` \|", EXAMPLES, re.MULTILINE)}
+        self.assertEqual(rows, sources | projects)
+
+
+class the_tests_themselves(unittest.TestCase):
+    def test_a_block_is_taken_whole(self):
+        self.assertEqual(blocks("a\n```cpp\nint x;\n\nint y;\n```\nb\n", "cpp"), ["int x;\n\nint y;\n"])
+        self.assertEqual(program("// head\n#include <x>\nint x;\n"), "#include <x>\nint x;\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
