@@ -19,6 +19,12 @@ def program(source):
     return source[source.index("#include"):]
 
 
+def links(text):
+    """The targets inside the project; what looks like one in code is none."""
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"\]\((?!https?:)([^)#]+)\)", prose)
+
+
 def components(text):
     return set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
 
@@ -50,7 +56,7 @@ class readme(unittest.TestCase):
         for path in ROOT.glob("**/*.md"):
             if "build" in path.relative_to(ROOT).parts:
                 continue
-            for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", path.read_text(encoding="utf-8")):
+            for link in links(path.read_text(encoding="utf-8")):
                 self.assertTrue((path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}")
 
 
@@ -65,6 +71,7 @@ class readme_of_the_examples(unittest.TestCase):
 class the_tests_themselves(unittest.TestCase):
     def test_a_block_is_taken_whole(self):
         self.assertEqual(blocks("a\n```cpp\nint x;\n\nint y;\n```\nb\n", "cpp"), ["int x;\n\nint y;\n"])
+        self.assertEqual(links("[a](b.md) `[c](d)`\n```\n[](e)\n```\n[f](https://g)"), ["b.md"])
         self.assertEqual(program("// head\n#include <x>\nint x;\n"), "#include <x>\nint x;\n")
 
 

@@ -108,12 +108,15 @@ TEST(file_writer, says_why_it_cannot_write_there) {
             std::string::npos);
 }
 
-TEST(file_writer, does_not_replace_a_device) {
-  struct stat facts {};
-  EXPECT_NE(refusal_of<cohort::file_error>([] { cohort::write_file("/dev/full", "x"); }).find("got a device"),
+TEST(file_writer, does_not_replace_a_pipe) {
+  scratch_folder folder;
+  std::string const pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(refusal_of<cohort::file_error>([&] { cohort::write_file(pipe, "x"); }).find("got a device"),
             std::string::npos);
-  ASSERT_EQ(::stat("/dev/full", &facts), 0);
-  EXPECT_TRUE(S_ISCHR(facts.st_mode));
+  struct stat facts {};
+  ASSERT_EQ(::stat(pipe.c_str(), &facts), 0);
+  EXPECT_TRUE(S_ISFIFO(facts.st_mode));
 }
 
 TEST(file_writer, keeps_permissions_and_follows_links) {

@@ -8,6 +8,7 @@
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/hash.hpp>
+#include <cohort/version.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,6 @@ namespace detail {
 
 inline constexpr std::string_view model_format = "cohort model";
 inline constexpr std::string_view model_format_version = "1";
-inline constexpr std::string_view library_version = "0.1.0";
 inline constexpr std::string_view state_prefix = "state/";
 
 /// A tensor of a model file and the place of its numbers in this process: parameter `p` of an arena.
@@ -143,7 +143,7 @@ void write_model(Sink& sink, graph_view net, parameter_set const& parameters,
   auto list = detail::parameter_tensors(parameters);
   safetensors_metadata metadata{{"format", std::string(detail::model_format)},
                                 {"format_version", std::string(detail::model_format_version)},
-                                {"library_version", std::string(detail::library_version)},
+                                {"library_version", std::string(version)},
                                 {"graph", to_json(net)},
                                 {"graph_hash", detail::hash_text(detail::written_hash(net))}};
   if (state) {

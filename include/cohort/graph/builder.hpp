@@ -4,6 +4,7 @@
 #include <cohort/layer/layers.hpp>
 #include <concepts>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -29,9 +30,15 @@ class builder {
     if (!problem_.found()) problem_ = mistake;
   }
 
+  /// Puts the nodes into the order that depends on the network alone: the inputs as written, then each output's layers,
+  /// operands from left to right. As recorded, the operands of `a + b` stand in the order in which a compiler happened
+  /// to evaluate them, and with it generated names, hashes and initial parameters would differ between compilers.
+  constexpr void settle_order();
+
  private:
   friend class graph;
 
+  constexpr bool right_number_of_inputs(node const& made);
   constexpr void infer(node& made, double const* values, std::span<int const> inputs);
   constexpr void give_name(node& made, std::string_view name);
 
@@ -120,8 +127,57 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   return static_cast<int>(nodes_.size()) - 1;
 }
 
+constexpr void builder::settle_order() {
+  graph_view const recorded = view();
+  std::vector<int> order, place(nodes_.size(), -1), waiting;
+  auto const settle = [&](int id) {
+    place[static_cast<std::size_t>(id)] = static_cast<int>(order.size());
+    order.push_back(id);
+  };
+  for (int id : recorded.with_role(layer_role::input)) settle(id);
+  for (int sink : recorded.outputs()) {
+    waiting.push_back(sink);
+    while (!waiting.empty()) {
+      int const id = waiting.back();
+      int missing = -1;
+      for (int from : recorded.inputs(id))
+        if (missing < 0 && place[static_cast<std::size_t>(from)] < 0) missing = from;
+      if (missing >= 0) {
+        waiting.push_back(missing);
+        continue;
+      }
+      if (place[static_cast<std::size_t>(id)] < 0) settle(id);
+      waiting.pop_back();
+    }
+  }
+  std::vector<node> nodes;
+  std::vector<int> edges;
+  nodes.reserve(nodes_.size());
+  edges.reserve(edges_.size());
+  for (int id : order) {
+    node moved = recorded[id];
+    moved.first_input = static_cast<int>(edges.size());
+    moved.ordinal = 1;
+    for (node const& before : nodes) moved.ordinal += *before.kind == *moved.kind ? 1 : 0;
+    for (int from : recorded.inputs(id)) edges.push_back(place[static_cast<std::size_t>(from)]);
+    nodes.push_back(moved);
+  }
+  nodes_ = std::move(nodes);
+  edges_ = std::move(edges);
+}
+
+constexpr bool builder::right_number_of_inputs(node const& made) {
+  int const most = made.kind->max_inputs;
+  if (made.input_count <= most && (most == 0 || made.input_count > 0)) return true;
+  report({.sentence = "this layer takes another number of inputs",
+          .layer = made.kind->name.data(),
+          .at = made.at,
+          .shapes = {labelled_number("inputs", made.input_count), labelled_number("at most", most)}});
+  return false;
+}
+
 constexpr void builder::infer(node& made, double const* values, std::span<int const> inputs) {
-  if (problem_.found()) return;
+  if (problem_.found() || !right_number_of_inputs(made)) return;
   std::vector<shape> shapes(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = nodes_[static_cast<std::size_t>(inputs[i])].output;
   inference const result = made.kind->infer(values, shapes);
@@ -139,7 +195,7 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
 constexpr void builder::give_name(node& made, std::string_view name) {
   made.first_character = static_cast<int>(characters_.size());
   made.name_size = static_cast<int>(name.size());
-  for (node const& other : nodes_) made.ordinal += other.kind == made.kind ? 1 : 0;
+  for (node const& other : nodes_) made.ordinal += *other.kind == *made.kind ? 1 : 0;
   characters_.insert(characters_.end(), name.begin(), name.end());
   graph_view const so_far = view();
   int twin = -1;

@@ -20,14 +20,15 @@ class graph {
     return graph(std::move(net));
   }
 
-  explicit graph(builder net)
-      : nodes_(std::move(net.nodes_)),
-        values_(std::move(net.values_)),
-        edges_(std::move(net.edges_)),
-        characters_(std::move(net.characters_)) {
+  explicit graph(builder net) {
     if (net.problem_.found())
       throw graph_error({.what = "the network is not well formed: " + std::string(net.problem_.text().view())});
-    if (nodes_.empty()) throw graph_error({.what = "the network has no layers"});
+    if (net.nodes_.empty()) throw graph_error({.what = "the network has no layers"});
+    net.settle_order();
+    nodes_ = std::move(net.nodes_);
+    values_ = std::move(net.values_);
+    edges_ = std::move(net.edges_);
+    characters_ = std::move(net.characters_);
   }
 
   explicit graph(graph_view parts)

@@ -89,6 +89,7 @@ constexpr auto network() {
     } else {
       builder net;
       Describe(net);
+      net.settle_order();
       graph_view const v = net.view();
       std::copy(v.nodes.begin(), v.nodes.end(), made.nodes.begin());
       std::copy(v.values.begin(), v.values.end(), made.values.begin());

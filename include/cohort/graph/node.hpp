@@ -75,8 +75,8 @@ struct graph_view {
 
   /// Ids of the layers that no other one reads, in order. An input that nobody reads is no output.
   constexpr std::vector<int> outputs() const {
-    std::vector<bool> read(nodes.size(), false);
-    for (int from : edges) read[static_cast<std::size_t>(from)] = true;
+    std::vector<char> read(nodes.size(), 0);
+    for (int from : edges) read[static_cast<std::size_t>(from)] = 1;
     std::vector<int> sinks;
     for (int id = 0; id < size(); ++id)
       if (!read[static_cast<std::size_t>(id)] && kind(id).role != layer_role::input) sinks.push_back(id);

@@ -7,6 +7,7 @@ namespace cohort {
 /// The sum of two or more tensors of equal shape. Written `a + b`.
 struct add {
   static constexpr std::string_view kind_name = "add";
+  static constexpr int max_inputs = 64;
 
   std::string_view name{};
   source at = source::here();
@@ -28,6 +29,7 @@ struct add {
 /// Shapes    inputs Cᵢ×H×W (or Uᵢ) → output ΣCᵢ×H×W.
 struct concatenate {
   static constexpr std::string_view kind_name = "concatenate";
+  static constexpr int max_inputs = 64;
 
   std::string_view name{};
   source at = source::here();

@@ -33,7 +33,7 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 /// `fields()`            std::tuple of field{"name", &L::member}: the leading members in their order
 /// `infer(inputs)`       constexpr, shapes without the batch → inference
 /// members `name` and `at` last: std::string_view name{}; source at = source::here();
-/// optional              `parameters(inputs)`, `flops(inputs)` (forward, one example), member `settings`,
+/// optional              `max_inputs` (1), `parameters(inputs)`, `flops(inputs)` (forward, one example), member `settings`,
 ///                       `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
@@ -48,6 +48,7 @@ concept layer = requires(L const& l, std::span<shape const> inputs) {
 struct kind {
   std::string_view name;
   layer_role role = layer_role::ordinary;
+  int max_inputs = 1;
   std::span<field_info const> fields;
   int slots = 0;
   inference (*infer)(double const* values, std::span<shape const> inputs) = nullptr;
@@ -140,6 +141,14 @@ constexpr layer_role role_of() {
     return layer_role::ordinary;
 }
 
+template <layer L>
+constexpr int max_inputs_of() {
+  if constexpr (requires { L::max_inputs; })
+    return L::max_inputs;
+  else
+    return role_of<L>() == layer_role::input ? 0 : 1;
+}
+
 template <layer L, class T>
 constexpr host_kernel<T> host_kernel_of() {
   if constexpr (has_host_kernels<L, T>)
@@ -156,6 +165,7 @@ template <layer L>
 inline constexpr kind kind_of{
     .name = L::kind_name,
     .role = detail::role_of<L>(),
+    .max_inputs = detail::max_inputs_of<L>(),
     .fields = detail::field_infos<L>,
     .slots = detail::slot_count<L>,
     .infer = [](double const* values,
