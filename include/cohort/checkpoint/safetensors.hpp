@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/tensor/buffer.hpp>
 #include <algorithm>
 #include <cohort/data/file_reader.hpp>
 #include <cohort/checkpoint/json.hpp>
@@ -164,6 +165,11 @@ class safetensors {
   }
 
  private:
+  void grow(std::size_t bytes) {
+    buffer larger(bytes);
+    if (data_.bytes() > 0) std::memcpy(larger.data(), data_.data(), data_.bytes());
+    data_ = std::move(larger);
+  }
   template <class Source>
   safetensors(Source&& source, std::optional<std::uint64_t> total, std::string name,
               safetensors_limits limits)
@@ -249,8 +255,8 @@ class safetensors {
       places.push_back(bytes == 0 ? 0 : place);
       for (std::uint64_t done = 0; done < bytes;) {
         std::uint64_t const from = place + done;
-        if (from >= data_.size()) data_.grow(next_capacity(from, needed, known));
-        std::uint64_t const part = std::min<std::uint64_t>(bytes - done, data_.size() - from);
+        if (from >= data_.bytes()) grow(next_capacity(from, needed, known));
+        std::uint64_t const part = std::min<std::uint64_t>(bytes - done, data_.bytes() - from);
         std::size_t const got = source(data_.data() + from, part);
         done += got;
         if (got < part) refuse(entry.name, std::to_string(bytes) + " bytes", std::to_string(done));
@@ -270,7 +276,7 @@ class safetensors {
   safetensors_metadata metadata_;
   std::vector<stored_tensor> tensors_;
   std::vector<std::size_t> by_name_;
-  detail::aligned_bytes data_;
+  buffer data_;
 };
 
 }  // namespace cohort

@@ -55,39 +55,5 @@ constexpr std::string_view safetensors_name(element_type type) {
   return "?";
 }
 
-/// Bytes aligned for any vector instruction, not initialised, that can grow.
-class aligned_bytes {
- public:
-  aligned_bytes() = default;
-  explicit aligned_bytes(std::size_t bytes) : data_(allocate(bytes)), size_(bytes) {}
-  aligned_bytes(aligned_bytes&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  aligned_bytes& operator=(aligned_bytes&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~aligned_bytes() { ::operator delete (data_, std::align_val_t{safetensors_alignment}); }
-
-  std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }
-
-  /// Before: bytes ≥ size().
-  void grow(std::size_t bytes) {
-    aligned_bytes larger(bytes);
-    if (size_ > 0) std::memcpy(larger.data_, data_, size_);
-    std::swap(data_, larger.data_);
-    std::swap(size_, larger.size_);
-  }
-
- private:
-  static std::byte* allocate(std::size_t bytes) {
-    return static_cast<std::byte*>(::operator new (bytes, std::align_val_t{safetensors_alignment}));
-  }
-
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 }  // namespace detail
 }  // namespace cohort

@@ -3,6 +3,7 @@
 #include <cohort/execution/flat_pass.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,51 +13,55 @@ namespace cohort {
 /// The gradients of one step before the update: a part of each worker, all in the master's layouts.
 ///
 /// Order     parts are summed in the workers' order: one result for one number of workers.
+/// Exact     packing a bucket, or packing it and putting the same back, changes no bit of the update.
 class gradient_parts {
  public:
   gradient_parts(parameter_set const& parameters, std::vector<std::byte*> parts)
-      : parameters_(parameters), parts_(std::move(parts)), one_(parts_.begin(), parts_.begin() + 1) {}
+      : parameters_(parameters), parts_(std::move(parts)) {}
 
-  /// What the updater reads: every part, or the first alone once an exchange has put its result there.
-  std::span<std::byte* const> to_update() const { return exchanged_ ? one_ : parts_; }
-  void begin_step() { exchanged_ = false; }
+  /// What the updater sums.
+  std::span<std::byte* const> all() const { return parts_; }
 
   /// The bucket's gradient of the whole rank: dense, canonical, `bucket.elements` of the set's type.
-  void pack(bucket const& b, std::byte* dense) const {
-    for (std::size_t part = 1; part < parts_.size(); ++part) add_to_first(b, part);
-    each(b, [&](int p, std::size_t at) { parameters_.read(p, parts_[0], dense + at); });
+  /// After     the first part has the sum, the others zeros.
+  void pack(bucket const& b, std::byte* dense) {
+    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p) {
+      for (std::size_t part = 1; part < parts_.size(); ++part) {
+        add_to_first(p, part);
+        clear(p, part);
+      }
+      parameters_.read(p, parts_[0], dense + offset(b, p));
+    }
   }
-  /// Puts an exchanged gradient back; from then on it is the only part.
+
+  /// Puts an exchanged gradient in the place of the bucket's sum.
   void unpack(bucket const& b, std::byte const* dense) {
-    each(b, [&](int p, std::size_t at) { parameters_.write(p, dense + at, parts_[0]); });
-    exchanged_ = true;
+    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p) {
+      for (std::size_t part = 1; part < parts_.size(); ++part) clear(p, part);
+      parameters_.write(p, dense + offset(b, p), parts_[0]);
+    }
   }
 
  private:
-  template <class Visit>
-  void each(bucket const& b, Visit visit) const {
-    for (int i = 0; i < b.parameters; ++i) {
-      int const p = b.first_parameter + i;
-      visit(p, static_cast<std::size_t>(parameters_.table()[static_cast<std::size_t>(p)].first - b.first)
-                   * bytes_of(parameters_.type()));
-    }
+  parameter const& entry(int p) const { return parameters_.table()[static_cast<std::size_t>(p)]; }
+  std::size_t offset(bucket const& b, int p) const {
+    return static_cast<std::size_t>(entry(p).first - b.first) * bytes_of(parameters_.type());
   }
-  void add_to_first(bucket const& b, std::size_t part) const {
-    each(b, [&](int p, std::size_t) {
-      parameter const& one = parameters_.table()[static_cast<std::size_t>(p)];
-      auto const add = [&]<class T>(T*) {
-        T* const sum = reinterpret_cast<T*>(parts_[0]) + one.offset;
-        T const* const summands[]{sum, reinterpret_cast<T const*>(parts_[part]) + one.offset};
-        sum_parts(best_isa(), sum, summands, 2, one.room);
-      };
-      parameters_.type() == element_type::f64 ? add(static_cast<double*>(nullptr)) : add(static_cast<float*>(nullptr));
-    });
+  std::byte* place(int p, std::size_t part) const {
+    return parts_[part] + entry(p).offset * bytes_of(parameters_.type());
+  }
+  void clear(int p, std::size_t part) { std::memset(place(p, part), 0, entry(p).room * bytes_of(parameters_.type())); }
+  void add_to_first(int p, std::size_t part) {
+    auto const add = [&]<class T>(T* sum) {
+      T const* const summands[]{sum, reinterpret_cast<T const*>(place(p, part))};
+      sum_parts(best_isa(), sum, summands, 2, entry(p).room);
+    };
+    parameters_.type() == element_type::f64 ? add(reinterpret_cast<double*>(place(p, 0)))
+                                            : add(reinterpret_cast<float*>(place(p, 0)));
   }
 
   parameter_set const& parameters_;
   std::vector<std::byte*> parts_;
-  std::vector<std::byte*> one_;
-  bool exchanged_ = false;
 };
 
 }  // namespace cohort

@@ -31,7 +31,7 @@ class strategy {
   virtual ~strategy() = default;
   virtual bool exchanges() const { return true; }
   virtual void begin(step_info const&, parameter_set&) {}
-  virtual void ready(step_info const&, bucket const&, gradient_parts const&) {}
+  virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
   virtual void before_update(step_info const&, gradient_parts&) {}
   virtual void after_update(step_info const&, parameter_set&) {}
   virtual void end_of_epoch(std::int64_t /*epoch*/, parameter_set&) {}

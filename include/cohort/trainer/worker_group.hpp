@@ -89,7 +89,6 @@ class worker_group {
   double step(batch const& b, step_info const& now, strategy& agree, parameter_update& update) {
     bool const exchanges = agree.exchanges();
     prepare(b.count, true);
-    gradients().begin_step();
     bad_.store(false, std::memory_order_relaxed);
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
     agree.begin(now, *port_.parameters);
@@ -101,7 +100,7 @@ class worker_group {
         if (w == 0) agree.before_update(now, *gradients_);
         team_.barrier(w);
       }
-      update.apply(w, size(), gradients_->to_update(), now.step, now.epoch);
+      update.apply(w, size(), gradients_->all(), now.step, now.epoch);
       team_.barrier(w);
       port_.parameters->refresh(w, size());
     });
@@ -183,7 +182,7 @@ class worker_group {
       auto found = of_worker.find({rows, training});
       if (found == of_worker.end()) {
         auto const made = plan_for(rows, training);
-        std::byte* const arena = training ? gradients().to_update()[static_cast<std::size_t>(w)] : nullptr;
+        std::byte* const arena = training ? gradients().all()[static_cast<std::size_t>(w)] : nullptr;
         found = of_worker.emplace(key{rows, training}, nullptr).first;
         team_.run([&](int who) {
           if (who == w) found->second = made->make_context(arena);
@@ -201,7 +200,7 @@ class worker_group {
   void compute(int w, batch const& b, step_info const& now, strategy& agree, bool exchanges) {
     result& mine = results_[static_cast<std::size_t>(w)];
     mine.loss = 0;
-    std::byte* const arena = gradients_->to_update()[static_cast<std::size_t>(w)];
+    std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
     if (!mine.now) {
       std::memset(arena, 0, port_.parameters->arena_bytes());
       if (exchanges)

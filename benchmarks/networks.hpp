@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/graph/graph.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/optimizer/updater.hpp>
+#include <optional>
+#include <string_view>
+
+namespace benchmarks {
+
+constexpr auto lenet = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  return net.input({1, 28, 28})
+       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+       | dense{.units = 200} | relu{}
+       | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+
+constexpr auto mlp = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  return net.input({1, 28, 28})
+       | dense{.units = 500} | leaky_relu{.slope = 0.01}
+       | dense{.units = 100} | leaky_relu{.slope = 0.01}
+       | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+
+/// A network as it is trained where it is measured; pytorch_step.py trains the same.
+struct trained_network {
+  std::string_view name;
+  cohort::graph_view net;
+  cohort::updater updater;
+  double l2 = 0;
+};
+
+inline std::optional<trained_network> find_network(std::string_view name) {
+  if (name == "lenet") return trained_network{name, lenet, cohort::adagrad{.rate = 0.01}, 5e-4};
+  if (name == "mlp") return trained_network{name, mlp, cohort::nesterov{.rate = 0.01}, 0};
+  return std::nullopt;
+}
+
+}  // namespace benchmarks

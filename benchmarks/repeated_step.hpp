@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "networks.hpp"
+
+#include <cohort/onednn.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cstdint>
+#include <memory>
+
+namespace benchmarks {
+
+/// A batch of noise in [0, 1) with random classes, in memory.
+inline cohort::batch noise_batch(cohort::graph_view net, int count) {
+  cohort::random_stream const chance(1, "noise");
+  cohort::shape const example = net[net.with_role(cohort::layer_role::input)[0]].output;
+  int const classes = net[net.with_role(cohort::layer_role::loss)[0]].output[0];
+  cohort::batch made;
+  made.count = count;
+  made.global_count = count;
+  made.inputs.push_back({.name = "input", .example = example, .type = cohort::element_type::f32});
+  made.targets.push_back({.name = "label", .example = {}, .type = cohort::element_type::i32});
+  made.inputs[0].reserve(count);
+  made.targets[0].reserve(count);
+  auto* const values = reinterpret_cast<float*>(made.inputs[0].memory.data());
+  auto const elements = static_cast<std::uint64_t>(example.elements()) * static_cast<std::uint64_t>(count);
+  for (std::uint64_t i = 0; i < elements; ++i) values[i] = static_cast<float>(chance.below(1 << 20, i)) / (1 << 20);
+  auto* const labels = reinterpret_cast<std::int32_t*>(made.targets[0].memory.data());
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i)
+    labels[i] = static_cast<std::int32_t>(chance.below(static_cast<std::uint64_t>(classes), elements + i));
+  return made;
+}
+
+/// The trainer's step on oneDNN, over and over on one batch: forward, backward and update, no loader, no listeners.
+class repeated_step {
+ public:
+  repeated_step(trained_network const& what, int batch, int workers)
+      : settings_{.updater = what.updater, .l2 = what.l2, .workers = workers},
+        data_(noise_batch(what.net, batch)),
+        workers_(cohort::detail::port_to<cohort::onednn>(what.net, settings_), settings_, what.updater.state_arrays()) {
+    workers_.plan_for(static_cast<int>(cohort::part_of({0, batch}, 0, workers).count), true);
+    update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());
+  }
+
+  /// The mean loss before the update.
+  double operator()() {
+    return workers_.step(data_, {.step = step_++, .epoch = 0, .examples = data_.count}, alone_, *update_) / data_.count;
+  }
+
+ private:
+  cohort::training_settings settings_;
+  cohort::batch data_;
+  cohort::detail::worker_group workers_;
+  std::unique_ptr<cohort::parameter_update> update_;
+  cohort::no_exchange alone_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace benchmarks

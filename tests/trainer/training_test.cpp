@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn
+#include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/onednn.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+
+constexpr auto small = network<[](builder& net) {
+  return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 10}
+         | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
+/// Examples whose class is the third of the image that is bright: learnable in a few steps.
+struct bright_thirds {
+  std::vector<float> pixels;
+  std::vector<std::int32_t> labels;
+
+  explicit bright_thirds(int count, std::uint64_t seed = 1) {
+    random_stream const noise(seed, "bright thirds");
+    for (int n = 0; n < count; ++n) {
+      int const label = static_cast<int>(noise.below(static_cast<std::uint64_t>(n) + 1'000'000, 3));
+      labels.push_back(label);
+      for (int p = 0; p < 64; ++p)
+        pixels.push_back(0.5F * noise.uniform01(static_cast<std::uint64_t>(n * 64 + p))
+                         + ((p % 8) * 3 / 8 == label ? 0.5F : 0.0F));
+    }
+  }
+  dataset data() const { return arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3); }
+};
+
+training_settings with(int workers, std::uint64_t seed = 7) {
+  return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-4, .seed = seed, .workers = workers};
+}
+
+template <class B>
+std::string trained(training_settings settings, graph net = small, int epochs = 2) {
+  bright_thirds const examples(103);
+  training made = trainer<B>(net, settings);
+  made.fit(examples.data(), {.batch = 10, .epochs = epochs});
+  return made.checksum();
+}
+
+template <class B>
+class training_on : public testing::Test {};
+using backends = testing::Types<reference<float>, reference<double>, onednn>;
+TYPED_TEST_SUITE(training_on, backends);
+
+TYPED_TEST(training_on, learns_and_evaluates) {
+  bright_thirds const examples(300), held(90, 2);
+  training made = trainer<TypeParam>(small, with(2));
+  EXPECT_LT(made.evaluate(held.data()).accuracy().value(), 0.8);
+  fit_report const report = made.fit(examples.data(), {.batch = 16, .epochs = 5});
+  EXPECT_EQ(report.steps, 5 * 19);
+  EXPECT_EQ(report.examples, 5 * 300);
+  classification_report const seen = made.evaluate(held.data(), {.batch = 32});
+  EXPECT_EQ(seen.examples(), 90);
+  EXPECT_GT(seen.accuracy().value(), 0.95);
+}
+
+TYPED_TEST(training_on, gives_the_same_bits_for_the_same_seed_and_workers) {
+  for (int workers : {1, 2, 3}) EXPECT_EQ(trained<TypeParam>(with(workers)), trained<TypeParam>(with(workers))) << workers;
+  EXPECT_NE(trained<TypeParam>(with(2, 7)), trained<TypeParam>(with(2, 8)));
+}
+
+TYPED_TEST(training_on, takes_a_graph_that_went_through_json_for_the_same) {
+  graph const again = from_json(to_json(small));
+  EXPECT_EQ(again.hash(), small.hash());
+  EXPECT_EQ(trained<TypeParam>(with(2), small, 1), trained<TypeParam>(with(2), again, 1));  // 11 steps
+}
+
+TEST(training, agrees_with_one_worker_however_many_share_the_batch) {
+  bright_thirds const examples(103);
+  std::vector<std::vector<double>> parameters;
+  for (int workers : {1, 2, 3, 11}) {  // 11: more workers than examples in a batch
+    training made = trainer<reference<double>>(small, with(workers));
+    made.fit(examples.data(), {.batch = 10, .epochs = 1});
+    parameters.emplace_back(static_cast<std::size_t>(made.parameters().elements()));
+    made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(parameters.back().data()));
+  }
+  for (auto const& other : parameters)
+    for (std::size_t i = 0; i < other.size(); ++i) ASSERT_NEAR(other[i], parameters[0][i], 1e-12) << i;
+}
+
+TEST(training, agrees_between_backends_to_rounding) {
+  bright_thirds const examples(64);
+  auto const wide = [&](auto tag) {
+    using B = typename decltype(tag)::type;
+    training made = trainer<B>(small, with(2));
+    made.fit(examples.data(), {.batch = 16, .epochs = 1});
+    return made.predict(tensor_view(examples.pixels.data(), shape{64, 1, 8, 8})).values;
+  };
+  auto const oracle = wide(std::type_identity<reference<double>>{}), fast = wide(std::type_identity<onednn>{});
+  ASSERT_EQ(oracle.size(), fast.size());
+  for (std::size_t i = 0; i < oracle.size(); ++i) EXPECT_NEAR(oracle[i], fast[i], 1e-4) << i;  // 4 steps in f32
+}
+
+TEST(training, goes_on_from_a_saved_state_as_if_it_had_not_stopped) {
+  bright_thirds const examples(103);
+  std::string const path = testing::TempDir() + "training_goes_on.safetensors";
+  training whole = trainer<onednn>(small, with(2));
+  whole.fit(examples.data(), {.batch = 10, .epochs = 3});
+
+  training first = trainer<onednn>(small, with(2));
+  first.fit(examples.data(), {.batch = 10, .epochs = 1});
+  first.save(path, true);
+  training second = trainer<onednn>(small, with(2, 7));
+  second.load(path);
+  EXPECT_EQ(second.step(), 11);
+  EXPECT_EQ(second.epoch(), 1);
+  second.fit(examples.data(), {.batch = 10, .epochs = 2});
+  EXPECT_EQ(second.checksum(), whole.checksum());
+}
+
+TEST(training, keeps_its_parameters_when_a_model_does_not_fit) {
+  std::string const path = testing::TempDir() + "training_other.safetensors";
+  auto const other = graph::build([](builder& net) {
+    return net.input({1, 8, 8}) | dense{.units = 5} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  trainer<onednn>(other, with(1)).save(path);
+  training made = trainer<onednn>(small, with(1));
+  std::string const before = made.checksum();
+  EXPECT_THROW(made.load(path), data_error);
+  EXPECT_EQ(made.checksum(), before);
+}
+
+/// Writes down what a strategy is told.
+struct recorder final : strategy {
+  std::vector<std::string>& told;
+  explicit recorder(std::vector<std::string>& to) : told(to) {}
+  void begin(step_info const& now, parameter_set&) override { told.push_back("begin " + std::to_string(now.step)); }
+  void ready(step_info const&, bucket const& b, gradient_parts&) override {
+    told.push_back("ready " + std::to_string(b.index));
+  }
+  void before_update(step_info const&, gradient_parts&) override { told.push_back("before_update"); }
+  void after_update(step_info const&, parameter_set&) override { told.push_back("after_update"); }
+  void end_of_epoch(std::int64_t epoch, parameter_set&) override { told.push_back("end " + std::to_string(epoch)); }
+};
+
+/// A layer without parameters that writes down when its backward runs.
+std::vector<std::string>* heard = nullptr;
+struct listening {
+  static constexpr std::string_view kind_name = "listening";
+  std::string_view name{};
+  source at = source::here();
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    std::copy_n(a.inputs[0], a.batch * a.output_shape.elements(), a.output);
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (heard) heard->push_back("backward");
+    if (a.diff_inputs[0]) std::copy_n(a.diff_output, a.batch * a.output_shape.elements(), a.diff_inputs[0]);
+  }
+};
+
+TEST(training, announces_buckets_while_backward_runs_below_them) {
+  constexpr auto wide = network<[](builder& net) {  // the last layer alone fills the first bucket of 64 kB
+    return net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | listening{} | dense{.units = 5000} | dense{.units = 3}
+           | softmax_cross_entropy{};
+  }>();
+  std::vector<std::string> told;
+  heard = &told;
+  training made = trainer<reference<float>>(wide, with(1), std::make_unique<recorder>(told));
+  bright_thirds const examples(4);
+  made.fit(examples.data(), {.batch = 4, .epochs = 1});
+  heard = nullptr;
+  ASSERT_GT(made.parameters().buckets().size(), 1U);
+  EXPECT_EQ(told, (std::vector<std::string>{"begin 0", "ready 0", "backward", "ready 1", "before_update", "after_update", "end 0"}));
+}
+
+/// Exchanges with itself: packs every bucket and, if it is to, puts it back.
+struct mirror final : strategy {
+  explicit mirror(bool returning) : returns(returning) {}
+  bool returns;
+  std::vector<std::vector<float>> packed;
+  std::span<bucket const> buckets;
+  void begin(step_info const&, parameter_set& all) override {
+    buckets = all.buckets();
+    packed.resize(buckets.size());
+  }
+  void ready(step_info const&, bucket const& b, gradient_parts& parts) override {
+    auto& to = packed[static_cast<std::size_t>(b.index)];
+    to.resize(static_cast<std::size_t>(b.elements));
+    parts.pack(b, reinterpret_cast<std::byte*>(to.data()));
+  }
+  void before_update(step_info const&, gradient_parts& parts) override {
+    for (bucket const& b : buckets)
+      if (returns) parts.unpack(b, reinterpret_cast<std::byte const*>(packed[static_cast<std::size_t>(b.index)].data()));
+  }
+};
+
+TEST(training, gives_a_strategy_the_sum_of_the_workers_gradients_packed) {
+  bright_thirds const examples(40);
+  for (int workers : {1, 3}) {
+    training plain = trainer<onednn>(small, with(workers));
+    plain.fit(examples.data(), {.batch = 10, .epochs = 1});
+    for (bool returns : {true, false}) {
+      training exchanged = trainer<onednn>(small, with(workers), std::make_unique<mirror>(returns));
+      exchanged.fit(examples.data(), {.batch = 10, .epochs = 1});
+      EXPECT_EQ(exchanged.checksum(), plain.checksum()) << workers << " workers, returns " << returns;
+    }
+  }
+}
+
+TEST(training, stops_a_diverging_run_naming_step_and_layer) {
+  bright_thirds const examples(60);
+  training made = trainer<onednn>(small, {.updater = sgd{.rate = 1e30}, .seed = 7, .workers = 2});
+  try {
+    made.fit(examples.data(), {.batch = 10, .epochs = 3});
+    FAIL() << "a rate of 1e30 went unnoticed";
+  } catch (numeric_error const& why) {
+    std::string const text = why.what();
+    EXPECT_NE(text.find("step "), std::string::npos) << text;
+    EXPECT_NE(text.find("first in "), std::string::npos) << text;
+  }
+}
+
+TEST(training, names_the_input_where_the_data_are_not_finite) {
+  bright_thirds examples(20);
+  training made = trainer<onednn>(small, with(2));
+  dataset const data = examples.data();  // checked when made; spoiled afterwards
+  examples.pixels[64 * 13 + 5] = std::numeric_limits<float>::quiet_NaN();
+  std::string const before = made.checksum();
+  try {
+    made.fit(data, {.batch = 20, .epochs = 1});
+    FAIL() << "NaN went unnoticed";
+  } catch (numeric_error const& why) {
+    EXPECT_NE(std::string(why.what()).find("the input"), std::string::npos) << why.what();
+  }
+  EXPECT_EQ(made.checksum(), before);
+}
+
+TEST(training, refuses_settings_that_make_no_sense) {
+  bright_thirds const examples(20);
+  training made = trainer<onednn>(small, with(1));
+  EXPECT_THROW(made.fit(examples.data(), {.batch = 0}), setting_error);
+  EXPECT_THROW(made.fit(examples.data(), {.epochs = -1}), setting_error);
+  EXPECT_THROW(trainer<onednn>(small, {.workers = 0}), setting_error);
+  EXPECT_THROW(trainer<onednn>(small, {.updater = adagrad{.rate = 0.1, .epsilon = 0}}), setting_error);
+}
+
+TEST(training, refuses_data_of_another_shape_or_with_more_classes) {
+  training made = trainer<onednn>(small, with(1));
+  std::vector<float> const pixels(4 * 49);
+  std::vector<std::int32_t> const labels{0, 1, 2, 0}, many{0, 1, 2, 4};
+  EXPECT_THROW(made.fit(arrays(std::span<float const>(pixels), shape{1, 7, 7}, std::span<std::int32_t const>(labels), 3)), shape_error);
+  std::vector<float> const right(4 * 64);
+  EXPECT_THROW(made.fit(arrays(std::span<float const>(right), shape{1, 8, 8}, std::span<std::int32_t const>(many), 5)), shape_error);
+}
+
+TEST(training, refuses_more_memory_than_allowed_and_says_what_fits) {
+  bright_thirds const examples(20);
+  training made = trainer<onednn>(small, {.seed = 7, .workers = 2, .max_bytes = 60'000});
+  try {
+    made.fit(examples.data(), {.batch = 4000});
+    FAIL() << "4000 examples went into 60 kB";
+  } catch (memory_error const& why) {
+    EXPECT_NE(std::string(why.what()).find("largest batch that fits"), std::string::npos) << why.what();
+  }
+}
+
+TEST(training, predicts_any_number_of_examples_from_many_threads) {
+  bright_thirds const examples(150);
+  training made = trainer<onednn>(small, with(1));
+  made.fit(examples.data(), {.batch = 10, .epochs = 1});
+  tensor_view const all(examples.pixels.data(), shape{150, 1, 8, 8});
+  std::vector<float> const expected = made.predict(all).values;
+  ASSERT_EQ(expected.size(), 450U);
+  std::vector<predictions> found(4);
+  {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int repeat = 0; repeat < 5; ++repeat) found[static_cast<std::size_t>(t)] = std::as_const(made).predict(all);
+      });
+    for (std::thread& one : threads) one.join();
+  }
+  for (predictions const& one : found) EXPECT_EQ(one.values, expected);
+  for (int one : {0, 63, 64, 149}) {
+    predictions const alone = made.predict(all.rows(one, 1));
+    ASSERT_EQ(alone.count(), 1);
+    for (int c = 0; c < 3; ++c)
+      EXPECT_NEAR(alone.values[static_cast<std::size_t>(c)], expected[static_cast<std::size_t>(one * 3 + c)], 1e-5);
+  }
+  EXPECT_EQ(made.predict(all.rows(0, 0)).count(), 0);
+}
+
+TEST(training, gives_each_key_its_output) {
+  bright_thirds const examples(3);
+  training const made = trainer<onednn>(small, with(1));
+  std::vector<std::string> const keys{"x", "y", "z"};
+  tensor_view const input(examples.pixels.data(), shape{3, 1, 8, 8});
+  auto const keyed = made.predict(keys, input);
+  auto const plain = made.predict(input);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(keyed[static_cast<std::size_t>(i)].key, keys[static_cast<std::size_t>(i)]);
+    EXPECT_TRUE(std::equal(plain[i].begin(), plain[i].end(), keyed[static_cast<std::size_t>(i)].values.begin()));
+  }
+  EXPECT_THROW(made.predict(std::span(keys).first(2), input), shape_error);
+}
+
+/// Writes down what listeners are told.
+struct counting final : listener {
+  std::vector<std::int64_t> steps;
+  std::int64_t epochs = 0;
+  void on_step(training&, step_report const& r) override {
+    steps.push_back(r.step);
+    EXPECT_EQ(r.steps_in_epoch, 3);
+    EXPECT_EQ(r.examples, r.step_in_epoch == 2 ? 5 : 10);
+    EXPECT_TRUE(std::isfinite(r.loss));
+  }
+  void on_epoch(training& who, epoch_report const& r) override {
+    EXPECT_EQ(r.examples, 25);
+    EXPECT_EQ(who.epoch(), ++epochs);
+  }
+};
+
+TEST(training, tells_listeners_of_every_step_and_epoch) {
+  bright_thirds const examples(25);
+  counting told;
+  training made = trainer<onednn>(small, with(2));
+  made.fit(examples.data(), {.batch = 10, .epochs = 2, .listeners = {&told}});
+  EXPECT_EQ(told.steps, (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(told.epochs, 2);
+}
+
+TEST(training, sees_the_same_batches_whatever_the_prefetch) {
+  bright_thirds const examples(103);
+  std::set<std::string> sums;
+  for (int prefetch : {0, 1, 3}) {
+    training made = trainer<onednn>(small, with(1));
+    made.fit(examples.data(), {.batch = 10, .epochs = 2, .prefetch = prefetch});
+    sums.insert(made.checksum());
+  }
+  EXPECT_EQ(sums.size(), 1U);
+}
+
+TEST(training, two_run_in_one_process) {
+  bright_thirds const examples(103);
+  std::string const alone = trained<onednn>(with(2));
+  std::string left, right;
+  std::thread one([&] { left = trained<onednn>(with(2)); }), other([&] { right = trained<onednn>(with(2)); });
+  one.join();
+  other.join();
+  EXPECT_EQ(left, alone);
+  EXPECT_EQ(right, alone);
+}
+
+}  // namespace
