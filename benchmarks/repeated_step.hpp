@@ -24,10 +24,10 @@ inline cohort::batch noise_batch(cohort::graph_view net, int count) {
   made.targets[0].reserve(count);
   auto* const values = reinterpret_cast<float*>(made.inputs[0].memory.data());
   auto const elements = static_cast<std::uint64_t>(example.elements()) * static_cast<std::uint64_t>(count);
-  for (std::uint64_t i = 0; i < elements; ++i) values[i] = static_cast<float>(chance.below(1 << 20, i)) / (1 << 20);
+  for (std::uint64_t i = 0; i < elements; ++i) values[i] = chance.uniform01(i);
   auto* const labels = reinterpret_cast<std::int32_t*>(made.targets[0].memory.data());
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i)
-    labels[i] = static_cast<std::int32_t>(chance.below(static_cast<std::uint64_t>(classes), elements + i));
+    labels[i] = static_cast<std::int32_t>(chance.below(elements + i, static_cast<std::uint64_t>(classes)));
   return made;
 }
 

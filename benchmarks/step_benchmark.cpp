@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn
+// step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
+// forward_backward/NET/onednn/f32/batch:B             beside the sum of its raw primitives, each timed alone
+//
+// `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are the quartiles over the
+// rounds. Softmax with its loss is Cohort's own function: it is in the step, and as itself in the sum. One thread.
+// --primitives prints each primitive with its implementation and median time on stderr.
+#include "context.hpp"
+#include "networks.hpp"
+#include "raw_primitives.hpp"
+#include "repeated_step.hpp"
+#include "stopwatch.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <cohort/onednn.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using namespace benchmarks;
+using cohort::onednn;
+
+bool prints_primitives = false;
+
+void step(benchmark::State& state, std::string_view name, int batch, int workers) {
+  repeated_step run(*find_network(name), batch, workers);
+  for (int warming = 0; warming < 20; ++warming) run();
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(run());
+  state.counters["samples_per_second"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * batch, benchmark::Counter::kIsRate);
+}
+
+struct alone {
+  std::string name;
+  std::string implementation;
+  std::function<void()> run;
+  std::vector<double> times{};
+};
+
+/// Seconds of one call: the mean over `calls`, after one that fetches what the calls need.
+double per_call(std::function<void()> const& run, int calls) {
+  run();
+  return seconds([&] {
+           for (int call = 0; call < calls; ++call) run();
+         })
+         / calls;
+}
+
+raw_chain raw_of(std::string_view name, int batch) {
+  raw_chain chain(batch, {1, 28, 28});
+  if (name == "lenet") {
+    chain.conv2d(20, 5, 1);
+    chain.max_pool(2);
+    chain.rectifier(0);
+    chain.conv2d(50, 5, 2);
+    chain.max_pool(2);
+    chain.rectifier(0);
+    chain.dense(200, 0);
+    chain.dense(10, -1);
+  } else {
+    chain.dense(500, 0.01F);
+    chain.dense(100, 0.01F);
+    chain.dense(10, -1);
+  }
+  return chain;
+}
+
+void forward_backward(benchmark::State& state, std::string_view name, int batch) {
+  constexpr int calls_of_step = 4;
+  constexpr int calls_of_primitive = 10;
+  int const former = onednn::threads(1);
+  cohort::graph_view const net = find_network(name)->net;
+  auto const store = std::make_shared<cohort::parameter_store<onednn>>(onednn{}, net);
+  auto const plan = cohort::make_plan(store, net, {.batch = batch});
+  auto const context = plan->make_context();
+  store->initialise(123);
+  store->refresh_stale();
+  cohort::batch const data = noise_batch(net, batch);
+  auto const input = data.input();
+  auto const target = data.target();
+  std::function<void()> const whole = [&] {
+    context->forward(input, target);
+    context->backward({.gradient_scale = 1.0 / batch});
+  };
+
+  raw_chain const chain = raw_of(name, batch);
+  std::vector<alone> parts;
+  for (raw_primitive const& one : chain.primitives()) parts.push_back({one.name, one.implementation, [&one] { one(); }});
+  constexpr int classes = 10;
+  std::vector<float> const logits(static_cast<std::size_t>(batch * classes), 0.1F);
+  std::vector<float> probabilities(logits.size());
+  std::vector<float> gradient(logits.size());
+  auto const* const labels = target.as<std::int32_t>().data();
+  parts.push_back({"softmax and loss, both passes", "host:softmax", [&] {
+                     cohort::loss_sum loss;
+                     cohort::detail::softmax_forward(logits.data(), labels, probabilities.data(), &loss, batch, classes);
+                     cohort::detail::softmax_cross_entropy_backward(probabilities.data(), labels, {1.0 / batch},
+                                                                    gradient.data(), batch, classes);
+                     benchmark::DoNotOptimize(loss.sum);
+                     benchmark::ClobberMemory();
+                   }});
+
+  std::vector<double> times;
+  std::vector<double> ratios;
+  for ([[maybe_unused]] auto _ : state) {
+    times.push_back(per_call(whole, calls_of_step));
+    state.SetIterationTime(times.back());
+    double sum = 0;
+    for (alone& part : parts) {
+      part.times.push_back(per_call(part.run, calls_of_primitive));
+      sum += part.times.back();
+    }
+    ratios.push_back(times.back() / sum);
+  }
+  double sum = 0;
+  for (alone const& part : parts) {
+    double const middle = median(part.times);
+    sum += middle;
+    if (prints_primitives)
+      std::fprintf(stderr, "  %-32s %-28s %9.2f us\n", part.name.c_str(), part.implementation.c_str(), middle * 1e6);
+  }
+  if (prints_primitives)
+    std::fprintf(stderr, "  %-32s %-28s %9.2f us; %s: %.2f us\n\n", "sum", "", sum * 1e6, std::string(name).c_str(),
+                 median(times) * 1e6);
+  state.counters["primitives_us"] = sum * 1e6;
+  state.counters["median_us"] = median(times) * 1e6;
+  state.counters["ratio"] = median(times) / sum;
+  state.counters["ratio_low"] = quantile(ratios, 0.25);
+  state.counters["ratio_high"] = quantile(ratios, 0.75);
+  onednn::threads(former);
+}
+
+void declare(std::string const& net, int batch) {
+  std::string const what = "/" + net + "/onednn/f32/batch:" + std::to_string(batch);
+  for (int workers : {1, 2})
+    benchmark::RegisterBenchmark(("step" + what + "/workers:" + std::to_string(workers)).c_str(),
+                                 [=](benchmark::State& state) { step(state, net, batch, workers); })
+        ->UseRealTime()
+        ->MinTime(2)
+        ->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark(("forward_backward" + what).c_str(),
+                               [=](benchmark::State& state) { forward_backward(state, net, batch); })
+      ->UseManualTime()
+      ->Iterations(100)
+      ->Unit(benchmark::kMicrosecond);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int at = 1; at < argc; ++at)
+    if (std::string_view(argv[at]) == "--primitives") {
+      prints_primitives = true;
+      std::copy(argv + at + 1, argv + argc, argv + at);
+      --argc;
+      break;
+    }
+  declare("lenet", 32);
+  declare("mlp", 32);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  add_build_context();
+  dnnl_version_t const& version = *dnnl_version();
+  benchmark::AddCustomContext("onednn", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.'
+                                            + std::to_string(version.patch));
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn
+// Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a block:
+//   train_step NET BATCH WORKERS [SECONDS]
+// First comes a line about the program itself. With SECONDS one block follows; else a block for every line of standard
+// input, which holds its seconds. Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
+#include "context.hpp"
+#include "networks.hpp"
+#include "repeated_step.hpp"
+#include "stopwatch.hpp"
+
+#include <cohort/onednn.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace benchmarks;
+
+/// Bytes of a field of /proc/self/status: VmRSS, or VmHWM, its largest value so far.
+long long memory_bytes(std::string const& field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(field + ':')) return std::strtoll(line.c_str() + field.size() + 1, nullptr, 10) * 1024;
+  return 0;
+}
+
+void forget_largest_memory() { std::ofstream("/proc/self/clear_refs") << 5; }
+
+void block(repeated_step& step, double wanted, long long memory_before) {
+  std::vector<double> times;
+  double loss = 0;
+  for (double total = 0; total < wanted || times.size() < 3; total += times.back())
+    times.push_back(seconds([&] { loss = step(); }));
+  std::printf("{\"ms_per_step\": %.6f, \"steps\": %zu, \"loss\": %.6f, \"memory_bytes\": %lld}\n", median(times) * 1e3,
+              times.size(), loss, memory_bytes("VmHWM") - memory_before);
+  std::fflush(stdout);
+}
+
+int number(char const* text, char const* what) {
+  char* end = nullptr;
+  long const value = std::strtol(text, &end, 10);
+  if (*end == 0 && value >= 1 && value <= 1'000'000) return static_cast<int>(value);
+  std::fprintf(stderr, "train_step: %s: expected a number from 1 to 1,000,000, got %s\n", what, text);
+  std::exit(2);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 4 || argc > 5) {
+    std::fprintf(stderr, "train_step NET BATCH WORKERS [SECONDS]\n");
+    return 2;
+  }
+  auto const what = find_network(argv[1]);
+  if (!what) {
+    std::fprintf(stderr, "train_step: NET: expected lenet or mlp, got %s\n", argv[1]);
+    return 2;
+  }
+  int const batch = number(argv[2], "BATCH"), workers = number(argv[3], "WORKERS");
+  forget_largest_memory();
+  long long const memory_before = memory_bytes("VmRSS");
+  repeated_step step(*what, batch, workers);
+  for (int warming = 0; warming < 20; ++warming) step();
+  dnnl_version_t const& onednn = *dnnl_version();
+  std::printf("{\"name\": \"cohort\", \"commit\": \"%s\", \"compiler\": \"%s\", \"onednn\": \"%d.%d.%d\"}\n",
+              commit().c_str(), compiler().c_str(), onednn.major, onednn.minor, onednn.patch);
+  std::fflush(stdout);
+  if (argc == 5) {
+    block(step, std::atof(argv[4]), memory_before);
+    return 0;
+  }
+  for (char line[64]; std::fgets(line, sizeof line, stdin);) block(step, std::atof(line), memory_before);
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}
