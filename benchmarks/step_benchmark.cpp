@@ -14,10 +14,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -45,13 +47,30 @@ struct alone {
   std::vector<double> times{};
 };
 
-/// Seconds of one call: the mean over `calls`, after one that fetches what the calls need.
-double per_call(std::function<void()> const& run, int calls) {
-  run();
-  return seconds([&] {
-           for (int call = 0; call < calls; ++call) run();
-         })
-         / calls;
+/// How often the system took the processor away from this thread.
+long interruptions() {
+  rusage use{};
+  getrusage(RUSAGE_THREAD, &use);
+  return use.ru_nivcsw;
+}
+
+/// Seconds of one call: the mean over about 0.2 ms of calls, after one that fetches what they need; taken anew where
+/// the thread was interrupted meanwhile, a few times.
+double per_call(std::function<void()> const& run) {
+  constexpr double block_seconds = 2e-4;
+  constexpr int most_calls = 100, most_tries = 5;
+  double mean = 0;
+  for (int attempt = 0; attempt < most_tries; ++attempt) {
+    long const before = interruptions();
+    double const first = seconds(run);
+    int const calls = std::clamp(static_cast<int>(block_seconds / first), 1, most_calls);
+    mean = seconds([&] {
+             for (int call = 0; call < calls; ++call) run();
+           })
+           / calls;
+    if (interruptions() == before) break;
+  }
+  return mean;
 }
 
 raw_chain raw_of(std::string_view name, int batch) {
@@ -74,8 +93,7 @@ raw_chain raw_of(std::string_view name, int batch) {
 }
 
 void forward_backward(benchmark::State& state, std::string_view name, int batch) {
-  constexpr int calls_of_step = 4;
-  constexpr int calls_of_primitive = 10;
+  constexpr benchmark::IterationCount fewest_rounds = 20;
   int const former = onednn::threads(1);
   cohort::graph_view const net = find_network(name)->net;
   auto const store = std::make_shared<cohort::parameter_store<onednn>>(onednn{}, net);
@@ -111,23 +129,24 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
   std::vector<double> times;
   std::vector<double> ratios;
   for ([[maybe_unused]] auto _ : state) {
-    times.push_back(per_call(whole, calls_of_step));
+    times.push_back(per_call(whole));
     state.SetIterationTime(times.back());
     double sum = 0;
     for (alone& part : parts) {
-      part.times.push_back(per_call(part.run, calls_of_primitive));
+      part.times.push_back(per_call(part.run));
       sum += part.times.back();
     }
     ratios.push_back(times.back() / sum);
   }
   double sum = 0;
+  bool const prints = prints_primitives && state.max_iterations >= fewest_rounds;  // fewer: the library's own trial
   for (alone const& part : parts) {
     double const middle = median(part.times);
     sum += middle;
-    if (prints_primitives)
+    if (prints)
       std::fprintf(stderr, "  %-32s %-28s %9.2f us\n", part.name.c_str(), part.implementation.c_str(), middle * 1e6);
   }
-  if (prints_primitives)
+  if (prints)
     std::fprintf(stderr, "  %-32s %-28s %9.2f us; %s: %.2f us\n\n", "sum", "", sum * 1e6, std::string(name).c_str(),
                  median(times) * 1e6);
   state.counters["primitives_us"] = sum * 1e6;
@@ -144,12 +163,10 @@ void declare(std::string const& net, int batch) {
     benchmark::RegisterBenchmark(("step" + what + "/workers:" + std::to_string(workers)).c_str(),
                                  [=](benchmark::State& state) { step(state, net, batch, workers); })
         ->UseRealTime()
-        ->MinTime(2)
         ->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark(("forward_backward" + what).c_str(),
                                [=](benchmark::State& state) { forward_backward(state, net, batch); })
       ->UseManualTime()
-      ->Iterations(100)
       ->Unit(benchmark::kMicrosecond);
 }
 

@@ -48,8 +48,8 @@ struct options {
 constexpr char const* help_text =
     R"(Trains LeNet on MNIST and prints a classification report of the test images.
 
-  --data DIR       folder with MNIST's four files, plain or .gz; unset: $COHORT_DATA, data/, the cache of the set-up,
-                   else digits that are drawn
+  --data DIR       folder with MNIST's four files, plain or .gz; unset: $COHORT_DATA, data/, the cache of the
+                   set-up, else digits that are drawn
   --workers N      threads that share the parameters and split each batch (1)
   --threads N      OpenMP threads in each worker (1)
   --batch N        examples a step, over all workers (32)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody's own program with a small network in it: trained on arrays that lie in memory, then asked by two threads.
+// Somebody's own program with a small network in it: trained on arrays in memory, then asked by two threads.
 #include <cohort/cohort.hpp>
 #include <cohort/onednn.hpp>
 #include <cstddef>
@@ -16,7 +16,7 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
          | softmax_cross_entropy{};
 }>();
 
-/// The points of a grid over the square from (-1, -1) to (1, 1), and whether each lies in a ring around its centre.
+/// The points of a grid over the square from (-1, -1) to (1, 1), and whether each lies in a ring around (0, 0).
 struct grid {
   std::vector<float> points;
   std::vector<std::int32_t> in_ring;

@@ -2,9 +2,9 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <cohort/backend/reference.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cohort/backend/reference.hpp>
 #include <string>
 #include <vector>
 
@@ -31,13 +31,15 @@ void expect_close(std::vector<T> const& got, std::vector<double> const& wanted, 
     double const error = std::abs(static_cast<double>(got[i]) - wanted[i]) / largest;
     if (!(error <= worst)) worst = error, where = i;
   }
-  EXPECT_LE(worst, tolerance) << what << " at element " << where << ": got " << got[where] << ", wanted " << wanted[where];
+  EXPECT_LE(worst, tolerance) << what << " at element " << where << ": got " << got[where] << ", wanted "
+                              << wanted[where];
 }
 
 template <class B>
 void expect_conformance(operations::row const& r, int batch, std::uint64_t seed) {
   SCOPED_TRACE("batch " + std::to_string(batch) + ", seed " + std::to_string(seed));
-  cohort::graph const body = operations::network_of(r, seed, false), whole = operations::network_of(r, seed, true);
+  cohort::graph const body = operations::network_of(r, seed, false),
+                      whole = operations::network_of(r, seed, true);
 
   trial<B> inferred(body, {.batch = batch, .training = false}, seed);
   trial<oracle> outputs(body, {.batch = batch, .training = false}, seed);

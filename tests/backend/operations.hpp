@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cmath>
 #include <cohort/graph/network.hpp>
 #include <cohort/random/stream.hpp>
-#include <cmath>
 #include <cstdint>
 
 /// The one table of operations. A backend's conformance (ladder.hpp) and the gradient check walk over it; a new operation
@@ -52,7 +52,8 @@ struct bent {
     each(a, [&](std::size_t i, std::size_t c) {
       T const x = a.inputs[0][i];
       a.diff_parameters[0][c] += a.diff_output[i] * x;
-      if (a.diff_inputs[0]) a.diff_inputs[0][i] = a.diff_output[i] * (a.parameters[0][c] + static_cast<T>(2 * bend) * x);
+      if (a.diff_inputs[0])
+        a.diff_inputs[0][i] = a.diff_output[i] * (a.parameters[0][c] + static_cast<T>(2 * bend) * x);
     });
   }
 
@@ -61,7 +62,8 @@ struct bent {
   static void each(host_arguments<T> const& a, Visit visit) {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
     std::size_t const area = static_cast<std::size_t>(a.output_shape.elements()) / channels;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(a.batch) * channels * area; ++i) visit(i, i / area % channels);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(a.batch) * channels * area; ++i)
+      visit(i, i / area % channels);
   }
 };
 
@@ -92,7 +94,8 @@ inline constexpr row table[]{
      }},
     {"rung_04_dense_and_relu",
      [](builder& net, draw& d) {
-       return net.input({d.between(2, 30)}) | dense{.units = 33} | relu{} | dense{.units = 17} | leaky_relu{.slope = 0.3};
+       return net.input({d.between(2, 30)}) | dense{.units = 33} | relu{} | dense{.units = 17}
+              | leaky_relu{.slope = 0.3};
      }},
     {"rung_05_conv2d",
      [](builder& net, draw& d) {
@@ -132,7 +135,8 @@ inline constexpr row table[]{
      }},
     {"rung_12_conv2d_and_leaky_relu",
      [](builder& net, draw& d) {
-       return image(net, {3, 6, 6}) | conv2d{.filters = d.between(1, 19), .kernel = 3} | leaky_relu{.slope = 0.2};
+       return image(net, {3, 6, 6}) | conv2d{.filters = d.between(1, 19), .kernel = 3}
+              | leaky_relu{.slope = 0.2};
      }},
     {"rung_13_max_pool",
      [](builder& net, draw& d) {
@@ -149,12 +153,13 @@ inline constexpr row table[]{
      }},
     {"rung_16_max_pool_same",
      [](builder& net, draw& d) {
-       return image(net, {4, d.between(4, 9), 7}) | max_pool{.window = {2, 3}, .stride = 2, .padding = padding::same};
+       return image(net, {4, d.between(4, 9), 7})
+              | max_pool{.window = {2, 3}, .stride = 2, .padding = padding::same};
      }},
     {"rung_17_relu_before_a_max_pool",
      [](builder& net, draw& d) {
-       return image(net, {3, 10, 10}) | conv2d{.filters = d.between(1, 18), .kernel = 3} | relu{} | max_pool{.window = 2}
-              | leaky_relu{} | max_pool{.window = 2};
+       return image(net, {3, 10, 10}) | conv2d{.filters = d.between(1, 18), .kernel = 3} | relu{}
+              | max_pool{.window = 2} | leaky_relu{} | max_pool{.window = 2};
      }},
     {"rung_18_relu_read_by_a_max_pool_and_another",
      [](builder& net, draw& d) {
@@ -179,7 +184,8 @@ inline constexpr row table[]{
     {"rung_21_add_three_vectors",
      [](builder& net, draw& d) {
        tensor const x = net.input({d.between(1, 12)});
-       tensor const a = x | dense{.units = 21}, b = x | dense{.units = 21} | relu{}, c = x | dense{.units = 21};
+       tensor const a = x | dense{.units = 21}, b = x | dense{.units = 21} | relu{},
+                    c = x | dense{.units = 21};
        return join(add{}, a, b, c);
      }},
     {"rung_22_add_a_value_to_itself",
@@ -218,8 +224,8 @@ inline constexpr row table[]{
      [](builder& net, draw& d) {
        int const width = d.between(3, 18);
        auto const block = [&](tensor x) {
-         tensor const y = x | conv2d{.filters = width, .kernel = 3, .padding = padding::same, .bias = false} | relu{}
-                          | conv2d{.filters = width, .kernel = 3, .padding = padding::same};
+         tensor const y = x | conv2d{.filters = width, .kernel = 3, .padding = padding::same, .bias = false}
+                          | relu{} | conv2d{.filters = width, .kernel = 3, .padding = padding::same};
          return (x + y) | relu{};
        };
        return image(net, {width, 6, 6}) | block | block | max_pool{.window = 2};
@@ -245,14 +251,14 @@ inline constexpr row table[]{
      }},
     {"rung_31_a_layer_of_a_user",
      [](builder& net, draw& d) {
-       return image(net, {d.between(1, 9), 5, 5}) | bent{} | conv2d{.filters = 17, .kernel = 2} | bent{.bend = -0.05} | relu{}
-              | dense{.units = 9} | bent{};
+       return image(net, {d.between(1, 9), 5, 5}) | bent{} | conv2d{.filters = 17, .kernel = 2}
+              | bent{.bend = -0.05} | relu{} | dense{.units = 9} | bent{};
      }},
     {"rung_32_a_small_lenet",
      [](builder& net, draw& d) {
-       return net.input({1, 20, 20}) | conv2d{.filters = d.between(5, 20), .kernel = 5} | relu{} | max_pool{.window = 2}
-              | conv2d{.filters = 12, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2, .stride = 1}
-              | dense{.units = 20} | relu{};
+       return net.input({1, 20, 20}) | conv2d{.filters = d.between(5, 20), .kernel = 5} | relu{}
+              | max_pool{.window = 2} | conv2d{.filters = 12, .kernel = 5, .stride = 2} | relu{}
+              | max_pool{.window = 2, .stride = 1} | dense{.units = 20} | relu{};
      }},
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
@@ -46,13 +46,16 @@ std::map<std::string, golden_case> golden() {
 }
 
 tensor convolutions(builder& net) {
-  return net.input({2, 4, 5}) | conv2d{.filters = 3, .kernel = {3, 2}, .stride = {1, 2}, .padding = padding(2, 1, 1, 0)}
+  return net.input({2, 4, 5})
+         | conv2d{.filters = 3, .kernel = {3, 2}, .stride = {1, 2}, .padding = padding(2, 1, 1, 0)}
          | leaky_relu{.slope = 0.1}
-         | conv2d{.filters = 2, .kernel = 2, .stride = {2, 1}, .padding = padding::same, .bias = false} | dense{.units = 3};
+         | conv2d{.filters = 2, .kernel = 2, .stride = {2, 1}, .padding = padding::same, .bias = false}
+         | dense{.units = 3};
 }
 tensor pools(builder& net) {
   return net.input({1, 7, 6}) | conv2d{.filters = 2, .kernel = 2} | relu{}
-         | max_pool{.window = 3, .stride = 2, .padding = 1} | max_pool{.window = 2, .stride = 1} | dense{.units = 4};
+         | max_pool{.window = 3, .stride = 2, .padding = 1} | max_pool{.window = 2, .stride = 1}
+         | dense{.units = 4};
 }
 tensor joins(builder& net) {
   tensor const x = net.input({5});
@@ -88,7 +91,8 @@ void compare(golden_case& wanted, tensor (*body)(builder&)) {
   expect_near(inferred.output(), wanted.lines.at("output"), "output");
   EXPECT_NEAR(trained.step(), wanted.lines.at("loss").at(0), tolerance);
   for (int p = 0; p < trained.parameters(); ++p)
-    expect_near(trained.gradient(p), wanted.lines.at("gradient " + trained.parameter(p).name), trained.parameter(p).name);
+    expect_near(trained.gradient(p), wanted.lines.at("gradient " + trained.parameter(p).name),
+                trained.parameter(p).name);
 }
 
 TEST(reference, agrees_with_pytorch) {
@@ -117,7 +121,8 @@ TEST(reference, gives_a_ties_gradient_to_the_first_of_the_equal) {
 
 TEST(reference, gives_the_same_bits_each_time) {
   auto const run = [] {
-    trial<reference<float>> t(graph::build([](builder& net) { pools(net) | softmax_cross_entropy{}; }), {.batch = 5});
+    trial<reference<float>> t(graph::build([](builder& net) { pools(net) | softmax_cross_entropy{}; }),
+                              {.batch = 5});
     t.step();
     return t.all_gradients();
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/error/exceptions.hpp>
 #include <gtest/gtest.h>
+#include <cohort/error/exceptions.hpp>
 
 #include <type_traits>
 
@@ -31,9 +31,7 @@ TEST(exceptions, are_caught_as_errors_and_keep_their_parts) {
 }
 
 static_assert(std::is_base_of_v<std::runtime_error, error>);
-static_assert(std::is_base_of_v<error, graph_error> && std::is_base_of_v<error, data_error>
-              && std::is_base_of_v<error, file_error> && std::is_base_of_v<error, setting_error>
-              && std::is_base_of_v<error, backend_error> && std::is_base_of_v<error, memory_error>
-              && std::is_base_of_v<error, numeric_error> && std::is_base_of_v<error, deadline_error>);
+static_assert(
+    std::is_base_of_v<error, graph_error> && std::is_base_of_v<error, data_error> && std::is_base_of_v<error, file_error> && std::is_base_of_v<error, setting_error> && std::is_base_of_v<error, backend_error> && std::is_base_of_v<error, memory_error> && std::is_base_of_v<error, numeric_error> && std::is_base_of_v<error, deadline_error>);
 
 }  // namespace

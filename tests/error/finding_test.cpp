@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/error/finding.hpp>
 #include <gtest/gtest.h>
+#include <cohort/error/finding.hpp>
 
 #include <climits>
 #include <string>
@@ -21,8 +21,9 @@ TEST(finding, names_the_lines_of_its_operands) {
   finding sum = kernel;
   sum.shapes = {{{"left", {20, 4, 4}}, {"right", {20, 6, 6}}}};
   sum.operands = {{{"net.cpp", 17}, {"net.cpp", 18}}};
-  EXPECT_EQ(sum.text().view(), "net.cpp:19: conv2d: the kernel is larger than its input (left 20x4x4 from net.cpp:17, "
-                               "right 20x6x6 from net.cpp:18)");
+  EXPECT_EQ(sum.text().view(),
+            "net.cpp:19: conv2d: the kernel is larger than its input (left 20x4x4 from net.cpp:17, "
+            "right 20x6x6 from net.cpp:18)");
 }
 
 TEST(finding, leaves_out_what_is_not_known) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/graph/graph.hpp>
 #include <gtest/gtest.h>
+#include <cohort/graph/graph.hpp>
 
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ template <class F>
 std::string said(F describe) {
   std::string text(mistake_in(describe).text().view());
   std::string const file = __FILE__ ":";
-  for (auto at = text.find(file); at != std::string::npos; at = text.find(file)) text.replace(at, file.size(), "line ");
+  for (auto at = text.find(file); at != std::string::npos; at = text.find(file))
+    text.replace(at, file.size(), "line ");
   return text;
 }
 std::string line(int number) { return "line " + std::to_string(number); }
@@ -27,12 +28,22 @@ std::string line(int number) { return "line " + std::to_string(number); }
 TEST(builder, names_the_users_line_and_the_shapes) {
   int const here = __LINE__;
   auto const describe = [](builder& net) {
-    tensor const x = net.input({1, 4, 4})
-                     | relu{}
-                     | conv2d{.filters = 20, .kernel = 5};
-    x | relu{};
+    tensor const x = net.input({1, 4, 4}) | relu{};
+    tensor const y = x | conv2d{.filters = 20, .kernel = 5};
+    y | relu{};
   };
-  EXPECT_EQ(said(describe), line(here + 4) + ": conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)");
+  EXPECT_EQ(said(describe),
+            line(here + 3) + ": conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)");
+}
+
+TEST(builder, refuses_more_inputs_than_a_layer_takes) {
+  int const here = __LINE__;
+  auto const describe = [](builder& net) {
+    tensor const x = net.input({4});
+    join(relu{}, x, x);
+  };
+  EXPECT_EQ(said(describe),
+            line(here + 3) + ": relu: this layer takes another number of inputs (inputs 2, at most 1)");
 }
 
 TEST(builder, names_the_lines_of_a_sums_operands) {
@@ -43,7 +54,8 @@ TEST(builder, names_the_lines_of_a_sums_operands) {
     tensor const b = x | conv2d{.filters = 20, .kernel = 3};
     a + b;
   };
-  EXPECT_EQ(said(describe), line(here + 4) + ": add: only tensors of equal shape can be added (left 20x4x4 from "
+  EXPECT_EQ(said(describe), line(here + 4)
+                                + ": add: only tensors of equal shape can be added (left 20x4x4 from "
                                 + line(here + 3) + ", right 20x6x6 from " + line(here + 4) + ")");
 }
 
@@ -60,29 +72,36 @@ TEST(builder, names_the_operand_that_does_not_fit_among_several) {
         concat(a, b, c);
     };
   };
-  std::string const operands = " (left 4x6x6 from " + line(here + 3) + ", right 4x8x8 from " + line(here + 4) + ")";
+  std::string const operands =
+      " (left 4x6x6 from " + line(here + 3) + ", right 4x8x8 from " + line(here + 4) + ")";
   EXPECT_EQ(said(described(false)),
-            line(here + 5) + ": concatenate: only tensors that differ in the first extent alone can be joined" + operands);
-  EXPECT_EQ(said(described(true)), line(here + 7) + ": add: only tensors of equal shape can be added" + operands)
+            line(here + 5) + ": concatenate: only tensors that differ in the first extent alone can be joined"
+                + operands);
+  EXPECT_EQ(said(described(true)),
+            line(here + 7) + ": add: only tensors of equal shape can be added" + operands)
       << "a join that is written out has a line of its own";
 }
 
 TEST(builder, keeps_the_first_mistake_and_infers_nothing_after_it) {
   finding const first = mistake_in([](builder& net) {
-    net.input({1, 4, 4}) | conv2d{.filters = 0, .kernel = 3} | conv2d{.filters = 2, .kernel = 9} | softmax_cross_entropy{};
+    net.input({1, 4, 4}) | conv2d{.filters = 0, .kernel = 3} | conv2d{.filters = 2, .kernel = 9}
+        | softmax_cross_entropy{};
   });
   EXPECT_STREQ(first.sentence, "a convolution needs at least one filter");
 }
 
 TEST(builder, gives_names_by_kind_and_keeps_those_that_are_given) {
   graph const net = graph::build([](builder& b) {
-    tensor const x = b.input({4}, "numbers") | dense{.units = 3} | relu{} | dense{.units = 3, .name = "middle"};
+    tensor const x =
+        b.input({4}, "numbers") | dense{.units = 3} | relu{} | dense{.units = 3, .name = "middle"};
     return (x + (x | dense{.units = 3})) | relu{};
   });
   std::vector<std::string> names;
   for (int id = 0; id < net.view().size(); ++id) names.push_back(net.view().name(id));
-  EXPECT_EQ(names, (std::vector<std::string>{"numbers", "dense_1", "relu_1", "middle", "dense_3", "add_1", "relu_2"}));
-  for (int id = 0; id < net.view().size(); ++id) EXPECT_EQ(net.view().find(names[static_cast<std::size_t>(id)]), id);
+  EXPECT_EQ(names, (std::vector<std::string>{"numbers", "dense_1", "relu_1", "middle", "dense_3", "add_1",
+                                             "relu_2"}));
+  for (int id = 0; id < net.view().size(); ++id)
+    EXPECT_EQ(net.view().find(names[static_cast<std::size_t>(id)]), id);
   EXPECT_EQ(net.view().find("dense_2"), -1) << "that one has a name";
   EXPECT_EQ(net.view().find("dense_"), -1);
   EXPECT_EQ(net.view().find(""), -1);
@@ -94,16 +113,22 @@ TEST(builder, refuses_a_name_that_is_taken) {
                  net.input({4}) | dense{.units = 3, .name = "a"} | relu{.name = "a"};
                }).sentence,
                sentence);
-  EXPECT_STREQ(mistake_in([](builder& net) { net.input({4}) | dense{.units = 3} | relu{.name = "dense_1"}; }).sentence, sentence)
+  EXPECT_STREQ(
+      mistake_in([](builder& net) { net.input({4}) | dense{.units = 3} | relu{.name = "dense_1"}; }).sentence,
+      sentence)
       << "taken by a generated name";
-  EXPECT_STREQ(mistake_in([](builder& net) { net.input({4}, "dense_1") | dense{.units = 3}; }).sentence, sentence)
+  EXPECT_STREQ(mistake_in([](builder& net) { net.input({4}, "dense_1") | dense{.units = 3}; }).sentence,
+               sentence)
       << "a generated name that is taken";
-  EXPECT_FALSE(mistake_in([](builder& net) { net.input({4}) | dense{.units = 3, .name = "relu_2"} | relu{}; }).found());
+  EXPECT_FALSE(mistake_in([](builder& net) {
+                 net.input({4}) | dense{.units = 3, .name = "relu_2"} | relu{};
+               }).found());
 }
 
 TEST(builder, has_several_inputs_and_outputs) {
   graph const net = graph::build([](builder& b) {
-    tensor const picture = b.input({1, 6, 6}, "picture") | conv2d{.filters = 2, .kernel = 3} | dense{.units = 4};
+    tensor const picture =
+        b.input({1, 6, 6}, "picture") | conv2d{.filters = 2, .kernel = 3} | dense{.units = 4};
     tensor const facts = b.input({3}, "facts");
     facts | dense{.units = 2, .name = "side"};
     concat(picture, facts) | dense{.units = 5} | softmax_cross_entropy{.name = "loss"};
@@ -124,7 +149,8 @@ TEST(builder, takes_blocks_within_blocks) {
 
 TEST(builder, keeps_a_layers_own_initialisers) {
   graph const net = graph::build([](builder& b) {
-    b.input({3}) | dense{.units = 7, .settings = {.weights = init::relu{}}} | dense{.units = 2, .settings = {.bias = init::constant{.value = 3}}};
+    b.input({3}) | dense{.units = 7, .settings = {.weights = init::relu{}}}
+        | dense{.units = 2, .settings = {.bias = init::constant{.value = 3}}};
   });
   parameter_list const first = net.view().parameters(1), second = net.view().parameters(2);
   EXPECT_EQ(first.specs[0].initial, initialiser(init::relu{}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/graph/network.hpp>
 #include <gtest/gtest.h>
+#include <cohort/graph/network.hpp>
 
 #include <set>
 #include <string>
@@ -12,9 +12,11 @@ namespace {
 using namespace cohort;
 
 constexpr auto describe = [](builder& net) {
-  tensor const x = net.input({2, 8, 8}) | conv2d{.filters = 3, .kernel = {3, 2}, .padding = padding(1, 0, 1, 1)} | relu{};
+  tensor const x =
+      net.input({2, 8, 8}) | conv2d{.filters = 3, .kernel = {3, 2}, .padding = padding(1, 0, 1, 1)} | relu{};
   tensor const y = x | max_pool{.window = 2} | dense{.units = 5, .name = "five"};
-  tensor const z = x | dense{.units = 5, .bias = false, .settings = {.weights = init::normal{.deviation = 0.5}}};
+  tensor const z =
+      x | dense{.units = 5, .bias = false, .settings = {.weights = init::normal{.deviation = 0.5}}};
   return (y + z) | softmax_cross_entropy{};
 };
 
@@ -27,7 +29,9 @@ TEST(graph, is_the_same_at_run_time_and_at_compile_time) {
 }
 
 TEST(graph, has_a_hash_that_no_version_changes_unnoticed) {
-  EXPECT_EQ(graph::build([](builder& net) { net.input({4}) | dense{.units = 3, .name = "a"} | softmax_cross_entropy{}; }).hash(),
+  EXPECT_EQ(graph::build([](builder& net) {
+              net.input({4}) | dense{.units = 3, .name = "a"} | softmax_cross_entropy{};
+            }).hash(),
             0xe6b6f09cab29eee7U);
 }
 
@@ -50,6 +54,7 @@ TEST(graph, has_another_hash_when_anything_that_matters_differs) {
   add_graph(conv2d{.filters = 3, .kernel = 3, .padding = padding(1, 1, 1, 0)});
   add_graph(conv2d{.filters = 3, .kernel = 3, .bias = false});
   add_graph(conv2d{.filters = 3, .kernel = 3, .settings = {.weights = init::relu{}}});
+  add_graph(conv2d{.filters = 3, .kernel = 3, .settings = {.weights = init::xavier{}}});
   add_graph(conv2d{.filters = 3, .kernel = 3, .settings = {.bias = init::relu{}}});
   add_graph(conv2d{.filters = 3, .kernel = 3, .settings = {.bias = init::constant{.value = 1}}});
   add_graph(conv2d{.filters = 3, .kernel = 3, .settings = {.bias = init::constant{.value = 2}}});
@@ -71,9 +76,10 @@ TEST(graph, has_another_hash_when_anything_that_matters_differs) {
 TEST(graph, throws_the_findings_sentence) {
   int const here = __LINE__;
   auto const bad = [](builder& net) { net.input({1, 4, 4}) | conv2d{.filters = 20, .kernel = 5}; };
-  expect_parts(refused<graph_error>([&] { graph::build(bad); }),
-               {"the network is not well formed", "graph_test.cpp", (":" + std::to_string(here + 1) + ":").c_str(),
-                "conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)"});
+  expect_parts(
+      refused<graph_error>([&] { graph::build(bad); }),
+      {"the network is not well formed", "graph_test.cpp", (":" + std::to_string(here + 1) + ":").c_str(),
+       "conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)"});
   expect_parts(refused<graph_error>([] { graph::build([](builder&) {}); }), {"the network has no layers"});
 }
 

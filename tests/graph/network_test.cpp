@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/graph/network.hpp>
 #include <gtest/gtest.h>
+#include <cohort/graph/network.hpp>
 
 #include <string>
 
@@ -9,11 +9,11 @@ namespace {
 using namespace cohort;
 
 constexpr auto lenet = network<[](builder& net) {
-  return net.input({1, 28, 28})                                                        // 1x28x28
-         | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}         // 20x12x12
+  return net.input({1, 28, 28})                                                              // 1x28x28
+         | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}               // 20x12x12
          | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}  // 50x2x2
-         | dense{.units = 200} | relu{}                                                // 200
-         | dense{.units = 10} | softmax_cross_entropy{};                               // 10
+         | dense{.units = 200} | relu{}                                                      // 200
+         | dense{.units = 10} | softmax_cross_entropy{};                                     // 10
 }>();
 static_assert(lenet.parameter_count() == 67'780);
 
@@ -31,9 +31,9 @@ constexpr auto convolution(int filters, int kernel) {
 }
 constexpr auto cifar10 = network<[](builder& net) {
   return net.input({3, 32, 32}) | convolution(64, 4) | convolution(64, 4) | max_pool{.window = 2}
-         | convolution(96, 4) | convolution(96, 4) | convolution(128, 3) | convolution(128, 3) | convolution(256, 2)
-         | convolution(256, 2) | max_pool{.window = 2} | dense{.units = 1024} | relu{} | dense{.units = 1024} | relu{}
-         | dense{.units = 10} | softmax_cross_entropy{};
+         | convolution(96, 4) | convolution(96, 4) | convolution(128, 3) | convolution(128, 3)
+         | convolution(256, 2) | convolution(256, 2) | max_pool{.window = 2} | dense{.units = 1024} | relu{}
+         | dense{.units = 1024} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 static_assert(cifar10.parameter_count() == 18'804'810);
 
@@ -43,29 +43,35 @@ constexpr std::int64_t parameters_of(graph_view net, std::string_view layer) {
   return count;
 }
 constexpr auto named_cifar10_parts = network<[](builder& net) {
-  return net.input({3, 32, 32}) | conv2d{.filters = 64, .kernel = 4, .padding = padding::same, .name = "first"}
-         | conv2d{.filters = 64, .kernel = 4, .padding = padding::same, .name = "second"} | max_pool{.window = 2}
+  return net.input({3, 32, 32})
+         | conv2d{.filters = 64, .kernel = 4, .padding = padding::same, .name = "first"}
+         | conv2d{.filters = 64, .kernel = 4, .padding = padding::same, .name = "second"}
+         | max_pool{.window = 2}
          | conv2d{.filters = 96, .kernel = 4, .padding = padding::same, .name = "third"};
 }>();
-static_assert(parameters_of(named_cifar10_parts, "first") == 3'136 && parameters_of(named_cifar10_parts, "second") == 65'600
+static_assert(parameters_of(named_cifar10_parts, "first") == 3'136
+              && parameters_of(named_cifar10_parts, "second") == 65'600
               && parameters_of(named_cifar10_parts, "third") == 98'400);
 
 // ResNet-50's skeleton, the rectifiers and additions included.
 constexpr auto bottleneck(int width, int stride, bool projects) {
   return [=](tensor x) {
     tensor const y = x | conv2d{.filters = width, .kernel = 1, .bias = false} | relu{}
-                     | conv2d{.filters = width, .kernel = 3, .stride = stride, .padding = 1, .bias = false} | relu{}
-                     | conv2d{.filters = 4 * width, .kernel = 1, .bias = false};
-    tensor const shortcut = projects ? x | conv2d{.filters = 4 * width, .kernel = 1, .stride = stride, .bias = false} : x;
+                     | conv2d{.filters = width, .kernel = 3, .stride = stride, .padding = 1, .bias = false}
+                     | relu{} | conv2d{.filters = 4 * width, .kernel = 1, .bias = false};
+    tensor const shortcut =
+        projects ? x | conv2d{.filters = 4 * width, .kernel = 1, .stride = stride, .bias = false} : x;
     return (y + shortcut) | relu{};
   };
 }
 constexpr auto deep = network<[](builder& net) {
-  tensor x = net.input({3, 224, 224}) | conv2d{.filters = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false, .name = "stem"}
+  tensor x = net.input({3, 224, 224})
+             | conv2d{.filters = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false, .name = "stem"}
              | relu{} | max_pool{.window = 3, .stride = 2, .padding = 1};
   int const blocks[]{3, 4, 14, 3};
   for (int stage = 0; stage < 4; ++stage)
-    for (int i = 0; i < blocks[stage]; ++i) x = x | bottleneck(64 << stage, stage > 0 && i == 0 ? 2 : 1, i == 0);
+    for (int i = 0; i < blocks[stage]; ++i)
+      x = x | bottleneck(64 << stage, stage > 0 && i == 0 ? 2 : 1, i == 0);
   return x | max_pool{.window = 7} | dense{.units = 1000, .name = "classes"} | softmax_cross_entropy{};
 }>();
 static_assert(deep.view().size() >= 176);

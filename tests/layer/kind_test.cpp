@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/layer/layers.hpp>
 #include <gtest/gtest.h>
+#include <cohort/layer/layers.hpp>
 
 #include <array>
 #include <set>
@@ -24,11 +24,13 @@ struct blend {
   source at = source::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"parts", &blend::parts}, field{"cell", &blend::cell}, field{"weight", &blend::weight},
-                      field{"wrap", &blend::wrap},   field{"edge", &blend::edge}, field{"reach", &blend::reach}};
+    return std::tuple{field{"parts", &blend::parts},   field{"cell", &blend::cell},
+                      field{"weight", &blend::weight}, field{"wrap", &blend::wrap},
+                      field{"edge", &blend::edge},     field{"reach", &blend::reach}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (parts > inputs[0][0]) return {"more parts than channels", labelled_number("parts", parts), {"input", inputs[0]}};
+    if (parts > inputs[0][0])
+      return {"more parts than channels", labelled_number("parts", parts), {"input", inputs[0]}};
     return shape{parts.value, reach[0], reach[1]};
   }
   template <class T>
@@ -39,9 +41,11 @@ struct blend {
   void backward(host_arguments<T> const&) const {}
 };
 static_assert(layer<blend> && layer<conv2d> && layer<input> && !layer<shape>);
-static_assert(has_host_kernels<blend, float> && has_host_kernels<blend, double> && !has_host_kernels<conv2d, float>);
+static_assert(
+    has_host_kernels<blend, float> && has_host_kernels<blend, double> && !has_host_kernels<conv2d, float>);
 
-constexpr blend sample{.parts = 3, .cell = {4, 5}, .weight = -1.5, .wrap = false, .edge = padding(1, 2, 3, 4), .reach = {7, 8}};
+constexpr blend sample{
+    .parts = 3, .cell = {4, 5}, .weight = -1.5, .wrap = false, .edge = padding(1, 2, 3, 4), .reach = {7, 8}};
 constexpr auto values = detail::encode(sample);
 constexpr blend back = detail::decode<blend>(values.data());
 static_assert(back.parts == 3 && back.cell.value == extent2(4, 5) && back.weight == -1.5 && !back.wrap);
@@ -50,25 +54,32 @@ static_assert(detail::encode(back) == values);
 
 template <padding P>
 constexpr bool padding_survives =
-    detail::decode<conv2d>(detail::encode(conv2d{.filters = 1, .kernel = 1, .padding = P}).data()).padding == P;
-static_assert(padding_survives<padding::same> && padding_survives<padding::strict> && padding_survives<padding::valid>
-              && padding_survives<padding(0)>);
+    detail::decode<conv2d>(detail::encode(conv2d{.filters = 1, .kernel = 1, .padding = P}).data()).padding
+    == P;
+static_assert(
+    padding_survives<
+        padding::
+            same> && padding_survives<padding::strict> && padding_survives<padding::valid> && padding_survives<padding(0)>);
 
 constexpr kind const& k = kind_of<blend>;
 static_assert(k.name == "blend" && k.role == layer_role::ordinary && k.slots == 1 + 2 + 1 + 1 + 5 + 7);
 static_assert(k.fields.size() == 6 && k.fields[0].required && k.fields[1].required && !k.fields[2].required);
-static_assert(k.fields[1].name == "cell" && k.fields[1].type == field_type::extent && k.fields[1].first_slot == 1);
+static_assert(k.fields[1].name == "cell" && k.fields[1].type == field_type::extent
+              && k.fields[1].first_slot == 1);
 static_assert(k.fields[2].type == field_type::real && k.fields[3].type == field_type::boolean);
-static_assert(k.fields[4].type == field_type::padding && k.fields[4].first_slot == 5 && k.fields[4].slots == 5);
+static_assert(k.fields[4].type == field_type::padding && k.fields[4].first_slot == 5
+              && k.fields[4].slots == 5);
 static_assert(k.fields[5].type == field_type::shape && k.fields[0].type == field_type::integer);
 
 constexpr std::array<shape, 1> image{shape{8, 6, 6}};
 static_assert(k.infer(values.data(), image).output == shape{3, 7, 8});
 static_assert(k.infer(values.data(), std::array{shape{2, 6, 6}}).problem.found());
 static_assert(k.parameters(values.data(), image).count == 0 && k.flops(values.data(), image) == 0);
-static_assert(kind_of<conv2d>.parameters(detail::encode(conv2d{.filters = 9, .kernel = 2}).data(), image).count == 2);
+static_assert(
+    kind_of<conv2d>.parameters(detail::encode(conv2d{.filters = 9, .kernel = 2}).data(), image).count == 2);
 
-static_assert(kind_of<input>.role == layer_role::input && kind_of<softmax_cross_entropy>.role == layer_role::loss);
+static_assert(kind_of<input>.role == layer_role::input
+              && kind_of<softmax_cross_entropy>.role == layer_role::loss);
 static_assert(kind_of<relu>.slots == 0 && kind_of<relu>.fields.empty());
 static_assert(kind_of<relu> == kind_of<relu> && !(kind_of<relu> == kind_of<leaky_relu>));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/layer/layers.hpp>
 #include <gtest/gtest.h>
+#include <cohort/layer/layers.hpp>
 
 #include <string>
 
@@ -25,32 +25,43 @@ std::string refused(L const& l, shape const& input) {
 // LeNet's four, by hand.
 static_assert(made(conv2d{.filters = 20, .kernel = 5}, {1, 28, 28}) == shape{20, 24, 24});
 static_assert(made(max_pool{.window = 2}, {20, 24, 24}) == shape{20, 12, 12});
-static_assert(made(conv2d{.filters = 50, .kernel = 5, .stride = 2}, {20, 12, 12}) == shape{50, 4, 4}, "12 -> 4 truncates");
+static_assert(made(conv2d{.filters = 50, .kernel = 5, .stride = 2}, {20, 12, 12}) == shape{50, 4, 4},
+              "12 -> 4 truncates");
 static_assert(made(max_pool{.window = 2}, {50, 4, 4}) == shape{50, 2, 2});
 
 // valid drops what does not fit; strict refuses it.
 static_assert(made(max_pool{.window = 2}, {3, 5, 7}) == shape{3, 2, 3});
 static_assert(made(conv2d{.filters = 4, .kernel = {3, 1}, .stride = {2, 3}}, {1, 7, 7}) == shape{4, 3, 3});
-static_assert(made(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::strict}, {1, 7, 7}) == shape{4, 3, 3});
-static_assert(inferred(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::strict}, {1, 8, 7}).problem.found());
+static_assert(made(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::strict}, {1, 7, 7})
+              == shape{4, 3, 3});
+static_assert(inferred(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::strict}, {1, 8, 7})
+                  .problem.found());
 static_assert(!inferred(conv2d{.filters = 4, .kernel = 3, .stride = 2}, {1, 8, 7}).problem.found());
 
 // same: ceil(in / stride), whatever the kernel.
-static_assert(made(conv2d{.filters = 4, .kernel = 4, .padding = padding::same}, {3, 32, 31}) == shape{4, 32, 31});
-static_assert(made(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::same}, {3, 8, 7}) == shape{4, 4, 4});
-static_assert(made(conv2d{.filters = 4, .kernel = 1, .stride = 3, .padding = padding::same}, {3, 8, 9}) == shape{4, 3, 3});
-static_assert(made(max_pool{.window = 2, .stride = 2, .padding = padding::same}, {3, 5, 5}) == shape{3, 3, 3});
+static_assert(made(conv2d{.filters = 4, .kernel = 4, .padding = padding::same}, {3, 32, 31})
+              == shape{4, 32, 31});
+static_assert(made(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::same}, {3, 8, 7})
+              == shape{4, 4, 4});
+static_assert(made(conv2d{.filters = 4, .kernel = 1, .stride = 3, .padding = padding::same}, {3, 8, 9})
+              == shape{4, 3, 3});
+static_assert(made(max_pool{.window = 2, .stride = 2, .padding = padding::same}, {3, 5, 5})
+              == shape{3, 3, 3});
 
 // sides
-static_assert(made(conv2d{.filters = 64, .kernel = 7, .stride = 2, .padding = 3}, {3, 224, 224}) == shape{64, 112, 112});
-static_assert(made(conv2d{.filters = 1, .kernel = 3, .padding = padding(1, 2, 0, 1)}, {1, 5, 5}) == shape{1, 6, 4});
+static_assert(made(conv2d{.filters = 64, .kernel = 7, .stride = 2, .padding = 3}, {3, 224, 224})
+              == shape{64, 112, 112});
+static_assert(made(conv2d{.filters = 1, .kernel = 3, .padding = padding(1, 2, 0, 1)}, {1, 5, 5})
+              == shape{1, 6, 4});
 static_assert(made(max_pool{.window = 3, .stride = 2, .padding = 1}, {64, 112, 112}) == shape{64, 56, 56});
 
 // A window that is dilated covers (k - 1)*d + 1.
 static_assert(slide({.size = 3, .dilation = 2}, {1, 7, 7}, 4).output == shape{4, 3, 3});
-static_assert(slide({.size = {3, 1}, .stride = 2, .dilation = {3, 5}}, {1, 9, 9}, 4).output == shape{4, 2, 5});
+static_assert(slide({.size = {3, 1}, .stride = 2, .dilation = {3, 5}}, {1, 9, 9}, 4).output
+              == shape{4, 2, 5});
 static_assert(slide({.size = 3, .dilation = 4}, {1, 8, 8}, 4).problem.found());
-static_assert(slide({.size = 3, .dilation = 2, .padding = padding::same}, {1, 7, 6}, 4).output == shape{4, 7, 6});
+static_assert(slide({.size = 3, .dilation = 2, .padding = padding::same}, {1, 7, 6}, 4).output
+              == shape{4, 7, 6});
 
 constexpr bool is(border b, int before, int after) { return b.before == before && b.after == after; }
 constexpr window same(extent2 size, extent2 stride = 1, extent2 dilation = 1) {
@@ -83,7 +94,8 @@ TEST(window, agrees_with_positions_that_are_counted) {
           if (!result.problem.found()) {
             EXPECT_EQ(result.output[1], positions) << in << ' ' << size << ' ' << stride;
           } else {
-            EXPECT_TRUE(positions == 0 || b.before >= size || b.after >= size) << in << ' ' << size << ' ' << stride;
+            EXPECT_TRUE(positions == 0 || b.before >= size || b.after >= size)
+                << in << ' ' << size << ' ' << stride;
           }
           if (pad == padding::same) {
             EXPECT_EQ(result.output[1], (in + stride - 1) / stride);
@@ -94,10 +106,12 @@ TEST(window, agrees_with_positions_that_are_counted) {
 TEST(window, says_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 20, .kernel = 5}, {1, 4, 4}),
             "graph: : the kernel is larger than its input (input 1x4x4, kernel 5x5)");
-  EXPECT_EQ(refused(max_pool{.window = 2}, {50}), "graph: : this layer needs channels x height x width (input 50)");
+  EXPECT_EQ(refused(max_pool{.window = 2}, {50}),
+            "graph: : this layer needs channels x height x width (input 50)");
   EXPECT_EQ(refused(conv2d{.filters = 0, .kernel = 5}, {1, 9, 9}),
             "graph: : a convolution needs at least one filter (filters 0)");
-  EXPECT_EQ(refused(conv2d{.filters = 1, .kernel = {0, 2}}, {1, 9, 9}), "graph: : the window must be at least 1 (window 0x2)");
+  EXPECT_EQ(refused(conv2d{.filters = 1, .kernel = {0, 2}}, {1, 9, 9}),
+            "graph: : the window must be at least 1 (window 0x2)");
   EXPECT_EQ(refused(conv2d{.filters = 1, .kernel = 2, .stride = {1, 0}}, {1, 9, 9}),
             "graph: : the stride must be at least 1 (stride 1x0)");
   EXPECT_EQ(refused(conv2d{.filters = 1, .kernel = 2, .padding = padding(0, -1, 0, 0)}, {1, 9, 9}),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "counted_new.hpp"
 
+#include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
-#include <gtest/gtest.h>
 
 #include "trial.hpp"
 
@@ -13,7 +13,8 @@ using namespace cohort;
 
 TEST(allocation, does_not_happen_in_a_step) {
   graph const net = graph::build([](builder& b) {
-    tensor const x = b.input({1, 12, 12}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2};
+    tensor const x =
+        b.input({1, 12, 12}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2};
     tensor const y = x | conv2d{.filters = 3, .kernel = 3, .padding = 1};
     concat(x + y, y) | dense{.units = 6} | leaky_relu{} | dense{.units = 4} | softmax_cross_entropy{};
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/plan/arena.hpp>
 #include <cohort/random/stream.hpp>
-#include <gtest/gtest.h>
 
 #include <vector>
 
@@ -9,7 +9,9 @@ namespace {
 
 using namespace cohort;
 
-arena_slot slot(std::size_t bytes, int first, int last, int same_as = -1) { return {bytes, first, last, same_as, 0}; }
+arena_slot slot(std::size_t bytes, int first, int last, int same_as = -1) {
+  return {bytes, first, last, same_as, 0};
+}
 
 TEST(arena, reuses_memory_that_is_free) {
   std::vector<arena_slot> slots{slot(1000, 0, 1), slot(1000, 1, 2), slot(1000, 2, 3)};
@@ -38,18 +40,23 @@ TEST(arena, never_lets_slots_overlap_that_live_at_the_same_time) {
     SCOPED_TRACE(seed);
     random_stream const numbers(seed, "arena");
     std::uint64_t drawn = 0;
-    auto const draw = [&](int bound) { return static_cast<int>(numbers.below(drawn++, static_cast<std::uint64_t>(bound))); };
+    auto const draw = [&](int bound) {
+      return static_cast<int>(numbers.below(drawn++, static_cast<std::uint64_t>(bound)));
+    };
     std::vector<arena_slot> slots;
     for (int i = 0, count = 2 + draw(40); i < count; ++i) {
       int const first = draw(30);
       slots.push_back(slot(static_cast<std::size_t>(draw(5000)), first, first + draw(12)));
       int const root = i > 0 ? draw(i) : 0;
-      if (i > 0 && draw(5) == 0 && slots[static_cast<std::size_t>(root)].same_as < 0) slots.back().same_as = root;
+      if (i > 0 && draw(5) == 0 && slots[static_cast<std::size_t>(root)].same_as < 0)
+        slots.back().same_as = root;
     }
     std::vector<arena_slot> const wanted = slots;
     std::size_t const total = arrange(slots);
     std::size_t sum = 0;
-    auto const root_of = [&](std::size_t i) { return wanted[i].same_as < 0 ? i : static_cast<std::size_t>(wanted[i].same_as); };
+    auto const root_of = [&](std::size_t i) {
+      return wanted[i].same_as < 0 ? i : static_cast<std::size_t>(wanted[i].same_as);
+    };
     for (std::size_t a = 0; a < slots.size(); ++a) {
       EXPECT_EQ(slots[a].offset % buffer::alignment, 0U);
       EXPECT_LE(slots[a].offset + wanted[a].bytes, total);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/plan/bucket.hpp>
 #include <gtest/gtest.h>
+#include <cohort/plan/bucket.hpp>
 
 #include <vector>
 
@@ -24,7 +24,8 @@ std::vector<parameter> layers(std::vector<std::vector<int>> const& sizes) {
   return table;
 }
 
-void expect_bucket(bucket const& b, int first_parameter, int parameters, std::int64_t first, std::int64_t elements) {
+void expect_bucket(bucket const& b, int first_parameter, int parameters, std::int64_t first,
+                   std::int64_t elements) {
   EXPECT_EQ(b.first_parameter, first_parameter);
   EXPECT_EQ(b.parameters, parameters);
   EXPECT_EQ(b.first, first);

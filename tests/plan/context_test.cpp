@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/make_plan.hpp>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -40,7 +40,8 @@ struct recorded {
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    record.push_back("backward " + std::to_string(number.value) + (a.diff_inputs[0] ? " with" : " without") + " its input's");
+    record.push_back("backward " + std::to_string(number.value) + (a.diff_inputs[0] ? " with" : " without")
+                     + " its input's");
     for (std::size_t i = 0; i < size(a); ++i) a.diff_parameters[0][i] = 0;
     for (std::size_t i = 0; i < count(a); ++i) {
       a.diff_parameters[0][i % size(a)] += a.diff_output[i] * a.inputs[0][i];
@@ -61,7 +62,8 @@ struct recorded {
 
 graph branched() {
   return graph::build([](builder& net) {
-    tensor const x = net.input({2, 7, 7}) | conv2d{.filters = 5, .kernel = 2} | relu{} | max_pool{.window = 2};
+    tensor const x =
+        net.input({2, 7, 7}) | conv2d{.filters = 5, .kernel = 2} | relu{} | max_pool{.window = 2};
     tensor const y = x | conv2d{.filters = 5, .kernel = 3, .padding = 1};
     (x + y) | leaky_relu{} | dense{.units = 3} | softmax_cross_entropy{};
   });
@@ -70,7 +72,8 @@ graph branched() {
 TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
   record.clear();
   graph const net = graph::build([](builder& b) {
-    b.input({300}) | recorded{1} | dense{.units = 200} | recorded{2} | dense{.units = 10} | softmax_cross_entropy{};
+    b.input({300}) | recorded{1} | dense{.units = 200} | recorded{2} | dense{.units = 10}
+        | softmax_cross_entropy{};
   });
   trial<B> t(net, {.batch = 2});
   std::vector<std::vector<double>> early;
@@ -82,11 +85,13 @@ TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
     seen.push_back(b);
   };
   t.step(false, &ready);
-  EXPECT_EQ(record, (std::vector<std::string>{"backward 2 with its input's", "ready 0", "backward 1 without its input's", "ready 1"}))
+  EXPECT_EQ(record, (std::vector<std::string>{"backward 2 with its input's", "ready 0",
+                                              "backward 1 without its input's", "ready 1"}))
       << "bucket 0 before the first layer's backward, which computes no gradient of the batch";
   auto const last = t.all_gradients();
   for (std::size_t b = 0; b < seen.size(); ++b)
-    EXPECT_EQ(early[b], std::vector<double>(last.begin() + seen[b].first, last.begin() + seen[b].first + seen[b].elements));
+    EXPECT_EQ(early[b], std::vector<double>(last.begin() + seen[b].first,
+                                            last.begin() + seen[b].first + seen[b].elements));
   EXPECT_EQ(seen[0].elements + seen[1].elements, t.store->elements());
 }
 
@@ -128,7 +133,8 @@ TEST(context, agrees_for_two_batch_sizes_on_one_store) {
   auto const wanted = whole.all_gradients();
   double sum = 0;
   for (int first = 0; first < 6; first += 2) {
-    tensor_view const input = whole.batch.input_views[0].rows(first, 2), target = whole.batch.target_views[0].rows(first, 2);
+    tensor_view const input = whole.batch.input_views[0].rows(first, 2),
+                      target = whole.batch.target_views[0].rows(first, 2);
     part.run->forward(input, target);
     sum += part.run->loss();
     part.run->backward({.gradient_scale = 1.0 / 6, .accumulate = first > 0});
@@ -171,7 +177,8 @@ TEST(context, gives_probabilities_at_inference_that_agree_with_the_loss) {
 }
 
 TEST(context, does_not_overflow_on_large_logits) {
-  graph const net = graph::build([](builder& b) { b.input({3}) | dense{.units = 3, .bias = false} | softmax_cross_entropy{}; });
+  graph const net = graph::build(
+      [](builder& b) { b.input({3}) | dense{.units = 3, .bias = false} | softmax_cross_entropy{}; });
   trial<B> t(net, {.batch = 1});
   double const identity[]{1, 0, 0, 0, 1, 0, 0, 0, 1};
   t.store->write_all(reinterpret_cast<std::byte const*>(identity), t.store->master());
@@ -224,16 +231,22 @@ TEST(context, refuses_inputs_and_targets_that_do_not_fit) {
   trial<B> t(branched(), {.batch = 3});
   auto const view = t.batch.input_views[0], target = t.batch.target_views[0];
   std::vector<tensor_view> const two{view, view};
-  expect_parts(refused<shape_error>([&] { t.run->forward(two, t.batch.target_views); }), {"number of inputs", "expected 1", "got 2"});
-  expect_parts(refused<shape_error>([&] { t.run->forward(t.batch.input_views, {}); }), {"number of targets", "expected 1", "got 0"});
-  expect_parts(refused<shape_error>([&] { t.run->forward(view.rows(0, 2), target); }), {"input 0", "3x2x7x7", "2x2x7x7"});
+  expect_parts(refused<shape_error>([&] { t.run->forward(two, t.batch.target_views); }),
+               {"number of inputs", "expected 1", "got 2"});
+  expect_parts(refused<shape_error>([&] { t.run->forward(t.batch.input_views, {}); }),
+               {"number of targets", "expected 1", "got 0"});
+  expect_parts(refused<shape_error>([&] { t.run->forward(view.rows(0, 2), target); }),
+               {"input 0", "3x2x7x7", "2x2x7x7"});
   tensor_view turned = view;
   turned.dims = {3, 7, 7, 2};
-  expect_parts(refused<shape_error>([&] { t.run->forward(turned, target); }), {"input 0", "3x2x7x7", "3x7x7x2"});
+  expect_parts(refused<shape_error>([&] { t.run->forward(turned, target); }),
+               {"input 0", "3x2x7x7", "3x7x7x2"});
   tensor_view bytes = view;
   bytes.type = element_type::u8;
-  expect_parts(refused<shape_error>([&] { t.run->forward(bytes, target); }), {"element type", "f32 or f64", "u8"});
-  expect_parts(refused<shape_error>([&] { t.run->forward(view, target.rows(0, 2)); }), {"class index", "target 0", "3 x i32", "2 x i32"});
+  expect_parts(refused<shape_error>([&] { t.run->forward(bytes, target); }),
+               {"element type", "f32 or f64", "u8"});
+  expect_parts(refused<shape_error>([&] { t.run->forward(view, target.rows(0, 2)); }),
+               {"class index", "target 0", "3 x i32", "2 x i32"});
   expect_parts(refused<shape_error>([&] { t.run->forward(view, view); }), {"class index", "f64"});
   trial<B> inferred(branched(), {.batch = 2, .training = false});
   expect_parts(refused<shape_error>([&] { inferred.run->forward(view); }), {"2x2x7x7", "3x2x7x7"});
@@ -243,8 +256,9 @@ TEST(context, refuses_labels_out_of_range) {
   trial<B> t(branched(), {.batch = 3});
   for (int label : {-1, 3, 1'000'000}) {
     std::int32_t const labels[]{0, label, 2};
-    expect_parts(refused<data_error>([&] { t.run->forward(t.batch.input_views[0], tensor_view(labels, shape{3})); }),
-                 {"label is out of range", "example 1", "0 to 2", std::to_string(label).c_str()});
+    expect_parts(
+        refused<data_error>([&] { t.run->forward(t.batch.input_views[0], tensor_view(labels, shape{3})); }),
+        {"label is out of range", "example 1", "0 to 2", std::to_string(label).c_str()});
   }
 }
 

@@ -17,7 +17,8 @@ inline char const* not_ours = nullptr;
 inline void count_call_from(void* caller) {
   Dl_info from{};
   if (!counting) return;
-  if (not_ours && dladdr(caller, &from) != 0 && from.dli_fname && std::strstr(from.dli_fname, not_ours)) return;
+  if (not_ours && dladdr(caller, &from) != 0 && from.dli_fname && std::strstr(from.dli_fname, not_ours))
+    return;
   ++allocations;
 }
 
@@ -37,4 +38,6 @@ inline void count_call_from(void* caller) {
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}

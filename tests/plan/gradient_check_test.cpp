@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/plan/gradient_check.hpp>
 #include <gtest/gtest.h>
+#include <cohort/plan/gradient_check.hpp>
 
 #include "../backend/operations.hpp"
 
@@ -14,10 +14,11 @@ class gradients : public testing::Test {
   explicit gradients(operations::row const& r) : row_(r) {}
   void TestBody() override {
     for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-      auto const report = cohort::check_gradients(operations::network_of(row_, seed, true), {.seed = seed, .samples = 12});
+      auto const report =
+          cohort::check_gradients(operations::network_of(row_, seed, true), {.seed = seed, .samples = 12});
       EXPECT_LE(report.relative_error, tolerance)
-          << "seed " << seed << ", " << report.parameter << '[' << report.element << "]: backward gives " << report.analytic
-          << ", differences give " << report.numeric;
+          << "seed " << seed << ", " << report.parameter << '[' << report.element << "]: backward gives "
+          << report.analytic << ", differences give " << report.numeric;
       EXPECT_GT(report.compared, 0);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/graph/graph.hpp>
 #include <cohort/plan/lowering.hpp>
-#include <gtest/gtest.h>
 
 #include <string>
 
@@ -11,20 +11,22 @@ using namespace cohort;
 
 bool nothing(kind const&, kind const&) { return false; }
 bool rectifiers(kind const& a, kind const& b) {
-  return (a == kind_of<conv2d> || a == kind_of<dense>) && (b == kind_of<relu> || b == kind_of<leaky_relu>);
+  return (a == kind_of<conv2d> || a == kind_of<dense>)&&(b == kind_of<relu> || b == kind_of<leaky_relu>);
 }
 
 template <class F>
 std::string steps(F describe, bool fuses) {
   graph const net = graph::build(describe);
   std::string text;
-  for (plan_step const& step : lower(net, fuses ? rectifiers : nothing).steps) text += name_of(net, step) + "; ";
+  for (plan_step const& step : lower(net, fuses ? rectifiers : nothing).steps)
+    text += name_of(net, step) + "; ";
   return text;
 }
 
 TEST(lowering, puts_a_rectifier_behind_the_max_pool) {
   auto const describe = [](builder& net) {
-    net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 3} | leaky_relu{};
+    net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2}
+        | dense{.units = 3} | leaky_relu{};
   };
   EXPECT_EQ(steps(describe, false), "conv2d_1; max_pool_1; relu_1; dense_1; leaky_relu_1; ");
   EXPECT_EQ(steps(describe, true), "conv2d_1; max_pool_1; relu_1; dense_1 + leaky_relu_1; ");
@@ -64,7 +66,8 @@ TEST(lowering, gives_values_their_shapes_readers_and_producers) {
   EXPECT_EQ(low.values[static_cast<std::size_t>(low.batch_values[1])].producer, -1);
   ASSERT_EQ(low.steps.size(), 4U);  // pool, relu, dense + relu, concatenate
   EXPECT_EQ(low.steps[1].inputs, std::vector<int>{low.steps[0].output});
-  EXPECT_EQ(low.values[static_cast<std::size_t>(low.steps[1].output)].dims, (shape{1, 4, 4})) << "rectifies what is pooled";
+  EXPECT_EQ(low.values[static_cast<std::size_t>(low.steps[1].output)].dims, (shape{1, 4, 4}))
+      << "rectifies what is pooled";
   EXPECT_EQ(low.steps[3].inputs, (std::vector<int>{low.steps[2].output, low.batch_values[1]}));
   EXPECT_EQ(low.output_values, std::vector<int>{low.steps[3].output});
   for (std::size_t s = 0; s < low.steps.size(); ++s)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/make_plan.hpp>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -19,8 +19,8 @@ std::shared_ptr<plan const> planned(graph_view net, plan_settings const& setting
 }
 graph small() {
   return graph::build([](builder& net) {
-    net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 4}
-        | softmax_cross_entropy{};
+    net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2}
+        | dense{.units = 4} | softmax_cross_entropy{};
   });
 }
 
@@ -37,9 +37,10 @@ TEST(make_plan, runs_rows_in_order_with_the_rectifier_behind_the_pool) {
   std::vector<std::string> rows;
   for (plan_row const& row : planned(small(), {.batch = 2})->rows())
     rows.push_back((row.direction == pass::forward ? "+" : "-") + row.step + ' ' + to_string(row.output));
-  EXPECT_EQ(rows, (std::vector<std::string>{"+conv2d_1 2x3x6x6", "+max_pool_1 2x3x3x3", "+relu_1 2x3x3x3", "+dense_1 2x4",
-                                            "+softmax_cross_entropy_1 2x4", "-softmax_cross_entropy_1 2x4", "-dense_1 2x4",
-                                            "-relu_1 2x3x3x3", "-max_pool_1 2x3x3x3", "-conv2d_1 2x3x6x6"}));
+  EXPECT_EQ(rows, (std::vector<std::string>{"+conv2d_1 2x3x6x6", "+max_pool_1 2x3x3x3", "+relu_1 2x3x3x3",
+                                            "+dense_1 2x4", "+softmax_cross_entropy_1 2x4",
+                                            "-softmax_cross_entropy_1 2x4", "-dense_1 2x4", "-relu_1 2x3x3x3",
+                                            "-max_pool_1 2x3x3x3", "-conv2d_1 2x3x6x6"}));
 }
 
 TEST(make_plan, needs_no_backward_and_no_gradients_for_inference) {
@@ -67,27 +68,32 @@ TEST(make_plan, refuses_a_batch_of_nothing) {
 
 TEST(make_plan, refuses_to_train_without_a_loss) {
   graph const net = graph::build([](builder& b) { b.input({3}) | dense{.units = 4}; });
-  expect_parts(refused<graph_error>([&] { planned(net, {}); }), {"cannot be trained", "no loss layer", "softmax_cross_entropy"});
+  expect_parts(refused<graph_error>([&] { planned(net, {}); }),
+               {"cannot be trained", "no loss layer", "softmax_cross_entropy"});
   EXPECT_NO_THROW(planned(net, {.training = false}));
 }
 
 TEST(make_plan, refuses_a_kind_that_the_backend_does_not_know_by_name) {
-  graph const net = graph::build([](builder& b) { b.input({3}) | unheard_of{.name = "odd one"} | softmax_cross_entropy{}; });
-  expect_parts(refused<backend_error>([&] { planned(net, {}); }), {"reference<double>", "odd one", "unheard_of"});
+  graph const net = graph::build(
+      [](builder& b) { b.input({3}) | unheard_of{.name = "odd one"} | softmax_cross_entropy{}; });
+  expect_parts(refused<backend_error>([&] { planned(net, {}); }),
+               {"reference<double>", "odd one", "unheard_of"});
 }
 
 TEST(make_plan, refuses_more_memory_than_allowed_with_its_table_and_the_largest_batch) {
   graph const net = small();
   std::size_t const ten = planned(net, {.batch = 10})->memory().total();
   EXPECT_NO_THROW(planned(net, {.batch = 10, .max_bytes = ten}));
-  std::string const sentence = refused<memory_error>([&] { planned(net, {.batch = 1000, .max_bytes = ten}); });
+  std::string const sentence =
+      refused<memory_error>([&] { planned(net, {.batch = 1000, .max_bytes = ten}); });
   expect_parts(sentence, {"more memory than allowed", "max_pool_1", "plain loops", "batch 1000", "parameters",
                           std::to_string(ten).c_str(), "the largest batch that fits is "});
   int const fits = std::stoi(sentence.substr(sentence.find("that fits is ") + 13));
   EXPECT_GE(fits, 10);
   EXPECT_NO_THROW(planned(net, {.batch = fits, .max_bytes = ten}));
   EXPECT_THROW(planned(net, {.batch = fits + 1, .max_bytes = ten}), memory_error);
-  expect_parts(refused<memory_error>([&] { planned(net, {.batch = 2, .max_bytes = 100}); }), {"no batch fits"});
+  expect_parts(refused<memory_error>([&] { planned(net, {.batch = 2, .max_bytes = 100}); }),
+               {"no batch fits"});
 }
 
 TEST(make_plan, counts_every_context_and_the_updaters_state) {
@@ -95,12 +101,14 @@ TEST(make_plan, counts_every_context_and_the_updaters_state) {
   auto const memory = planned(net, {.batch = 4})->memory();
   std::size_t const two = memory.parameters * 3 + 2 * (memory.gradients + memory.activations);
   EXPECT_NO_THROW(planned(net, {.batch = 4, .max_bytes = two, .contexts = 2, .state_arrays = 2}));
-  EXPECT_THROW(planned(net, {.batch = 4, .max_bytes = two - 1, .contexts = 2, .state_arrays = 2}), memory_error);
+  EXPECT_THROW(planned(net, {.batch = 4, .max_bytes = two - 1, .contexts = 2, .state_arrays = 2}),
+               memory_error);
 }
 
 TEST(make_plan, prints_a_table) {
   std::string const text = table(*planned(small(), {.batch = 2}));
-  expect_parts(text, {"pass", "implementation", "MFLOP", "conv2d_1", "2x3x6x6", "batch 2: parameters ", ", together "});
+  expect_parts(text, {"pass", "implementation", "MFLOP", "conv2d_1", "2x3x6x6", "batch 2: parameters ",
+                      ", together "});
   EXPECT_EQ(text.find("us/call"), std::string::npos) << "no times where none were taken";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
-#include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
@@ -15,7 +15,8 @@ using namespace cohort;
 
 graph small() {
   return graph::build([](builder& net) {
-    net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3, .name = "eye"} | relu{} | dense{.units = 4, .bias = false}
+    net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3, .name = "eye"} | relu{}
+        | dense{.units = 4, .bias = false}
         | dense{.units = 2, .settings = {.bias = init::constant{.value = 0.5}}} | softmax_cross_entropy{};
   });
 }
@@ -33,7 +34,8 @@ TEST(parameter_store, lists_parameters_in_the_order_of_layers) {
     EXPECT_EQ(p.offset % 16, 0U);
     arena_end = p.offset + p.room;
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"eye.weights", "eye.bias", "dense_1.weights", "dense_2.weights", "dense_2.bias"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"eye.weights", "eye.bias", "dense_1.weights", "dense_2.weights",
+                                             "dense_2.bias"}));
   EXPECT_EQ(t.store->elements(), end);
   EXPECT_EQ(t.store->arena_elements(), arena_end);
   EXPECT_EQ(t.store->copy_bytes(), 0U);
@@ -43,10 +45,12 @@ TEST(parameter_store, initialises_by_seed_layer_and_parameter_alone) {
   trial<reference<double>> const t(small(), {.batch = 1}, 5);
   std::vector<double> expected(27);
   t.store->initialise(5);
-  fill<double>(init::xavier{}, expected, 9, 27, {3, 1, 3, 3}, random_stream(5, purpose_of("parameters", "eye", "weights")));
+  fill<double>(init::xavier{}, expected, 9, 27, {3, 1, 3, 3},
+               random_stream(5, purpose_of("parameters", "eye", "weights")));
   EXPECT_EQ(t.dense(0, t.store->master()), expected);
   EXPECT_EQ(t.dense(1, t.store->master()), std::vector<double>(3, 0.0));
-  EXPECT_EQ(t.dense(4, t.store->master()), std::vector<double>(2, 0.5)) << "the layer's own setting goes first";
+  EXPECT_EQ(t.dense(4, t.store->master()), std::vector<double>(2, 0.5))
+      << "the layer's own setting goes first";
   t.store->initialise(5, {.weights = init::ones{}, .bias = init::constant{.value = 2}});
   EXPECT_EQ(t.dense(0, t.store->master()), std::vector<double>(27, 1.0));
   EXPECT_EQ(t.dense(1, t.store->master()), std::vector<double>(3, 2.0));
@@ -62,7 +66,8 @@ TEST(parameter_store, takes_and_gives_the_flat_view) {
   EXPECT_EQ(back, numbers);
   float const* const arena = reinterpret_cast<float const*>(t.store->master());
   for (parameter const& p : t.store->table())
-    for (std::size_t i = static_cast<std::size_t>(p.spec.dims.elements()); i < p.room; ++i) EXPECT_EQ(arena[p.offset + i], 0);
+    for (std::size_t i = static_cast<std::size_t>(p.spec.dims.elements()); i < p.room; ++i)
+      EXPECT_EQ(arena[p.offset + i], 0);
 }
 
 TEST(parameter_store, reads_as_zero_what_no_backward_reaches) {

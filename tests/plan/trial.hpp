@@ -44,7 +44,8 @@ struct trial {
   std::unique_ptr<cohort::context> run;
   example_batch<T> batch;
 
-  trial(cohort::graph_view net, cohort::plan_settings const& settings, std::uint64_t seed = 1, store_pointer shared = {})
+  trial(cohort::graph_view net, cohort::plan_settings const& settings, std::uint64_t seed = 1,
+        store_pointer shared = {})
       : store(shared ? shared : std::make_shared<cohort::parameter_store<B>>(B{}, net)),
         plan(cohort::make_plan(store, net, settings)),
         run(plan->make_context()),

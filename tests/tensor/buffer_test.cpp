@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/tensor/buffer.hpp>
 #include <gtest/gtest.h>
+#include <cohort/tensor/buffer.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -9,8 +9,8 @@ namespace {
 
 using cohort::buffer;
 
-static_assert(cohort::round_to_alignment(0) == 0 && cohort::round_to_alignment(1) == 64 && cohort::round_to_alignment(64) == 64
-              && cohort::round_to_alignment(65) == 128);
+static_assert(cohort::round_to_alignment(0) == 0 && cohort::round_to_alignment(1) == 64
+              && cohort::round_to_alignment(64) == 64 && cohort::round_to_alignment(65) == 128);
 
 TEST(buffer, is_aligned_and_zero_at_first) {
   for (std::size_t bytes : {1, 63, 64, 1000}) {

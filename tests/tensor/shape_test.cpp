@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/shape.hpp>
-#include <gtest/gtest.h>
 
 namespace {
 

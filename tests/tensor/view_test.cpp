@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/tensor/view.hpp>
 #include <gtest/gtest.h>
+#include <cohort/tensor/view.hpp>
 
 #include <type_traits>
 #include <vector>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/random/stream.hpp>
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -48,7 +48,8 @@ class checked_network {
     for (shape const& input : plan_->inputs()) {
       shape const dims = input.batched(settings.batch);
       memory_.emplace_back(static_cast<std::size_t>(dims.elements()) * sizeof(double));
-      for (std::int64_t i = 0; i < dims.elements(); ++i) memory_.back().as<double>()[i] = numbers.normal<double>(drawn++);
+      for (std::int64_t i = 0; i < dims.elements(); ++i)
+        memory_.back().as<double>()[i] = numbers.normal<double>(drawn++);
       inputs_.emplace_back(memory_.back().as<double>(), dims);
     }
     for (int loss : net.with_role(layer_role::loss)) {

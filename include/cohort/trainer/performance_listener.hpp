@@ -16,7 +16,7 @@ namespace cohort {
 /// Says every `every` steps how fast they were:
 /// "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting for data, 26290 samples/s".
 ///
-/// Units     times are those of the reports: what listeners do is not in them. `samples/s` counts waiting as well.
+/// Units     times are those of the reports: what listeners do is not in them. samples/s counts waiting too.
 /// Moves     allocates nothing in a step but the line itself.
 /// Errors    setting_error if `every` is not positive or so large that it must be a mistake.
 class performance_listener final : public listener {

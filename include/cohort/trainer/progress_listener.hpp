@@ -39,8 +39,8 @@ struct progress_settings {
 ///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s
 ///
 /// Units     epochs count from 1; the loss is the mean over the epoch so far; seconds are those of the reports.
-/// Order     a bar is removed at the end of its epoch and when the listener ends, so that what others print after
-///           that stands on a line of its own.
+/// Order     a bar is removed at the end of its epoch and when the listener ends, so that what others print
+///           after that stands on a line of its own.
 class progress_listener final : public listener {
  public:
   explicit progress_listener(progress_settings settings = {}) : show_(std::move(settings)) {}

@@ -102,6 +102,7 @@ class training {
   static double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
   void check_fits(dataset const& data, bool labels) const;
+  void say_memory(plan const& made, int batch);
   parameter_update& update() {
     if (!update_) update_ = std::make_unique<parameter_update>(parameters(), settings_.optimizer());
     return *update_;
@@ -118,6 +119,7 @@ class training {
   std::vector<std::byte*> state_view_;
   std::int64_t step_ = 0;
   std::int64_t epoch_ = 0;
+  int said_memory_of_ = 0;
 };
 
 inline fit_report training::fit(dataset const& data, fit_settings const& how) {
@@ -126,7 +128,7 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   if (how.epochs < 0)
     throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = std::to_string(how.epochs)});
   check_fits(data, true);
-  workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true);
+  say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true), how.batch);
   loader batches(data, {.batch = how.batch, .seed = settings_.seed, .shuffle = how.shuffle, .prefetch = how.prefetch,
                         .deadline = settings_.deadline});
   fit_report all;
@@ -231,6 +233,19 @@ inline void training::check_fits(dataset const& data, bool labels) const {
                          .where = net.name(losses[t]),
                          .expected = "at most " + std::to_string(net[losses[t]].output[0]),
                          .got = std::to_string(has.targets[t].classes)});
+}
+
+/// Says before the first step what a run of this batch size needs.
+inline void training::say_memory(plan const& made, int batch) {
+  if (!settings_.log || said_memory_of_ == batch) return;
+  said_memory_of_ = batch;
+  plan_memory const m = made.memory();
+  auto const workers = static_cast<std::size_t>(workers_->size());
+  auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
+  settings_.log("memory: parameters " + text(m.parameters) + ", updater state " + text(update().bytes()) + ", working copies "
+                + text(m.working_copies) + "; each of " + std::to_string(workers) + " workers: gradients " + text(m.gradients)
+                + ", activations " + text(m.activations) + "; together "
+                + text(m.parameters + update().bytes() + m.working_copies + workers * (m.gradients + m.activations)));
 }
 
 inline std::vector<std::byte*> training::state_arrays() {

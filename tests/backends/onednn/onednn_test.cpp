@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/onednn.hpp>
 #include <gtest/gtest.h>
+#include <cohort/onednn.hpp>
 
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
@@ -21,16 +21,16 @@ using namespace cohort;
 graph lenet() {
   return graph::build([](builder& net) {
     net.input({1, 28, 28}) | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
-        | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2} | dense{.units = 200} | relu{}
-        | dense{.units = 10} | softmax_cross_entropy{};
+        | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+        | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
   });
 }
 /// Odd channels everywhere: padded blocks wherever oneDNN wants blocks.
 graph odd() {
   return graph::build([](builder& net) {
-    net.input({3, 9, 9}) | conv2d{.filters = 19, .kernel = 3} | relu{} | conv2d{.filters = 37, .kernel = 3, .padding = 1}
-        | max_pool{.window = 2} | conv2d{.filters = 21, .kernel = 2} | leaky_relu{} | dense{.units = 7}
-        | softmax_cross_entropy{};
+    net.input({3, 9, 9}) | conv2d{.filters = 19, .kernel = 3} | relu{}
+        | conv2d{.filters = 37, .kernel = 3, .padding = 1} | max_pool{.window = 2}
+        | conv2d{.filters = 21, .kernel = 2} | leaky_relu{} | dense{.units = 7} | softmax_cross_entropy{};
   });
 }
 
@@ -86,7 +86,8 @@ TEST(onednn, runs_no_reference_implementation) {
 std::vector<std::string> backward_steps(graph const& net, std::string const& step) {
   std::vector<std::string> made;
   for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows())
-    if (row.direction == pass::backward && row.step == step && row.flops > 0) made.push_back(row.implementation);
+    if (row.direction == pass::backward && row.step == step && row.flops > 0)
+      made.push_back(row.implementation);
   return made;
 }
 
@@ -99,8 +100,9 @@ TEST(onednn, runs_the_activation_in_its_layer_and_relu_behind_the_pool) {
   std::string forward;
   for (plan_row const& row : trial<onednn>(lenet(), {.batch = 8}).plan->rows())
     if (row.direction == pass::forward && row.implementation != "reorder") forward += row.step + "; ";
-  EXPECT_EQ(forward, "conv2d_1; max_pool_1; relu_1; conv2d_2; max_pool_2; relu_2; dense_1 + relu_3; dense_2; "
-                     "softmax_cross_entropy_1; ");
+  EXPECT_EQ(forward,
+            "conv2d_1; max_pool_1; relu_1; conv2d_2; max_pool_2; relu_2; dense_1 + relu_3; dense_2; "
+            "softmax_cross_entropy_1; ");
 }
 
 TEST(onednn, gives_back_every_bit_of_a_parameter) {
@@ -111,10 +113,12 @@ TEST(onednn, gives_back_every_bit_of_a_parameter) {
     t.store->write_all(reinterpret_cast<std::byte const*>(numbers.data()), t.store->master());
     t.store->read_all(t.store->master(), reinterpret_cast<std::byte*>(back.data()));
     EXPECT_EQ(back, numbers);
-    std::vector<float> const arena(reinterpret_cast<float const*>(t.store->master()),
-                                   reinterpret_cast<float const*>(t.store->master()) + t.store->arena_elements());
+    std::vector<float> const arena(
+        reinterpret_cast<float const*>(t.store->master()),
+        reinterpret_cast<float const*>(t.store->master()) + t.store->arena_elements());
     t.store->write_all(reinterpret_cast<std::byte const*>(back.data()), t.store->master());
-    EXPECT_EQ(std::memcmp(arena.data(), t.store->master(), t.store->arena_bytes()), 0) << "writing what was read";
+    EXPECT_EQ(std::memcmp(arena.data(), t.store->master(), t.store->arena_bytes()), 0)
+        << "writing what was read";
   }
 }
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/backend/priority.hpp>
+#include <cohort/backend/reference.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+
+/// The reference backend under another name, on another device, or not usable.
+template <int Number, bool Gpu = false, bool Usable = true>
+struct pretended : reference<float> {
+  static constexpr std::string_view name = Number == 1 ? "first" : Number == 2 ? "second" : "third";
+  static constexpr bool is_gpu = Gpu;
+  static availability probe() { return Usable ? availability{} : availability{false, "no such device"}; }
+  operation<pretended> prepare(operation_request<pretended> const&) const { return {}; }
+};
+using cpu = pretended<1>;
+using gpu = pretended<2, true>;
+using broken = pretended<3, false, false>;
+
+/// Sets a variable for one test, and gives back what was there.
+class environment {
+ public:
+  environment(char const* name, char const* value) : name_(name) {
+    if (char const* old = std::getenv(name)) old_ = old;
+    value ? ::setenv(name, value, 1) : ::unsetenv(name);
+  }
+  ~environment() { old_.empty() ? ::unsetenv(name_) : ::setenv(name_, old_.c_str(), 1); }
+
+ private:
+  char const* name_;
+  std::string old_;
+};
+
+template <class Choice>
+std::string taken(std::vector<std::string>* said = nullptr) {
+  sink const say = [&](std::string_view line) {
+    if (said) said->emplace_back(line);
+  };
+  return with_backend<Choice>(say, []<class B>() { return std::string(B::name); });
+}
+
+class backend_priority : public testing::Test {
+  environment cpu_{"BACKEND_PRIORITY_CPU", nullptr}, gpu_{"BACKEND_PRIORITY_GPU", nullptr};
+};
+
+TEST_F(backend_priority, takes_the_first_that_works_in_the_order_written) {
+  EXPECT_EQ((taken<priority<cpu, gpu>>()), "first");
+  EXPECT_EQ((taken<priority<gpu, cpu>>()), "second");
+  EXPECT_EQ((taken<priority<broken, gpu, cpu>>()), "second");
+}
+
+TEST_F(backend_priority, says_once_what_was_taken_and_why_others_were_passed_over) {
+  std::vector<std::string> said;
+  taken<priority<broken, cpu>>(&said);
+  EXPECT_EQ(said, std::vector<std::string>{"backend: first (passed over: third: no such device)"});
+}
+
+TEST_F(backend_priority, obeys_the_environment_when_a_variable_is_set) {
+  {
+    environment const set("BACKEND_PRIORITY_CPU", "5");  // the GPU's is 100 unless set
+    EXPECT_EQ((taken<priority<cpu, gpu>>()), "second");
+  }
+  {
+    environment const set("BACKEND_PRIORITY_CPU", "500");
+    EXPECT_EQ((taken<priority<gpu, cpu>>()), "first");
+  }
+  environment const set("BACKEND_PRIORITY_GPU", "-1");
+  EXPECT_EQ((taken<priority<gpu, cpu>>()), "first");
+}
+
+TEST_F(backend_priority, falls_back_past_the_highest_priority_if_it_does_not_work) {
+  environment const set("BACKEND_PRIORITY_GPU", "100");
+  EXPECT_EQ((taken<priority<broken, cpu, gpu>>()), "second");
+  EXPECT_EQ((taken<priority<broken, cpu>>()), "first");
+}
+
+TEST_F(backend_priority, refuses_a_variable_that_is_no_number) {
+  environment const set("BACKEND_PRIORITY_CPU", "fast");
+  EXPECT_THROW((taken<priority<cpu, gpu>>()), setting_error);
+}
+
+TEST_F(backend_priority, makes_a_fallback_an_error_where_a_backend_is_required) {
+  EXPECT_EQ(taken<require<cpu>>(), "first");
+  EXPECT_EQ(taken<cpu>(), "first");
+  for (auto const& attempt : {+[] { return taken<require<broken>>(); }, +[] { return taken<broken>(); },
+                              +[] { return taken<priority<broken>>(); }}) {
+    try {
+      attempt();
+      FAIL() << "a backend that does not work was taken";
+    } catch (backend_error const& why) {
+      EXPECT_NE(std::string(why.what()).find("no such device"), std::string::npos) << why.what();
+    }
+  }
+}
+
+}  // namespace
