@@ -3,7 +3,6 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -20,6 +19,8 @@ namespace benchmarks {
 struct raw_primitive {
   std::string name;
   std::string implementation;
+  int layer = 0;
+  bool backward = false;
   std::shared_ptr<dnnl_primitive> primitive;
   std::shared_ptr<dnnl_stream> stream;
   std::vector<dnnl_exec_arg_t> arguments;
@@ -141,7 +142,15 @@ class raw_chain {
     advance(dst, forward);
   }
 
-  std::vector<raw_primitive> const& primitives() const { return primitives_; }
+  /// In the order of a step: all forward passes, then the backward passes of the last layer first.
+  std::vector<raw_primitive> primitives() const {
+    std::vector<raw_primitive> ordered = primitives_;
+    std::stable_sort(ordered.begin(), ordered.end(), [](raw_primitive const& a, raw_primitive const& b) {
+      if (a.backward != b.backward) return b.backward;
+      return a.backward && a.layer > b.layer;
+    });
+    return ordered;
+  }
 
  private:
   using format = std::shared_ptr<dnnl_memory_desc>;
@@ -184,7 +193,10 @@ class raw_chain {
     return dnnl_primitive_desc_query_md(pd.get(), dnnl_query_exec_arg_md, argument);
   }
 
-  std::string next_name(std::string const& kind) { return kind + '_' + std::to_string(++count_[kind]); }
+  std::string next_name(std::string const& kind) {
+    ++layer_;
+    return kind + '_' + std::to_string(++count_[kind]);
+  }
 
   void advance(std::vector<dnnl_dim_t> const& dims, description const& forward) {
     dims_ = dims;
@@ -213,6 +225,8 @@ class raw_chain {
   dnnl_memory_t add(std::string name, description const& pd, std::vector<int> const& arguments) {
     raw_primitive made;
     made.name = std::move(name);
+    made.layer = layer_;
+    made.backward = made.name.find(" backward") != std::string::npos;
     char const* implementation = "";
     dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &implementation);
     made.implementation = implementation;
@@ -244,6 +258,7 @@ class raw_chain {
   std::vector<dnnl_dim_t> dims_;
   format format_;  ///< of the layer before; none: the batch, which needs no gradient
   std::map<std::string, int> count_;
+  int layer_ = 0;
   std::vector<std::shared_ptr<void>> owned_;
   std::vector<raw_primitive> primitives_;
 };

@@ -3,9 +3,11 @@
 // step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
 // forward_backward/NET/onednn/f32/batch:B             beside the sum of its raw primitives, each timed alone
 //
-// `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are the quartiles over the
-// rounds. Softmax with its loss is Cohort's own function: it is in the step, and as itself in the sum. One thread.
-// --primitives prints each primitive with its implementation and median time on stderr.
+// `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are its quartiles over the
+// rounds. ratio_in_a_row sets the same primitives, run one after the other, in place of their sum: where it is lower,
+// the difference is caches that a primitive alone finds warm. Softmax with its loss is Cohort's own function: it is in
+// the step, and as itself among the primitives. One thread. --primitives prints each with its implementation and
+// median time on stderr.
 #include "context.hpp"
 #include "networks.hpp"
 #include "raw_primitives.hpp"
@@ -21,6 +23,8 @@
 #include <cohort/plan/make_plan.hpp>
 #include <cstdio>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,7 +34,7 @@ namespace {
 using namespace benchmarks;
 using cohort::onednn;
 
-bool prints_primitives = false;
+std::map<std::string_view, std::string> tables;  ///< of the primitives, by network; the last trial counts
 
 void step(benchmark::State& state, std::string_view name, int batch, int workers) {
   repeated_step run(*find_network(name), batch, workers);
@@ -93,7 +97,6 @@ raw_chain raw_of(std::string_view name, int batch) {
 }
 
 void forward_backward(benchmark::State& state, std::string_view name, int batch) {
-  constexpr benchmark::IterationCount fewest_rounds = 20;
   int const former = onednn::threads(1);
   cohort::graph_view const net = find_network(name)->net;
   auto const store = std::make_shared<cohort::parameter_store<onednn>>(onednn{}, net);
@@ -109,9 +112,10 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
     context->backward({.gradient_scale = 1.0 / batch});
   };
 
-  raw_chain const chain = raw_of(name, batch);
+  raw_chain const owner = raw_of(name, batch);
+  std::vector<raw_primitive> const primitives = owner.primitives();
   std::vector<alone> parts;
-  for (raw_primitive const& one : chain.primitives()) parts.push_back({one.name, one.implementation, [&one] { one(); }});
+  for (raw_primitive const& one : primitives) parts.push_back({one.name, one.implementation, [&one] { one(); }});
   constexpr int classes = 10;
   std::vector<float> const logits(static_cast<std::size_t>(batch * classes), 0.1F);
   std::vector<float> probabilities(logits.size());
@@ -126,11 +130,17 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
                      benchmark::ClobberMemory();
                    }});
 
+  std::function<void()> const in_a_row = [&] {
+    for (alone const& part : parts) part.run();
+  };
+
   std::vector<double> times;
+  std::vector<double> times_in_a_row;
   std::vector<double> ratios;
   for ([[maybe_unused]] auto _ : state) {
     times.push_back(per_call(whole));
     state.SetIterationTime(times.back());
+    times_in_a_row.push_back(per_call(in_a_row));
     double sum = 0;
     for (alone& part : parts) {
       part.times.push_back(per_call(part.run));
@@ -139,19 +149,20 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
     ratios.push_back(times.back() / sum);
   }
   double sum = 0;
-  bool const prints = prints_primitives && state.max_iterations >= fewest_rounds;  // fewer: the library's own trial
+  std::string& text = tables[name] = std::string(name) + ", alone:\n";
   for (alone const& part : parts) {
     double const middle = median(part.times);
     sum += middle;
-    if (prints)
-      std::fprintf(stderr, "  %-32s %-28s %9.2f us\n", part.name.c_str(), part.implementation.c_str(), middle * 1e6);
+    char line[128];
+    std::snprintf(line, sizeof line, "  %-32s %-28s %9.2f us\n", part.name.c_str(), part.implementation.c_str(),
+                  middle * 1e6);
+    text += line;
   }
-  if (prints)
-    std::fprintf(stderr, "  %-32s %-28s %9.2f us; %s: %.2f us\n\n", "sum", "", sum * 1e6, std::string(name).c_str(),
-                 median(times) * 1e6);
   state.counters["primitives_us"] = sum * 1e6;
   state.counters["median_us"] = median(times) * 1e6;
+  state.counters["in_a_row_us"] = median(times_in_a_row) * 1e6;
   state.counters["ratio"] = median(times) / sum;
+  state.counters["ratio_in_a_row"] = median(times) / median(times_in_a_row);
   state.counters["ratio_low"] = quantile(ratios, 0.25);
   state.counters["ratio_high"] = quantile(ratios, 0.75);
   onednn::threads(former);
@@ -173,6 +184,7 @@ void declare(std::string const& net, int batch) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bool prints_primitives = false;
   for (int at = 1; at < argc; ++at)
     if (std::string_view(argv[at]) == "--primitives") {
       prints_primitives = true;
@@ -189,4 +201,6 @@ int main(int argc, char** argv) {
   benchmark::AddCustomContext("onednn", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.'
                                             + std::to_string(version.patch));
   benchmark::RunSpecifiedBenchmarks();
+  if (prints_primitives)
+    for (auto const& [name, text] : tables) std::fputs(text.c_str(), stderr);
 }

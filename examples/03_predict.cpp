@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// Classifies ten test digits with a model file that lenet_mnist has saved: the network is read from the file too.
+// Classifies ten test digits with a model file that lenet_mnist has saved; the network is read from it too.
 //   lenet_mnist --save lenet.safetensors && 03_predict lenet.safetensors
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>

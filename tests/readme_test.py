@@ -39,7 +39,8 @@ class readme(unittest.TestCase):
         self.assertEqual(components(README), set(re.findall(r"^cohort_component\((\w+)", cmake, re.MULTILINE)))
 
     def test_asks_for_the_version_that_this_is(self):
-        version = re.search(r"project\(cohort VERSION (\d+\.\d+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))
+        header = (ROOT / "include/cohort/version.hpp").read_text(encoding="utf-8")
+        version = re.search(r'version = "(\d+\.\d+)', header)
         self.assertIn(f"find_package(cohort {version.group(1)} ", "".join(blocks(README, "cmake")))
 
     def test_keeps_the_place_of_the_measured_table(self):

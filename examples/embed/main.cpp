@@ -16,7 +16,7 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
          | softmax_cross_entropy{};
 }>();
 
-/// The points of a grid over the square from (-1, -1) to (1, 1), and whether each lies in a ring around (0, 0).
+/// The points of a grid over the square from (-1, -1) to (1, 1), and whether each lies in a ring.
 struct grid {
   std::vector<float> points;
   std::vector<std::int32_t> in_ring;

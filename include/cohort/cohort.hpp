@@ -18,3 +18,4 @@
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/score_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <cohort/version.hpp>

@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// A profile's rows as a trace for chrome://tracing or Perfetto: one step, put together from the mean times of
-/// its kernels, one after another in the rows' order; forward and backward on a track each.
+/// A profile's rows as a trace for chrome://tracing or Perfetto: one step, put together from the mean times
+/// of its kernels, one after another in the rows' order; forward and backward on a track each.
 ///
 /// Units     `ts` and `dur` in microseconds. A row without calls has the duration 0.
 /// Errors    as json_writer.

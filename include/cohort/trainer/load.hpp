@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// Makes a network out of a model file alone and gives it the file's parameters: to predict, to evaluate, or to
-/// train anew. (`training::load` also takes up the updaters' state.) `Own` are kinds of layers beside the
+/// Makes a network out of a model file alone and gives it the file's parameters: to predict, to evaluate, or
+/// to train anew. (`training::load` also takes up the updaters' state.) `Own` are kinds of layers beside the
 /// library's.
 ///
 /// Errors    file_error, data_error as model_file; those of trainer.

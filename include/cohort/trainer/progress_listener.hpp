@@ -38,7 +38,7 @@ struct progress_settings {
 ///     epoch 2 [==========>         ]  52 %, loss 0.0612, 26290 samples/s, 1 s left
 ///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s
 ///
-/// Units     epochs count from 1; the loss is the mean over the epoch so far; seconds are those of the reports.
+/// Units     epochs count from 1; the loss is the mean over the epoch so far; times are the reports'.
 /// Order     a bar is removed at the end of its epoch and when the listener ends, so that what others print
 ///           after that stands on a line of its own.
 class progress_listener final : public listener {

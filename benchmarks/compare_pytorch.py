@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A training step of Cohort beside PyTorch's fastest, in turn, on an idle machine.
+
+    compare_pytorch.py [--nets lenet,mlp] [--dtypes f32] [--batch 32] [--threads 2] [--rounds 7] [--json FILE]
+
+Cohort trains with as many workers as PyTorch has threads; both the same network with the same updater on one batch in
+memory. Every round measures a block of steps of Cohort, then one of each of PyTorch's modes. A block in which others
+took more than 3 % of the processors is discarded and taken again. The ratio is that of the medians over the rounds,
+PyTorch's fastest mode over Cohort; its spread are the quartiles over the rounds. Memory is the largest resident memory
+less that before the network was made; of PyTorch's modes the smallest counts.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import selectors
+import statistics
+import subprocess
+import sys
+import time
+
+import quiet
+
+HERE = pathlib.Path(__file__).resolve().parent
+COHORT = "cohort"
+START_SECONDS = 600  # compiling included
+ANSWER_SECONDS = 120
+
+
+class failure(Exception):
+    pass
+
+
+class competitor:
+    """A program that measures a block of steps whenever it is told to, and otherwise sleeps."""
+
+    def __init__(self, name, command, environment=None):
+        self.name = name
+        self.blocks = []
+        self.pending = b""
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env={**os.environ, **(environment or {})})
+        try:
+            self.about = self.answer(START_SECONDS)
+        except failure:
+            self.close()
+            raise
+
+    def answer(self, seconds):
+        """The next line that it writes."""
+        deadline = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self.pending:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise failure(f"{self.name} has not answered within {seconds} s")
+                some = os.read(self.process.stdout.fileno(), 65536)
+                if not some:
+                    complaint = self.process.stderr.read().decode(errors="replace").strip()
+                    raise failure(f"{self.name} has ended: {complaint[-2000:] or 'without a word'}")
+                self.pending += some
+        line, _, self.pending = self.pending.partition(b"\n")
+        return json.loads(line)
+
+    def block(self, seconds):
+        self.process.stdin.write(f"{seconds}\n".encode())
+        self.process.stdin.flush()
+        return self.answer(seconds + ANSWER_SECONDS)
+
+    def close(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(timeout=10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def median_ms(self):
+        return statistics.median(block["ms_per_step"] for block in self.blocks)
+
+    def memory_bytes(self):
+        return max(block["memory_bytes"] for block in self.blocks)
+
+    def disturbed(self):
+        return sum(block["disturbed"] for block in self.blocks)
+
+
+def quiet_block(one, everyone, settings):
+    """A block of steps with little disturbance; the least disturbed one where there is none."""
+    best = None
+    for attempt in range(1, settings.tries + 1):
+        quiet.wait_for_idle(time.monotonic() + settings.wait)
+        seen = quiet.watch([other.process.pid for other in everyone])
+        block = one.block(settings.seconds)
+        block["others_percent"] = round(seen.others(), 2)
+        block["attempt"] = attempt
+        if best is None or block["others_percent"] < best["others_percent"]:
+            best = block
+        if best["others_percent"] <= settings.most:
+            break
+    best["disturbed"] = best["others_percent"] > settings.most
+    return best
+
+
+def quartiles(values):
+    if len(values) < 2:
+        return [values[0], values[0]]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return [low, high]
+
+
+def compare(net, dtype, batch, settings):
+    everyone, refused, round_trips = [], {}, []
+    try:
+        everyone.append(competitor(COHORT, [settings.programs / "train_step", net, batch, settings.threads]))
+        for mode in settings.modes.split(","):
+            try:
+                # One thread to compile: helpers that stay would count as others.
+                everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", net, batch,
+                                                               settings.threads, mode],
+                                           {"TORCHINDUCTOR_COMPILE_THREADS": "1"}))
+            except failure as problem:
+                refused[mode] = str(problem)
+                print(f"left out: {problem}", file=sys.stderr)
+        ours, peers = everyone[0], everyone[1:]
+        if not peers:
+            raise failure("no mode of PyTorch runs")
+        for number in range(settings.rounds):
+            before = quiet.round_trip_ns(settings.programs)
+            for one in everyone:
+                one.blocks.append(quiet_block(one, everyone, settings))
+            round_trips.append([before, quiet.round_trip_ns(settings.programs)])
+            print(f"{net} {dtype} batch {batch}, round {number + 1} of {settings.rounds}: "
+                  + ", ".join(f"{one.name} {one.blocks[-1]['ms_per_step']:.3f} ms"
+                              + (" (disturbed)" if one.blocks[-1]["disturbed"] else "") for one in everyone)
+                  + f"; round trip {round_trips[-1][0]} -> {round_trips[-1][1]} ns", file=sys.stderr)
+    finally:
+        for one in everyone:
+            one.close()
+
+    fastest = min(peers, key=competitor.median_ms)
+    ratios = [theirs["ms_per_step"] / mine["ms_per_step"] for theirs, mine in zip(fastest.blocks, ours.blocks)]
+    leanest = min(peers, key=competitor.memory_bytes)
+    return {
+        "net": net, "dtype": dtype, "batch": batch, "threads": settings.threads,
+        "cohort_ms": ours.median_ms(), "pytorch_ms": fastest.median_ms(), "pytorch_mode": fastest.name.split()[1],
+        "ratio": fastest.median_ms() / ours.median_ms(), "ratio_quartiles": quartiles(ratios),
+        "cohort_samples_per_second": batch / ours.median_ms() * 1e3,
+        "pytorch_samples_per_second": batch / fastest.median_ms() * 1e3,
+        "cohort_memory_bytes": ours.memory_bytes(), "pytorch_memory_bytes": leanest.memory_bytes(),
+        "memory_ratio": ours.memory_bytes() / leanest.memory_bytes(),
+        "rounds": settings.rounds, "disturbed_blocks": ours.disturbed() + fastest.disturbed(),
+        "round_trip_ns": round_trips,
+        "blocks": {one.name: one.blocks for one in everyone}, "modes_left_out": refused,
+    }, ours.about, peers[0].about
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def context(settings, ours, theirs):
+    def git(*words):
+        run = subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
+        return run.stdout.strip() if run.returncode == 0 else "unknown"
+
+    return {"date": datetime.date.today().isoformat(), "commit": git("rev-parse", "--short=12", "HEAD"),
+            "changed_since": git("status", "--porcelain") != "", "processor": processor(), "processors": os.cpu_count(),
+            "system": platform.platform(), "threads": settings.threads, "compiler": ours["compiler"],
+            "onednn": ours["onednn"], "pytorch": theirs["torch"], "python": theirs["python"],
+            "seconds_per_block": settings.seconds}
+
+
+HEADINGS = ("net", "dtype", "batch", "Cohort ms", "PyTorch ms", "mode", "ratio", "quartiles", "samples/s",
+            "Cohort MB", "PyTorch MB", "disturbed")
+
+
+def cells(row):
+    low, high = row["ratio_quartiles"]
+    return (row["net"], row["dtype"], str(row["batch"]), f"{row['cohort_ms']:.3f}", f"{row['pytorch_ms']:.3f}",
+            row["pytorch_mode"], f"{row['ratio']:.2f}", f"{low:.2f} to {high:.2f}",
+            f"{row['cohort_samples_per_second']:,.0f}", f"{row['cohort_memory_bytes'] / 1e6:.1f}",
+            f"{row['pytorch_memory_bytes'] / 1e6:.1f}", f"{row['disturbed_blocks']} of {2 * row['rounds']}")
+
+
+def table(rows):
+    lines = [HEADINGS, *map(cells, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]
+    return "\n".join("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip() for line in lines)
+
+
+def settings_of(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nets", default="lenet,mlp", help="of lenet, mlp (both)")
+    parser.add_argument("--dtypes", default="f32", help="f32 is all there is today")
+    parser.add_argument("--batch", default="32", help="batch sizes, separated by commas (32)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="PyTorch's threads, Cohort's workers (all)")
+    parser.add_argument("--modes", default="eager,channels_last,compile", help="PyTorch's; see pytorch_step.py")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of a block (1.5)")
+    parser.add_argument("--most", type=float, default=quiet.MOST_PERCENT, help="percent that others may take (3)")
+    parser.add_argument("--tries", type=int, default=5, help="of a block that is disturbed (5)")
+    parser.add_argument("--wait", type=float, default=30, help="seconds to wait for idle before a block (30)")
+    parser.add_argument("--programs", type=pathlib.Path, default=quiet.PROGRAMS,
+                        help="folder of the built benchmarks (build/release/benchmarks)")
+    parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch (this one)")
+    parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
+    settings = parser.parse_args(arguments)
+    for dtype in settings.dtypes.split(","):
+        if dtype != "f32":
+            parser.error(f"--dtypes: expected f32, got {dtype}")
+    for count in (settings.rounds, settings.tries, settings.threads):
+        if count < 1:
+            parser.error(f"--rounds, --tries and --threads: expected at least 1, got {count}")
+    if not (settings.programs / "train_step").exists():
+        parser.error(f"--programs: expected the folder of train_step, got {settings.programs}; build it with\n"
+                     "  cmake --preset release && cmake --build --preset release --target train_step cache_line_round_trip")
+    return settings
+
+
+def main():
+    settings = settings_of(sys.argv[1:])
+    rows, ours, theirs = [], None, None
+    try:
+        for net in settings.nets.split(","):
+            for dtype in settings.dtypes.split(","):
+                for batch in settings.batch.split(","):
+                    row, ours, theirs = compare(net, dtype, int(batch), settings)
+                    rows.append(row)
+    except failure as problem:
+        print(f"compare_pytorch.py: {problem}", file=sys.stderr)
+        return 1
+    print(table(rows))
+    if settings.json:
+        settings.json.write_text(json.dumps({"context": context(settings, ours, theirs), "rows": rows}, indent=1) + "\n",
+                                 encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

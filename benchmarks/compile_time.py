@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What it costs to compile a training program: examples/01_lenet.cpp, and the same with a network of 50 layers.
+
+    compile_time.py [--build DIR] [--compiler CXX] [--times 5] [--json FILE]
+
+Compiles both at -O2, in turn, with the compiler and the include directories of a configured build, and prints medians:
+seconds, processor seconds, and the compiler's largest resident memory. The bounds are 5 s, 500 MB (tested by
+tests/compile_budget_test.py), and 1.5 times LeNet's seconds for the 50 layers.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LONGEST_SECONDS = 280
+MOST_SECONDS = 5.0
+MOST_BYTES = 500_000_000
+MOST_TIMES_LENET = 1.5
+
+
+class failure(Exception):
+    pass
+
+
+def lenet():
+    return (ROOT / "examples/01_lenet.cpp").read_text(encoding="utf-8")
+
+
+def fifty_layers(program):
+    """LeNet's ten layers and 40 more: convolutions behind the first pool, dense layers behind the first dense."""
+    behind = {r"max_pool\{\.window = 2\}\n": "| conv2d{.filters = 20, .kernel = 3, .padding = 1} | relu{}\n",
+              r"dense\{\.units = 200\} \| relu\{\}\n": "| dense{.units = 200} | relu{}\n"}
+    for place, layers in behind.items():
+        program, found = re.subn(f"({place})", lambda match: match.group() + 10 * layers, program, count=1)
+        if found == 0:
+            raise failure(f"examples/01_lenet.cpp has no {place}: compile_time.py cannot make 50 layers of it")
+    return re.sub(r"^static_assert\(.*\n", "", program, flags=re.MULTILINE)
+
+
+def configured(build):
+    """The compiler of a build, the components' and all other include directories in it, and the definitions that all
+    of its sources get."""
+    path = pathlib.Path(build) / "compile_commands.json"
+    if not path.exists():
+        raise failure(f"{path} is missing: configure with a preset, or with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    compiler, definitions = None, None
+    includes = [[f"-I{folder}"] for folder in (ROOT / "include", *sorted(ROOT.glob("backends/*/include")))]
+    for entry in json.loads(path.read_text(encoding="utf-8")):
+        words = shlex.split(entry["command"])
+        compiler = compiler or words[0]
+        for at, word in enumerate(words):
+            flags = [word] if word.startswith("-I") else words[at:at + 2] if word == "-isystem" else []
+            if flags and flags not in includes:
+                includes.append(flags)
+        here = [word for word in words if word.startswith("-D")]
+        definitions = here if definitions is None else [word for word in definitions if word in here]
+    if compiler is None:
+        raise failure(f"{path} names no source")
+    return compiler, [word for flags in includes for word in flags] + definitions
+
+
+def compiled(compiler, flags, text):
+    """(seconds, processor seconds, bytes of the largest process) of compiling a program at -O2."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "program.cpp"
+        source.write_text(text, encoding="utf-8")
+        command = [*shlex.split(compiler), "-std=c++20", "-O2", *flags, "-c", source, "-o", f"{folder}/program.o"]
+        with tempfile.TemporaryFile() as complaint:
+            start = time.monotonic()
+            process = subprocess.Popen(command, stderr=complaint, start_new_session=True)
+            deadline = threading.Timer(LONGEST_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
+            deadline.start()
+            try:
+                _, status, used = os.wait4(process.pid, 0)  # with its own children: the driver runs the compiler
+                process.returncode = os.waitstatus_to_exitcode(status)
+            finally:
+                deadline.cancel()
+            seconds = time.monotonic() - start
+            if process.returncode != 0:
+                complaint.seek(0)
+                raise failure(f"{compiler} ends with {process.returncode}:\n"
+                              + complaint.read().decode(errors="replace")[:4000])
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+
+
+def verdict(value, bound):
+    return "within" if value <= bound else "ABOVE"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=ROOT / "build/release", help="a configured build (build/release)")
+    parser.add_argument("--compiler", help="another compiler than that build's")
+    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--json", type=pathlib.Path, help="file for the results")
+    arguments = parser.parse_args()
+    try:
+        compiler, flags = configured(arguments.build)
+        compiler = arguments.compiler or compiler
+        programs = {"lenet": lenet(), "50 layers": fifty_layers(lenet())}
+        runs = {name: [] for name in programs}
+        for _ in range(max(arguments.times, 1)):
+            for name, text in programs.items():
+                runs[name].append(compiled(compiler, flags, text))
+    except failure as problem:
+        print(f"compile_time.py: {problem}", file=sys.stderr)
+        return 1
+    results = {name: dict(zip(("seconds", "processor_seconds", "bytes"), map(statistics.median, zip(*taken))))
+               for name, taken in runs.items()}
+    print(f"{compiler} -O2, median of {arguments.times}")
+    for name, result in results.items():
+        print(f"{name:10}  {result['seconds']:6.2f} s  {result['processor_seconds']:6.2f} s of processor  "
+              f"{result['bytes'] / 1e6:6.0f} MB")
+    first, second = results.values()
+    ratio = second["processor_seconds"] / first["processor_seconds"]
+    print(f"lenet: {verdict(first['seconds'], MOST_SECONDS)} {MOST_SECONDS:.0f} s, "
+          f"{verdict(first['bytes'], MOST_BYTES)} {MOST_BYTES / 1e6:.0f} MB; "
+          f"50 layers take {ratio:.2f} times as long: {verdict(ratio, MOST_TIMES_LENET)} {MOST_TIMES_LENET}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"compiler": compiler, "flags": flags, "ratio": ratio, **results}, indent=1)
+                                  + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

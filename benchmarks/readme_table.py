@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what was measured into the README, between <!-- measured --> and <!-- /measured -->.
+
+    readme_table.py COMPARISON.json [--step STEP.json] [--readme README.md]
+
+COMPARISON is of compare_pytorch.py --json; STEP of step_benchmark --benchmark_out=STEP.json, for the sentence about
+oneDNN's primitives. Refuses a comparison with disturbed blocks unless --disturbed is given.
+"""
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
+PLACE = re.compile(r"^<!-- measured -->\n.*?^<!-- /measured -->$", re.MULTILINE | re.DOTALL)
+TITLES = {"lenet": "LeNet", "mlp": "MLP 784-500-100-10"}
+
+
+def sentence(context, rounds):
+    return (f"One training step (forward, backward, update) on {context['processors']} processors of "
+            f"{context['processor']}, {context['threads']} threads, {context['date']}, commit {context['commit']}: "
+            f"oneDNN {context['onednn']}, {context['compiler']}; PyTorch {context['pytorch']} in its fastest mode. "
+            f"Medians of {rounds} rounds in turn; in brackets the ratio's quartiles. Memory is the largest that the "
+            "network added to the process. `benchmarks/compare_pytorch.py` measures it.")
+
+
+def rows_of(comparison):
+    yield "| network | batch | Cohort | PyTorch | ratio | Cohort's memory | PyTorch's |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in comparison["rows"]:
+        low, high = row["ratio_quartiles"]
+        yield (f"| {TITLES.get(row['net'], row['net'])}, {row['dtype']} | {row['batch']} | {row['cohort_ms']:.2f} ms "
+               f"({row['cohort_samples_per_second']:,.0f} samples/s) | {row['pytorch_ms']:.2f} ms ({row['pytorch_mode']}) "
+               f"| **{row['ratio']:.2f}** ({low:.2f} to {high:.2f}) | {row['cohort_memory_bytes'] / 1e6:.0f} MB "
+               f"| {row['pytorch_memory_bytes'] / 1e6:.0f} MB |")
+
+
+def overheads_of(step):
+    found = []
+    for one in step["benchmarks"]:
+        match = re.match(r"forward_backward/(\w+)/", one["name"])
+        if match and one.get("run_type", "iteration") == "iteration":
+            found.append(f"{TITLES.get(match.group(1), match.group(1))} {one['ratio']:.2f} times "
+                         f"({one['ratio_in_a_row']:.2f} times the same run in a row)")
+    if not found:
+        raise ValueError("it has no forward_backward benchmark")
+    return ("On one thread, forward and backward take, of the sum of their oneDNN primitives each timed alone: "
+            + "; ".join(found) + ".")
+
+
+def measured(comparison, step):
+    parts = [sentence(comparison["context"], comparison["rows"][0]["rounds"]), "\n".join(rows_of(comparison))]
+    if step:
+        parts.append(overheads_of(step))
+    return "\n\n".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("comparison", type=pathlib.Path)
+    parser.add_argument("--step", type=pathlib.Path)
+    parser.add_argument("--readme", type=pathlib.Path, default=README)
+    parser.add_argument("--disturbed", action="store_true", help="take disturbed blocks too")
+    arguments = parser.parse_args()
+    try:
+        comparison = json.loads(arguments.comparison.read_text(encoding="utf-8"))
+        step = json.loads(arguments.step.read_text(encoding="utf-8")) if arguments.step else None
+        disturbed = sum(row["disturbed_blocks"] for row in comparison["rows"])
+        if disturbed and not arguments.disturbed:
+            raise ValueError(f"{disturbed} blocks were disturbed: measure again on an idle machine")
+        readme = arguments.readme.read_text(encoding="utf-8")
+        if len(PLACE.findall(readme)) != 1:
+            raise ValueError(f"{arguments.readme}: expected one pair of <!-- measured --> and <!-- /measured --> lines")
+        text = f"<!-- measured -->\n{measured(comparison, step)}\n<!-- /measured -->"
+        arguments.readme.write_text(PLACE.sub(lambda _: text, readme), encoding="utf-8")
+    except (OSError, KeyError, ValueError) as problem:
+        print(f"readme_table.py: {problem}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
