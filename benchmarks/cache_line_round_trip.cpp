@@ -49,7 +49,8 @@ int main() {
     turn.store(1);
     if (!await_turn(0, deadline)) break;
   }
-  double const nanoseconds = std::chrono::duration<double, std::nano>(clock_type::now() - begin).count() / rounds;
+  double const nanoseconds =
+      std::chrono::duration<double, std::nano>(clock_type::now() - begin).count() / rounds;
   other.join();
   if (late || !pinned) {
     std::fprintf(stderr, "cache_line_round_trip: expected processors 0 and 1 to answer, got %s\n",

@@ -62,7 +62,8 @@ void scale(benchmark::State& state) {
   std::vector<float> to(rows * pixels);
   std::size_t row = 0;
   for ([[maybe_unused]] auto _ : state) {
-    run(from + row * pixels, reinterpret_cast<std::byte*>(to.data() + row % rows * pixels), pixels, part.scale, part.offset);
+    run(from + row * pixels, reinterpret_cast<std::byte*>(to.data() + row % rows * pixels), pixels,
+        part.scale, part.offset);
     benchmark::ClobberMemory();
     row = (row + 1) % examples;
   }
@@ -85,15 +86,16 @@ void declare() {
   for (int batch : {32, 256})
     for (int prefetch : {0, 2})
       benchmark::RegisterBenchmark(
-          ("loader/u8_to_f32/batch:" + std::to_string(batch) + "/prefetch:" + std::to_string(prefetch)).c_str(),
+          ("loader/u8_to_f32/batch:" + std::to_string(batch) + "/prefetch:" + std::to_string(prefetch))
+              .c_str(),
           [=](benchmark::State& state) { load(state, batch, prefetch); })
           ->UseRealTime()
           ->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("scale/u8_to_f32", scale)->Unit(benchmark::kMicrosecond);
   for (std::int64_t n : {60'000, 1'000'000})
-    benchmark::RegisterBenchmark(("shuffle/n:" + std::to_string(n)).c_str(),
-                                 [=](benchmark::State& state) { shuffle(state, n); })
-        ->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(("shuffle/n:" + std::to_string(n)).c_str(), [=](benchmark::State& state) {
+      shuffle(state, n);
+    })->Unit(benchmark::kMicrosecond);
 }
 
 }  // namespace

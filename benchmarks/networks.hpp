@@ -10,19 +10,15 @@ namespace benchmarks {
 
 constexpr auto lenet = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
-  return net.input({1, 28, 28})
-       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
-       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
-       | dense{.units = 200} | relu{}
-       | dense{.units = 10} | softmax_cross_entropy{};
+  return net.input({1, 28, 28}) | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+         | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+         | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
 constexpr auto mlp = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
-  return net.input({1, 28, 28})
-       | dense{.units = 500} | leaky_relu{.slope = 0.01}
-       | dense{.units = 100} | leaky_relu{.slope = 0.01}
-       | dense{.units = 10} | softmax_cross_entropy{};
+  return net.input({1, 28, 28}) | dense{.units = 500} | leaky_relu{.slope = 0.01} | dense{.units = 100}
+         | leaky_relu{.slope = 0.01} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
 /// A network as it is trained where it is measured; pytorch_step.py trains the same.

@@ -26,7 +26,8 @@ struct raw_primitive {
   std::vector<dnnl_exec_arg_t> arguments;
 
   void operator()() const {
-    if (dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()), arguments.data())
+    if (dnnl_primitive_execute(primitive.get(), stream.get(), static_cast<int>(arguments.size()),
+                               arguments.data())
         != dnnl_success)
       std::abort();
   }
@@ -53,7 +54,8 @@ class raw_chain {
 
   /// A convolution without padding, with bias.
   void conv2d(dnnl_dim_t filters, dnnl_dim_t kernel, dnnl_dim_t stride) {
-    std::vector<dnnl_dim_t> const dst{dims_[0], filters, (dims_[2] - kernel) / stride + 1, (dims_[3] - kernel) / stride + 1};
+    std::vector<dnnl_dim_t> const dst{dims_[0], filters, (dims_[2] - kernel) / stride + 1,
+                                      (dims_[3] - kernel) / stride + 1};
     auto const src_md = any(dims_), dst_md = any(dst), bias_md = any({filters});
     auto const weights_md = any({filters, dims_[1], kernel, kernel});
     dnnl_dims_t const strides{stride, stride}, none{0, 0};
@@ -66,15 +68,15 @@ class raw_chain {
     add(name + " forward", forward, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST});
     add(name + " backward weights", described([&](dnnl_primitive_desc_t* pd) {
           return dnnl_convolution_backward_weights_primitive_desc_create(
-              pd, engine_.get(), dnnl_convolution_direct, src_md.get(), weights_md.get(), bias_md.get(), dst_md.get(),
-              strides, none, none, none, forward.get(), nullptr);
+              pd, engine_.get(), dnnl_convolution_direct, src_md.get(), weights_md.get(), bias_md.get(),
+              dst_md.get(), strides, none, none, none, forward.get(), nullptr);
         }),
         {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS});
     if (format_)
       add(name + " backward data", described([&](dnnl_primitive_desc_t* pd) {
             return dnnl_convolution_backward_data_primitive_desc_create(
-                pd, engine_.get(), dnnl_convolution_direct, src_md.get(), weights_md.get(), dst_md.get(), strides, none,
-                none, none, forward.get(), nullptr);
+                pd, engine_.get(), dnnl_convolution_direct, src_md.get(), weights_md.get(), dst_md.get(),
+                strides, none, none, none, forward.get(), nullptr);
           }),
           {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC});
     advance(dst, forward);
@@ -85,16 +87,18 @@ class raw_chain {
     auto const dst_md = any(dst);
     dnnl_dims_t const size{window, window}, none{0, 0};
     auto const forward = described([&](dnnl_primitive_desc_t* pd) {
-      return dnnl_pooling_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training, dnnl_pooling_max,
-                                                        format_.get(), dst_md.get(), size, size, none, none, none, nullptr);
+      return dnnl_pooling_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training,
+                                                        dnnl_pooling_max, format_.get(), dst_md.get(), size,
+                                                        size, none, none, none, nullptr);
     });
     auto const name = next_name("max_pool");
-    dnnl_memory_t const workspace = add(name + " forward", forward, {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WORKSPACE});
+    dnnl_memory_t const workspace =
+        add(name + " forward", forward, {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WORKSPACE});
     primitives_.back()();  // backward follows the indices that forward left in the workspace
     auto const backward = described([&](dnnl_primitive_desc_t* pd) {
       return dnnl_pooling_backward_primitive_desc_create(pd, engine_.get(), dnnl_pooling_max, format_.get(),
-                                                         queried(forward, DNNL_ARG_DST), size, size, none, none, none,
-                                                         forward.get(), nullptr);
+                                                         queried(forward, DNNL_ARG_DST), size, size, none,
+                                                         none, none, forward.get(), nullptr);
     });
     add(name + " backward", backward, {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC});
     primitives_.back().arguments.push_back({DNNL_ARG_WORKSPACE, workspace});
@@ -104,8 +108,9 @@ class raw_chain {
   /// An activation that stands alone, both passes in place; slope 0 is relu.
   void rectifier(float slope) {
     auto const forward = described([&](dnnl_primitive_desc_t* pd) {
-      return dnnl_eltwise_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training, dnnl_eltwise_relu,
-                                                        format_.get(), format_.get(), slope, 0, nullptr);
+      return dnnl_eltwise_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training,
+                                                        dnnl_eltwise_relu, format_.get(), format_.get(),
+                                                        slope, 0, nullptr);
     });
     auto const name = next_name("rectifier");
     dnnl_memory_t const place = add(name + " forward", forward, {DNNL_ARG_SRC});
@@ -122,21 +127,23 @@ class raw_chain {
     auto const weights_md = any(weights);
     auto const fused = activation(slope);
     auto const forward = described([&](dnnl_primitive_desc_t* pd) {
-      return dnnl_inner_product_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training, src_md.get(),
-                                                              weights_md.get(), bias_md.get(), dst_md.get(), fused.get());
+      return dnnl_inner_product_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training,
+                                                              src_md.get(), weights_md.get(), bias_md.get(),
+                                                              dst_md.get(), fused.get());
     });
     auto const name = next_name("dense");
     add(name + " forward", forward, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST});
     if (slope >= 0) add_rectifier_backward(name, copied(queried(forward, DNNL_ARG_DST)), slope);
     add(name + " backward weights", described([&](dnnl_primitive_desc_t* pd) {
           return dnnl_inner_product_backward_weights_primitive_desc_create(
-              pd, engine_.get(), src_md.get(), weights_md.get(), bias_md.get(), dst_md.get(), forward.get(), nullptr);
+              pd, engine_.get(), src_md.get(), weights_md.get(), bias_md.get(), dst_md.get(), forward.get(),
+              nullptr);
         }),
         {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS});
     if (format_)
       add(name + " backward data", described([&](dnnl_primitive_desc_t* pd) {
-            return dnnl_inner_product_backward_data_primitive_desc_create(pd, engine_.get(), src_md.get(), weights_md.get(),
-                                                                          dst_md.get(), forward.get(), nullptr);
+            return dnnl_inner_product_backward_data_primitive_desc_create(
+                pd, engine_.get(), src_md.get(), weights_md.get(), dst_md.get(), forward.get(), nullptr);
           }),
           {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC});
     advance(dst, forward);
@@ -242,14 +249,16 @@ class raw_chain {
   void add_rectifier_backward(std::string const& name, format const& lies, float slope) {
     auto const hint = described([&](dnnl_primitive_desc_t* pd) {
       return dnnl_eltwise_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training,
-                                                        dnnl_eltwise_relu_use_dst_for_bwd, lies.get(), lies.get(), slope,
-                                                        0, nullptr);
+                                                        dnnl_eltwise_relu_use_dst_for_bwd, lies.get(),
+                                                        lies.get(), slope, 0, nullptr);
     });
     auto const backward = described([&](dnnl_primitive_desc_t* pd) {
-      return dnnl_eltwise_backward_primitive_desc_create(pd, engine_.get(), dnnl_eltwise_relu_use_dst_for_bwd, lies.get(),
-                                                         lies.get(), lies.get(), slope, 0, hint.get(), nullptr);
+      return dnnl_eltwise_backward_primitive_desc_create(pd, engine_.get(), dnnl_eltwise_relu_use_dst_for_bwd,
+                                                         lies.get(), lies.get(), lies.get(), slope, 0,
+                                                         hint.get(), nullptr);
     });
-    dnnl_memory_t const gradient = add(name + " backward activation", backward, {DNNL_ARG_DST, DNNL_ARG_DIFF_DST});
+    dnnl_memory_t const gradient =
+        add(name + " backward activation", backward, {DNNL_ARG_DST, DNNL_ARG_DIFF_DST});
     primitives_.back().arguments.push_back({DNNL_ARG_DIFF_SRC, gradient});
   }
 

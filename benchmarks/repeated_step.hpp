@@ -37,14 +37,16 @@ class repeated_step {
   repeated_step(trained_network const& what, int batch, int workers)
       : settings_{.updater = what.updater, .l2 = what.l2, .workers = workers},
         data_(noise_batch(what.net, batch)),
-        workers_(cohort::detail::port_to<cohort::onednn>(what.net, settings_), settings_, what.updater.state_arrays()) {
+        workers_(cohort::detail::port_to<cohort::onednn>(what.net, settings_), settings_,
+                 what.updater.state_arrays()) {
     workers_.plan_for(static_cast<int>(cohort::part_of({0, batch}, 0, workers).count), true);
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());
   }
 
   /// The mean loss before the update.
   double operator()() {
-    return workers_.step(data_, {.step = step_++, .epoch = 0, .examples = data_.count}, alone_, *update_) / data_.count;
+    return workers_.step(data_, {.step = step_++, .epoch = 0, .examples = data_.count}, alone_, *update_)
+           / data_.count;
   }
 
  private:

@@ -115,7 +115,8 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
   raw_chain const owner = raw_of(name, batch);
   std::vector<raw_primitive> const primitives = owner.primitives();
   std::vector<alone> parts;
-  for (raw_primitive const& one : primitives) parts.push_back({one.name, one.implementation, [&one] { one(); }});
+  for (raw_primitive const& one : primitives)
+    parts.push_back({one.name, one.implementation, [&one] { one(); }});
   constexpr int classes = 10;
   std::vector<float> const logits(static_cast<std::size_t>(batch * classes), 0.1F);
   std::vector<float> probabilities(logits.size());
@@ -123,9 +124,10 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
   auto const* const labels = target.as<std::int32_t>().data();
   parts.push_back({"softmax and loss, both passes", "host:softmax", [&] {
                      cohort::loss_sum loss;
-                     cohort::detail::softmax_forward(logits.data(), labels, probabilities.data(), &loss, batch, classes);
-                     cohort::detail::softmax_cross_entropy_backward(probabilities.data(), labels, {1.0 / batch},
-                                                                    gradient.data(), batch, classes);
+                     cohort::detail::softmax_forward(logits.data(), labels, probabilities.data(), &loss,
+                                                     batch, classes);
+                     cohort::detail::softmax_cross_entropy_backward(
+                         probabilities.data(), labels, {1.0 / batch}, gradient.data(), batch, classes);
                      benchmark::DoNotOptimize(loss.sum);
                      benchmark::ClobberMemory();
                    }});
@@ -154,8 +156,8 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
     double const middle = median(part.times);
     sum += middle;
     char line[128];
-    std::snprintf(line, sizeof line, "  %-32s %-28s %9.2f us\n", part.name.c_str(), part.implementation.c_str(),
-                  middle * 1e6);
+    std::snprintf(line, sizeof line, "  %-32s %-28s %9.2f us\n", part.name.c_str(),
+                  part.implementation.c_str(), middle * 1e6);
     text += line;
   }
   state.counters["primitives_us"] = sum * 1e6;
@@ -198,8 +200,8 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   add_build_context();
   dnnl_version_t const& version = *dnnl_version();
-  benchmark::AddCustomContext("onednn", std::to_string(version.major) + '.' + std::to_string(version.minor) + '.'
-                                            + std::to_string(version.patch));
+  benchmark::AddCustomContext("onednn", std::to_string(version.major) + '.' + std::to_string(version.minor)
+                                            + '.' + std::to_string(version.patch));
   benchmark::RunSpecifiedBenchmarks();
   if (prints_primitives)
     for (auto const& [name, text] : tables) std::fputs(text.c_str(), stderr);

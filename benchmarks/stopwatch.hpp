@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace benchmarks {
@@ -17,7 +18,8 @@ double seconds(F&& f) {
 
 /// The value below which the share `part` of a list lies: 0.5 is the median.  Before: the list is not empty.
 inline double quantile(std::vector<double> list, double part) {
-  auto const at = std::min(static_cast<std::size_t>(part * static_cast<double>(list.size())), list.size() - 1);
+  auto const at =
+      std::min(static_cast<std::size_t>(part * static_cast<double>(list.size())), list.size() - 1);
   std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(at), list.end());
   return list[at];
 }

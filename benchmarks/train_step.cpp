@@ -24,7 +24,8 @@ using namespace benchmarks;
 long long memory_bytes(std::string const& field) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with(field + ':')) return std::strtoll(line.c_str() + field.size() + 1, nullptr, 10) * 1024;
+    if (line.starts_with(field + ':'))
+      return std::strtoll(line.c_str() + field.size() + 1, nullptr, 10) * 1024;
   return 0;
 }
 
@@ -35,8 +36,8 @@ void block(repeated_step& step, double wanted, long long memory_before) {
   double loss = 0;
   for (double total = 0; total < wanted || times.size() < 3; total += times.back())
     times.push_back(seconds([&] { loss = step(); }));
-  std::printf("{\"ms_per_step\": %.6f, \"steps\": %zu, \"loss\": %.6f, \"memory_bytes\": %lld}\n", median(times) * 1e3,
-              times.size(), loss, memory_bytes("VmHWM") - memory_before);
+  std::printf("{\"ms_per_step\": %.6f, \"steps\": %zu, \"loss\": %.6f, \"memory_bytes\": %lld}\n",
+              median(times) * 1e3, times.size(), loss, memory_bytes("VmHWM") - memory_before);
   std::fflush(stdout);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each updater beside a copy of the bytes that it must move, the two in turn: updater/RULE/f32/n:ELEMENTS.
 // bytes_per_second and copy_bytes_per_second are of medians; ratio is their quotient, the number to look at.
+#include "context.hpp"
+#include "stopwatch.hpp"
+
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cohort/execution/isa.hpp>
 #include <cohort/optimizer/update_pass.hpp>
 #include <cstdint>
@@ -16,6 +18,8 @@
 
 namespace {
 
+using benchmarks::median;
+using benchmarks::seconds;
 using cohort::updater;
 
 struct page_aligned {
@@ -27,19 +31,6 @@ array filled(std::size_t n, float value) {
   array a(static_cast<float*>(::operator new(n * sizeof(float), std::align_val_t(4096))));
   std::fill_n(a.get(), n, value);
   return a;
-}
-
-template <class F>
-double seconds(F&& f) {
-  auto const begin = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> list) {
-  auto const middle = list.begin() + static_cast<std::ptrdiff_t>(list.size() / 2);
-  std::nth_element(list.begin(), middle, list.end());
-  return *middle;
 }
 
 void update_beside_copy(benchmark::State& state, updater const& rule, std::size_t n) {
@@ -105,6 +96,6 @@ int main(int argc, char** argv) {
   declare(std::size_t{1} << 24);  // 64 MiB an array
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::AddCustomContext("isa", std::string(cohort::name_of(cohort::best_isa())));
+  benchmarks::add_build_context();
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -84,8 +84,10 @@ class bound_context final : public context {
 
   std::string first_non_finite() override {
     for (outside const& o : outside_) {
-      auto const count = static_cast<std::size_t>(made_->inputs[0].batched(made_->batch).elements());
-      if (o.at.where == place::input && o.at.index == 0 && !all_finite(isa_, static_cast<T const*>(o.now), count))
+      if (o.at.where != place::input) continue;
+      auto const& dims = made_->inputs[static_cast<std::size_t>(o.at.index)];
+      auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());
+      if (!all_finite(isa_, static_cast<T const*>(o.now), count))
         return "the input";
     }
     for (std::size_t c = 0; c < forward_.size(); ++c) {

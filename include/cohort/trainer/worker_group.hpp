@@ -249,7 +249,7 @@ class worker_group {
                          .where = "step " + std::to_string(now.step) + ", epoch " + std::to_string(now.epoch)
                                   + (where.empty() ? ", in backward" : ", first in " + where),
                          .expected = "finite numbers; a smaller learning rate, or data without NaN",
-                         .got = "loss " + std::to_string(loss / (now.examples > 0 ? now.examples : 1))});
+                         .got = is_finite(loss) ? "a loss of " + std::to_string(loss / std::max(now.examples, 1)) : "NaN or infinity"});
   }
 
   backend_port port_;

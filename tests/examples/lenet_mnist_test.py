@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib
+"""The example as a user runs it: learns, repeats itself bit by bit, and says in one sentence what is wrong."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
+
+
+def run(*flags, expect=0):
+    done = subprocess.run([PROGRAM, *flags], capture_output=True, text=True, timeout=240)
+    assert done.returncode == expect, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-2000:]}"
+    return done
+
+
+def report(folder, *flags):
+    path = pathlib.Path(folder) / "report.json"
+    output = run("--epochs", "1", "--json", str(path), *flags).stdout
+    return json.loads(path.read_text(encoding="utf-8")), output
+
+
+class lenet_mnist(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = os.path.join(cls.folder.name, "lenet.safetensors")
+        cls.two, cls.output = report(cls.folder.name, "--workers", "2", "--save", cls.model)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_reports_what_it_did(self):
+        wanted = {"accuracy", "seconds", "samples_per_second", "ranks", "workers", "backend", "steps", "checksum"}
+        self.assertEqual(wanted - set(self.two), set())
+        self.assertEqual((self.two["ranks"], self.two["workers"], self.two["backend"]), (1, 2, "onednn"))
+        self.assertIn("accuracy", self.output)
+
+    def test_learns(self):
+        if self.two["data"] == "real":
+            self.assertGreater(self.two["accuracy"], 0.97)  # 98.0 % were seen after one epoch
+            self.assertEqual(self.two["steps"], 1875)
+        else:  # no bound on drawn digits but that the loss has fallen from ln 10
+            self.assertTrue(self.output.splitlines()[0].lower().find("drawn") >= 0, self.output.splitlines()[0])
+            self.assertLess(self.two["loss"], 2.3)
+
+    def test_repeats_itself_bit_by_bit(self):
+        again, _ = report(self.folder.name, "--workers", "2")
+        self.assertEqual(again["checksum"], self.two["checksum"])
+
+    def test_one_worker_agrees_with_two(self):
+        one, _ = report(self.folder.name, "--workers=1")
+        self.assertNotEqual(one["checksum"], self.two["checksum"])
+        self.assertLess(abs(one["accuracy"] - self.two["accuracy"]), 0.003)
+
+    def test_a_saved_model_is_the_same_model(self):
+        loaded, _ = report(self.folder.name, "--load", self.model, "--epochs", "0")
+        self.assertEqual((loaded["checksum"], loaded["accuracy"]), (self.two["checksum"], self.two["accuracy"]))
+
+    def test_refuses_in_one_sentence(self):
+        for flags, code in ((["--wrokers", "2"], 2), (["--workers", "two"], 2), (["--batch", "0"], 2),
+                            (["--rate"], 2), (["--data", "/nowhere"], 1), (["--load", "/nowhere/x"], 1)):
+            done = run(*flags, expect=code)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, f"{flags}: {done.stderr}")
+
+    def test_help_shows_the_defaults(self):
+        text = run("--help").stdout
+        for flag in ("--data", "--workers", "--threads", "--batch", "--epochs", "--rate", "--backend", "--seed",
+                     "--save", "--load", "--json"):
+            self.assertIn(flag, text)
+        for default in ("32", "0.02", "123"):
+            self.assertIn(default, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
