@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints how long a cache line takes from processor 0 to processor 1 and back, in nanoseconds: whether the two share a
-// cache just now. A virtual machine's processors may move between one L3 and two while it runs.
+// Prints how long a cache line takes from processor 0 to processor 1 and back, in nanoseconds: whether the
+// two share a cache just now. A virtual machine's processors may move between one L3 and two while it runs.
 #include <pthread.h>
 #include <sched.h>
 

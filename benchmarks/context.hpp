@@ -9,7 +9,8 @@ std::string commit();
 std::string compiler();
 std::string processor();
 
-/// Adds all of it to Google Benchmark's context, together with the instruction set that Cohort's own passes use.
+/// Adds all of it to Google Benchmark's context, together with the instruction set that Cohort's own passes
+/// use.
 void add_build_context();
 
 }  // namespace benchmarks

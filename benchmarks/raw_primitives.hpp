@@ -33,11 +33,13 @@ struct raw_primitive {
   }
 };
 
-/// The primitives of training a chain of layers, straight through oneDNN's C interface: what a step costs at least.
+/// The primitives of training a chain of layers, straight through oneDNN's C interface: what a step costs at
+/// least.
 ///
-/// Every primitive gets the formats that `any` gives it (a pool or an activation: those of the layer before it) and
-/// memory of its own, so no reorder is counted. The work is that of Cohort's plans: no backward-data for the first
-/// layer, an activation inside its dense layer or behind the pool, its gradient a pass of its own, in place.
+/// Every primitive gets the formats that `any` gives it (a pool or an activation: those of the layer before
+/// it) and memory of its own, so no reorder is counted. The work is that of Cohort's plans: no backward-data
+/// for the first layer, an activation inside its dense layer or behind the pool, its gradient a pass of its
+/// own, in place.
 ///
 /// Before    the calling thread has its number of OpenMP threads.
 class raw_chain {
@@ -210,8 +212,8 @@ class raw_chain {
     format_ = copied(queried(forward, DNNL_ARG_DST));
   }
 
-  /// Memory on a 64-byte boundary. Positive numbers, so that an activation in place leaves them as they are however
-  /// often it runs; denormal numbers would be slower than any real ones.
+  /// Memory on a 64-byte boundary. Positive numbers, so that an activation in place leaves them as they are
+  /// however often it runs; denormal numbers would be slower than any real ones.
   dnnl_memory_t new_memory(const_dnnl_memory_desc_t md) {
     constexpr std::size_t alignment = 64;
     std::size_t const bytes = (dnnl_memory_desc_get_size(md) + alignment - 1) / alignment * alignment;

@@ -31,7 +31,8 @@ inline cohort::batch noise_batch(cohort::graph_view net, int count) {
   return made;
 }
 
-/// The trainer's step on oneDNN, over and over on one batch: forward, backward and update, no loader, no listeners.
+/// The trainer's step on oneDNN, over and over on one batch: forward, backward and update, no loader, no
+/// listeners.
 class repeated_step {
  public:
   repeated_step(trained_network const& what, int batch, int workers)

@@ -3,11 +3,11 @@
 // step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
 // forward_backward/NET/onednn/f32/batch:B             beside the sum of its raw primitives, each timed alone
 //
-// `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are its quartiles over the
-// rounds. ratio_in_a_row sets the same primitives, run one after the other, in place of their sum: where it is lower,
-// the difference is caches that a primitive alone finds warm. Softmax with its loss is Cohort's own function: it is in
-// the step, and as itself among the primitives. One thread. --primitives prints each with its implementation and
-// median time on stderr.
+// `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are its quartiles
+// over the rounds. ratio_in_a_row sets the same primitives, run one after the other, in place of their sum:
+// where it is lower, the difference is caches that a primitive alone finds warm. Softmax with its loss is
+// Cohort's own function: it is in the step, and as itself among the primitives. One thread. --primitives
+// prints each with its implementation and median time on stderr.
 #include "context.hpp"
 #include "networks.hpp"
 #include "raw_primitives.hpp"
@@ -58,8 +58,8 @@ long interruptions() {
   return use.ru_nivcsw;
 }
 
-/// Seconds of one call: the mean over about 0.2 ms of calls, after one that fetches what they need; taken anew where
-/// the thread was interrupted meanwhile, a few times.
+/// Seconds of one call: the mean over about 0.2 ms of calls, after one that fetches what they need; taken
+/// anew where the thread was interrupted meanwhile, a few times.
 double per_call(std::function<void()> const& run) {
   constexpr double block_seconds = 2e-4;
   constexpr int most_calls = 100, most_tries = 5;

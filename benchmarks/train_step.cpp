@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
-// Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a block:
+// Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a
+// block:
 //   train_step NET BATCH WORKERS [SECONDS]
-// First comes a line about the program itself. With SECONDS one block follows; else a block for every line of standard
-// input, which holds its seconds. Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
+// First comes a line about the program itself. With SECONDS one block follows; else a block for every line of
+// standard input, which holds its seconds. Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
 #include "context.hpp"
 #include "networks.hpp"
 #include "repeated_step.hpp"

@@ -9,6 +9,7 @@
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/trainer/model_io.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <exception>

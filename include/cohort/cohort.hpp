@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // All that a training program needs but a backend: <cohort/onednn.hpp>, or <cohort/backend/reference.hpp>, the oracle.
-// Readers of other components are headers of their own too: <cohort/mnist.hpp>, <cohort/xtensor.hpp>.
+// Readers of other components are headers of their own too: <cohort/mnist.hpp>, <cohort/xtensor.hpp>. So is what writes
+// and reads models, whose formats cost a second to compile: <cohort/trainer/model_io.hpp> for training::save and load,
+// <cohort/trainer/load.hpp> for load_trained.
 #include <cohort/backend/priority.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/csv.hpp>
@@ -13,7 +15,6 @@
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/plan/table.hpp>
 #include <cohort/trainer/chrome_trace.hpp>
-#include <cohort/trainer/load.hpp>
 #include <cohort/trainer/performance_listener.hpp>
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/score_listener.hpp>

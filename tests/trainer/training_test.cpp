@@ -4,6 +4,7 @@
 #include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/trainer/model_io.hpp>
 #include <cohort/trainer/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>

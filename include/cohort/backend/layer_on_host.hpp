@@ -16,7 +16,7 @@ class layer_on_host {
   using pass = void (*)(double const*, host_arguments<T> const&);
 
   layer_on_host(pass run, std::vector<double> fields, int batch, std::vector<shape> inputs, shape output,
-                std::vector<bool> wants_diff_input, int parameters)
+                std::vector<char> wants_diff_input, int parameters)
       : run_(run),
         fields_(std::move(fields)),
         batch_(batch),
@@ -57,7 +57,7 @@ class layer_on_host {
   int batch_;
   std::vector<shape> inputs_;
   shape output_;
-  std::vector<bool> wants_;
+  std::vector<char> wants_;
   int parameters_;
 };
 
@@ -72,8 +72,8 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   if (request.input_shapes.size() > layer_on_host<T>::max_inputs)
     throw backend_error({.what = "a layer has too many inputs for kernels on the processor",
                          .where = request.name,
-                         .expected = "at most " + std::to_string(layer_on_host<T>::max_inputs),
-                         .got = std::to_string(request.input_shapes.size())});
+                         .expected = {"at most ", layer_on_host<T>::max_inputs},
+                         .got = {request.input_shapes.size()}});
   operation<B> made;
   std::vector<operand<layout>> operands;
   for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
@@ -86,7 +86,7 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   }
   std::vector<double> const fields(request.fields, request.fields + request.kind->slots);
   std::vector<shape> const inputs(request.input_shapes.begin(), request.input_shapes.end());
-  std::vector<bool> const& wants = request.wants_diff_input;
+  std::vector<char> const& wants = request.wants_diff_input;
   int const parameters = static_cast<int>(made.parameters.size());
   double const flops = request.kind->flops(request.fields, request.input_shapes) * request.batch;
   auto const pass = [&](auto run) {

@@ -71,7 +71,7 @@ struct operation_request {
   std::span<shape const> input_shapes;
   shape output_shape;
   std::span<typename B::layout const> inputs;
-  std::vector<bool> wants_diff_input;
+  std::vector<char> wants_diff_input;
   std::span<parameter_spec const> parameter_specs;
   std::span<std::optional<typename B::layout> const> parameters;
 };

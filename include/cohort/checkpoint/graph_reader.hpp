@@ -226,9 +226,8 @@ class graph_reader {
     layer.id = net_.append(kind, values.data(), inputs,
                            layer.name == generated_name(kind, ordinal) ? "" : layer.name, settings, {});
     if (net_.problem().found())
-      throw graph_error(
-          {.what = "the network is not well formed: " + std::string(net_.problem().text().view()),
-           .where = where(layer)});
+      throw graph_error({.what = {"the network is not well formed: ", net_.problem().text().view()},
+                         .where = where(layer)});
     check_size(layer, net_.view()[layer.id].output);
     for (parameter_spec const& spec : net_.view().parameters(layer.id)) check_size(layer, spec.dims);
   }
@@ -260,7 +259,7 @@ class graph_reader {
       if (product >= 1 && product <= max_layer_elements) continue;
       throw graph_error({.what = "a layer is too large",
                          .where = where(layer),
-                         .expected = "tensors of 1 to " + std::to_string(max_layer_elements) + " elements",
+                         .expected = {"tensors of 1 to ", max_layer_elements, " elements"},
                          .got = to_string(dims)});
     }
   }

@@ -34,7 +34,7 @@ class json_parser {
       throw setting_error({.what = "cannot read JSON",
                            .where = "json_limits::max_depth",
                            .expected = "1 to 1000",
-                           .got = std::to_string(limits_.max_depth)});
+                           .got = {limits_.max_depth}});
     }
     // Positions and value numbers are kept in 32 bits.
     std::size_t const most = std::min<std::size_t>(limits_.max_bytes, 0xffff'fff0u);
@@ -42,8 +42,8 @@ class json_parser {
     if (text_.size() > most) {
       throw data_error({.what = "cannot read JSON",
                         .where = tree_.name,
-                        .expected = "at most " + std::to_string(most) + " bytes",
-                        .got = std::to_string(text_.size())});
+                        .expected = {"at most ", most, " bytes"},
+                        .got = {text_.size()}});
     }
     tree_.strings.reserve(text_.size());  // decoding never lengthens, so the views stay valid
     skip_space();

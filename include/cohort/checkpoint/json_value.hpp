@@ -63,11 +63,10 @@ struct json_tree {
 
   [[noreturn]] void refuse(std::uint32_t id, std::uint32_t line, std::uint32_t column, std::string expected,
                            std::string got) const {
-    throw data_error(
-        {.what = "cannot read JSON",
-         .where = name + ':' + std::to_string(line) + ':' + std::to_string(column) + ", " + path(id),
-         .expected = std::move(expected),
-         .got = std::move(got)});
+    throw data_error({.what = "cannot read JSON",
+                      .where = {name, ':', line, ':', column, ", ", path(id)},
+                      .expected = std::move(expected),
+                      .got = std::move(got)});
   }
 
  private:

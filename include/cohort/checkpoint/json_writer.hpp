@@ -148,9 +148,9 @@ class json_writer {
     std::size_t const bad = detail::invalid_utf8_at(text);
     if (bad != text.size()) {
       throw data_error({.what = "cannot write JSON",
-                        .where = where() + ", byte " + std::to_string(bad) + " of " + detail::shown(text),
+                        .where = {where(), ", byte ", bad, " of ", detail::shown(text)},
                         .expected = "UTF-8",
-                        .got = "byte " + std::to_string(static_cast<unsigned char>(text[bad]))});
+                        .got = {"byte ", static_cast<unsigned char>(text[bad])}});
     }
     detail::append_quoted(text_, text);
   }

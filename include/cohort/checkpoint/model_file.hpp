@@ -74,8 +74,8 @@ inline std::vector<model_tensor> state_tensors(parameter_set const& parameters,
     if (arrays.size() < static_cast<std::size_t>(count))
       throw setting_error({.what = "too few arrays of updater state",
                            .where = one.name,
-                           .expected = std::to_string(count) + " for " + std::string(rule.name()),
-                           .got = std::to_string(arrays.size())});
+                           .expected = {count, " for ", rule.name()},
+                           .got = {arrays.size()}});
     for (int k = 0; k < count; ++k)
       list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
                       arrays[static_cast<std::size_t>(k)]});
@@ -244,9 +244,9 @@ class model_file {
       std::string_view const saved = optimizer_->updater_of(one.spec.role).name();
       if (wanted != saved)
         throw data_error({.what = "cannot read the updaters' state",
-                          .where = file_.name() + ", " + one.name,
-                          .expected = "state of " + std::string(wanted),
-                          .got = "state of " + std::string(saved)});
+                          .where = {file_.name(), ", ", one.name},
+                          .expected = {"state of ", wanted},
+                          .got = {"state of ", saved}});
     }
     read_all(parameters, detail::state_tensors(parameters, settings, arrays), false);
     return position_;
@@ -278,14 +278,14 @@ class model_file {
     auto const found = file_.metadata().find(key);
     if (found == file_.metadata().end())
       throw data_error({.what = "cannot read the model",
-                        .where = file_.name() + ", metadata",
-                        .expected = "an entry " + detail::shown(key),
+                        .where = {file_.name(), ", metadata"},
+                        .expected = {"an entry ", detail::shown(key)},
                         .got = "none of this name"});
     return found->second;
   }
   [[noreturn]] void refuse_metadata(std::string const& key, std::string expected) const {
     throw data_error({.what = "cannot read the model",
-                      .where = file_.name() + ", metadata " + detail::shown(key),
+                      .where = {file_.name(), ", metadata ", detail::shown(key)},
                       .expected = std::move(expected),
                       .got = detail::shown(metadata(key))});
   }
@@ -321,7 +321,7 @@ class model_file {
 
   [[noreturn]] void refuse_network(std::string const& tensor, std::string expected, std::string got) const {
     throw data_error({.what = "the model is of another network",
-                      .where = file_.name() + (tensor.empty() ? "" : ", tensor " + detail::shown(tensor)),
+                      .where = {file_.name(), (tensor.empty() ? "" : ", tensor " + detail::shown(tensor))},
                       .expected = std::move(expected),
                       .got = std::move(got)});
   }

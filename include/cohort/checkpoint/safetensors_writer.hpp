@@ -39,7 +39,7 @@ inline void check_names(std::vector<stored_tensor const*> order) {
     bool const twice = i > 0 && order[i]->name == order[i - 1]->name;
     if (!twice && !order[i]->name.empty() && order[i]->name != "__metadata__") continue;
     throw data_error({.what = "cannot write safetensors",
-                      .where = "tensor " + shown(order[i]->name),
+                      .where = {"tensor ", shown(order[i]->name)},
                       .expected = "each name once, and none that is empty or \"__metadata__\"",
                       .got = twice ? "two tensors of this name" : "this name"});
   }
@@ -74,8 +74,8 @@ inline std::string safetensors_header(std::span<stored_tensor const* const> orde
   if (bytes > safetensors_header_limit) {
     throw data_error({.what = "cannot write safetensors",
                       .where = "header",
-                      .expected = "at most " + std::to_string(safetensors_header_limit) + " bytes",
-                      .got = std::to_string(bytes)});
+                      .expected = {"at most ", safetensors_header_limit, " bytes"},
+                      .got = {bytes}});
   }
   std::memcpy(header.data(), &bytes, sizeof bytes);
   return header;

@@ -58,7 +58,7 @@ void require_finite(array const& a) {
     throw data_error({.what = "the data holds a number that is not finite",
                       .where = place_in(a, static_cast<std::size_t>(bad - values.begin())),
                       .expected = "a finite number",
-                      .got = std::to_string(*bad)});
+                      .got = {*bad}});
 }
 
 template <class T>
@@ -70,8 +70,8 @@ void require_labels(array const& a) {
   if (bad != values.end())
     throw data_error({.what = "a class label is out of range",
                       .where = place_in(a, static_cast<std::size_t>(bad - values.begin())),
-                      .expected = "0 to " + std::to_string(a.classes - 1),
-                      .got = std::to_string(*bad)});
+                      .expected = {"0 to ", a.classes - 1},
+                      .got = {*bad}});
 }
 
 inline tensor_description checked_part(array const& a, bool input) {
@@ -90,8 +90,8 @@ inline tensor_description checked_part(array const& a, bool input) {
     if (!a.label_names.empty() && a.label_names.size() != static_cast<std::size_t>(a.classes))
       throw data_error({.what = "there is not one name a class",
                         .where = a.name,
-                        .expected = std::to_string(a.classes) + " label names",
-                        .got = std::to_string(a.label_names.size())});
+                        .expected = {a.classes, " label names"},
+                        .got = {a.label_names.size()}});
     switch (a.values.type) {
       case u8:
         require_labels<std::uint8_t>(a);
@@ -106,7 +106,7 @@ inline tensor_description checked_part(array const& a, bool input) {
         throw data_error({.what = "class labels must be integers",
                           .where = a.name,
                           .expected = "u8, i32 or i64",
-                          .got = std::string(name_of(a.values.type))});
+                          .got = {name_of(a.values.type)}});
     }
   } else if (a.values.type == f32) {
     require_finite<float>(a);
@@ -184,14 +184,14 @@ class arrays {
     auto const per_example = static_cast<std::size_t>(std::max<std::int64_t>(example.elements(), 1));
     if (std::size(range) % per_example != 0)
       throw shape_error({.what = "the elements do not make whole examples",
-                         .where = "example " + to_string(example),
-                         .expected = "a multiple of " + std::to_string(per_example),
-                         .got = std::to_string(std::size(range))});
+                         .where = {"example ", to_string(example)},
+                         .expected = {"a multiple of ", per_example},
+                         .got = {std::size(range)}});
     if (std::size(range) / per_example > 0x7fffffffU)
       throw shape_error({.what = "too many examples for one array",
                          .where = "",
                          .expected = "at most 2147483647",
-                         .got = std::to_string(std::size(range) / per_example)});
+                         .got = {std::size(range) / per_example}});
     using element = std::remove_cvref_t<decltype(*std::data(range))>;
     return {static_cast<element const*>(std::data(range)),
             example.batched(static_cast<int>(std::size(range) / per_example))};
@@ -199,10 +199,8 @@ class arrays {
 
   static int positive(int classes) {
     if (classes < 1)
-      throw setting_error({.what = "there must be a class",
-                           .where = "classes",
-                           .expected = "at least 1",
-                           .got = std::to_string(classes)});
+      throw setting_error(
+          {.what = "there must be a class", .where = "classes", .expected = "at least 1", .got = {classes}});
     return classes;
   }
 
@@ -211,8 +209,8 @@ class arrays {
     if (a.values.dims[0] != size_)
       throw shape_error({.what = "the arrays differ in their number of examples",
                          .where = a.name,
-                         .expected = std::to_string(size_),
-                         .got = std::to_string(a.values.dims[0])});
+                         .expected = {size_},
+                         .got = {a.values.dims[0]}});
     rows_.push_back({a.values.data,
                      static_cast<std::size_t>(a.values.dims.example().elements()) * bytes_of(a.values.type)});
     return part;

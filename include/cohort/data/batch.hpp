@@ -55,10 +55,10 @@ struct batch {
   static named_tensor const& checked(std::vector<named_tensor> const& tensors, std::size_t which,
                                      char const* kind) {
     if (which >= tensors.size())
-      throw shape_error({.what = std::string("the batch has no such ") + kind,
-                         .where = std::string(kind) + ' ' + std::to_string(which),
-                         .expected = "fewer than " + std::to_string(tensors.size()),
-                         .got = std::to_string(which)});
+      throw shape_error({.what = {"the batch has no such ", kind},
+                         .where = {kind, ' ', which},
+                         .expected = {"fewer than ", tensors.size()},
+                         .got = {which}});
     return tensors[which];
   }
 };

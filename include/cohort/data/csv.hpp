@@ -66,7 +66,7 @@ class csv_parser {
  private:
   [[noreturn]] void refuse(char const* what, int column, std::string expected, std::string got) const {
     throw data_error({.what = what,
-                      .where = where_ + ':' + std::to_string(line_) + ':' + std::to_string(column),
+                      .where = {where_, ':', line_, ':', column},
                       .expected = std::move(expected),
                       .got = std::move(got)});
   }
@@ -79,8 +79,7 @@ class csv_parser {
       throw setting_error({.what = "the CSV has no such label column beside its inputs",
                            .where = where_,
                            .expected = "2 columns or more, label_column below their number",
-                           .got = "label_column " + std::to_string(*settings_.label_column) + " of "
-                                  + std::to_string(columns_) + " columns"});
+                           .got = {"label_column ", *settings_.label_column, " of ", columns_, " columns"}});
   }
 
   void parse_row(std::string_view row, csv_table& table) {

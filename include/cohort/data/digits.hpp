@@ -151,7 +151,7 @@ inline arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first = 0
     throw setting_error({.what = "there must be a digit to draw",
                          .where = "count",
                          .expected = "at least 1",
-                         .got = std::to_string(count)});
+                         .got = {count}});
   struct drawn {
     std::vector<std::uint8_t> images;
     std::vector<std::uint8_t> labels;

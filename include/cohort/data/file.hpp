@@ -21,15 +21,15 @@ inline std::vector<std::byte> read_file(std::string const& path,
   if (file.size() > max_bytes)
     throw file_error({.what = "the file is too large",
                       .where = path,
-                      .expected = "at most " + std::to_string(max_bytes) + " bytes",
-                      .got = std::to_string(file.size())});
+                      .expected = {"at most ", max_bytes, " bytes"},
+                      .got = {file.size()}});
   std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
   std::size_t const done = file.read(bytes.data(), bytes.size());
   if (done < bytes.size())
     throw file_error({.what = "the file became shorter while it was read",
                       .where = path,
-                      .expected = std::to_string(bytes.size()) + " bytes",
-                      .got = std::to_string(done)});
+                      .expected = {bytes.size(), " bytes"},
+                      .got = {done}});
   return bytes;
 }
 

@@ -83,8 +83,8 @@ inline std::string read_text(std::string const& path, std::uint64_t most = std::
   if (file.size() > most) {
     throw data_error({.what = "cannot read the file",
                       .where = path,
-                      .expected = "at most " + std::to_string(most) + " bytes",
-                      .got = std::to_string(file.size())});
+                      .expected = {"at most ", most, " bytes"},
+                      .got = {file.size()}});
   }
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   text.resize(file.read(text.data(), text.size()));

@@ -40,8 +40,8 @@ class idx_array {
 /// Source    The IDX format as described beside the MNIST files (LeCun, Cortes and Burges).
 inline idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank = 0) {
   auto const refuse = [&](std::string what, std::size_t byte, std::string expected, std::string got) {
-    throw data_error({.what = "cannot read the IDX file: " + std::move(what),
-                      .where = where + ", byte " + std::to_string(byte),
+    throw data_error({.what = {"cannot read the IDX file: ", std::move(what)},
+                      .where = {where, ", byte ", byte},
                       .expected = std::move(expected),
                       .got = std::move(got)});
   };

@@ -201,7 +201,7 @@ inline loader_settings checked(loader_settings s, dataset const& data) {
     throw setting_error({.what = "the loader's settings make no sense",
                          .where = field,
                          .expected = std::move(expected),
-                         .got = std::to_string(got)});
+                         .got = {got}});
   };
   if (s.batch < 1) refuse("batch", "at least 1", s.batch);
   if (s.ranks < 1) refuse("ranks", "at least 1", s.ranks);
@@ -249,8 +249,8 @@ class loader {
     if (position < 0 || (size_ >= 0 && position > size_))
       throw setting_error({.what = "the loader cannot start there",
                            .where = "position",
-                           .expected = "0 to " + std::to_string(size_),
-                           .got = std::to_string(position)});
+                           .expected = {"0 to ", size_},
+                           .got = {position}});
     epoch_ = epoch;
     position_ = position;
     started_ = true;
@@ -271,9 +271,8 @@ class loader {
       result = made_now();
     } else if (!queue_->take(settings_.deadline, result)) {
       throw deadline_error({.what = "the data set gave no batch in time",
-                            .where = "epoch " + std::to_string(epoch_) + ", position "
-                                     + std::to_string(position_) + ", rank " + std::to_string(settings_.rank),
-                            .expected = "one within " + std::to_string(settings_.deadline.count()) + " ms",
+                            .where = {"epoch ", epoch_, ", position ", position_, ", rank ", settings_.rank},
+                            .expected = {"one within ", settings_.deadline.count(), " ms"},
                             .got = "none"});
     }
     if (result) position_ = result->next_position;

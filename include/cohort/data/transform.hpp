@@ -88,7 +88,7 @@ inline row_transform transform_of(tensor_description const& part) {
   throw shape_error({.what = "the data set's elements cannot be brought into a batch",
                      .where = part.name,
                      .expected = "u8, f32 or f64 as f32 or f64; u8, i32 or i64 as i32, unscaled",
-                     .got = std::string(name_of(part.stored)) + " as " + std::string(name_of(part.type))});
+                     .got = {name_of(part.stored), " as ", name_of(part.type)}});
 }
 
 }  // namespace cohort

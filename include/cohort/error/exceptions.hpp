@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/error/text.hpp>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,6 +15,8 @@ namespace detail {
 struct clause : std::string {
   [[gnu::cold, gnu::noinline]] clause() {}
   [[gnu::cold, gnu::noinline]] clause(char const* text) : std::string(text) {}
+  [[gnu::cold, gnu::noinline]] clause(std::initializer_list<text_piece> pieces)
+      : std::string(text_of(pieces)) {}
   [[gnu::cold, gnu::noinline]] clause(std::string text) : std::string(std::move(text)) {}
   [[gnu::cold, gnu::noinline]] clause(clause&& other) noexcept : std::string(std::move(other)) {}
   [[gnu::cold, gnu::noinline]] clause(clause const& other) : std::string(other) {}
@@ -37,11 +41,13 @@ class error : public std::runtime_error {
 
  private:
   static std::string sentence(refusal const& r) {
-    std::string text = r.what;
-    if (!r.where.empty()) text += " (" + r.where + ")";
-    if (!r.expected.empty()) text += ": expected " + r.expected;
-    if (!r.got.empty()) text += (r.expected.empty() ? ": got " : ", got ") + r.got;
-    return text;
+    bool const wanted = !r.expected.empty();
+    return detail::text_of({r.what, r.where.empty() ? "" : " (", r.where, r.where.empty() ? "" : ")",
+                            wanted ? ": expected " : "", r.expected,
+                            r.got.empty() ? ""
+                            : wanted      ? ", got "
+                                          : ": got ",
+                            r.got});
   }
   refusal why_;
 };

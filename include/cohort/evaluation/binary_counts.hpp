@@ -31,7 +31,7 @@ struct binary_counts {
   std::optional<double> f_beta(double beta = 1) const {
     if (!(beta > 0 && beta < 1e100)) {
       throw setting_error(
-          {.what = "no F-beta", .where = "beta", .expected = "above 0, finite", .got = std::to_string(beta)});
+          {.what = "no F-beta", .where = "beta", .expected = "above 0, finite", .got = {beta}});
     }
     double const hits = (1 + beta * beta) * number(true_positive);
     return ratio(hits, hits + beta * beta * number(false_negative) + number(false_positive));

@@ -69,8 +69,8 @@ class classification_report : private confusion_matrix {
     if (scores.dims.rank < 2 || scores.dims.example().elements() != classes()
         || labels.size() != at(scores.dims[0])) {
       throw shape_error({.what = "cannot evaluate these scores",
-                         .where = std::to_string(labels.size()) + " labels",
-                         .expected = std::to_string(labels.size()) + 'x' + std::to_string(classes()),
+                         .where = {labels.size(), " labels"},
+                         .expected = {labels.size(), 'x', classes()},
                          .got = to_string(scores.dims)});
     }
     if (scores.type == element_type::f32) {
@@ -81,7 +81,7 @@ class classification_report : private confusion_matrix {
       throw shape_error({.what = "cannot evaluate these scores",
                          .where = {},
                          .expected = "f32 or f64",
-                         .got = std::string(name_of(scores.type))});
+                         .got = {name_of(scores.type)}});
     }
   }
 
@@ -143,7 +143,7 @@ class classification_report : private confusion_matrix {
                   std::int64_t first) const {
     auto refuse_example = [&](std::size_t row, std::string expected, std::string got) {
       throw data_error({.what = "cannot evaluate this example",
-                        .where = "example " + std::to_string(first + static_cast<std::int64_t>(row)),
+                        .where = {"example ", first + static_cast<std::int64_t>(row)},
                         .expected = std::move(expected),
                         .got = std::move(got)});
     };
@@ -213,10 +213,10 @@ inline std::string classification_report::totals_text() const {
     return share ? detail::decimal_text(100 * *share, 2) + " %" : std::string("-");
   };
   detail::text_table table({.others = detail::columns::left});
-  table.add({"examples", std::to_string(examples())});
-  table.add({"classes", std::to_string(classes())});
+  table.add({"examples", examples()});
+  table.add({"classes", classes()});
   table.add({"accuracy", percent(accuracy())});
-  std::string const top = "top-" + std::to_string(options_.top) + " accuracy";
+  std::string const top = detail::text_of({"top-", options_.top, " accuracy"});
   if (options_.top > 1) table.add({top, percent(top_accuracy())});
   table.add({"log loss", detail::decimal_text(log_loss(), 4)});
   table.add({"MCC", detail::decimal_text(mcc(), 4)});
@@ -229,8 +229,8 @@ inline std::string classification_report::per_class_text() const {
   table.add({"class", "precision", "recall", "F1", "examples", "predicted"});
   for (int k = 0; k < classes() && classes() <= most_printed_classes; ++k) {
     binary_counts const c = of(k);
-    table.add({name(k), number(c.precision()), number(c.recall()), number(c.f_beta()),
-               std::to_string(c.actual()), std::to_string(c.predicted())});
+    table.add(
+        {name(k), number(c.precision()), number(c.recall()), number(c.f_beta()), c.actual(), c.predicted()});
   }
   for (auto [how, title] :
        {std::pair(averaging::macro, "macro mean"), std::pair(averaging::weighted, "weighted mean"),
@@ -258,7 +258,7 @@ inline std::string classification_report::confusion_text() const {
 
 inline std::string classification_report::remarks_text() const {
   std::string text;
-  auto list = [&](char const* title, auto concerned) {
+  auto list = [&](char const* title, bool (*concerned)(binary_counts const&)) {
     std::string names;
     int found = 0;
     for (int k = 0; k < classes(); ++k) {
@@ -267,15 +267,15 @@ inline std::string classification_report::remarks_text() const {
     }
     if (found == 0) return;
     if (found > most_printed_classes)
-      names += ", and " + std::to_string(found - most_printed_classes) + " more";
-    text += std::string("  ") + title + " (" + std::to_string(found) + "): " + names + '\n';
+      names += detail::text_of({", and ", found - most_printed_classes, " more"});
+    text += detail::text_of({"  ", title, " (", found, "): ", names, '\n'});
   };
   list("never predicted", [](binary_counts const& c) { return c.predicted() == 0; });
   list("without examples", [](binary_counts const& c) { return c.actual() == 0; });
 
   std::string left_out;
   auto note = [&](char const* metric, int classes) {
-    if (classes > 0) left_out += (left_out.empty() ? "" : ", ") + std::to_string(classes) + " from " + metric;
+    if (classes > 0) left_out += detail::text_of({left_out.empty() ? "" : ", ", classes, " from ", metric});
   };
   note("precision", average(averaging::macro, [](auto const& c) { return c.precision(); }).left_out);
   note("recall", average(averaging::macro, [](auto const& c) { return c.recall(); }).left_out);

@@ -25,7 +25,7 @@ class confusion_matrix {
       throw setting_error({.what = "cannot count predictions",
                            .where = "classes",
                            .expected = "2 to 100000",
-                           .got = std::to_string(classes)});
+                           .got = {classes}});
     }
     counts_.resize(at(classes) * at(classes));
   }
@@ -40,8 +40,8 @@ class confusion_matrix {
     if (classes_ != other.classes_) {
       throw setting_error({.what = "cannot merge confusion matrices",
                            .where = {},
-                           .expected = std::to_string(classes_) + " classes",
-                           .got = std::to_string(other.classes_)});
+                           .expected = {classes_, " classes"},
+                           .got = {other.classes_}});
     }
     for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
     examples_ += other.examples_;

@@ -51,7 +51,7 @@ inline isa best_isa() {
   throw setting_error({.what = "unknown instruction set",
                        .where = "environment variable COHORT_ISA",
                        .expected = "baseline, avx2 or avx512",
-                       .got = '"' + std::string(cap) + '"'});
+                       .got = {'"', cap, '"'}});
 }
 
 }  // namespace cohort

@@ -126,9 +126,9 @@ struct team_state {
 
   deadline_error late(std::string what, std::string who) const {
     return deadline_error({.what = std::move(what),
-                           .where = "a team of " + std::to_string(size),
-                           .expected = "all within " + std::to_string(settings.deadline.count()) + " ms",
-                           .got = "no sign of " + std::move(who)});
+                           .where = {"a team of ", size},
+                           .expected = {"all within ", settings.deadline.count(), " ms"},
+                           .got = {"no sign of ", std::move(who)}});
   }
 
   void barrier(int worker) {
@@ -237,13 +237,12 @@ class team {
  public:
   explicit team(int workers, team_settings settings = {}) {
     if (workers < 1)
-      throw setting_error(
-          {.what = "a team needs workers", .expected = "at least 1", .got = std::to_string(workers)});
+      throw setting_error({.what = "a team needs workers", .expected = "at least 1", .got = {workers}});
     if (settings.deadline < std::chrono::milliseconds(1) || settings.deadline > std::chrono::hours(1000))
       throw setting_error({.what = "a team cannot wait like this",
                            .where = "team_settings.deadline",
                            .expected = "1 ms to 1,000 hours",
-                           .got = std::to_string(settings.deadline.count()) + " ms"});
+                           .got = {settings.deadline.count(), " ms"}});
     state_ = std::make_shared<detail::team_state>(workers, std::move(settings));
     state_->started.store(1);
     try {
@@ -272,6 +271,16 @@ class team {
   ///           setting_error for a run inside a run, or two at once.
   template <class F>
   void run(F&& f) {
+    run_job([](void* context, int worker) { (*static_cast<std::remove_reference_t<F>*>(context))(worker); },
+            const_cast<void*>(static_cast<void const*>(std::addressof(f))));
+  }
+
+  /// Inside f alone: returns when every worker has called it as often as this one.  Before: `worker` is the
+  /// number that f was given. Stores made before it by any worker are seen after it by all.
+  void barrier(int worker) { state_->barrier(worker); }
+
+ private:
+  void run_job(void (*job)(void*, int), void* context) {
     detail::team_state& s = *state_;
     if (s.running.exchange(true))
       throw setting_error(
@@ -287,8 +296,8 @@ class team {
       slot.failure = nullptr;
     }
     s.failed.store(false);
-    s.job = [](void* context, int worker) { (*static_cast<std::remove_reference_t<F>*>(context))(worker); };
-    s.context = const_cast<void*>(static_cast<void const*>(std::addressof(f)));
+    s.job = job;
+    s.context = context;
     if (s.settings.enter) s.settings.enter(0);
     struct leaver {
       detail::team_state& s;
@@ -304,11 +313,6 @@ class team {
     s.rethrow();
   }
 
-  /// Inside f alone: returns when every worker has called it as often as this one.  Before: `worker` is the
-  /// number that f was given. Stores made before it by any worker are seen after it by all.
-  void barrier(int worker) { state_->barrier(worker); }
-
- private:
   std::shared_ptr<detail::team_state> state_;
 };
 

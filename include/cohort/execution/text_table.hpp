@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
+#include <cohort/error/text.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,7 +13,7 @@
 namespace cohort::detail {
 
 /// With a fixed number of decimals, whatever the locale; "-" for a number that does not exist.
-inline std::string decimal_text(std::optional<double> number, int decimals) {
+[[gnu::noinline]] inline std::string decimal_text(std::optional<double> number, int decimals) {
   if (!number) return "-";
   char digits[400];
   auto const end =
@@ -41,7 +42,11 @@ class text_table {
  public:
   explicit text_table(table_layout layout) : layout_(layout) {}
 
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  [[gnu::noinline]] void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  [[gnu::noinline]] void add(std::initializer_list<text_piece> cells) {
+    rows_.emplace_back();
+    for (text_piece const& cell : cells) rows_.back().push_back(text_of({cell}));
+  }
 
   std::string text() const {
     std::vector<std::size_t> widths;

@@ -22,7 +22,7 @@ class graph {
 
   explicit graph(builder net) {
     if (net.problem_.found())
-      throw graph_error({.what = "the network is not well formed: " + std::string(net.problem_.text().view())});
+      throw graph_error({.what = {"the network is not well formed: ", net.problem_.text().view()}});
     if (net.nodes_.empty()) throw graph_error({.what = "the network has no layers"});
     net.settle_order();
     nodes_ = std::move(net.nodes_);

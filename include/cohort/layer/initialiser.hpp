@@ -115,8 +115,7 @@ struct initialiser {
       std::string expected;
       for (std::string_view const known : names)
         expected += (expected.empty() ? "" : ", ") + std::string(known);
-      throw setting_error(
-          {.what = "unknown initialiser", .expected = "one of " + expected, .got = std::string(name)});
+      throw setting_error({.what = "unknown initialiser", .expected = {"one of ", expected}, .got = {name}});
     }
     initialiser result;
     result.which = static_cast<kind>(found - names.begin());
@@ -132,7 +131,7 @@ struct initialiser {
     char got[32];
     std::snprintf(got, sizeof got, "%g", parameter);
     throw setting_error({.what = "a setting makes no sense",
-                         .where = "init::" + std::string(name()),
+                         .where = {"init::", name()},
                          .expected = magnitude ? "a finite number, at least 0" : "a finite number",
                          .got = got});
   }
@@ -203,8 +202,8 @@ void fill(initialiser const& how, std::span<T> values, std::int64_t fan_in, std:
           shape const& dims, random_stream const& stream) {
   using kind = initialiser::kind;
   auto const refuse = [&](char const* expected, std::string got) {
-    throw shape_error({.what = "cannot fill a parameter with init::" + std::string(how.name()),
-                       .where = "shape " + to_string(dims),
+    throw shape_error({.what = {"cannot fill a parameter with init::", how.name()},
+                       .where = {"shape ", to_string(dims)},
                        .expected = expected,
                        .got = std::move(got)});
   };

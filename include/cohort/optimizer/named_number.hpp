@@ -46,7 +46,7 @@ inline void require_setting(bool allowed, std::string_view owner, std::string_vi
                             char const* expected, double value) {
   if (allowed && is_finite(value)) return;
   throw setting_error({.what = "a setting makes no sense",
-                       .where = std::string(owner) + '.' + std::string(field),
+                       .where = {owner, '.', field},
                        .expected = expected,
                        .got = text_of(value)});
 }

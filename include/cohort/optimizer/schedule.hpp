@@ -70,16 +70,14 @@ class rate_schedule {
     if (name == "step")
       result = schedule::step{};
     else if (name != "fixed")
-      throw setting_error(
-          {.what = "unknown schedule", .expected = "fixed or step", .got = std::string(name)});
+      throw setting_error({.what = "unknown schedule", .expected = "fixed or step", .got = {name}});
     named_numbers const known = result.fields();
     for (named_number const& field : fields) {
       std::size_t k = 0;
       while (k < known.size() && known.items[k].name != field.name) ++k;
       if (k == known.size())
-        throw setting_error({.what = "unknown field of a schedule",
-                             .where = "schedule " + std::string(name),
-                             .got = std::string(field.name)});
+        throw setting_error(
+            {.what = "unknown field of a schedule", .where = {"schedule ", name}, .got = {field.name}});
       if (field.name == "by") {
         detail::require_setting(field.value == 0 || field.value == 1, name, "by", "0 (steps) or 1 (epochs)",
                                 field.value);

@@ -136,8 +136,7 @@ class updater {
     std::string expected;
     for (detail::update_row const& row : detail::update_rows)
       expected += (expected.empty() ? "" : ", ") + std::string(row.name);
-    throw setting_error(
-        {.what = "unknown updater", .expected = "one of " + expected, .got = std::string(name)});
+    throw setting_error({.what = "unknown updater", .expected = {"one of ", expected}, .got = {name}});
   }
 
   void check() const {
@@ -168,9 +167,8 @@ class updater {
       numbers_[k] = field.value;
       return;
     }
-    throw setting_error({.what = "unknown field of an updater",
-                         .where = "updater " + std::string(name()),
-                         .got = std::string(field.name)});
+    throw setting_error(
+        {.what = "unknown field of an updater", .where = {"updater ", name()}, .got = {field.name}});
   }
 
   detail::update_rule rule_;

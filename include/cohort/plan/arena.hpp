@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/tensor/buffer.hpp>
 #include <algorithm>
+#include <cohort/tensor/buffer.hpp>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -39,27 +38,31 @@ inline std::size_t arrange(std::span<arena_slot> slots) {
     root.last = std::max(root.last, slot.last);
     root.bytes = std::max(root.bytes, slot.bytes);
   }
-  std::vector<std::size_t> order(slots.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return slots[a].bytes > slots[b].bytes; });
+  std::vector<arena_slot*> placed;
+  std::vector<char> done(slots.size(), 0);
+  auto const largest_left = [&] {
+    arena_slot* found = nullptr;
+    for (arena_slot& slot : slots)
+      if (slot.same_as < 0 && slot.first >= 0 && (!found || slot.bytes > found->bytes)
+          && !done[static_cast<std::size_t>(&slot - slots.data())])
+        found = &slot;
+    return found;
+  };
+  auto const in_the_way = [&](arena_slot const& slot) -> arena_slot const* {
+    for (arena_slot const* other : placed)
+      if (other->first <= slot.last && slot.first <= other->last && other->offset < slot.offset + slot.bytes
+          && slot.offset < other->offset + round_to_alignment(other->bytes))
+        return other;
+    return nullptr;
+  };
   std::size_t total = 0;
-  std::vector<std::size_t> placed;
-  for (std::size_t id : order) {
-    arena_slot& slot = slots[id];
-    if (slot.same_as >= 0 || slot.first < 0) continue;
-    std::vector<std::size_t> neighbours;
-    for (std::size_t other : placed)
-      if (slots[other].first <= slot.last && slot.first <= slots[other].last) neighbours.push_back(other);
-    std::sort(neighbours.begin(), neighbours.end(),
-              [&](std::size_t a, std::size_t b) { return slots[a].offset < slots[b].offset; });
-    slot.offset = 0;
-    for (std::size_t other : neighbours) {
-      if (slot.offset + slot.bytes <= slots[other].offset) break;
-      slot.offset = std::max(slot.offset, slots[other].offset + round_to_alignment(slots[other].bytes));
-    }
-    total = std::max(total, slot.offset + round_to_alignment(slot.bytes));
-    placed.push_back(id);
+  while (arena_slot* const slot = largest_left()) {
+    slot->offset = 0;
+    while (arena_slot const* const other = in_the_way(*slot))
+      slot->offset = other->offset + round_to_alignment(other->bytes);
+    total = std::max(total, slot->offset + round_to_alignment(slot->bytes));
+    placed.push_back(slot);
+    done[static_cast<std::size_t>(slot - slots.data())] = 1;
   }
   for (arena_slot& slot : slots)
     if (slot.same_as >= 0) slot.offset = slots[static_cast<std::size_t>(slot.same_as)].offset;

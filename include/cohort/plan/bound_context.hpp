@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <cohort/execution/flat_pass.hpp>
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -73,10 +72,11 @@ class bound_context final : public context {
 
   tensor_view output(int which) const override {
     if (which < 0 || static_cast<std::size_t>(which) >= made_->code.output_slots.size())
-      throw setting_error({.what = "this plan has no such output",
-                           .expected = std::to_string(made_->code.output_slots.size())
-                                       + (made_->training ? " outputs: it is a plan for training" : " outputs"),
-                           .got = "output " + std::to_string(which)});
+      throw setting_error(
+          {.what = "this plan has no such output",
+           .expected = {made_->code.output_slots.size(),
+                        (made_->training ? " outputs: it is a plan for training" : " outputs")},
+           .got = {"output ", which}});
     auto const& slot = made_->code.slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
     return {reinterpret_cast<T const*>(arena_.data() + slot.offset),
             made_->outputs[static_cast<std::size_t>(which)].batched(examples_)};
@@ -133,7 +133,8 @@ class bound_context final : public context {
     void* now;
   };
 
-  void bind(std::vector<command<B>> const& from, std::deque<bound>& to) {
+  void bind(std::vector<command<B>> const& from, std::vector<bound>& to) {
+    to.reserve(from.size());  // what is set from outside keeps addresses of its elements
     for (command<B> const& c : from) {
       std::vector<void*> addresses;
       bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}};
@@ -174,7 +175,7 @@ class bound_context final : public context {
       }
   }
 
-  void run(std::deque<bound>& calls, std::size_t first, std::size_t last) {
+  void run(std::vector<bound>& calls, std::size_t first, std::size_t last) {
     for (std::size_t c = first; c < last; ++c) {
       bound& one = calls[c];
       bool const adds = accumulate_ && &calls == &backward_ && !one.gradients.empty();
@@ -212,44 +213,44 @@ class bound_context final : public context {
   void check_inputs(std::span<tensor_view const> inputs) {
     if (inputs.size() != made_->inputs.size())
       throw shape_error({.what = "the batch has another number of inputs than the network",
-                         .expected = std::to_string(made_->inputs.size()),
-                         .got = std::to_string(inputs.size())});
+                         .expected = {made_->inputs.size()},
+                         .got = {inputs.size()}});
     examples_ = inputs[0].dims.rank > 0 ? inputs[0].dims[0] : 0;
     bool const fits = made_->training ? examples_ == made_->batch : examples_ >= 0 && examples_ <= made_->batch;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       shape const wanted = made_->inputs[i].batched(fits ? examples_ : made_->batch);
       if (!fits || !(inputs[i].dims == wanted))
         throw shape_error({.what = "an input has another shape than the network's",
-                           .where = "input " + std::to_string(i),
+                           .where = {"input ", i},
                            .expected = to_string(wanted),
                            .got = to_string(inputs[i].dims)});
       if (inputs[i].type != element_type::f32 && inputs[i].type != element_of<T>)
         throw shape_error({.what = "an input has an element type that the network cannot take",
-                           .where = "input " + std::to_string(i),
-                           .expected = "f32 or " + std::string(name_of(element_of<T>)),
-                           .got = std::string(name_of(inputs[i].type))});
+                           .where = {"input ", i},
+                           .expected = {"f32 or ", name_of(element_of<T>)},
+                           .got = {name_of(inputs[i].type)}});
     }
   }
 
   void check_targets(std::span<tensor_view const> targets) const {
     if (targets.size() != losses_.size())
       throw shape_error({.what = "the batch has another number of targets than the network has losses",
-                         .expected = std::to_string(losses_.size()),
-                         .got = std::to_string(targets.size())});
+                         .expected = {losses_.size()},
+                         .got = {targets.size()}});
     for (std::size_t t = 0; t < targets.size(); ++t) {
       if (targets[t].type != element_type::i32 || targets[t].dims.elements() != made_->batch)
         throw shape_error({.what = "a loss needs one class index an example",
-                           .where = "target " + std::to_string(t),
-                           .expected = std::to_string(made_->batch) + " x i32",
-                           .got = to_string(targets[t].dims) + " x " + std::string(name_of(targets[t].type))});
+                           .where = {"target ", t},
+                           .expected = {made_->batch, " x i32"},
+                           .got = {to_string(targets[t].dims), " x ", name_of(targets[t].type)}});
       auto const labels = targets[t].as<std::int32_t>();
       int const classes = made_->code.loss_classes[t];
       for (std::size_t n = 0; n < labels.size(); ++n)
         if (labels[n] < 0 || labels[n] >= classes)
           throw data_error({.what = "a label is out of range",
-                            .where = "target " + std::to_string(t) + ", example " + std::to_string(n) + " of the batch",
-                            .expected = "0 to " + std::to_string(classes - 1),
-                            .got = std::to_string(labels[n])});
+                            .where = {"target ", t, ", example ", n, " of the batch"},
+                            .expected = {"0 to ", classes - 1},
+                            .got = {labels[n]}});
     }
   }
 
@@ -276,8 +277,8 @@ class bound_context final : public context {
   std::vector<buffer> staging_;
   std::vector<loss_sum> losses_;
   step_scalars scalars_;
-  std::deque<bound> forward_;
-  std::deque<bound> backward_;
+  std::vector<bound> forward_;
+  std::vector<bound> backward_;
   std::vector<outside> outside_;
   isa isa_ = best_isa();
   int examples_ = 0;

@@ -69,18 +69,18 @@ class compiler {
     kind const& what = net_.kind(step.node);
     std::string const name = name_of(net_, step);
     if (!backend_.supports(what))
-      throw backend_error({.what = "the backend " + std::string(B::name) + " has no kernels for this kind of layer",
+      throw backend_error({.what = {"the backend ", B::name, " has no kernels for this kind of layer"},
                            .where = name,
-                           .got = std::string(what.name)});
+                           .got = {what.name}});
     std::vector<shape> shapes;
     std::vector<layout> layouts;
-    std::vector<bool> wants;
+    std::vector<char> wants;
     bool needs = false;
     for (int v : step.inputs) {
       shapes.push_back(low_.values[static_cast<std::size_t>(v)].dims);
       layouts.push_back(values_[static_cast<std::size_t>(v)]->lies);
       wants.push_back(training_ && needs_gradient_[static_cast<std::size_t>(v)]);
-      needs = needs || wants.back();
+      needs = needs || wants.back() != 0;
     }
     parameter_list const specs = net_.parameters(step.node);
     std::vector<std::optional<layout>> settled;
@@ -337,7 +337,7 @@ class compiler {
   lowered_graph low_;
   std::vector<operation<B>> operations_;
   std::vector<int> loss_of_;
-  std::vector<bool> needs_gradient_;
+  std::vector<char> needs_gradient_;
   std::vector<std::optional<stored>> values_;
   std::vector<std::optional<stored>> diffs_;
   std::vector<std::optional<address>> workspaces_;

@@ -67,7 +67,7 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
   lowered_graph made;
   detail::readers const readers(net);
   std::vector<int> value_of(static_cast<std::size_t>(net.size()), -1);
-  std::vector<bool> done(value_of.size(), false);
+  std::vector<char> done(value_of.size(), false);
   auto const new_value = [&](shape const& dims, int node, int producer) {
     made.values.push_back({dims, node, producer});
     return static_cast<int>(made.values.size()) - 1;

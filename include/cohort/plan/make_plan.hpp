@@ -90,18 +90,18 @@ template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                       plan_settings const& settings) {
   if (settings.batch < 1)
-    throw setting_error({.what = "a plan needs a batch of at least one example", .got = std::to_string(settings.batch)});
+    throw setting_error({.what = "a plan needs a batch of at least one example", .got = {settings.batch}});
   auto const& backend = store->backend();
   auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training);
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
   if (settings.max_bytes > 0 && needed > settings.max_bytes) {
     int const fits = detail::largest_batch(backend, net, settings);
-    throw memory_error({.what = "the plan needs more memory than allowed\n" + table(*made),
-                        .where = "batch " + std::to_string(settings.batch),
-                        .expected = "at most " + std::to_string(settings.max_bytes) + " bytes"
-                                    + (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)
-                                                : "; no batch fits"),
-                        .got = std::to_string(needed) + " bytes"});
+    throw memory_error({.what = {"the plan needs more memory than allowed\n", table(*made)},
+                        .where = {"batch ", settings.batch},
+                        .expected = {"at most ", settings.max_bytes, " bytes",
+                                     (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)
+                                               : "; no batch fits")},
+                        .got = {needed, " bytes"}});
   }
   return made;
 }

@@ -56,20 +56,22 @@ class parameter_set {
 
   /// Fills every parameter from streams keyed by (seed, layer name, parameter name): the same on any backend.
   void initialise(std::uint64_t seed, initial_parameters const& defaults = {}) {
-    std::vector<double> wide;
-    std::vector<float> narrow;
+    std::vector<double> dense;
+    std::vector<float> rounded;
     for (int p = 0; p < static_cast<int>(table_.size()); ++p) {
       parameter const& one = table_[static_cast<std::size_t>(p)];
       auto const layer_name = std::string_view(one.name).substr(0, one.name.rfind('.'));
       random_stream const stream(seed, purpose_of("parameters", layer_name, one.spec.name));
       initialiser const how =
           one.spec.initial.value_or(one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
-      auto const fill_and_write = [&]<class T>(std::vector<T>& dense) {
-        dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), T(0));
-        fill(how, std::span<T>(dense), one.spec.fan_in, one.spec.fan_out, one.spec.dims, stream);
+      dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), 0);
+      fill<double>(how, dense, one.spec.fan_in, one.spec.fan_out, one.spec.dims, stream);
+      if (type_ == element_type::f32) {
+        rounded.assign(dense.begin(), dense.end());
+        write(p, reinterpret_cast<std::byte const*>(rounded.data()), master());
+      } else {
         write(p, reinterpret_cast<std::byte const*>(dense.data()), master());
-      };
-      type_ == element_type::f64 ? fill_and_write(wide) : fill_and_write(narrow);
+      }
     }
     changed();
   }

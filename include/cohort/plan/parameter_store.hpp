@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <algorithm>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -121,7 +120,7 @@ class parameter_store final : public parameter_set {
 
   B backend_;
   std::vector<std::optional<layout>> layouts_;
-  std::deque<working_copy> copies_;
+  std::vector<working_copy> copies_;
   bool allocated_ = false;
 };
 

@@ -26,8 +26,8 @@ class performance_listener final : public listener {
     if (every < 1 || every > largest_interval)
       throw setting_error({.what = "the speed cannot be said that often",
                            .where = "performance_listener",
-                           .expected = "every 1 to " + std::to_string(largest_interval) + " steps",
-                           .got = std::to_string(every)});
+                           .expected = {"every 1 to ", largest_interval, " steps"},
+                           .got = {every}});
     every_ = static_cast<std::size_t>(every);
     seconds_.reserve(every_);
   }

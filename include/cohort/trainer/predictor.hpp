@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/trainer/worker_group.hpp>
 #include <algorithm>
 #include <bit>
-#include <map>
+#include <cohort/trainer/worker_group.hpp>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -51,7 +50,7 @@ class predictor {
     for (tensor_view const& input : inputs)
       if (input.dims.rank == 0 || input.dims[0] != count)
         throw shape_error({.what = "the inputs have different numbers of examples",
-                           .expected = std::to_string(count),
+                           .expected = {count},
                            .got = to_string(input.dims)});
     predictions made;
     int const former = port_.threads(threads_);
@@ -76,14 +75,20 @@ class predictor {
 
  private:
   struct pool {
+    int batch;
     std::shared_ptr<cohort::plan const> plan;
     std::vector<std::unique_ptr<context>> idle;
   };
+  pool& pool_of(int batch) {
+    for (pool& one : pools_)
+      if (one.batch == batch) return one;
+    return pools_.emplace_back(pool{batch, {}, {}});
+  }
   /// A context for as long as a call needs it.
   struct borrowed {
     borrowed(predictor& owner, int batch) : from(owner), size(batch) {
       std::lock_guard const lock(from.mutex_);
-      pool& p = from.pools_[batch];
+      pool& p = from.pool_of(batch);
       if (!p.plan) p.plan = from.port_.make_plan({.batch = batch, .training = false});
       from.port_.parameters->refresh_stale();
       plan = p.plan;
@@ -93,7 +98,7 @@ class predictor {
     }
     ~borrowed() {
       std::lock_guard const lock(from.mutex_);
-      from.pools_[size].idle.push_back(std::move(use));
+      from.pool_of(size).idle.push_back(std::move(use));
     }
     borrowed(borrowed const&) = delete;
     borrowed& operator=(borrowed const&) = delete;
@@ -116,7 +121,7 @@ class predictor {
   backend_port const& port_;
   int threads_;
   std::mutex mutex_;
-  std::map<int, pool> pools_;
+  std::vector<pool> pools_;
 };
 
 }  // namespace detail

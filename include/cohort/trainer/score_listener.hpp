@@ -22,7 +22,7 @@ class score_listener final : public listener {
       throw setting_error({.what = "the loss cannot be said that often",
                            .where = "score_listener",
                            .expected = "every 1 step or more",
-                           .got = std::to_string(every)});
+                           .got = {every}});
   }
 
   void on_step(training&, step_report const& done) override {

@@ -37,11 +37,11 @@ training trainer(graph net, training_settings settings = {}, std::unique_ptr<str
   settings.optimizer().check();
   if (settings.workers < 1 || settings.threads < 1)
     throw setting_error({.what = "workers and threads must be at least 1",
-                         .got = std::to_string(settings.workers) + " workers, " + std::to_string(settings.threads) + " threads"});
+                         .got = {settings.workers, " workers, ", settings.threads, " threads"}});
   if (static_cast<std::size_t>(settings.workers) > parameter_update::max_parts)
     throw setting_error({.what = "too many workers",
-                         .expected = "at most " + std::to_string(parameter_update::max_parts),
-                         .got = std::to_string(settings.workers)});
+                         .expected = {"at most ", parameter_update::max_parts},
+                         .got = {settings.workers}});
   auto port = std::make_shared<detail::backend_port>();
   with_backend<Choice>(settings.log, [&]<class B>() {
     *port = detail::port_to<B>(net, settings);

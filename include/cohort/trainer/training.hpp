@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
@@ -19,6 +18,9 @@
 #include <vector>
 
 namespace cohort {
+
+class model_file;
+struct updater_state_view;
 
 /// How to evaluate: `batch` examples at a time, `top` of top-N accuracy (1: none).
 struct evaluation_settings {
@@ -64,20 +66,17 @@ class training {
   std::vector<keyed_prediction> predict(std::span<std::string const> keys, tensor_view input) const;
 
   /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a file, or to a sink
-  /// (a std::ostream, a file_writer).
+  /// (a std::ostream, a file_writer). <cohort/trainer/model_io.hpp> has save and load: programs that do neither are
+  /// spared the compilation of the formats.
   ///
   /// After     a file is replaced as a whole: an old one survives a failure.
-  void save(std::string const& path, bool updater_state = false) {
-    save_model(path, net_, parameters(), state(updater_state));
-  }
-  template <byte_sink Sink>
-  void save(Sink& to, bool updater_state = false) {
-    write_model(to, net_, parameters(), state(updater_state));
-  }
+  void save(std::string const& path, bool updater_state = false);
+  template <class Sink>
+  void save(Sink& to, bool updater_state = false);
   /// Reads what save wrote, by any backend; step, epoch and updater state too where the file has them.
   ///
   /// Errors    data_error, naming what differs; then nothing has changed.
-  void load(std::string const& path) { load(model_file::open(path)); }
+  void load(std::string const& path);
   void load(model_file const& file);
 
   /// A number of all parameters' bits, in canonical order, as 16 hexadecimal digits.
@@ -107,8 +106,7 @@ class training {
     if (!update_) update_ = std::make_unique<parameter_update>(parameters(), settings_.optimizer());
     return *update_;
   }
-  std::vector<std::byte*> state_arrays();
-  std::optional<updater_state_view> state(bool wanted);
+  updater_state_view state();
 
   graph net_;
   training_settings settings_;
@@ -124,9 +122,9 @@ class training {
 
 inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   if (how.batch < 1)
-    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = std::to_string(how.batch)});
+    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
   if (how.epochs < 0)
-    throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = std::to_string(how.epochs)});
+    throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
   check_fits(data, true);
   say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true), how.batch);
   loader batches(data, {.batch = how.batch, .seed = settings_.seed, .shuffle = how.shuffle, .prefetch = how.prefetch,
@@ -175,7 +173,8 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
 
 inline classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
   if (how.batch < 1)
-    throw setting_error({.what = "a batch needs at least one example", .where = "evaluate", .got = std::to_string(how.batch)});
+    throw setting_error(
+        {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
   check_fits(data, true);
   auto const& target = data.describe().targets[0];
   int const classes = net_.view()[net_.view().with_role(layer_role::loss)[0]].output[0];
@@ -200,8 +199,8 @@ inline std::vector<keyed_prediction> training::predict(std::span<std::string con
   predictions const made = predict(input);
   if (static_cast<std::size_t>(made.count()) != keys.size())
     throw shape_error({.what = "there is not one key for each example",
-                       .expected = std::to_string(made.count()) + " keys",
-                       .got = std::to_string(keys.size())});
+                       .expected = {made.count(), " keys"},
+                       .got = {keys.size()}});
   std::vector<keyed_prediction> keyed;
   for (int i = 0; i < made.count(); ++i)
     keyed.push_back({keys[static_cast<std::size_t>(i)], {made[i].begin(), made[i].end()}});
@@ -214,8 +213,8 @@ inline void training::check_fits(dataset const& data, bool labels) const {
   data_description const& has = data.describe();
   if (has.inputs.size() != inputs.size())
     throw shape_error({.what = "the data set has another number of inputs than the network",
-                       .expected = std::to_string(inputs.size()),
-                       .got = std::to_string(has.inputs.size())});
+                       .expected = {inputs.size()},
+                       .got = {has.inputs.size()}});
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!(has.inputs[i].example == net[inputs[i]].output))
       throw shape_error({.what = "the data set's examples have another shape than the network's input",
@@ -225,14 +224,14 @@ inline void training::check_fits(dataset const& data, bool labels) const {
   if (!labels) return;
   if (has.targets.size() != losses.size())
     throw shape_error({.what = "the data set has another number of targets than the network has losses",
-                       .expected = std::to_string(losses.size()),
-                       .got = std::to_string(has.targets.size())});
+                       .expected = {losses.size()},
+                       .got = {has.targets.size()}});
   for (std::size_t t = 0; t < losses.size(); ++t)
     if (has.targets[t].classes > net[losses[t]].output[0])
       throw shape_error({.what = "the data set has more classes than the network",
                          .where = net.name(losses[t]),
-                         .expected = "at most " + std::to_string(net[losses[t]].output[0]),
-                         .got = std::to_string(has.targets[t].classes)});
+                         .expected = {"at most ", net[losses[t]].output[0]},
+                         .got = {has.targets[t].classes}});
 }
 
 /// Says before the first step what a run of this batch size needs.
@@ -242,40 +241,11 @@ inline void training::say_memory(plan const& made, int batch) {
   plan_memory const m = made.memory();
   auto const workers = static_cast<std::size_t>(workers_->size());
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
-  settings_.log("memory: parameters " + text(m.parameters) + ", updater state " + text(update().bytes()) + ", working copies "
-                + text(m.working_copies) + "; each of " + std::to_string(workers) + " workers: gradients " + text(m.gradients)
-                + ", activations " + text(m.activations) + "; together "
-                + text(m.parameters + update().bytes() + m.working_copies + workers * (m.gradients + m.activations)));
-}
-
-inline std::vector<std::byte*> training::state_arrays() {
-  std::vector<std::byte*> arrays;
-  for (int k = 0; k < update().state_arrays(); ++k) arrays.push_back(update().state(k));
-  return arrays;
-}
-
-inline std::optional<updater_state_view> training::state(bool wanted) {
-  if (!wanted) return std::nullopt;
-  state_view_ = state_arrays();
-  return updater_state_view{.settings = settings_.optimizer(), .position = {step_, epoch_}, .arrays = state_view_};
-}
-
-inline void training::load(model_file const& file) {
-  if (file.optimizer()) {
-    // Into arrays of its own first: what does not fit must leave everything as it was.
-    parameter_update loaded(parameters(), settings_.optimizer());
-    std::vector<std::byte*> arrays;
-    for (int k = 0; k < loaded.state_arrays(); ++k) arrays.push_back(loaded.state(k));
-    training_position const position = file.read_state(parameters(), settings_.optimizer(), arrays);
-    file.read_parameters(net_, parameters());
-    for (int k = 0; k < loaded.state_arrays(); ++k)
-      std::memcpy(update().state(k), loaded.state(k), parameters().arena_bytes());
-    step_ = position.step;
-    epoch_ = position.epoch;
-  } else {
-    file.read_parameters(net_, parameters());
-  }
-  workers_->parameters_changed();
+  settings_.log(detail::text_of(
+      {"memory: parameters ", text(m.parameters), ", updater state ", text(update().bytes()),
+       ", working copies ", text(m.working_copies), "; each of ", workers, " workers: gradients ",
+       text(m.gradients), ", activations ", text(m.activations), "; together ",
+       text(m.parameters + update().bytes() + m.working_copies + workers * (m.gradients + m.activations))}));
 }
 
 inline std::string training::checksum() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <atomic>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/execution/team.hpp>
@@ -9,10 +10,8 @@
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/settings.hpp>
-#include <atomic>
 #include <cstring>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,7 +55,7 @@ class worker_group {
 
   /// The plan for that many examples a worker; made on a thread that has the workers' number of threads.
   std::shared_ptr<plan const> plan_for(int examples, bool training) {
-    auto& made = plans_[{examples, training}];
+    auto& made = entry(plans_, {examples, training});
     plan_settings const wanted{.batch = examples,
                                .training = training,
                                .max_bytes = settings_.max_bytes,
@@ -134,14 +133,15 @@ class worker_group {
   void profile(bool on) {
     profiling_ = on;
     for (auto& of_worker : contexts_)
-      for (auto& [key, one] : of_worker) one->profile(on);
+      for (auto& one : of_worker)
+        if (one.made) one.made->profile(on);
   }
   std::vector<plan_row> profile(int examples) {
     std::vector<plan_row> rows;
     for (auto& of_worker : contexts_) {
-      auto const found = of_worker.find({examples, true});
-      if (found == of_worker.end()) continue;
-      std::vector<plan_row> const more = found->second->profile();
+      context const* const found = entry(of_worker, {examples, true}).get();
+      if (!found) continue;
+      std::vector<plan_row> const more = found->profile();
       if (rows.empty()) rows = more;
       else
         for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -153,7 +153,23 @@ class worker_group {
   }
 
  private:
-  using key = std::pair<int, bool>;  ///< examples a worker, training
+  /// What a worker's plans and contexts are made for; there are few, so they are searched from front to back.
+  struct key {
+    int examples;
+    bool training;
+    bool operator==(key const&) const = default;
+  };
+  template <class T>
+  struct made_for {
+    key what;
+    T made{};
+  };
+  template <class T>
+  static T& entry(std::vector<made_for<T>>& list, key const& what) {
+    for (made_for<T>& one : list)
+      if (one.what == what) return one.made;
+    return list.emplace_back(made_for<T>{what}).made;
+  }
   struct alignas(64) result {
     double loss = 0;
     context* now = nullptr;
@@ -179,17 +195,16 @@ class worker_group {
       mine.now = nullptr;
       if (rows == 0) continue;
       auto& of_worker = contexts_[static_cast<std::size_t>(w)];
-      auto found = of_worker.find({rows, training});
-      if (found == of_worker.end()) {
+      std::unique_ptr<context>& found = entry(of_worker, {rows, training});
+      if (!found) {
         auto const made = plan_for(rows, training);
         std::byte* const arena = training ? gradients().all()[static_cast<std::size_t>(w)] : nullptr;
-        found = of_worker.emplace(key{rows, training}, nullptr).first;
         team_.run([&](int who) {
-          if (who == w) found->second = made->make_context(arena);
+          if (who == w) found = made->make_context(arena);
         });
-        found->second->profile(profiling_);
+        found->profile(profiling_);
       }
-      mine.now = found->second.get();
+      mine.now = found.get();
     }
     if (training && !fresh_) {
       refresh();
@@ -246,22 +261,24 @@ class worker_group {
     double loss = 0;
     for (result const& one : results_) loss += one.loss;
     throw numeric_error({.what = is_finite(loss) ? "a gradient is not finite" : "the loss is not finite",
-                         .where = "step " + std::to_string(now.step) + ", epoch " + std::to_string(now.epoch)
-                                  + (where.empty() ? ", in backward" : ", first in " + where),
+                         .where = {"step ", now.step, ", epoch ", now.epoch,
+                                   (where.empty() ? ", in backward" : ", first in " + where)},
                          .expected = "finite numbers; a smaller learning rate, or data without NaN",
-                         .got = is_finite(loss) ? "a loss of " + std::to_string(loss / std::max(now.examples, 1)) : "NaN or infinity"});
+                         .got = is_finite(loss)
+                                    ? detail::text_of({"a loss of ", loss / std::max(now.examples, 1)})
+                                    : "NaN or infinity"});
   }
 
   backend_port port_;
   training_settings settings_;
   int state_arrays_;
   std::vector<int> former_threads_;
-  std::map<key, std::shared_ptr<plan const>> plans_;
+  std::vector<made_for<std::shared_ptr<plan const>>> plans_;
   std::vector<buffer> arenas_;
   std::optional<gradient_parts> gradients_;
   team team_;
   std::vector<result> results_;
-  std::vector<std::map<key, std::unique_ptr<context>>> contexts_;
+  std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> bad_{false};
   bool fresh_ = false;

@@ -60,7 +60,7 @@ inline onednn::kernel onednn::accumulate(layout const& l) const {
   dnnl_primitive_t primitive = nullptr;
   detail::check_dnnl(dnnl_primitive_create(&primitive, pd), "making a sum");
   kernel made;
-  made.primitive = {primitive, dnnl_primitive_destroy};
+  made.primitive = detail::dnnl_primitive_handle(primitive);
   made.engine = engine_;
   made.arguments = {DNNL_ARG_SRC_1, DNNL_ARG_SRC_0};
   made.layouts = {l, l};

@@ -86,8 +86,8 @@ auto adapt(detail::basic_view<Byte> view) {
   if (view.type != element_of<T>)
     throw shape_error({.what = "the tensor has other elements",
                        .where = "",
-                       .expected = std::string(name_of(element_of<T>)),
-                       .got = std::string(name_of(view.type))});
+                       .expected = {name_of(element_of<T>)},
+                       .got = {name_of(view.type)}});
   std::vector<std::size_t> extents;
   for (int axis = 0; axis < view.dims.rank; ++axis)
     extents.push_back(static_cast<std::size_t>(view.dims[axis]));
@@ -102,10 +102,8 @@ template <class Inputs, class Labels>
 requires detail::xtensor_container<Inputs const> && detail::xtensor_container<Labels const> arrays
 arrays_of(Inputs const& inputs, Labels const& labels, int classes, double scale = 1, double offset = 0) {
   if (classes < 1)
-    throw setting_error({.what = "there must be a class",
-                         .where = "classes",
-                         .expected = "at least 1",
-                         .got = std::to_string(classes)});
+    throw setting_error(
+        {.what = "there must be a class", .where = "classes", .expected = "at least 1", .got = {classes}});
   return arrays({array{.name = "input", .values = view_of(inputs), .scale = scale, .offset = offset}},
                 {array{.name = "label", .values = view_of(labels), .classes = classes}});
 }

@@ -91,8 +91,8 @@ inline arrays read_mnist_pair(std::string const& images_path, std::string const&
   if (labels.dims[0] != images.dims[0])
     throw data_error({.what = "MNIST's images and labels differ in number",
                       .where = labels_path,
-                      .expected = std::to_string(images.dims[0]) + " labels",
-                      .got = std::to_string(labels.dims[0])});
+                      .expected = {images.dims[0], " labels"},
+                      .got = {labels.dims[0]}});
   images.dims = shape(images.dims[0], 1, 28, 28);
   return arrays({array{.name = "input", .values = images, .scale = 1 / 255.0}},
                 {array{.name = "label",
@@ -118,7 +118,7 @@ inline std::optional<location> find(std::string_view user_path = {}) {
     if (!found)
       throw file_error(
           {.what = "there is no MNIST",
-           .where = std::string(user_path),
+           .where = {user_path},
            .expected = "a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
                        "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz, in it or in "
                        "its subfolder mnist",

@@ -30,8 +30,8 @@ inline std::vector<std::byte> decompress(std::vector<std::byte> const& packed, s
   z_stream& z = state.stream;
   std::size_t consumed = 0;
   auto const refuse = [&](char const* what, std::string expected, std::string got) {
-    throw data_error({.what = std::string("cannot decompress the gzip file: ") + what,
-                      .where = where + ", byte " + std::to_string(consumed - z.avail_in),
+    throw data_error({.what = {"cannot decompress the gzip file: ", what},
+                      .where = {where, ", byte ", consumed - z.avail_in},
                       .expected = std::move(expected),
                       .got = std::move(got)});
   };

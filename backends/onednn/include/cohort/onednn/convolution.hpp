@@ -46,36 +46,48 @@ struct layout_rule {
   }
 };
 
-inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
-                                 conv2d const& l) {
-  dnnl_window const w(l.window(), request.input_shapes[0]);
-  auto const propagation = request.training ? dnnl_forward_training : dnnl_forward_inference;
-  weighted_primitives const make{
-      [&](memory_layout const& src, memory_layout const& weights, memory_layout const& bias, memory_layout const& dst,
-          dnnl_attributes const& attributes) {
-        dnnl_primitive_desc_t pd = nullptr;
-        dnnl_convolution_forward_primitive_desc_create(&pd, engine.get(), propagation, dnnl_convolution_direct, src.get(),
-                                                       weights.get(), bias.get(), dst.get(), w.strides, w.dilates,
-                                                       w.before, w.after, attributes.get());
-        return dnnl_pd(pd);
-      },
-      [&](memory_layout const& diff_src, memory_layout const& weights, memory_layout const& diff_dst,
-          dnnl_pd const& forward, dnnl_attributes const& attributes) {
-        dnnl_primitive_desc_t pd = nullptr;
-        dnnl_convolution_backward_data_primitive_desc_create(&pd, engine.get(), dnnl_convolution_direct, diff_src.get(),
-                                                             weights.get(), diff_dst.get(), w.strides, w.dilates, w.before,
-                                                             w.after, forward.get(), attributes.get());
-        return dnnl_pd(pd);
-      },
-      [&](memory_layout const& src, memory_layout const& diff_weights, memory_layout const& diff_bias,
-          memory_layout const& diff_dst, dnnl_pd const& forward, dnnl_attributes const& attributes) {
-        dnnl_primitive_desc_t pd = nullptr;
-        dnnl_convolution_backward_weights_primitive_desc_create(&pd, engine.get(), dnnl_convolution_direct, src.get(),
-                                                                diff_weights.get(), diff_bias.get(), diff_dst.get(),
-                                                                w.strides, w.dilates, w.before, w.after, forward.get(),
-                                                                attributes.get());
-        return dnnl_pd(pd);
-      }};
+/// The primitives of one convolution.
+struct convolution_primitives final : weighted_primitives {
+  dnnl_engine_t engine;
+  dnnl_prop_kind_t propagation;
+  dnnl_window w;
+
+  convolution_primitives(dnnl_engine_handle const& on, operation_request<onednn> const& request,
+                         conv2d const& l)
+      : engine(on.get()),
+        propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
+        w(l.window(), request.input_shapes[0]) {}
+
+  dnnl_pd forward(described src, described weights, described bias, described dst,
+                  dnnl_attributes const& attributes) const override {
+    dnnl_primitive_desc_t pd = nullptr;
+    dnnl_convolution_forward_primitive_desc_create(&pd, engine, propagation, dnnl_convolution_direct,
+                                                   src.get(), weights.get(), bias.get(), dst.get(), w.strides,
+                                                   w.dilates, w.before, w.after, attributes.get());
+    return dnnl_pd(pd);
+  }
+  dnnl_pd backward_data(described diff_src, described weights, described diff_dst, dnnl_pd const& forward,
+                        dnnl_attributes const& attributes) const override {
+    dnnl_primitive_desc_t pd = nullptr;
+    dnnl_convolution_backward_data_primitive_desc_create(&pd, engine, dnnl_convolution_direct, diff_src.get(),
+                                                         weights.get(), diff_dst.get(), w.strides, w.dilates,
+                                                         w.before, w.after, forward.get(), attributes.get());
+    return dnnl_pd(pd);
+  }
+  dnnl_pd backward_weights(described src, described diff_weights, described diff_bias, described diff_dst,
+                           dnnl_pd const& forward, dnnl_attributes const& attributes) const override {
+    dnnl_primitive_desc_t pd = nullptr;
+    dnnl_convolution_backward_weights_primitive_desc_create(
+        &pd, engine, dnnl_convolution_direct, src.get(), diff_weights.get(), diff_bias.get(), diff_dst.get(),
+        w.strides, w.dilates, w.before, w.after, forward.get(), attributes.get());
+    return dnnl_pd(pd);
+  }
+};
+
+[[gnu::noinline]] inline operation<onednn> prepare(dnnl_engine_handle const& engine,
+                                                   operation_request<onednn> const& request,
+                                                   conv2d const& l) {
+  convolution_primitives const make(engine, request, l);
   shape const weights = request.parameter_specs[0].dims;
   layout_rule const rule(request, l);
   return prepare_weighted(engine, request, make, rule.forward, rule.backward_data,

@@ -15,17 +15,47 @@ namespace cohort::detail {
 /// The C interface is used because dnnl.hpp costs 0.7 s and 120 MB a translation unit.
 inline void check_dnnl(dnnl_status_t status, char const* doing) {
   if (status == dnnl_success) return;
-  throw backend_error({.what = std::string("oneDNN failed while ") + doing,
+  throw backend_error({.what = {"oneDNN failed while ", doing},
                        .expected = "status 0",
-                       .got = "status " + std::to_string(static_cast<int>(status))});
+                       .got = {"status ", static_cast<int>(status)}});
 }
 
-using dnnl_engine_handle = std::shared_ptr<dnnl_engine>;
+/// Shared ownership of any of oneDNN's objects: one type for all of them, copied and destroyed out of line, so that
+/// the many vectors of what holds one stay small.
+class shared_object {
+ public:
+  shared_object() = default;
+  [[gnu::noinline]] shared_object(void* object, void (*destroy)(void*)) : held_(object, destroy) {}
+  [[gnu::noinline]] shared_object(shared_object const& other) : held_(other.held_) {}
+  shared_object(shared_object&& other) noexcept : held_(std::move(other.held_)) {}
+  [[gnu::noinline]] shared_object& operator=(shared_object other) noexcept {
+    held_.swap(other.held_);
+    return *this;
+  }
+  [[gnu::noinline]] ~shared_object() {}
+  void* get() const { return held_.get(); }
+
+ private:
+  std::shared_ptr<void> held_;
+};
+
+/// The same with the object's type.
+template <class T, dnnl_status_t (*Destroy)(T*)>
+class dnnl_shared : shared_object {
+ public:
+  dnnl_shared() = default;
+  explicit dnnl_shared(T* owned)
+      : shared_object(owned, [](void* object) { Destroy(static_cast<T*>(object)); }) {}
+  T* get() const { return static_cast<T*>(shared_object::get()); }
+  explicit operator bool() const { return get() != nullptr; }
+};
+
+using dnnl_engine_handle = dnnl_shared<dnnl_engine, dnnl_engine_destroy>;
 
 inline dnnl_engine_handle make_engine() {
   dnnl_engine_t engine = nullptr;
   check_dnnl(dnnl_engine_create(&engine, dnnl_cpu, 0), "opening the processor");
-  return {engine, dnnl_engine_destroy};
+  return dnnl_engine_handle(engine);
 }
 
 /// A primitive descriptor, or nothing where oneDNN has no implementation.
@@ -70,7 +100,7 @@ class memory_layout {
  public:
   memory_layout() = default;
   /// Takes the descriptor over.
-  explicit memory_layout(dnnl_memory_desc_t owned) : md_(owned, dnnl_memory_desc_destroy) {}
+  explicit memory_layout(dnnl_memory_desc_t owned) : md_(owned) {}
   static memory_layout copy_of(const_dnnl_memory_desc_t md) {
     dnnl_memory_desc_t copy = nullptr;
     check_dnnl(dnnl_memory_desc_clone(&copy, md), "copying a descriptor");
@@ -99,7 +129,7 @@ class memory_layout {
 
   const_dnnl_memory_desc_t get() const { return md_.get(); }
   bool operator==(memory_layout const& other) const {
-    return md_ == other.md_ || (md_ && other.md_ && dnnl_memory_desc_equal(md_.get(), other.md_.get()));
+    return get() == other.get() || (get() && other.get() && dnnl_memory_desc_equal(get(), other.get()));
   }
   std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
 
@@ -111,11 +141,15 @@ class memory_layout {
     dnnl_memory_desc_query(md_.get(), dnnl_query_inner_nblks_s32, &blocks);
     auto const strides = queried(dnnl_query_strides, axes), sizes = queried(dnnl_query_inner_blks, blocks),
                inner = queried(dnnl_query_inner_idxs, blocks);
-    std::string letters;
-    for (int axis = 0; axis < axes; ++axis) letters += static_cast<char>('a' + axis);
-    std::stable_sort(letters.begin(), letters.end(), [&](char x, char y) {
-      return strides[static_cast<std::size_t>(x - 'a')] > strides[static_cast<std::size_t>(y - 'a')];
-    });
+    std::string letters;  // outermost axis first: by falling stride, equals in their order
+    for (int axis = 0; axis < axes; ++axis) {
+      std::size_t at = letters.size();
+      while (at > 0
+             && strides[static_cast<std::size_t>(letters[at - 1] - 'a')]
+                    < strides[static_cast<std::size_t>(axis)])
+        --at;
+      letters.insert(at, 1, static_cast<char>('a' + axis));
+    }
     std::string tail;
     for (std::size_t b = 0; b < sizes.size(); ++b) {
       char const letter = static_cast<char>('a' + inner[b]);
@@ -138,7 +172,7 @@ class memory_layout {
     return {*values, *values + count};
   }
 
-  std::shared_ptr<dnnl_memory_desc> md_;
+  dnnl_shared<dnnl_memory_desc, dnnl_memory_desc_destroy> md_;
 };
 
 }  // namespace cohort::detail

@@ -15,7 +15,7 @@ inline dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layou
   dnnl_primitive_t primitive = nullptr;
   check_dnnl(dnnl_primitive_create(&primitive, pd), "making a reorder");
   dnnl_kernel made;
-  made.primitive = {primitive, dnnl_primitive_destroy};
+  made.primitive = dnnl_primitive_handle(primitive);
   made.engine = engine;
   made.arguments = {DNNL_ARG_FROM, DNNL_ARG_TO};
   made.layouts = {from, to};

@@ -10,6 +10,10 @@
 
 namespace cohort::detail {
 
+using dnnl_primitive_handle = dnnl_shared<dnnl_primitive, dnnl_primitive_destroy>;
+using dnnl_stream_handle = dnnl_shared<dnnl_stream, dnnl_stream_destroy>;
+using dnnl_memory_handle = dnnl_shared<dnnl_memory, dnnl_memory_destroy>;
+
 /// A primitive with the numbers and descriptors of its arguments, or a function of our own. Arguments without an
 /// address of their own are the last operand once more: a primitive in place names it as source and destination.
 struct dnnl_kernel {
@@ -17,7 +21,7 @@ struct dnnl_kernel {
   dnnl_kernel(host_function own) : host(std::move(own)) {}
 
   host_function host{};
-  std::shared_ptr<dnnl_primitive> primitive{};
+  dnnl_primitive_handle primitive{};
   dnnl_engine_handle engine{};
   std::vector<int> arguments{};
   std::vector<memory_layout> layouts{};
@@ -35,12 +39,12 @@ class dnnl_call {
     primitive_ = kernel.primitive;
     dnnl_stream_t stream = nullptr;
     check_dnnl(dnnl_stream_create(&stream, kernel.engine.get(), dnnl_stream_default_flags), "opening a stream");
-    stream_ = {stream, dnnl_stream_destroy};
+    stream_ = dnnl_stream_handle(stream);
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       dnnl_memory_t memory = nullptr;
       check_dnnl(dnnl_memory_create(&memory, kernel.layouts[i].get(), kernel.engine.get(),
                                     addresses[std::min(i, addresses.size() - 1)]), "binding memory");
-      memory_.emplace_back(memory, dnnl_memory_destroy);
+      memory_.emplace_back(memory);
       arguments_.push_back({kernel.arguments[i], memory});
     }
   }
@@ -59,9 +63,9 @@ class dnnl_call {
 
  private:
   std::optional<host_call> host_;
-  std::shared_ptr<dnnl_primitive> primitive_;
-  std::shared_ptr<dnnl_stream> stream_;
-  std::vector<std::shared_ptr<dnnl_memory>> memory_;
+  dnnl_primitive_handle primitive_;
+  dnnl_stream_handle stream_;
+  std::vector<dnnl_memory_handle> memory_;
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 

@@ -23,7 +23,7 @@ inline invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const
   invocation<onednn> made;
   dnnl_primitive_t primitive = nullptr;
   check_dnnl(dnnl_primitive_create(&primitive, pd.get()), "making a primitive");
-  made.kernel.primitive = {primitive, dnnl_primitive_destroy};
+  made.kernel.primitive = dnnl_primitive_handle(primitive);
   made.kernel.engine = engine;
   arguments.push_back({operand_role::workspace, 0, DNNL_ARG_WORKSPACE});
   arguments.push_back({operand_role::scratch, 0, DNNL_ARG_SCRATCHPAD});
@@ -48,11 +48,11 @@ dnnl_pd first_fit(Candidate const&... candidate) {
 }
 
 [[noreturn]] inline void refuse_step(operation_request<onednn> const& request, char const* pass) {
-  throw backend_error({.what = std::string("oneDNN has no fast implementation for the ") + pass + " pass of this layer",
-                       .where = request.name,
-                       .expected = "an implementation that is not 'ref'",
-                       .got = std::string(request.kind->name) + " on " + to_string(request.input_shapes[0]) + ", batch "
-                              + std::to_string(request.batch)});
+  throw backend_error(
+      {.what = {"oneDNN has no fast implementation for the ", pass, " pass of this layer"},
+       .where = request.name,
+       .expected = "an implementation that is not 'ref'",
+       .got = {request.kind->name, " on ", to_string(request.input_shapes[0]), ", batch ", request.batch}});
 }
 
 inline std::vector<dnnl_dim_t> batched_dims(shape const& s, int batch) {

@@ -9,15 +9,19 @@ namespace cohort::detail {
 /// The three primitives of a layer with weights, made by whoever knows its kind.
 ///
 /// Order     each takes descriptors in the order src, weights, bias (empty: none), dst.
-template <class Forward, class BackwardData, class BackwardWeights>
 struct weighted_primitives {
-  Forward forward;
-  BackwardData backward_data;
-  BackwardWeights backward_weights;
+  using described = memory_layout const&;
+  virtual dnnl_pd forward(described src, described weights, described bias, described dst,
+                          dnnl_attributes const& attributes) const = 0;
+  virtual dnnl_pd backward_data(described diff_src, described weights, described diff_dst,
+                                dnnl_pd const& forward, dnnl_attributes const& attributes) const = 0;
+  virtual dnnl_pd backward_weights(described src, described diff_weights, described diff_bias,
+                                   described diff_dst, dnnl_pd const& forward,
+                                   dnnl_attributes const& attributes) const = 0;
+
+ protected:
+  ~weighted_primitives() = default;
 };
-template <class Forward, class BackwardData, class BackwardWeights>
-weighted_primitives(Forward, BackwardData, BackwardWeights)
-    -> weighted_primitives<Forward, BackwardData, BackwardWeights>;
 
 /// Input and output of a layer, as a candidate for its kernels.
 struct activation_layouts {
@@ -30,11 +34,12 @@ struct activation_layouts {
 ///
 /// Source    measured: diff_weights comes in the weights' layout without loss in f32; backward-data wants its own
 ///           weights, which the store keeps as a working copy.
-template <class Primitives>
-operation<onednn> prepare_weighted(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
-                                   Primitives const& make, std::vector<activation_layouts> const& candidates,
-                                   std::vector<activation_layouts> const& backward_data_candidates,
-                                   std::vector<dnnl_dim_t> const& weights_dims, double flops) {
+inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
+                                          operation_request<onednn> const& request,
+                                          weighted_primitives const& make,
+                                          std::vector<activation_layouts> const& candidates,
+                                          std::vector<activation_layouts> const& backward_data_candidates,
+                                          std::vector<dnnl_dim_t> const& weights_dims, double flops) {
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch));
   auto const weights_any = memory_layout::tagged(weights_dims);
   bool const has_bias = request.parameter_specs.size() > 1;

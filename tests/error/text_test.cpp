@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/error/text.hpp>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+using cohort::detail::text_of;
+
+TEST(text_of, joins_words_and_numbers_in_their_order) {
+  EXPECT_EQ(text_of({"layer ", 3, ": ", std::string("conv2d"), '_', std::string_view("1")}),
+            "layer 3: conv2d_1");
+  EXPECT_EQ(text_of({}), "");
+}
+
+TEST(text_of, writes_numbers_of_all_sizes) {
+  EXPECT_EQ(text_of({std::numeric_limits<std::int64_t>::min()}), "-9223372036854775808");
+  EXPECT_EQ(text_of({std::numeric_limits<std::uint64_t>::max()}), "18446744073709551615");
+  EXPECT_EQ(text_of({0.5, ' ', -1.25F}), "0.500000 -1.250000");
+}
+
+TEST(text_of, writes_a_char_as_a_character_and_a_byte_as_a_number) {
+  EXPECT_EQ(text_of({'x', static_cast<unsigned char>(7), ' ', static_cast<signed char>(-7)}), "x7 -7");
+}
