@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// loader/u8_to_f32/batch:B/prefetch:D    batches of images gathered in shuffled order and scaled, shuffles included
-// scale/u8_to_f32                        the same conversion in the order of memory, without a loader: the bound
+// loader/u8_to_f32/batch:B/prefetch:D    batches of images, gathered in shuffled order and scaled
+// scale/u8_to_f32                        the same conversion in the order of memory, no loader: the bound
 // shuffle/n:N                            an epoch's order
 // bytes_per_second counts what is read and what is written.
 #include "context.hpp"

@@ -65,7 +65,9 @@ class lenet_mnist(unittest.TestCase):
         for flags, code in ((["--wrokers", "2"], 2), (["--workers", "two"], 2), (["--batch", "0"], 2),
                             (["--rate"], 2), (["--data", "/nowhere"], 1), (["--load", "/nowhere/x"], 1)):
             done = run(*flags, expect=code)
-            self.assertEqual(len(done.stderr.strip().splitlines()), 1, f"{flags}: {done.stderr}")
+            sentences = [line for line in done.stderr.strip().splitlines() if line.startswith("lenet_mnist: ")]
+            self.assertEqual(len(sentences), 1, f"{flags}: {done.stderr}")
+            self.assertEqual(done.stderr.strip().splitlines()[-1], sentences[0])
 
     def test_help_shows_the_defaults(self):
         text = run("--help").stdout

@@ -30,8 +30,8 @@ using fast = reference<float>;
 #endif
 
 constexpr auto small = network<[](builder& net) {
-  return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 10}
-         | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+  return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2}
+         | dense{.units = 10} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
 /// Examples whose class is the third of the image that is bright: learnable in a few steps.
@@ -49,7 +49,9 @@ struct bright_thirds {
                          + ((p % 8) * 3 / 8 == label ? 0.5F : 0.0F));
     }
   }
-  dataset data() const { return arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3); }
+  dataset data() const {
+    return arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3);
+  }
 };
 
 training_settings with(int workers, std::uint64_t seed = 7) {
@@ -82,7 +84,8 @@ TYPED_TEST(training_on, learns_and_evaluates) {
 }
 
 TYPED_TEST(training_on, gives_the_same_bits_for_the_same_seed_and_workers) {
-  for (int workers : {1, 2, 3}) EXPECT_EQ(trained<TypeParam>(with(workers)), trained<TypeParam>(with(workers))) << workers;
+  for (int workers : {1, 2, 3})
+    EXPECT_EQ(trained<TypeParam>(with(workers)), trained<TypeParam>(with(workers))) << workers;
   EXPECT_NE(trained<TypeParam>(with(2, 7)), trained<TypeParam>(with(2, 8)));
 }
 
@@ -99,7 +102,8 @@ TEST(training, agrees_with_one_worker_however_many_share_the_batch) {
     training made = trainer<reference<double>>(small, with(workers));
     made.fit(examples.data(), {.batch = 10, .epochs = 1});
     parameters.emplace_back(static_cast<std::size_t>(made.parameters().elements()));
-    made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(parameters.back().data()));
+    made.parameters().read_all(made.parameters().master(),
+                               reinterpret_cast<std::byte*>(parameters.back().data()));
   }
   for (auto const& other : parameters)
     for (std::size_t i = 0; i < other.size(); ++i) ASSERT_NEAR(other[i], parameters[0][i], 1e-12) << i;
@@ -115,7 +119,8 @@ TEST(training, agrees_between_backends_to_rounding) {
   };
   auto const oracle = wide(std::type_identity<reference<double>>{}), other = wide(std::type_identity<fast>{});
   ASSERT_EQ(oracle.size(), other.size());
-  for (std::size_t i = 0; i < oracle.size(); ++i) EXPECT_NEAR(oracle[i], other[i], 1e-4) << i;  // 4 steps in f32
+  for (std::size_t i = 0; i < oracle.size(); ++i)
+    EXPECT_NEAR(oracle[i], other[i], 1e-4) << i;  // 4 steps in f32
 }
 
 TEST(training, goes_on_from_a_saved_state_as_if_it_had_not_stopped) {
@@ -151,13 +156,17 @@ TEST(training, keeps_its_parameters_when_a_model_does_not_fit) {
 struct recorder final : strategy {
   std::vector<std::string>& told;
   explicit recorder(std::vector<std::string>& to) : told(to) {}
-  void begin(step_info const& now, parameter_set&) override { told.push_back("begin " + std::to_string(now.step)); }
+  void begin(step_info const& now, parameter_set&) override {
+    told.push_back("begin " + std::to_string(now.step));
+  }
   void ready(step_info const&, bucket const& b, gradient_parts&) override {
     told.push_back("ready " + std::to_string(b.index));
   }
   void before_update(step_info const&, gradient_parts&) override { told.push_back("before_update"); }
   void after_update(step_info const&, parameter_set&) override { told.push_back("after_update"); }
-  void end_of_epoch(std::int64_t epoch, parameter_set&) override { told.push_back("end " + std::to_string(epoch)); }
+  void end_of_epoch(std::int64_t epoch, parameter_set&) override {
+    told.push_back("end " + std::to_string(epoch));
+  }
 };
 
 /// A layer without parameters that writes down when its backward runs.
@@ -181,8 +190,8 @@ struct listening {
 
 TEST(training, announces_buckets_while_backward_runs_below_them) {
   constexpr auto wide = network<[](builder& net) {  // the last layer alone fills the first bucket of 64 kB
-    return net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | listening{} | dense{.units = 5000} | dense{.units = 3}
-           | softmax_cross_entropy{};
+    return net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | listening{} | dense{.units = 5000}
+           | dense{.units = 3} | softmax_cross_entropy{};
   }>();
   std::vector<std::string> told;
   heard = &told;
@@ -191,7 +200,8 @@ TEST(training, announces_buckets_while_backward_runs_below_them) {
   made.fit(examples.data(), {.batch = 4, .epochs = 1});
   heard = nullptr;
   ASSERT_GT(made.parameters().buckets().size(), 1U);
-  EXPECT_EQ(told, (std::vector<std::string>{"begin 0", "ready 0", "backward", "ready 1", "before_update", "after_update", "end 0"}));
+  EXPECT_EQ(told, (std::vector<std::string>{"begin 0", "ready 0", "backward", "ready 1", "before_update",
+                                            "after_update", "end 0"}));
 }
 
 /// Exchanges with itself: packs every bucket and, if it is to, puts it back.
@@ -211,7 +221,8 @@ struct mirror final : strategy {
   }
   void before_update(step_info const&, gradient_parts& parts) override {
     for (bucket const& b : buckets)
-      if (returns) parts.unpack(b, reinterpret_cast<std::byte const*>(packed[static_cast<std::size_t>(b.index)].data()));
+      if (returns)
+        parts.unpack(b, reinterpret_cast<std::byte const*>(packed[static_cast<std::size_t>(b.index)].data()));
   }
 };
 
@@ -269,9 +280,13 @@ TEST(training, refuses_data_of_another_shape_or_with_more_classes) {
   training made = trainer<fast>(small, with(1));
   std::vector<float> const pixels(4 * 49);
   std::vector<std::int32_t> const labels{0, 1, 2, 0}, many{0, 1, 2, 4};
-  EXPECT_THROW(made.fit(arrays(std::span<float const>(pixels), shape{1, 7, 7}, std::span<std::int32_t const>(labels), 3)), shape_error);
+  EXPECT_THROW(made.fit(arrays(std::span<float const>(pixels), shape{1, 7, 7},
+                               std::span<std::int32_t const>(labels), 3)),
+               shape_error);
   std::vector<float> const right(4 * 64);
-  EXPECT_THROW(made.fit(arrays(std::span<float const>(right), shape{1, 8, 8}, std::span<std::int32_t const>(many), 5)), shape_error);
+  EXPECT_THROW(
+      made.fit(arrays(std::span<float const>(right), shape{1, 8, 8}, std::span<std::int32_t const>(many), 5)),
+      shape_error);
 }
 
 TEST(training, refuses_more_memory_than_allowed_and_says_what_fits) {
@@ -297,7 +312,8 @@ TEST(training, predicts_any_number_of_examples_from_many_threads) {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
-        for (int repeat = 0; repeat < 5; ++repeat) found[static_cast<std::size_t>(t)] = std::as_const(made).predict(all);
+        for (int repeat = 0; repeat < 5; ++repeat)
+          found[static_cast<std::size_t>(t)] = std::as_const(made).predict(all);
       });
     for (std::thread& one : threads) one.join();
   }
@@ -306,7 +322,8 @@ TEST(training, predicts_any_number_of_examples_from_many_threads) {
     predictions const alone = made.predict(all.rows(one, 1));
     ASSERT_EQ(alone.count(), 1);
     for (int c = 0; c < 3; ++c)
-      EXPECT_NEAR(alone.values[static_cast<std::size_t>(c)], expected[static_cast<std::size_t>(one * 3 + c)], 1e-5);
+      EXPECT_NEAR(alone.values[static_cast<std::size_t>(c)], expected[static_cast<std::size_t>(one * 3 + c)],
+                  1e-5);
   }
   EXPECT_EQ(made.predict(all.rows(0, 0)).count(), 0);
 }
@@ -320,7 +337,8 @@ TEST(training, gives_each_key_its_output) {
   auto const plain = made.predict(input);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(keyed[static_cast<std::size_t>(i)].key, keys[static_cast<std::size_t>(i)]);
-    EXPECT_TRUE(std::equal(plain[i].begin(), plain[i].end(), keyed[static_cast<std::size_t>(i)].values.begin()));
+    EXPECT_TRUE(
+        std::equal(plain[i].begin(), plain[i].end(), keyed[static_cast<std::size_t>(i)].values.begin()));
   }
   EXPECT_THROW(made.predict(std::span(keys).first(2), input), shape_error);
 }

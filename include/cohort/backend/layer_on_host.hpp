@@ -66,7 +66,8 @@ class layer_on_host {
 /// Errors    backend_error if the layer has more inputs than `layer_on_host::max_inputs`.
 template <class B>
 operation<B> prepare_on_host(B const& backend, operation_request<B> const& request,
-                             host_kernel<typename B::scalar> const& kernel, std::string const& implementation) {
+                             host_kernel<typename B::scalar> const& kernel,
+                             std::string const& implementation) {
   using T = typename B::scalar;
   using layout = typename B::layout;
   if (request.input_shapes.size() > layer_on_host<T>::max_inputs)
@@ -77,12 +78,14 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   operation<B> made;
   std::vector<operand<layout>> operands;
   for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
-    operands.push_back({operand_role::input, static_cast<int>(i), backend.plain(request.input_shapes[i].batched(request.batch))});
+    operands.push_back({operand_role::input, static_cast<int>(i),
+                        backend.plain(request.input_shapes[i].batched(request.batch))});
   made.output = backend.plain(request.output_shape.batched(request.batch));
   operands.push_back({operand_role::output, 0, made.output});
   for (parameter_spec const& spec : request.parameter_specs) {
     made.parameters.push_back(backend.plain(spec.dims));
-    operands.push_back({operand_role::parameter, static_cast<int>(made.parameters.size()) - 1, made.parameters.back()});
+    operands.push_back(
+        {operand_role::parameter, static_cast<int>(made.parameters.size()) - 1, made.parameters.back()});
   }
   std::vector<double> const fields(request.fields, request.fields + request.kind->slots);
   std::vector<shape> const inputs(request.input_shapes.begin(), request.input_shapes.end());
@@ -90,7 +93,8 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   int const parameters = static_cast<int>(made.parameters.size());
   double const flops = request.kind->flops(request.fields, request.input_shapes) * request.batch;
   auto const pass = [&](auto run) {
-    return host_function(layer_on_host<T>(run, fields, request.batch, inputs, request.output_shape, wants, parameters));
+    return host_function(
+        layer_on_host<T>(run, fields, request.batch, inputs, request.output_shape, wants, parameters));
   };
   made.forward.push_back({pass(kernel.forward), operands, implementation, flops});
   if (!request.training) return made;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cmath>
 #include <cohort/backend/host_call.hpp>
 #include <cohort/backend/operation.hpp>
-#include <cmath>
 #include <cstdint>
 
 namespace cohort::detail {
@@ -20,7 +20,8 @@ void softmax_forward(T const* logits, std::int32_t const* targets, T* probabilit
     for (int c = 1; c < classes; ++c) largest = logits[c] > largest ? logits[c] : largest;
     T total = 0;
     for (int c = 0; c < classes; ++c) total += probabilities[c] = std::exp(logits[c] - largest);
-    if (targets) sum += static_cast<double>(std::log(total)) - static_cast<double>(logits[targets[row]] - largest);
+    if (targets)
+      sum += static_cast<double>(std::log(total)) - static_cast<double>(logits[targets[row]] - largest);
     T const factor = 1 / total;
     for (int c = 0; c < classes; ++c) probabilities[c] *= factor;
   }
@@ -29,8 +30,8 @@ void softmax_forward(T const* logits, std::int32_t const* targets, T* probabilit
 
 /// The gradient of the mean loss with respect to the logits: (p − onehot(target))·gradient_scale.
 template <class T>
-void softmax_cross_entropy_backward(T const* probabilities, std::int32_t const* targets, step_scalars const& scalars,
-                                    T* diff_logits, int rows, int classes) {
+void softmax_cross_entropy_backward(T const* probabilities, std::int32_t const* targets,
+                                    step_scalars const& scalars, T* diff_logits, int rows, int classes) {
   T const scale = static_cast<T>(scalars.gradient_scale);
   for (int row = 0; row < rows; ++row, probabilities += classes, diff_logits += classes) {
     for (int c = 0; c < classes; ++c) diff_logits[c] = probabilities[c] * scale;
@@ -40,7 +41,8 @@ void softmax_cross_entropy_backward(T const* probabilities, std::int32_t const* 
 
 /// The kernels of softmax_cross_entropy for any backend of the processor.  Before: request.inputs[0] is plain.
 template <class B>
-operation<B> softmax_cross_entropy_on_host(operation_request<B> const& request, typename B::layout const& plain,
+operation<B> softmax_cross_entropy_on_host(operation_request<B> const& request,
+                                           typename B::layout const& plain,
                                            typename B::layout const& labels) {
   using T = typename B::scalar;
   int const rows = request.batch, classes = request.output_shape[0];
@@ -68,7 +70,8 @@ operation<B> softmax_cross_entropy_on_host(operation_request<B> const& request, 
                        {operand_role::diff_input, 0, plain}};
   backward.kernel = host_function([=](std::span<void* const> a) {
     softmax_cross_entropy_backward(static_cast<T const*>(a[0]), static_cast<std::int32_t const*>(a[1]),
-                                   *static_cast<step_scalars const*>(a[2]), static_cast<T*>(a[3]), rows, classes);
+                                   *static_cast<step_scalars const*>(a[2]), static_cast<T*>(a[3]), rows,
+                                   classes);
   });
   made.backward.push_back(std::move(backward));
   return made;

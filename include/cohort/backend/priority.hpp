@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <charconv>
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/execution/sink.hpp>
-#include <charconv>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -31,7 +31,10 @@ inline bool environment_number(char const* variable, int& number) {
   std::string_view const digits(text);
   auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (failure != std::errc() || end != digits.data() + digits.size())
-    throw setting_error({.what = "an environment variable is no number", .where = variable, .expected = "an integer", .got = text});
+    throw setting_error({.what = "an environment variable is no number",
+                         .where = variable,
+                         .expected = "an integer",
+                         .got = text});
   return true;
 }
 
@@ -68,8 +71,10 @@ auto visit_backend(priority<B...>, sink const& say, Visit&& visit) {
     auto const try_one = [&]<class One>(One const*) {
       if (at++ != order[i]) return;
       availability const found = One::probe();
-      if (found.usable) taken = order[i];
-      else passed_over += (passed_over.empty() ? "" : "; ") + named<One>() + ": " + found.reason;
+      if (found.usable)
+        taken = order[i];
+      else
+        passed_over += (passed_over.empty() ? "" : "; ") + named<One>() + ": " + found.reason;
     };
     (try_one(static_cast<B const*>(nullptr)), ...);
   }
@@ -80,7 +85,8 @@ auto visit_backend(priority<B...>, sink const& say, Visit&& visit) {
   int at = 0;
   auto const use_one = [&]<class One>(One const*) {
     if (at++ != taken) return;
-    if (say) say("backend: " + named<One>() + (passed_over.empty() ? "" : " (passed over: " + passed_over + ")"));
+    if (say)
+      say("backend: " + named<One>() + (passed_over.empty() ? "" : " (passed over: " + passed_over + ")"));
     made = visit.template operator()<One>();
   };
   (use_one(static_cast<B const*>(nullptr)), ...);

@@ -25,7 +25,8 @@ class reference {
   using kernel = host_function;
   using call = host_call;
 
-  static constexpr std::string_view name = sizeof(T) == sizeof(double) ? "reference<double>" : "reference<float>";
+  static constexpr std::string_view name =
+      sizeof(T) == sizeof(double) ? "reference<double>" : "reference<float>";
   static availability probe() { return {}; }
   static int threads(int) { return 1; }
 
@@ -52,7 +53,8 @@ class reference {
     if (*request.kind == kind_of<softmax_cross_entropy>)
       return detail::softmax_cross_entropy_on_host(request, output, shape{request.batch});
     host_kernel<T> const own = request.kind->template host<T>();
-    return detail::prepare_on_host(*this, request, own.forward ? own : kernels_of(*request.kind), "plain loops");
+    return detail::prepare_on_host(*this, request, own.forward ? own : kernels_of(*request.kind),
+                                   "plain loops");
   }
 
  private:
@@ -61,8 +63,12 @@ class reference {
     host_kernel<T> found;
     auto const look = [&]<layer One>(std::type_identity<One>) {
       if (k == kind_of<One>)
-        found = {[](double const* v, host_arguments<T> const& a) { detail::reference_forward(detail::decode<One>(v), a); },
-                 [](double const* v, host_arguments<T> const& a) { detail::reference_backward(detail::decode<One>(v), a); }};
+        found = {[](double const* v, host_arguments<T> const& a) {
+                   detail::reference_forward(detail::decode<One>(v), a);
+                 },
+                 [](double const* v, host_arguments<T> const& a) {
+                   detail::reference_backward(detail::decode<One>(v), a);
+                 }};
     };
     (look(std::type_identity<L>{}), ...);
     return found;

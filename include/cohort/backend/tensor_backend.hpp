@@ -25,25 +25,24 @@ namespace cohort {
 /// Errors    never a wrong result: what a backend cannot do it refuses when the plan is made.
 /// Exact     one thread count gives one result, bit by bit.
 template <class B>
-concept tensor_backend =
-    std::regular<typename B::layout>
-    && requires(B const& backend, typename B::layout const& layout, typename B::kernel const& kernel, kind const& k,
-                shape const& s, std::span<void* const> addresses, operation_request<B> const& request) {
-         typename B::scalar;
-         typename B::call;
-         { B::name } -> std::convertible_to<std::string_view>;
-         { B::probe() } -> std::same_as<availability>;
-         { B::threads(1) } -> std::same_as<int>;
-         { backend.supports(k) } -> std::same_as<bool>;
-         { backend.fuses(k, k) } -> std::same_as<bool>;
-         { backend.plain(s) } -> std::same_as<typename B::layout>;
-         { backend.plain(layout) } -> std::same_as<typename B::layout>;
-         { backend.bytes(layout) } -> std::same_as<std::size_t>;
-         { backend.describe(layout) } -> std::convertible_to<std::string>;
-         { backend.reorder(layout, layout) } -> std::same_as<typename B::kernel>;
-         { backend.accumulate(layout) } -> std::same_as<typename B::kernel>;
-         { backend.prepare(request) } -> std::same_as<operation<B>>;
-         { B::bind(kernel, addresses) } -> std::same_as<typename B::call>;
-       };
+concept tensor_backend = std::regular<typename B::layout> && requires(
+    B const& backend, typename B::layout const& layout, typename B::kernel const& kernel, kind const& k,
+    shape const& s, std::span<void* const> addresses, operation_request<B> const& request) {
+  typename B::scalar;
+  typename B::call;
+  { B::name } -> std::convertible_to<std::string_view>;
+  { B::probe() } -> std::same_as<availability>;
+  { B::threads(1) } -> std::same_as<int>;
+  { backend.supports(k) } -> std::same_as<bool>;
+  { backend.fuses(k, k) } -> std::same_as<bool>;
+  { backend.plain(s) } -> std::same_as<typename B::layout>;
+  { backend.plain(layout) } -> std::same_as<typename B::layout>;
+  { backend.bytes(layout) } -> std::same_as<std::size_t>;
+  { backend.describe(layout) } -> std::convertible_to<std::string>;
+  { backend.reorder(layout, layout) } -> std::same_as<typename B::kernel>;
+  { backend.accumulate(layout) } -> std::same_as<typename B::kernel>;
+  { backend.prepare(request) } -> std::same_as<operation<B>>;
+  { B::bind(kernel, addresses) } -> std::same_as<typename B::call>;
+};
 
 }  // namespace cohort

@@ -36,7 +36,8 @@ struct refusal {
 /// Base of every exception thrown by the library: "what (where): expected …, got …".
 class error : public std::runtime_error {
  public:
-  [[gnu::cold, gnu::noinline]] explicit error(refusal why) : std::runtime_error(sentence(why)), why_(std::move(why)) {}
+  [[gnu::cold, gnu::noinline]] explicit error(refusal why)
+      : std::runtime_error(sentence(why)), why_(std::move(why)) {}
   refusal const& why() const { return why_; }
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/error/source.hpp>
 #include <cohort/tensor/shape.hpp>
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -59,7 +59,7 @@ struct finding {
   constexpr bool found() const { return sentence != nullptr; }
 
   /// "net.cpp:19: conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)".
-  template <std::size_t Room = 320>
+  template <std::size_t Room = 512>
   constexpr fixed_text<Room> text() const {
     fixed_text<Room> line;
     append_source(line, at);
@@ -75,7 +75,12 @@ struct finding {
       line.append(shapes[i].value);
       if (operands[i].line > 0) {
         line.append(" from ");
-        append_source(line, operands[i]);
+        if (std::string_view(operands[i].file) == at.file) {
+          line.append("line ");
+          line.append(operands[i].line);
+        } else {
+          append_source(line, operands[i]);
+        }
       }
       if (i + 1 == shapes.size() || !shapes[i + 1].label) line.append(")");
     }

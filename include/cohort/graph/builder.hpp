@@ -21,8 +21,8 @@ class builder {
   constexpr tensor input(shape extents, std::string_view name = {}, source at = source::here());
 
   /// Records a node of any kind.  Before: `kind` outlives the graph; `values` has kind.slots numbers.
-  constexpr int append(kind const& kind, double const* values, std::span<int const> inputs, std::string_view name,
-                       layer_settings const& settings, source at);
+  constexpr int append(kind const& kind, double const* values, std::span<int const> inputs,
+                       std::string_view name, layer_settings const& settings, source at);
 
   constexpr graph_view view() const { return {nodes_, values_, edges_, characters_}; }
   constexpr finding const& problem() const { return problem_; }
@@ -80,7 +80,8 @@ template <layer L, std::same_as<tensor>... More>
 constexpr tensor join(L const& l, tensor first, More... more) {
   int const inputs[]{first.id(), more.id()...};
   auto const values = detail::encode(l);
-  return {first.net(), first.net().append(kind_of<L>, values.data(), inputs, l.name, detail::settings_of(l), l.at)};
+  return {first.net(),
+          first.net().append(kind_of<L>, values.data(), inputs, l.name, detail::settings_of(l), l.at)};
 }
 
 template <layer L>
@@ -90,8 +91,8 @@ constexpr tensor operator|(tensor x, L const& l) {
 
 /// A block: any callable that takes a tensor and gives one back.
 template <class Block>
-  requires(!layer<Block> && std::invocable<Block const&, tensor>)
-constexpr tensor operator|(tensor x, Block const& block) {
+requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor operator|(
+    tensor x, Block const& block) {
   return block(x);
 }
 
@@ -179,7 +180,8 @@ constexpr bool builder::right_number_of_inputs(node const& made) {
 constexpr void builder::infer(node& made, double const* values, std::span<int const> inputs) {
   if (problem_.found() || !right_number_of_inputs(made)) return;
   std::vector<shape> shapes(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) shapes[i] = nodes_[static_cast<std::size_t>(inputs[i])].output;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    shapes[i] = nodes_[static_cast<std::size_t>(inputs[i])].output;
   inference const result = made.kind->infer(values, shapes);
   made.output = result.output;
   if (!result.problem.found()) return;
@@ -189,7 +191,8 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
   if (inputs.size() < 2) return;
   problem_.operands[0] = nodes_[static_cast<std::size_t>(inputs[0])].at;
   for (std::size_t i = shapes.size(); i-- > 1;)
-    if (shapes[i] == problem_.shapes[1].value) problem_.operands[1] = nodes_[static_cast<std::size_t>(inputs[i])].at;
+    if (shapes[i] == problem_.shapes[1].value)
+      problem_.operands[1] = nodes_[static_cast<std::size_t>(inputs[i])].at;
 }
 
 constexpr void builder::give_name(node& made, std::string_view name) {
@@ -214,7 +217,8 @@ constexpr void builder::give_name(node& made, std::string_view name) {
     report({.sentence = "another layer has this name already",
             .layer = made.kind->name.data(),
             .at = made.at,
-            .shapes = {labelled_number("layer", static_cast<int>(nodes_.size())), labelled_number("as layer", twin)}});
+            .shapes = {labelled_number("layer", static_cast<int>(nodes_.size())),
+                       labelled_number("as layer", twin)}});
 }
 
 }  // namespace cohort

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/graph/graph.hpp>
 #include <algorithm>
 #include <array>
+#include <cohort/graph/graph.hpp>
 #include <cstdint>
 
 namespace cohort {
@@ -57,7 +57,8 @@ constexpr bool refuse(char const*, int, char const*, char const* sentence, shape
 template <auto Describe>
 struct well_formed {
   static constexpr finding f = surveyed<Describe>::value.problem;
-  static constexpr bool value = refuse(f.at.file, f.at.line, f.layer, f.sentence, f.shapes[0].value, f.shapes[1].value);
+  static constexpr bool value =
+      refuse(f.at.file, f.at.line, f.layer, f.sentence, f.shapes[0].value, f.shapes[1].value);
 };
 #else
 /// gcc prints a template's argument of characters as text.
@@ -99,8 +100,8 @@ constexpr auto network() {
     return made;
   } else {
     // Says why the compiler cannot run it, unless it has said so about the function itself.
-    if constexpr (requires(builder & net) { Describe(net); })
-      [[maybe_unused]] constexpr auto reason = detail::survey_network<Describe>();
+    if constexpr (requires(builder & net) { Describe(net); }) [[maybe_unused]]
+      constexpr auto reason = detail::survey_network<Describe>();
     return static_network<1, 1, 1, 1>{};
   }
 }

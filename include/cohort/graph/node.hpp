@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <bit>
 #include <cohort/layer/kind.hpp>
 #include <cohort/random/hash.hpp>
-#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -96,7 +96,8 @@ struct graph_view {
     auto const shapes = input_shapes(id);
     parameter_list list = kind(id).parameters(fields(id), shapes);
     for (parameter_spec& spec : list.specs) {
-      auto const& own = spec.role == parameter_role::weights ? (*this)[id].settings.weights : (*this)[id].settings.bias;
+      auto const& own =
+          spec.role == parameter_role::weights ? (*this)[id].settings.weights : (*this)[id].settings.bias;
       if (own) spec.initial = own;
     }
     return list;

@@ -38,7 +38,11 @@ struct conv2d {
     int const area = k.height * k.width;
     parameter_list list;
     int const fan_in = inputs[0][0] * area, fan_out = filters * area;
-    list.add({"weights", {filters.value, inputs[0][0], k.height, k.width}, parameter_role::weights, fan_in, fan_out});
+    list.add({"weights",
+              {filters.value, inputs[0][0], k.height, k.width},
+              parameter_role::weights,
+              fan_in,
+              fan_out});
     if (bias) list.add({"bias", {filters.value}, parameter_role::biases, fan_in, fan_out});
     return list;
   }

@@ -14,12 +14,12 @@ struct required {
   T value;
   required() = delete;
   template <class U>
-    requires std::convertible_to<U, T>
+  requires std::convertible_to<U, T>
   constexpr required(U given) : value(given) {}
   /// `.kernel = {3, 5}`
   template <class... U>
-    requires(sizeof...(U) > 1 && std::constructible_from<T, U...>)
-  constexpr required(U... given) : value(given...) {}
+  requires(sizeof...(U) > 1 && std::constructible_from<T, U...>) constexpr required(U... given)
+      : value(given...) {}
   constexpr operator T() const { return value; }
 };
 

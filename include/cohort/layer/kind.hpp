@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/error/finding.hpp>
 #include <cohort/layer/field.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/parameter.hpp>
-#include <array>
 #include <concepts>
 #include <span>
 #include <string_view>
@@ -92,7 +92,8 @@ constexpr auto describe_fields() {
     ((infos[I] = {std::get<I>(L::fields()).name, field_codec<field_type_at<L, I>>::type, 0,
                   field_codec<field_type_at<L, I>>::slots, is_required<field_type_at<L, I>>}),
      ...);
-  }(std::make_index_sequence<field_count<L>>{});
+  }
+  (std::make_index_sequence<field_count<L>>{});
   int slot = 0;
   for (field_info& info : infos) {
     info.first_slot = slot;
@@ -122,7 +123,8 @@ constexpr encoded<L> encode(L const& l) {
     (field_codec<field_type_at<L, I>>::encode(l.*(std::get<I>(L::fields()).member),
                                               values.data() + field_infos<L>[I].first_slot),
      ...);
-  }(std::make_index_sequence<field_count<L>>{});
+  }
+  (std::make_index_sequence<field_count<L>>{});
   return values;
 }
 
@@ -130,7 +132,8 @@ template <layer L>
 constexpr L decode(double const* values) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return L{field_codec<field_type_at<L, I>>::decode(values + field_infos<L>[I].first_slot)...};
-  }(std::make_index_sequence<field_count<L>>{});
+  }
+  (std::make_index_sequence<field_count<L>>{});
 }
 
 template <layer L>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/tensor/shape.hpp>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -28,7 +28,8 @@ constexpr border border_of(window const& w, bool vertical, int in) {
     return vertical ? border{w.padding.top, w.padding.bottom} : border{w.padding.left, w.padding.right};
   if (w.padding.mode != padding_mode::same) return {};
   int const stride = vertical ? w.stride.height : w.stride.width;
-  int const kernel = vertical ? dilated(w.size.height, w.dilation.height) : dilated(w.size.width, w.dilation.width);
+  int const kernel =
+      vertical ? dilated(w.size.height, w.dilation.height) : dilated(w.size.width, w.dilation.width);
   int const out = (in + stride - 1) / stride;
   int const total = (out - 1) * stride + kernel - in;
   return total > 0 ? border{total / 2, total - total / 2} : border{};

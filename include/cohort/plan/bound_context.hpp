@@ -43,7 +43,8 @@ class bound_context final : public context {
 
   void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) override {
     check_inputs(inputs);
-    for (std::size_t i = 0; i < inputs.size(); ++i) point(place::input, static_cast<int>(i), staged(i, inputs[i]));
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      point(place::input, static_cast<int>(i), staged(i, inputs[i]));
     if (made_->training) {
       check_targets(targets);
       for (std::size_t t = 0; t < targets.size(); ++t)
@@ -65,7 +66,8 @@ class bound_context final : public context {
     for (completion const& c : made_->code.completions) {
       run(backward_, done, static_cast<std::size_t>(c.after));
       done = static_cast<std::size_t>(c.after);
-      if (request.ready && *request.ready) (*request.ready)(made_->store->buckets()[static_cast<std::size_t>(c.bucket)]);
+      if (request.ready && *request.ready)
+        (*request.ready)(made_->store->buckets()[static_cast<std::size_t>(c.bucket)]);
     }
     run(backward_, done, backward_.size());
   }
@@ -77,7 +79,9 @@ class bound_context final : public context {
            .expected = {made_->code.output_slots.size(),
                         (made_->training ? " outputs: it is a plan for training" : " outputs")},
            .got = {"output ", which}});
-    auto const& slot = made_->code.slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
+    auto const& slot =
+        made_->code
+            .slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
     return {reinterpret_cast<T const*>(arena_.data() + slot.offset),
             made_->outputs[static_cast<std::size_t>(which)].batched(examples_)};
   }
@@ -87,8 +91,7 @@ class bound_context final : public context {
       if (o.at.where != place::input) continue;
       auto const& dims = made_->inputs[static_cast<std::size_t>(o.at.index)];
       auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());
-      if (!all_finite(isa_, static_cast<T const*>(o.now), count))
-        return "the input";
+      if (!all_finite(isa_, static_cast<T const*>(o.now), count)) return "the input";
     }
     for (std::size_t c = 0; c < forward_.size(); ++c) {
       run(forward_, c, c + 1);
@@ -153,14 +156,27 @@ class bound_context final : public context {
       auto const index = static_cast<std::size_t>(a.index);
       void* at = nullptr;
       switch (a.where) {
-        case place::arena: at = arena_.data() + made_->code.slots[index].offset; break;
-        case place::parameter: at = store.parameter_data(a.index, store.master()); break;
-        case place::copy: at = store.copy_data(a.index); break;
-        case place::gradient: at = store.parameter_data(a.index, gradients_); break;
-        case place::loss: at = &losses_[index]; break;
-        case place::scalars: at = &scalars_; break;
+        case place::arena:
+          at = arena_.data() + made_->code.slots[index].offset;
+          break;
+        case place::parameter:
+          at = store.parameter_data(a.index, store.master());
+          break;
+        case place::copy:
+          at = store.copy_data(a.index);
+          break;
+        case place::gradient:
+          at = store.parameter_data(a.index, gradients_);
+          break;
+        case place::loss:
+          at = &losses_[index];
+          break;
+        case place::scalars:
+          at = &scalars_;
+          break;
         case place::input:
-        case place::target: break;
+        case place::target:
+          break;
       }
       addresses.push_back(at);
     }
@@ -197,7 +213,8 @@ class bound_context final : public context {
   void keep(std::vector<int> const& parameters) {
     if (kept_.bytes() == 0) kept_ = buffer(made_->store->arena_bytes());
     for (int p : parameters)
-      std::memcpy(made_->store->parameter_data(p, kept_.data()), made_->store->parameter_data(p, gradients_), bytes_of_parameter(p));
+      std::memcpy(made_->store->parameter_data(p, kept_.data()), made_->store->parameter_data(p, gradients_),
+                  bytes_of_parameter(p));
   }
   void add_kept(std::vector<int> const& parameters) {
     for (int p : parameters) {
@@ -216,7 +233,8 @@ class bound_context final : public context {
                          .expected = {made_->inputs.size()},
                          .got = {inputs.size()}});
     examples_ = inputs[0].dims.rank > 0 ? inputs[0].dims[0] : 0;
-    bool const fits = made_->training ? examples_ == made_->batch : examples_ >= 0 && examples_ <= made_->batch;
+    bool const fits =
+        made_->training ? examples_ == made_->batch : examples_ >= 0 && examples_ <= made_->batch;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       shape const wanted = made_->inputs[i].batched(fits ? examples_ : made_->batch);
       if (!fits || !(inputs[i].dims == wanted))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,14 +49,17 @@ class compiler {
     for (std::size_t v = 0; v < low_.values.size(); ++v) values_.push_back(std::nullopt);
     for (std::size_t i = 0; i < low_.batch_values.size(); ++i) {
       auto const v = static_cast<std::size_t>(low_.batch_values[i]);
-      values_[v] = stored{{place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
+      values_[v] = stored{
+          {place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
     }
     int loss = 0;
     for (plan_step const& step : low_.steps) {
       operations_.push_back(prepare(step));
       loss_of_.push_back(net_.kind(step.node).role == layer_role::loss ? loss++ : -1);
-      if (loss_of_.back() >= 0) made_.loss_classes.push_back(low_.values[static_cast<std::size_t>(step.output)].dims[0]);
-      values_[static_cast<std::size_t>(step.output)] = stored{new_slot(operations_.back().output), operations_.back().output, {}};
+      if (loss_of_.back() >= 0)
+        made_.loss_classes.push_back(low_.values[static_cast<std::size_t>(step.output)].dims[0]);
+      values_[static_cast<std::size_t>(step.output)] =
+          stored{new_slot(operations_.back().output), operations_.back().output, {}};
     }
     made_.losses = loss;
     if (training_ && loss == 0)
@@ -104,7 +107,8 @@ class compiler {
     request.parameter_specs = {specs.specs.data(), static_cast<std::size_t>(specs.count)};
     request.parameters = settled;
     operation<B> made = backend_.prepare(request);
-    for (int p = 0; p < specs.count; ++p) store_.settle(first + p, made.parameters[static_cast<std::size_t>(p)]);
+    for (int p = 0; p < specs.count; ++p)
+      store_.settle(first + p, made.parameters[static_cast<std::size_t>(p)]);
     needs_gradient_[static_cast<std::size_t>(step.output)] = training_ && (needs || specs.count > 0);
     return made;
   }
@@ -125,11 +129,14 @@ class compiler {
       if (!operations_[s].overwrites || step.inputs.size() != 1) continue;
       auto const from = static_cast<std::size_t>(step.inputs[0]);
       stored const& input = *values_[from];
-      if (input.at.where != place::arena || !(input.lies == operations_[s].output) || read_otherwise(from, s)) continue;
+      if (input.at.where != place::arena || !(input.lies == operations_[s].output) || read_otherwise(from, s))
+        continue;
       auto& slots = made_.slots;
       int root = input.at.index;
-      if (slots[static_cast<std::size_t>(root)].same_as >= 0) root = slots[static_cast<std::size_t>(root)].same_as;
-      slots[static_cast<std::size_t>(values_[static_cast<std::size_t>(step.output)]->at.index)].same_as = root;
+      if (slots[static_cast<std::size_t>(root)].same_as >= 0)
+        root = slots[static_cast<std::size_t>(root)].same_as;
+      slots[static_cast<std::size_t>(values_[static_cast<std::size_t>(step.output)]->at.index)].same_as =
+          root;
     }
   }
 
@@ -141,9 +148,11 @@ class compiler {
       plan_step const& step = low_.steps[s];
       auto const reads = [&](invocation<B> const& call, bool own_output) {
         for (auto const& o : call.operands) {
-          if (o.role == operand_role::input && static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)]) == v)
+          if (o.role == operand_role::input
+              && static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)]) == v)
             return true;
-          if (own_output && o.role == operand_role::output && static_cast<std::size_t>(step.output) == v) return true;
+          if (own_output && o.role == operand_role::output && static_cast<std::size_t>(step.output) == v)
+            return true;
         }
         return false;
       };
@@ -164,20 +173,22 @@ class compiler {
     to.push_back({std::move(kernel), std::move(arguments), row, -1});
   }
 
-  int add_row(std::string step, std::string implementation, pass direction, shape const& dims, layout const& lies,
-              double flops) {
-    rows_.push_back({std::move(step), std::move(implementation), direction, dims, backend_.describe(lies), flops, 0, 0});
+  int add_row(std::string step, std::string implementation, pass direction, shape const& dims,
+              layout const& lies, double flops) {
+    rows_.push_back(
+        {std::move(step), std::move(implementation), direction, dims, backend_.describe(lies), flops, 0, 0});
     return static_cast<int>(rows_.size()) - 1;
   }
 
   /// Where a value lies in the layout that a kernel wants: converted once, if need be.
-  address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step, pass p,
-                    shape const& dims) {
+  address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step,
+                    pass p, shape const& dims) {
     if (value.lies == wanted) return value.at;
     for (auto const& [lies, at] : value.also)
       if (lies == wanted) return at;
     address const at = new_slot(wanted);
-    emit(to, backend_.reorder(value.lies, wanted), {value.at, at}, add_row(step, "reorder", p, dims, wanted, 0));
+    emit(to, backend_.reorder(value.lies, wanted), {value.at, at},
+         add_row(step, "reorder", p, dims, wanted, 0));
     value.also.emplace_back(wanted, at);
     return at;
   }
@@ -191,8 +202,10 @@ class compiler {
                        low_.values[static_cast<std::size_t>(v)].dims.batched(batch_));
     };
     switch (o.role) {
-      case operand_role::input: return value(step.inputs[static_cast<std::size_t>(o.index)]);
-      case operand_role::output: return value(step.output);
+      case operand_role::input:
+        return value(step.inputs[static_cast<std::size_t>(o.index)]);
+      case operand_role::output:
+        return value(step.output);
       case operand_role::parameter: {
         int const parameter = store_.first_of(step.node) + o.index;
         if (*store_.settled(parameter) == o.layout) return {place::parameter, parameter};
@@ -200,12 +213,17 @@ class compiler {
       }
       case operand_role::workspace:
         if (workspaces_.size() <= static_cast<std::size_t>(s)) workspaces_.resize(low_.steps.size());
-        if (!workspaces_[static_cast<std::size_t>(s)]) workspaces_[static_cast<std::size_t>(s)] = new_slot(o.layout);
+        if (!workspaces_[static_cast<std::size_t>(s)])
+          workspaces_[static_cast<std::size_t>(s)] = new_slot(o.layout);
         return *workspaces_[static_cast<std::size_t>(s)];
-      case operand_role::target: return {place::target, loss_of_[static_cast<std::size_t>(s)]};
-      case operand_role::loss: return {place::loss, loss_of_[static_cast<std::size_t>(s)]};
-      case operand_role::scalars: return {place::scalars, 0};
-      default: return new_slot(o.layout);
+      case operand_role::target:
+        return {place::target, loss_of_[static_cast<std::size_t>(s)]};
+      case operand_role::loss:
+        return {place::loss, loss_of_[static_cast<std::size_t>(s)]};
+      case operand_role::scalars:
+        return {place::scalars, 0};
+      default:
+        return new_slot(o.layout);
     }
   }
 
@@ -216,7 +234,8 @@ class compiler {
       std::vector<address> arguments;
       for (auto const& o : call.operands) arguments.push_back(common(s, o, made_.forward, pass::forward));
       int const row = add_row(name_of(net_, step), call.implementation, pass::forward,
-                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_), op.output, call.flops);
+                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
+                              op.output, call.flops);
       int result = -1;
       for (std::size_t i = 0; i < arguments.size(); ++i)
         if (call.operands[i].role == operand_role::output) result = arguments[i].index;
@@ -229,10 +248,12 @@ class compiler {
     for (int v : low_.output_values) {
       auto const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
       layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->lies);
-      address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output", pass::forward, dims);
+      address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output",
+                                   pass::forward, dims);
       made_.output_slots.push_back(at.index);
     }
-    for (int slot : made_.output_slots) made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // until the end
+    for (int slot : made_.output_slots)
+      made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // until the end
   }
 
   void emit_backward() {
@@ -265,13 +286,16 @@ class compiler {
         switch (o.role) {
           case operand_role::diff_output:
             if (!(diff_output->lies == o.layout))
-              diff_output = stored{in_layout(*diff_output, o.layout, made_.backward, name, pass::backward,
-                                             low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_)),
-                                   o.layout,
-                                   {}};
+              diff_output =
+                  stored{in_layout(*diff_output, o.layout, made_.backward, name, pass::backward,
+                                   low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_)),
+                         o.layout,
+                         {}};
             arguments.push_back(diff_output->at);
             break;
-          case operand_role::diff_input: arguments.push_back(diff_input(s, o, op.overwrites, after)); break;
+          case operand_role::diff_input:
+            arguments.push_back(diff_input(s, o, op.overwrites, after));
+            break;
           case operand_role::diff_parameter: {
             int const parameter = store_.first_of(step.node) + o.index;
             if (*store_.settled(parameter) == o.layout) {
@@ -282,11 +306,13 @@ class compiler {
             }
             break;
           }
-          default: arguments.push_back(common(s, o, made_.backward, pass::backward));
+          default:
+            arguments.push_back(common(s, o, made_.backward, pass::backward));
         }
       }
       int const row = add_row(name, call.implementation, pass::backward,
-                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_), op.output, call.flops);
+                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
+                              op.output, call.flops);
       emit(made_.backward, call.kernel, std::move(arguments), row);
       for (auto const& [o, at] : after) finish(s, o, at);
     }
@@ -316,7 +342,8 @@ class compiler {
     if (o.role == operand_role::diff_parameter) {
       int const parameter = store_.first_of(step.node) + o.index;
       auto const& spec = store_.table()[static_cast<std::size_t>(parameter)].spec;
-      emit(made_.backward, backend_.reorder(o.layout, *store_.settled(parameter)), {at, {place::gradient, parameter}},
+      emit(made_.backward, backend_.reorder(o.layout, *store_.settled(parameter)),
+           {at, {place::gradient, parameter}},
            add_row(name, "reorder", pass::backward, spec.dims, *store_.settled(parameter), 0));
       return;
     }

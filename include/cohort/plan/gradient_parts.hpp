@@ -50,7 +50,9 @@ class gradient_parts {
   std::byte* place(int p, std::size_t part) const {
     return parts_[part] + entry(p).offset * bytes_of(parameters_.type());
   }
-  void clear(int p, std::size_t part) { std::memset(place(p, part), 0, entry(p).room * bytes_of(parameters_.type())); }
+  void clear(int p, std::size_t part) {
+    std::memset(place(p, part), 0, entry(p).room * bytes_of(parameters_.type()));
+  }
   void add_to_first(int p, std::size_t part) {
     auto const add = [&]<class T>(T* sum) {
       T const* const summands[]{sum, reinterpret_cast<T const*>(place(p, part))};

@@ -48,7 +48,9 @@ class readers {
       }
   }
   /// The one node that reads `id`, or −1.
-  int sole(int id) const { return count_[static_cast<std::size_t>(id)] == 1 ? only_[static_cast<std::size_t>(id)] : -1; }
+  int sole(int id) const {
+    return count_[static_cast<std::size_t>(id)] == 1 ? only_[static_cast<std::size_t>(id)] : -1;
+  }
 
  private:
   std::vector<int> count_;
@@ -95,9 +97,11 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       continue;
     }
     value_of[at] = add_step(id, inputs, net[id].output);
-    bool const before_pool = reader >= 0 && detail::is_rectifier(net.kind(reader)) && readers.sole(reader) >= 0
+    bool const before_pool = reader >= 0 && detail::is_rectifier(net.kind(reader))
+                             && readers.sole(reader) >= 0
                              && net.kind(readers.sole(reader)) == kind_of<max_pool>;
-    if (reader >= 0 && !before_pool && net.inputs(reader).size() == 1 && fuses(net.kind(id), net.kind(reader))) {
+    if (reader >= 0 && !before_pool && net.inputs(reader).size() == 1
+        && fuses(net.kind(id), net.kind(reader))) {
       made.steps.back().activation = reader;
       value_of[static_cast<std::size_t>(reader)] = value_of[at];
       made.values.back().node = reader;

@@ -32,8 +32,10 @@ class backend_plan final : public plan {
     made->store = std::move(store);
     made->code = compile.take_program();
     made->rows = compile.take_rows();
-    for (int v : compile.lowered().batch_values) made->inputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
-    for (int v : compile.lowered().output_values) made->outputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
+    for (int v : compile.lowered().batch_values)
+      made->inputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
+    for (int v : compile.lowered().output_values)
+      made->outputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
     made->batch = batch;
     made->training = training;
     made_ = std::move(made);
@@ -67,7 +69,8 @@ inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& setti
 template <tensor_backend B>
 int largest_batch(B const& backend, graph_view net, plan_settings const& settings) {
   auto const needs = [&](int batch) {
-    backend_plan<B> const tried(std::make_shared<parameter_store<B>>(backend, net), net, batch, settings.training);
+    backend_plan<B> const tried(std::make_shared<parameter_store<B>>(backend, net), net, batch,
+                                settings.training);
     return bytes_needed(tried.memory(), settings);
   };
   int fits = 0, too_large = settings.batch;

@@ -62,8 +62,8 @@ class parameter_set {
       parameter const& one = table_[static_cast<std::size_t>(p)];
       auto const layer_name = std::string_view(one.name).substr(0, one.name.rfind('.'));
       random_stream const stream(seed, purpose_of("parameters", layer_name, one.spec.name));
-      initialiser const how =
-          one.spec.initial.value_or(one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
+      initialiser const how = one.spec.initial.value_or(
+          one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
       dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), 0);
       fill<double>(how, dense, one.spec.fan_in, one.spec.fan_out, one.spec.dims, stream);
       if (type_ == element_type::f32) {
@@ -79,11 +79,13 @@ class parameter_set {
   /// The canonical flat view of an arena: dense tensors in order.  Before: `dense` has elements() of type().
   void read_all(std::byte const* arena, std::byte* dense) const {
     for (int p = 0; p < static_cast<int>(table_.size()); ++p)
-      read(p, arena, dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_));
+      read(p, arena,
+           dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_));
   }
   void write_all(std::byte const* dense, std::byte* arena) const {
     for (int p = 0; p < static_cast<int>(table_.size()); ++p)
-      write(p, dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_), arena);
+      write(p, dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_),
+            arena);
   }
 
  protected:

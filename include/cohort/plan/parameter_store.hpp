@@ -19,13 +19,16 @@ class parameter_store final : public parameter_set {
   using layout = typename B::layout;
 
   parameter_store(B backend, graph_view net)
-      : parameter_set(net, element_of<typename B::scalar>), backend_(std::move(backend)), layouts_(table_.size()) {}
+      : parameter_set(net, element_of<typename B::scalar>),
+        backend_(std::move(backend)),
+        layouts_(table_.size()) {}
 
   B const& backend() const { return backend_; }
 
   /// The index of a node's first parameter in the table, and the layouts settled for it so far.
   int first_of(int node) const {
-    auto const at = std::find_if(table_.begin(), table_.end(), [&](parameter const& p) { return p.node == node; });
+    auto const at =
+        std::find_if(table_.begin(), table_.end(), [&](parameter const& p) { return p.node == node; });
     return static_cast<int>(at - table_.begin());
   }
   std::optional<layout> const& settled(int p) const { return layouts_[static_cast<std::size_t>(p)]; }
@@ -72,7 +75,8 @@ class parameter_store final : public parameter_set {
   void read(int p, std::byte const* arena, std::byte* dense) const override {
     single_thread const scope;
     auto const& from = *layouts_[static_cast<std::size_t>(p)];
-    run(backend_.reorder(from, backend_.plain(from)), parameter_data(p, const_cast<std::byte*>(arena)), dense);
+    run(backend_.reorder(from, backend_.plain(from)), parameter_data(p, const_cast<std::byte*>(arena)),
+        dense);
   }
   void write(int p, std::byte const* dense, std::byte* arena) const override {
     single_thread const scope;
@@ -103,7 +107,8 @@ class parameter_store final : public parameter_set {
   void renew(working_copy& c) {
     if (!c.reorder) {
       void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
-      c.reorder.emplace(B::bind(backend_.reorder(*layouts_[static_cast<std::size_t>(c.parameter)], c.wanted), addresses));
+      c.reorder.emplace(
+          B::bind(backend_.reorder(*layouts_[static_cast<std::size_t>(c.parameter)], c.wanted), addresses));
     }
     (*c.reorder)();
     c.version = version_;

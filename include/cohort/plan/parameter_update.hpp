@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/update_pass.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -47,21 +47,26 @@ class parameter_update {
   }
 
   /// Worker's share of one update with the sum of the parts.
-  void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch) {
+  void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
+             std::int64_t epoch) {
     by_type([&]<class T>(T*) { apply_as<T>(worker, workers, parts, step, epoch); });
   }
 
  private:
   template <class F>
   void by_type(F f) const {
-    parameters_.type() == element_type::f64 ? f(static_cast<double*>(nullptr)) : f(static_cast<float*>(nullptr));
+    parameters_.type() == element_type::f64 ? f(static_cast<double*>(nullptr))
+                                            : f(static_cast<float*>(nullptr));
   }
 
   template <class T>
-  void apply_as(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch) {
+  void apply_as(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
+                std::int64_t epoch) {
     constexpr std::size_t unit = 16;
     std::size_t const units = parameters_.arena_elements() / unit;
-    auto const bound = [&](int w) { return units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit; };
+    auto const bound = [&](int w) {
+      return units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
+    };
     std::size_t const first = bound(worker), last = bound(worker + 1);
     T const* from[max_parts];
     T* states[max_state_arrays];
@@ -70,10 +75,12 @@ class parameter_update {
       if (begin >= end) continue;
       updater const& rule = updater_of(p.spec.role);
       penalties const pull = settings_.penalties_of(p.spec.role);
-      for (std::size_t part = 0; part < parts.size(); ++part) from[part] = reinterpret_cast<T const*>(parts[part]) + begin;
+      for (std::size_t part = 0; part < parts.size(); ++part)
+        from[part] = reinterpret_cast<T const*>(parts[part]) + begin;
       for (int k = 0; k < rule.state_arrays(); ++k)
         states[k] = state_[static_cast<std::size_t>(k)].template as<T>() + begin;
-      update_scalars const now{.rate = rule.rate().value(step, epoch), .step = step, .l1 = pull.l1, .l2 = pull.l2};
+      update_scalars const now{
+          .rate = rule.rate().value(step, epoch), .step = step, .l1 = pull.l1, .l2 = pull.l2};
       apply_update(isa_, rule, now, reinterpret_cast<T*>(parameters_.master()) + begin, from,
                    static_cast<int>(parts.size()), states, end - begin);
     }

@@ -18,7 +18,7 @@ struct plan_row {
   std::string step;
   std::string implementation;
   pass direction = pass::forward;
-  shape output{};      ///< with the batch
+  shape output{};  ///< with the batch
   std::string layout{};
   double flops = 0;    ///< of one call
   double seconds = 0;  ///< of all calls
@@ -66,7 +66,9 @@ class context {
   void forward(tensor_view input, tensor_view target) {
     forward(std::span<tensor_view const>(&input, 1), std::span<tensor_view const>(&target, 1));
   }
-  void forward(tensor_view input) { forward(std::span<tensor_view const>(&input, 1), std::span<tensor_view const>()); }
+  void forward(tensor_view input) {
+    forward(std::span<tensor_view const>(&input, 1), std::span<tensor_view const>());
+  }
 
   /// Σ of the losses over the examples of the last forward.
   virtual double loss() const = 0;

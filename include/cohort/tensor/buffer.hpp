@@ -14,7 +14,7 @@ class buffer {
 
   buffer() = default;
   explicit buffer(std::size_t bytes)
-      : data_(bytes ? static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment})) : nullptr),
+      : data_(bytes ? static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment})) : nullptr),
         bytes_(bytes) {
     if (bytes) std::memset(data_.get(), 0, bytes);
   }
@@ -28,7 +28,7 @@ class buffer {
 
  private:
   struct release {
-    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{alignment}); }
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{alignment}); }
   };
   std::unique_ptr<std::byte, release> data_;
   std::size_t bytes_ = 0;

@@ -11,26 +11,37 @@ enum class element_type : std::uint8_t { f32, f64, bf16, u8, i32, i64, u64 };
 
 constexpr std::size_t bytes_of(element_type type) {
   switch (type) {
-    case element_type::u8: return 1;
-    case element_type::bf16: return 2;
+    case element_type::u8:
+      return 1;
+    case element_type::bf16:
+      return 2;
     case element_type::f32:
-    case element_type::i32: return 4;
+    case element_type::i32:
+      return 4;
     case element_type::f64:
     case element_type::i64:
-    case element_type::u64: return 8;
+    case element_type::u64:
+      return 8;
   }
   return 0;
 }
 
 constexpr std::string_view name_of(element_type type) {
   switch (type) {
-    case element_type::f32: return "f32";
-    case element_type::f64: return "f64";
-    case element_type::bf16: return "bf16";
-    case element_type::u8: return "u8";
-    case element_type::i32: return "i32";
-    case element_type::i64: return "i64";
-    case element_type::u64: return "u64";
+    case element_type::f32:
+      return "f32";
+    case element_type::f64:
+      return "f64";
+    case element_type::bf16:
+      return "bf16";
+    case element_type::u8:
+      return "u8";
+    case element_type::i32:
+      return "i32";
+    case element_type::i64:
+      return "i64";
+    case element_type::u64:
+      return "u64";
   }
   return "?";
 }

@@ -19,8 +19,8 @@ struct shape {
 
   constexpr shape() = default;
   template <std::integral... I>
-    requires(sizeof...(I) > 0 && sizeof...(I) <= max_rank)
-  constexpr shape(I... extent) : extents{static_cast<int>(extent)...}, rank(sizeof...(I)) {}
+  requires(sizeof...(I) > 0 && sizeof...(I) <= max_rank) constexpr shape(I... extent)
+      : extents{static_cast<int>(extent)...}, rank(sizeof...(I)) {}
 
   constexpr int operator[](int axis) const { return extents[axis]; }
   constexpr int& operator[](int axis) { return extents[axis]; }

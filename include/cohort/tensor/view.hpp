@@ -21,12 +21,10 @@ struct basic_view {
   constexpr basic_view(Byte* where, element_type what, shape extents)
       : data(where), type(what), dims(extents) {}
   template <class T>
-    requires(!std::is_void_v<T> && (std::is_const_v<Byte> || !std::is_const_v<T>))
-  basic_view(T* where, shape extents)
+  requires(!std::is_void_v<T> && (std::is_const_v<Byte> || !std::is_const_v<T>))
+      basic_view(T* where, shape extents)
       : data(reinterpret_cast<Byte*>(where)), type(element_of<std::remove_const_t<T>>), dims(extents) {}
-  constexpr operator basic_view<std::byte const>() const
-    requires(!std::is_const_v<Byte>)
-  {
+  constexpr operator basic_view<std::byte const>() const requires(!std::is_const_v<Byte>) {
     return {data, type, dims};
   }
 
@@ -43,7 +41,8 @@ struct basic_view {
   basic_view rows(int first, int count) const {
     basic_view part = *this;
     part.dims[0] = count;
-    part.data += static_cast<std::size_t>(first) * static_cast<std::size_t>(dims.example().elements()) * bytes_of(type);
+    part.data += static_cast<std::size_t>(first) * static_cast<std::size_t>(dims.example().elements())
+                 * bytes_of(type);
     return part;
   }
 };

@@ -18,7 +18,9 @@ struct predictions {
   shape example{};
   std::vector<float> values{};
 
-  int count() const { return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements()); }
+  int count() const {
+    return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements());
+  }
   std::span<float const> operator[](int i) const {
     auto const size = static_cast<std::size_t>(example.elements());
     return std::span<float const>(values).subspan(static_cast<std::size_t>(i) * size, size);

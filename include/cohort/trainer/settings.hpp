@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <chrono>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,10 +33,15 @@ struct training_settings {
   int threads = 1;
   std::size_t max_bytes = 0;
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< of every wait for another worker
-  sink log{};                                                      ///< lines of text for the user; empty: none
+  sink log{};  ///< lines of text for the user; empty: none
 
   optimizer_settings optimizer() const {
-    return {.updater = updater, .bias_updater = bias_updater, .l1 = l1, .l2 = l2, .bias_l1 = bias_l1, .bias_l2 = bias_l2};
+    return {.updater = updater,
+            .bias_updater = bias_updater,
+            .l1 = l1,
+            .l2 = l2,
+            .bias_l1 = bias_l1,
+            .bias_l2 = bias_l2};
   }
 };
 

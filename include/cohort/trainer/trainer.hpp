@@ -18,7 +18,8 @@ backend_port port_to(graph_view net, training_settings const& settings) {
   auto const make = [store, owned](plan_settings const& wanted) { return make_plan(store, *owned, wanted); };
   // The first plan settles the layouts: one for a worker's whole share of an ordinary batch of 32.
   int const former = B::threads(settings.threads);
-  make({.batch = std::max(1, 32 / settings.workers), .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
+  make({.batch = std::max(1, 32 / settings.workers),
+        .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
   B::threads(former);
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })

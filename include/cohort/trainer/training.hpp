@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <chrono>
 #include <cohort/data/loader.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
@@ -8,7 +9,6 @@
 #include <cohort/trainer/predictor.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cohort/trainer/worker_group.hpp>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -19,8 +19,9 @@
 
 namespace cohort {
 
-class model_file;
-struct updater_state_view;
+/// How a training is saved and loaded: <cohort/trainer/model_io.hpp> has it.
+template <class Training>
+struct model_io;
 
 /// How to evaluate: `batch` examples at a time, `top` of top-N accuracy (1: none).
 struct evaluation_settings {
@@ -37,7 +38,8 @@ class training {
       : net_(std::move(net)),
         settings_(std::move(settings)),
         strategy_(std::move(agree)),
-        workers_(std::make_unique<detail::worker_group>(std::move(port), settings_, count_state_arrays(settings_))),
+        workers_(std::make_unique<detail::worker_group>(std::move(port), settings_,
+                                                        count_state_arrays(settings_))),
         predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_.threads)) {}
 
   graph_view network() const { return net_; }
@@ -65,19 +67,28 @@ class training {
   /// Keys and inputs in, key → output out, in the order given.
   std::vector<keyed_prediction> predict(std::span<std::string const> keys, tensor_view input) const;
 
-  /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a file, or to a sink
-  /// (a std::ostream, a file_writer). <cohort/trainer/model_io.hpp> has save and load: programs that do neither are
-  /// spared the compilation of the formats.
+  /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a path, or to a sink
+  /// (a std::ostream, a file_writer). Include <cohort/trainer/model_io.hpp>: who does not save need not compile it.
   ///
   /// After     a file is replaced as a whole: an old one survives a failure.
-  void save(std::string const& path, bool updater_state = false);
-  template <class Sink>
-  void save(Sink& to, bool updater_state = false);
-  /// Reads what save wrote, by any backend; step, epoch and updater state too where the file has them.
+  template <class Target, class Self = training>
+  void save(Target&& to, bool updater_state = false) {
+    static_assert(
+        requires { sizeof(model_io<Self>); },
+        "cohort: to save models, include <cohort/trainer/model_io.hpp>");
+    model_io<Self>::save(*this, to, updater_state);
+  }
+  /// Reads what save wrote (a path, or a model_file), by any backend; step, epoch and updater state too where the file
+  /// has them. Include <cohort/trainer/model_io.hpp>.
   ///
   /// Errors    data_error, naming what differs; then nothing has changed.
-  void load(std::string const& path);
-  void load(model_file const& file);
+  template <class Source, class Self = training>
+  void load(Source const& from) {
+    static_assert(
+        requires { sizeof(model_io<Self>); },
+        "cohort: to load models, include <cohort/trainer/model_io.hpp>");
+    model_io<Self>::load(*this, from);
+  }
 
   /// A number of all parameters' bits, in canonical order, as 16 hexadecimal digits.
   std::string checksum() const;
@@ -93,12 +104,16 @@ class training {
   }
 
  private:
+  friend struct model_io<training>;
   using clock = std::chrono::steady_clock;
 
   static int count_state_arrays(training_settings const& s) {
-    return std::max(s.updater.state_arrays(), s.optimizer().updater_of(parameter_role::biases).state_arrays());
+    return std::max(s.updater.state_arrays(),
+                    s.optimizer().updater_of(parameter_role::biases).state_arrays());
   }
-  static double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
+  static double since(clock::time_point start) {
+    return std::chrono::duration<double>(clock::now() - start).count();
+  }
 
   void check_fits(dataset const& data, bool labels) const;
   void say_memory(plan const& made, int batch);
@@ -106,7 +121,6 @@ class training {
     if (!update_) update_ = std::make_unique<parameter_update>(parameters(), settings_.optimizer());
     return *update_;
   }
-  updater_state_view state();
 
   graph net_;
   training_settings settings_;
@@ -114,7 +128,6 @@ class training {
   std::unique_ptr<detail::worker_group> workers_;
   std::unique_ptr<detail::predictor> predictor_;
   std::unique_ptr<parameter_update> update_;
-  std::vector<std::byte*> state_view_;
   std::int64_t step_ = 0;
   std::int64_t epoch_ = 0;
   int said_memory_of_ = 0;
@@ -126,8 +139,12 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   if (how.epochs < 0)
     throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
   check_fits(data, true);
-  say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true), how.batch);
-  loader batches(data, {.batch = how.batch, .seed = settings_.seed, .shuffle = how.shuffle, .prefetch = how.prefetch,
+  say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true),
+             how.batch);
+  loader batches(data, {.batch = how.batch,
+                        .seed = settings_.seed,
+                        .shuffle = how.shuffle,
+                        .prefetch = how.prefetch,
                         .deadline = settings_.deadline});
   fit_report all;
   auto const start = clock::now();
@@ -188,14 +205,16 @@ inline classification_report training::evaluate(dataset const& data, evaluation_
     auto const labels = next->target().as<std::int32_t>();
     workers_->infer(inputs, next->count, [&](std::int64_t first, context const& done) {
       tensor_view const scores = done.output();
-      report.add(scores, labels.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(scores.dims[0])),
+      report.add(scores,
+                 labels.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(scores.dims[0])),
                  next->first_index + first);
     });
   }
   return report;
 }
 
-inline std::vector<keyed_prediction> training::predict(std::span<std::string const> keys, tensor_view input) const {
+inline std::vector<keyed_prediction> training::predict(std::span<std::string const> keys,
+                                                       tensor_view input) const {
   predictions const made = predict(input);
   if (static_cast<std::size_t>(made.count()) != keys.size())
     throw shape_error({.what = "there is not one key for each example",
@@ -249,7 +268,8 @@ inline void training::say_memory(plan const& made, int batch) {
 }
 
 inline std::string training::checksum() const {
-  std::vector<std::byte> dense(static_cast<std::size_t>(parameters().elements()) * bytes_of(parameters().type()));
+  std::vector<std::byte> dense(static_cast<std::size_t>(parameters().elements())
+                               * bytes_of(parameters().type()));
   parameters().read_all(parameters().master(), dense.data());
   std::uint64_t const hash = fnv1a({reinterpret_cast<char const*>(dense.data()), dense.size()});
   std::string text;

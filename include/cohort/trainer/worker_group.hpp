@@ -39,11 +39,13 @@ class worker_group {
         settings_(settings),
         state_arrays_(state_arrays),
         former_threads_(static_cast<std::size_t>(settings.workers)),
-        team_(settings.workers, {.deadline = settings.deadline,
-                                 .enter = [this](int w) {
-                  former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
-                },
-                                 .leave = [this](int w) { port_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
+        team_(settings.workers,
+              {.deadline = settings.deadline,
+               .enter =
+                   [this](int w) {
+                     former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
+                   },
+               .leave = [this](int w) { port_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
         results_(static_cast<std::size_t>(settings.workers)),
         contexts_(static_cast<std::size_t>(settings.workers)),
         arrived_(port_.parameters->buckets().size()) {}
@@ -120,7 +122,8 @@ class worker_group {
       order_slice const rows = part_of({0, count}, w, size());
       if (rows.count == 0) return;
       std::vector<tensor_view> mine;
-      for (tensor_view const& input : inputs) mine.push_back(input.rows(static_cast<int>(rows.first), static_cast<int>(rows.count)));
+      for (tensor_view const& input : inputs)
+        mine.push_back(input.rows(static_cast<int>(rows.first), static_cast<int>(rows.count)));
       results_[static_cast<std::size_t>(w)].now->forward(mine, {});
     });
     for (int w = 0; w < size(); ++w) {
@@ -142,7 +145,8 @@ class worker_group {
       context const* const found = entry(of_worker, {examples, true}).get();
       if (!found) continue;
       std::vector<plan_row> const more = found->profile();
-      if (rows.empty()) rows = more;
+      if (rows.empty())
+        rows = more;
       else
         for (std::size_t r = 0; r < rows.size(); ++r) {
           rows[r].seconds += more[r].seconds;
@@ -234,7 +238,8 @@ class worker_group {
     if (!is_finite(mine.loss)) bad_.store(true, std::memory_order_relaxed);
     mine.info = &now;
     mine.agree = &agree;
-    if (exchanges && !mine.ready) mine.ready = [this, &mine](bucket const& one) { arrive(one, *mine.info, *mine.agree); };
+    if (exchanges && !mine.ready)
+      mine.ready = [this, &mine](bucket const& one) { arrive(one, *mine.info, *mine.agree); };
     mine.now->backward({.gradient_scale = 1.0 / b.count, .ready = exchanges ? &mine.ready : nullptr});
     if (!finite(arena)) bad_.store(true, std::memory_order_relaxed);
   }
@@ -247,8 +252,9 @@ class worker_group {
 
   bool finite(std::byte const* arena) const {
     parameter_set const& all = *port_.parameters;
-    return all.type() == element_type::f64 ? all_finite(isa_, reinterpret_cast<double const*>(arena), all.arena_elements())
-                                           : all_finite(isa_, reinterpret_cast<float const*>(arena), all.arena_elements());
+    return all.type() == element_type::f64
+               ? all_finite(isa_, reinterpret_cast<double const*>(arena), all.arena_elements())
+               : all_finite(isa_, reinterpret_cast<float const*>(arena), all.arena_elements());
   }
 
   [[noreturn]] void refuse(step_info const& now) {

@@ -18,7 +18,8 @@ inline onednn::kernel onednn::reorder(layout const& from, layout const& to) cons
 inline availability onednn::probe() {
   dnnl_version_t const* const version = dnnl_version();
   if (version->major < 3 || (version->major == 3 && version->minor < 2))
-    return {false, "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor) + " is older than 3.2"};
+    return {false, "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor)
+                       + " is older than 3.2"};
   try {
     onednn const backend;
     conv2d const smallest{.filters = 1, .kernel = 1};
@@ -54,7 +55,8 @@ inline availability onednn::probe() {
 
 inline onednn::kernel onednn::accumulate(layout const& l) const {
   dnnl_primitive_desc_t pd = nullptr;
-  detail::check_dnnl(dnnl_binary_primitive_desc_create(&pd, engine_.get(), dnnl_binary_add, l.get(), l.get(), l.get(), nullptr),
+  detail::check_dnnl(dnnl_binary_primitive_desc_create(&pd, engine_.get(), dnnl_binary_add, l.get(), l.get(),
+                                                       l.get(), nullptr),
                      "describing a sum");
   detail::dnnl_pd const described(pd);
   dnnl_primitive_t primitive = nullptr;
@@ -74,7 +76,8 @@ inline operation<onednn> onednn::prepare(operation_request<onednn> const& reques
   kind const& k = *request.kind;
   if (k == kind_of<conv2d>) return detail::prepare(engine_, request, detail::decode<conv2d>(request.fields));
   if (k == kind_of<dense>) return detail::prepare(engine_, request, detail::decode<dense>(request.fields));
-  if (k == kind_of<max_pool>) return detail::prepare(engine_, request, detail::decode<max_pool>(request.fields));
+  if (k == kind_of<max_pool>)
+    return detail::prepare(engine_, request, detail::decode<max_pool>(request.fields));
   if (k == kind_of<relu> || k == kind_of<leaky_relu>) return detail::prepare_rectifier(engine_, request);
   if (k == kind_of<add>) return detail::prepare(engine_, request, add{});
   if (k == kind_of<concatenate>) return detail::prepare(engine_, request, concatenate{});

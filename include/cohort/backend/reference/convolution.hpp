@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/conv2d.hpp>
 #include <algorithm>
+#include <cohort/layer/conv2d.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -36,10 +36,12 @@ template <class T>
 void reference_forward(conv2d const& l, host_arguments<T> const& a) {
   std::size_t const area = static_cast<std::size_t>(a.output_shape[1]) * a.output_shape[2];
   std::size_t const count = static_cast<std::size_t>(a.batch) * a.output_shape.elements();
-  for (std::size_t o = 0; o < count; ++o) a.output[o] = l.bias ? a.parameters[1][o / area % a.output_shape[0]] : T(0);
-  each_product(l, a.input_shapes[0], a.output_shape, a.batch, [&](std::size_t o, std::size_t i, std::size_t w) {
-    a.output[o] += a.inputs[0][i] * a.parameters[0][w];
-  });
+  for (std::size_t o = 0; o < count; ++o)
+    a.output[o] = l.bias ? a.parameters[1][o / area % a.output_shape[0]] : T(0);
+  each_product(l, a.input_shapes[0], a.output_shape, a.batch,
+               [&](std::size_t o, std::size_t i, std::size_t w) {
+                 a.output[o] += a.inputs[0][i] * a.parameters[0][w];
+               });
 }
 
 template <class T>

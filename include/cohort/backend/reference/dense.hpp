@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/dense.hpp>
 #include <algorithm>
+#include <cohort/layer/dense.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -21,7 +21,8 @@ void reference_forward(dense const& l, host_arguments<T> const& a) {
 template <class T>
 void reference_backward(dense const& l, host_arguments<T> const& a) {
   std::size_t const n = static_cast<std::size_t>(a.input_shapes[0].elements());
-  std::size_t const units = static_cast<std::size_t>(a.output_shape[0]), rows = static_cast<std::size_t>(a.batch);
+  std::size_t const units = static_cast<std::size_t>(a.output_shape[0]),
+                    rows = static_cast<std::size_t>(a.batch);
   std::fill_n(a.diff_parameters[0], units * n, T(0));
   if (l.bias) std::fill_n(a.diff_parameters[1], units, T(0));
   if (a.diff_inputs[0]) std::fill_n(a.diff_inputs[0], rows * n, T(0));

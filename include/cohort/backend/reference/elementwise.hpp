@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/layer/activation.hpp>
 #include <cohort/layer/join.hpp>
-#include <algorithm>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -16,7 +16,9 @@ constexpr double slope_of(relu const&) { return 0; }
 constexpr double slope_of(leaky_relu const& l) { return l.slope; }
 
 template <class L>
-concept rectifier = requires(L const& l) { slope_of(l); };
+concept rectifier = requires(L const& l) {
+  slope_of(l);
+};
 
 template <rectifier L, class T>
 void reference_forward(L const& l, host_arguments<T> const& a) {

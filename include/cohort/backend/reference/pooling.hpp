@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/max_pool.hpp>
 #include <algorithm>
+#include <cohort/layer/max_pool.hpp>
 #include <cstddef>
 
 namespace cohort::detail {

@@ -38,7 +38,8 @@ class onednn {
     return k.float_kernel.forward != nullptr;
   }
   bool fuses(kind const& a, kind const& b) const {
-    return (a == kind_of<conv2d> || a == kind_of<dense>) && (b == kind_of<relu> || b == kind_of<leaky_relu>);
+    bool const weighted = a == kind_of<conv2d> || a == kind_of<dense>;
+    return weighted && (b == kind_of<relu> || b == kind_of<leaky_relu>);
   }
   layout plain(shape const& s) const {
     std::vector<dnnl_dim_t> dims;

@@ -91,7 +91,8 @@ struct convolution_primitives final : weighted_primitives {
   shape const weights = request.parameter_specs[0].dims;
   layout_rule const rule(request, l);
   return prepare_weighted(engine, request, make, rule.forward, rule.backward_data,
-                          {weights[0], weights[1], weights[2], weights[3]}, l.flops(request.input_shapes) * request.batch);
+                          {weights[0], weights[1], weights[2], weights[3]},
+                          l.flops(request.input_shapes) * request.batch);
 }
 
 }  // namespace cohort::detail

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
-#include <cohort/tensor/shape.hpp>
+#include <oneapi/dnnl/dnnl.h>
 #include <algorithm>
 #include <cctype>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/shape.hpp>
 #include <memory>
-#include <oneapi/dnnl/dnnl.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +78,8 @@ class dnnl_attributes {
  public:
   explicit dnnl_attributes(double slope = -1) {
     check_dnnl(dnnl_primitive_attr_create(&attributes_), "making attributes");
-    check_dnnl(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user), "setting attributes");
+    check_dnnl(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user),
+               "setting attributes");
     if (slope < 0) return;
     dnnl_post_ops_t ops = nullptr;
     check_dnnl(dnnl_post_ops_create(&ops), "making post-ops");
@@ -107,7 +108,8 @@ class memory_layout {
     return memory_layout(copy);
   }
   /// f32 in a format that oneDNN may choose, or in the given one.
-  static memory_layout tagged(std::vector<dnnl_dim_t> const& dims, dnnl_format_tag_t tag = dnnl_format_tag_any) {
+  static memory_layout tagged(std::vector<dnnl_dim_t> const& dims,
+                              dnnl_format_tag_t tag = dnnl_format_tag_any) {
     dnnl_memory_desc_t md = nullptr;
     dnnl_dims_t extents{};
     std::copy(dims.begin(), dims.end(), extents);
@@ -122,8 +124,9 @@ class memory_layout {
     std::copy(dims.begin(), dims.end(), extents);
     dnnl_dim_t stride = 1;
     for (std::size_t axis = dims.size(); axis-- > 0; stride *= dims[axis]) strides[axis] = stride;
-    check_dnnl(dnnl_memory_desc_create_with_strides(&md, static_cast<int>(dims.size()), extents, dnnl_f32, strides),
-               "describing memory");
+    check_dnnl(
+        dnnl_memory_desc_create_with_strides(&md, static_cast<int>(dims.size()), extents, dnnl_f32, strides),
+        "describing memory");
     return memory_layout(md);
   }
 

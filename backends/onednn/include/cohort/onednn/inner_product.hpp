@@ -44,7 +44,8 @@ struct inner_product_primitives final : weighted_primitives {
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch));
   return prepare_weighted(engine, request, make, {{request.inputs[0], dst_any}, {src_any, dst_any}}, {},
-                          batched_dims(request.input_shapes[0], l.units), l.flops(request.input_shapes) * request.batch);
+                          batched_dims(request.input_shapes[0], l.units),
+                          l.flops(request.input_shapes) * request.batch);
 }
 
 }  // namespace cohort::detail

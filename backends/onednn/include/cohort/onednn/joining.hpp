@@ -7,10 +7,12 @@
 namespace cohort::detail {
 
 /// from → to, both described; the whole or a part of a larger tensor.
-inline dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const& from, memory_layout const& to) {
+inline dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const& from,
+                                  memory_layout const& to) {
   dnnl_primitive_desc_t pd = nullptr;
-  check_dnnl(dnnl_reorder_primitive_desc_create(&pd, from.get(), engine.get(), to.get(), engine.get(), nullptr),
-             "describing a reorder");
+  check_dnnl(
+      dnnl_reorder_primitive_desc_create(&pd, from.get(), engine.get(), to.get(), engine.get(), nullptr),
+      "describing a reorder");
   dnnl_pd const described(pd);
   dnnl_primitive_t primitive = nullptr;
   check_dnnl(dnnl_primitive_create(&primitive, pd), "making a reorder");
@@ -28,10 +30,12 @@ inline std::vector<const_dnnl_memory_desc_t> raw(std::vector<memory_layout> cons
   return made;
 }
 
-inline operation<onednn> forward_of_join(dnnl_engine_handle const& engine, dnnl_pd const& pd, std::size_t inputs) {
+inline operation<onednn> forward_of_join(dnnl_engine_handle const& engine, dnnl_pd const& pd,
+                                         std::size_t inputs) {
   std::vector<dnnl_argument> arguments;
   for (std::size_t i = 0; i < inputs; ++i)
-    arguments.push_back({operand_role::input, static_cast<int>(i), DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i)});
+    arguments.push_back(
+        {operand_role::input, static_cast<int>(i), DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i)});
   arguments.push_back({operand_role::output, 0, DNNL_ARG_DST});
   operation<onednn> made;
   made.output = layout_of(pd, DNNL_ARG_DST);
@@ -41,7 +45,8 @@ inline operation<onednn> forward_of_join(dnnl_engine_handle const& engine, dnnl_
 
 /// A sum in the layout of the first input, or dense where that is padded (oneDNN has `ref` alone for it); its gradient is
 /// copied to every input.
-inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request, add const&) {
+inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+                                 add const&) {
   std::size_t const n = request.inputs.size();
   dnnl_attributes const plain;
   auto const sum_in = [&](memory_layout const& lies) {
@@ -75,8 +80,8 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
   for (memory_layout const& one : given) dense.push_back(memory_layout::dense(one.dims()));
   auto const join = [&](std::vector<memory_layout> const& sources) {
     dnnl_primitive_desc_t created = nullptr;
-    dnnl_concat_primitive_desc_create(&created, engine.get(), nullptr, static_cast<int>(n), 1, raw(sources).data(),
-                                      plain.get());
+    dnnl_concat_primitive_desc_create(&created, engine.get(), nullptr, static_cast<int>(n), 1,
+                                      raw(sources).data(), plain.get());
     return dnnl_pd(created);
   };
   auto const part = [&](memory_layout const& whole, std::size_t i) {
@@ -90,18 +95,19 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
   };
   dnnl_pd pd = join(given);
   bool parted = is_fit(pd);
-  for (std::size_t i = 0; parted && i < n; ++i) parted = part(layout_of(pd, DNNL_ARG_DST), i).get() != nullptr;
+  for (std::size_t i = 0; parted && i < n; ++i)
+    parted = part(layout_of(pd, DNNL_ARG_DST), i).get() != nullptr;
   if (!parted) pd = join(dense);
   if (!is_fit(pd)) refuse_step(request, "forward");
   operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i) {
     if (!request.wants_diff_input[i]) continue;
     memory_layout const& lies = parted ? given[i] : dense[i];
-    made.backward.push_back({reorder_kernel(engine, part(made.output, i), lies),
-                             {{operand_role::diff_output, 0, made.output},
-                              {operand_role::diff_input, static_cast<int>(i), lies}},
-                             "reorder",
-                             0});
+    made.backward.push_back(
+        {reorder_kernel(engine, part(made.output, i), lies),
+         {{operand_role::diff_output, 0, made.output}, {operand_role::diff_input, static_cast<int>(i), lies}},
+         "reorder",
+         0});
   }
   return made;
 }

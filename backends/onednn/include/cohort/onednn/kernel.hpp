@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/backend/host_call.hpp>
 #include <cohort/onednn/handle.hpp>
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,12 +38,14 @@ class dnnl_call {
     }
     primitive_ = kernel.primitive;
     dnnl_stream_t stream = nullptr;
-    check_dnnl(dnnl_stream_create(&stream, kernel.engine.get(), dnnl_stream_default_flags), "opening a stream");
+    check_dnnl(dnnl_stream_create(&stream, kernel.engine.get(), dnnl_stream_default_flags),
+               "opening a stream");
     stream_ = dnnl_stream_handle(stream);
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       dnnl_memory_t memory = nullptr;
       check_dnnl(dnnl_memory_create(&memory, kernel.layouts[i].get(), kernel.engine.get(),
-                                    addresses[std::min(i, addresses.size() - 1)]), "binding memory");
+                                    addresses[std::min(i, addresses.size() - 1)]),
+                 "binding memory");
       memory_.emplace_back(memory);
       arguments_.push_back({kernel.arguments[i], memory});
     }
@@ -51,7 +53,8 @@ class dnnl_call {
 
   void operator()() const {
     if (host_) return (*host_)();
-    check_dnnl(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data()),
+    check_dnnl(dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
+                                      arguments_.data()),
                "running a primitive");
   }
   void set(std::size_t argument, void* where) {

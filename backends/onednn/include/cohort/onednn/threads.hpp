@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cstdlib>
 #include <omp.h>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #ifdef __linux__
@@ -22,7 +22,8 @@ inline void undo_inherited_affinity() {
 #ifdef __linux__
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
-  if (!openmp_binds() || sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) != 1) return;
+  if (!openmp_binds() || sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) != 1)
+    return;
   long const processors = sysconf(_SC_NPROCESSORS_ONLN);
   for (long cpu = 0; cpu < processors && cpu < CPU_SETSIZE; ++cpu) CPU_SET(static_cast<int>(cpu), &allowed);
   sched_setaffinity(0, sizeof allowed, &allowed);
@@ -30,9 +31,10 @@ inline void undo_inherited_affinity() {
 }
 
 inline std::string affinity_note() {
-  return openmp_binds() ? "OMP_PROC_BIND is set: it would put all workers on one processor, so their threads are "
-                          "released from it"
-                        : "";
+  return openmp_binds()
+             ? "OMP_PROC_BIND is set: it would put all workers on one processor, so their threads are "
+               "released from it"
+             : "";
 }
 
 inline int set_openmp_threads(int count) {

@@ -49,9 +49,12 @@ inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
 
   dnnl_pd forward;
   for (activation_layouts const& as : candidates) {
-    auto const with = [&](memory_layout const& weights) { return make.forward(as.src, weights, bias, as.dst, fused); };
-    forward = request.parameters[0] ? first_fit([&] { return with(*request.parameters[0]); }, [&] { return with(weights_any); })
-                                    : first_fit([&] { return with(weights_any); });
+    auto const with = [&](memory_layout const& weights) {
+      return make.forward(as.src, weights, bias, as.dst, fused);
+    };
+    forward = request.parameters[0]
+                  ? first_fit([&] { return with(*request.parameters[0]); }, [&] { return with(weights_any); })
+                  : first_fit([&] { return with(weights_any); });
     if (forward) break;
   }
   if (!forward) refuse_step(request, "forward");
@@ -85,7 +88,9 @@ inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
   if (!request.wants_diff_input[0]) return made;
   dnnl_pd data_pd;
   auto const try_data = [&](memory_layout const& diff_src, memory_layout const& diff_dst) {
-    if (!data_pd) data_pd = first_fit([&] { return make.backward_data(diff_src, weights_any, diff_dst, forward, plain); });
+    if (!data_pd)
+      data_pd =
+          first_fit([&] { return make.backward_data(diff_src, weights_any, diff_dst, forward, plain); });
   };
   for (activation_layouts const& as : backward_data_candidates) try_data(as.src, as.dst);
   try_data(request.inputs[0], made.output);
