@@ -5,7 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <thread>
+#include <functional>
+#include <future>
 #include <vector>
 
 namespace {
@@ -50,11 +51,10 @@ int main() try {
   auto model = cohort::trainer<cohort::onednn>(net, {.updater = cohort::adam{.rate = 5e-3}});
   model.fit(cohort::arrays(known.points, {2}, known.in_ring, 2), {.batch = 64, .epochs = 20});
 
-  int of_coarse = 0, of_fine = 0;
-  std::thread one([&] { of_coarse = recognised(model, coarse); });
-  std::thread other([&] { of_fine = recognised(model, fine); });
-  one.join();
-  other.join();
+  auto const ask = [&](grid const& asked) { return recognised(model, asked); };
+  auto one = std::async(std::launch::async, ask, std::cref(coarse));
+  auto other = std::async(std::launch::async, ask, std::cref(fine));
+  int const of_coarse = one.get(), of_fine = other.get();  // what a thread threw arrives here
   std::printf("points recognised: %.1f %% of %d, %.1f %% of %d\n", of_coarse / 10.0, coarse.size(),
               of_fine / 10.0, fine.size());
   return of_coarse > 900 && of_fine > 900 ? 0 : 1;

@@ -20,7 +20,11 @@ struct pretended : reference<float> {
 };
 using cpu = pretended<1>;
 using gpu = pretended<2, true>;
-using broken = pretended<3, false, false>;
+/// Cannot even be made.
+struct broken : pretended<3, false, false> {
+  broken() { throw backend_error({.what = "made without asking whether it works"}); }
+  operation<broken> prepare(operation_request<broken> const&) const { return {}; }
+};
 
 /// Sets a variable for one test, and gives back what was there.
 class environment {

@@ -13,6 +13,7 @@ template <class F>
 finding mistake_in(F describe) {
   builder net;
   describe(net);
+  if (!net.problem().found()) net.settle_order();
   return net.problem();
 }
 template <class F>
@@ -157,6 +158,24 @@ TEST(builder, keeps_a_layers_own_initialisers) {
   EXPECT_FALSE(first.specs[1].initial);
   EXPECT_FALSE(second.specs[0].initial);
   EXPECT_EQ(second.specs[1].initial, initialiser(init::constant{.value = 3}));
+}
+
+TEST(builder, refuses_a_name_that_another_layer_gets_once_the_order_is_settled) {
+  // Written, the named layer is the second dense one; settled, the third: the other one is called dense_2.
+  EXPECT_THROW(cohort::graph::build([](cohort::builder& net) {
+                 auto const a = net.input({4}) | cohort::dense{.units = 4};
+                 auto const named = a | cohort::dense{.units = 4, .name = "dense_2"};
+                 auto const other = a | cohort::dense{.units = 4};
+                 return other + named;
+               }),
+               cohort::graph_error);
+}
+
+TEST(builder, refuses_a_layer_that_reads_a_loss) {
+  EXPECT_THROW(cohort::graph::build([](cohort::builder& net) {
+                 return net.input({4}) | cohort::softmax_cross_entropy{} | cohort::dense{.units = 4};
+               }),
+               cohort::graph_error);
 }
 
 }  // namespace

@@ -52,6 +52,36 @@ static_assert(back.parts == 3 && back.cell.value == extent2(4, 5) && back.weight
 static_assert(back.edge == padding(1, 2, 3, 4) && back.reach == shape{7, 8});
 static_assert(detail::encode(back) == values);
 
+/// Two members of one type whose places differ from those in fields().
+template <class T>
+struct swapped {
+  static constexpr std::string_view kind_name = "swapped";
+  T first = 3;
+  T second = 3;
+  std::string_view name{};
+  source at = source::here();
+  static constexpr auto fields() {
+    return std::tuple{field{"second", &swapped::second}, field{"first", &swapped::first}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+};
+/// A member that fields() leaves out stands before one that it lists.
+template <class T, T Default>
+struct left_out {
+  static constexpr std::string_view kind_name = "left_out";
+  T hidden = 1;
+  T listed = Default;
+  std::string_view name{};
+  source at = source::here();
+  static constexpr auto fields() { return std::tuple{field{"listed", &left_out::listed}}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+};
+static_assert(detail::fields_lead<blend>() && detail::fields_lead<conv2d>() && detail::fields_lead<relu>());
+static_assert(!detail::fields_lead<swapped<int>>() && !detail::fields_lead<swapped<bool>>());
+static_assert(!detail::fields_lead<swapped<extent2>>() && !detail::fields_lead<swapped<padding>>());
+static_assert(!detail::fields_lead<left_out<bool, true>>() && !detail::fields_lead<left_out<bool, false>>());
+static_assert(!detail::fields_lead<left_out<int, 2>>() && !detail::fields_lead<left_out<int, 3>>());
+
 template <padding P>
 constexpr bool padding_survives =
     detail::decode<conv2d>(detail::encode(conv2d{.filters = 1, .kernel = 1, .padding = P}).data()).padding

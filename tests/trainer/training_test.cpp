@@ -123,6 +123,50 @@ TEST(training, agrees_between_backends_to_rounding) {
     EXPECT_NEAR(oracle[i], other[i], 1e-4) << i;  // 4 steps in f32
 }
 
+TEST(training, uses_fresh_weights_for_a_batch_size_that_comes_later) {
+  // 33 = 32 + 1: the last batch has a plan of its own, made after the first step; its layouts may be others.
+  constexpr auto wide = network<[](builder& net) {
+    return net.input({64}) | dense{.units = 256} | relu{} | dense{.units = 256} | relu{} | dense{.units = 3}
+           | softmax_cross_entropy{};
+  }>();
+  bright_thirds const examples(33);
+  dataset const data = arrays(std::span<float const>(examples.pixels), shape{64}, std::span<std::int32_t const>(examples.labels), 3);
+  auto const after_an_epoch = [&](auto tag) {
+    training made = trainer<typename decltype(tag)::type>(wide, with(1));
+    made.fit(data, {.batch = 32, .epochs = 3});
+    return made.predict(tensor_view(examples.pixels.data(), shape{33, 64})).values;
+  };
+  auto const oracle = after_an_epoch(std::type_identity<reference<double>>{});
+  auto const other = after_an_epoch(std::type_identity<fast>{});
+  for (std::size_t i = 0; i < oracle.size(); ++i) ASSERT_NEAR(oracle[i], other[i], 1e-4) << i;  // 6 steps in f32
+}
+
+/// Halves every parameter before each step: what a strategy writes must be what the step uses.
+struct halving final : strategy {
+  void begin(step_info const&, parameter_set& all) override {
+    std::vector<std::byte> dense(static_cast<std::size_t>(all.elements()) * bytes_of(all.type()));
+    all.read_all(all.master(), dense.data());
+    auto const halve = [&]<class T>(T* values) {
+      for (std::int64_t i = 0; i < all.elements(); ++i) values[i] /= 2;
+    };
+    all.type() == element_type::f64 ? halve(reinterpret_cast<double*>(dense.data()))
+                                    : halve(reinterpret_cast<float*>(dense.data()));
+    all.write_all(dense.data(), all.master());
+  }
+};
+
+TEST(training, uses_the_parameters_that_a_strategy_has_written) {
+  bright_thirds const examples(30);
+  auto const trained_by_halving = [&](auto tag) {
+    training made = trainer<typename decltype(tag)::type>(small, with(2), std::make_unique<halving>());
+    made.fit(examples.data(), {.batch = 10, .epochs = 1});
+    return made.predict(tensor_view(examples.pixels.data(), shape{30, 1, 8, 8})).values;
+  };
+  auto const oracle = trained_by_halving(std::type_identity<reference<double>>{});
+  auto const other = trained_by_halving(std::type_identity<fast>{});
+  for (std::size_t i = 0; i < oracle.size(); ++i) ASSERT_NEAR(oracle[i], other[i], 1e-5) << i;
+}
+
 TEST(training, goes_on_from_a_saved_state_as_if_it_had_not_stopped) {
   bright_thirds const examples(103);
   std::string const path = testing::TempDir() + "training_goes_on.safetensors";
@@ -287,6 +331,38 @@ TEST(training, refuses_data_of_another_shape_or_with_more_classes) {
   EXPECT_THROW(
       made.fit(arrays(std::span<float const>(right), shape{1, 8, 8}, std::span<std::int32_t const>(many), 5)),
       shape_error);
+}
+
+TEST(training, refuses_to_train_or_evaluate_without_a_loss) {
+  auto const net = graph::build([](builder& b) { return b.input({1, 8, 8}) | dense{.units = 3}; });
+  training made = trainer<fast>(net, with(1));
+  bright_thirds const examples(4);
+  EXPECT_THROW(made.fit(examples.data()), graph_error);
+  EXPECT_THROW(made.evaluate(examples.data()), error);
+  std::vector<float> const pixels(4 * 64), real(4);
+  dataset const regression(arrays({{.name = "input", .values = tensor_view(pixels.data(), shape{4, 1, 8, 8})}},
+                                  {{.name = "target", .values = tensor_view(real.data(), shape{4})}}));
+  EXPECT_THROW(trainer<fast>(small, with(1)).evaluate(regression), shape_error);
+  EXPECT_EQ(made.predict(tensor_view(examples.pixels.data(), shape{4, 1, 8, 8})).count(), 4);
+}
+
+TEST(training, tells_a_strategy_when_a_step_is_abandoned) {
+  struct abandoned final : strategy {
+    int& count;
+    explicit abandoned(int& to) : count(to) {}
+    void abandon(step_info const&) override { ++count; }
+  };
+  bright_thirds examples(20);
+  dataset const data = examples.data();
+  examples.pixels[7] = std::numeric_limits<float>::infinity();
+  int count = 0;
+  training made = trainer<fast>(small, with(2), std::make_unique<abandoned>(count));
+  EXPECT_THROW(made.fit(data, {.batch = 20}), numeric_error);
+  EXPECT_EQ(count, 1);
+}
+
+TEST(training, refuses_parameters_that_exceed_the_allowed_memory) {
+  EXPECT_THROW(trainer<fast>(small, {.max_bytes = 1000}), memory_error);
 }
 
 TEST(training, refuses_more_memory_than_allowed_and_says_what_fits) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace cohort {
 
@@ -19,7 +21,7 @@ struct priority {
   static_assert(sizeof...(B) > 0, "cohort: priority needs at least one backend");
 };
 
-/// One backend, or none: where it cannot be used, the program ends with the reason instead of falling back.
+/// One backend, or none: where it cannot be used, backend_error says why, instead of another one being taken.
 template <tensor_backend B>
 struct require {};
 
@@ -52,7 +54,7 @@ std::string named(B const* = nullptr) {
 }
 
 template <class Visit, tensor_backend... B>
-auto visit_backend(priority<B...>, sink const& say, Visit&& visit) {
+auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Visit&& visit) {
   int cpu = 0, gpu = 100;
   bool const cpu_set = environment_number("BACKEND_PRIORITY_CPU", cpu);
   bool const gpu_set = environment_number("BACKEND_PRIORITY_GPU", gpu);
@@ -94,7 +96,7 @@ auto visit_backend(priority<B...>, sink const& say, Visit&& visit) {
 }
 
 template <class Visit, tensor_backend B>
-auto visit_backend(require<B>, sink const& say, Visit&& visit) {
+auto visit_backend(std::type_identity<require<B>>, sink const& say, Visit&& visit) {
   availability const found = B::probe();
   if (!found.usable)
     throw backend_error({.what = "the backend that this program requires cannot be used on this machine",
@@ -105,8 +107,8 @@ auto visit_backend(require<B>, sink const& say, Visit&& visit) {
 }
 
 template <class Visit, tensor_backend B>
-auto visit_backend(B const&, sink const& say, Visit&& visit) {
-  return visit_backend(require<B>{}, say, visit);
+auto visit_backend(std::type_identity<B>, sink const& say, Visit&& visit) {
+  return visit_backend(std::type_identity<require<B>>{}, say, visit);
 }
 
 }  // namespace detail
@@ -114,10 +116,11 @@ auto visit_backend(B const&, sink const& say, Visit&& visit) {
 /// Calls visit.operator()<B>() for the backend that `Choice` (a backend, require<B> or priority<…>) comes to here,
 /// and says once which it is and why others were passed over.
 ///
+/// Order     no object of a backend is made before its probe has said that it can be used.
 /// Errors    backend_error with every reason if none can be used; setting_error for a variable that is no number.
 template <class Choice, class Visit>
 auto with_backend(sink const& say, Visit&& visit) {
-  return detail::visit_backend(Choice{}, say, visit);
+  return detail::visit_backend(std::type_identity<Choice>{}, say, visit);
 }
 
 }  // namespace cohort

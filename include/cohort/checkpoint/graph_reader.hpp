@@ -16,8 +16,8 @@
 
 namespace cohort::detail {
 
-/// What a file may ask for: numbers in a layer's fields (fewer for windows, whose area they make), elements of a layer's inputs or outputs, and layers. Within
-/// them no sum or product of extents in the layers' inference overflows.
+/// What a file may ask for: numbers in a layer's fields (fewer for windows, whose area they make), elements of a
+/// layer's inputs or outputs, and layers. Within them no sum or product of extents in the layers' inference overflows.
 inline constexpr std::int64_t max_field_value = std::int64_t{1} << 24;
 inline constexpr std::int64_t max_window_value = (std::int64_t{1} << 15) - 1;
 inline constexpr std::int64_t max_layer_elements = std::int64_t{1} << 30;

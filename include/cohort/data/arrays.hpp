@@ -20,8 +20,7 @@ namespace cohort {
 
 /// One tensor for all examples, in memory that somebody else owns: `values` is count × example.
 ///
-/// Units     the batch gets value · scale + offset; u8 inputs arrive as f32, labels as i32, others as they
-/// are,
+/// Units     the batch gets value · scale + offset; u8 inputs arrive as f32, labels as i32, others as they are,
 ///           unless `as` says otherwise.
 struct array {
   std::string name{};
@@ -146,8 +145,7 @@ concept lasting_range = requires(R&& r) {
 ///
 /// Shapes    every array has the same outermost extent, the number of examples; at most 2³¹ − 1 of them.
 /// Order     the memory must outlive the data set and not change; or hand over its owner, which is then kept.
-/// Errors    shape_error for arrays that do not fit together; data_error naming the example for labels that
-/// are
+/// Errors    shape_error for arrays that do not fit together; data_error naming the example for labels that are
 ///           out of range and for numbers that are not finite (every element is looked at once, here).
 class arrays {
  public:

@@ -145,9 +145,8 @@ class csv_parser {
 /// Numbers separated by commas, a row an example: f32 inputs (columns) and, from the label column, an i32
 /// class or an f32 value. Blanks around numbers and empty lines are allowed, quotes are not.
 ///
-/// Errors    data_error naming where:line:column for a row of another length, a field that is no finite
-/// number, a
-///           label out of range, and a text without rows.
+/// Errors    data_error naming where:line:column for a row of another length, a field that is no finite number,
+///           a label out of range, and a text without rows.
 inline arrays parse_csv(std::string_view text, std::string const& where, csv_settings const& settings = {}) {
   detail::csv_parser parser(text, where, settings);
   std::shared_ptr<detail::csv_table> const table = parser.parse();

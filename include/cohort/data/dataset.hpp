@@ -58,11 +58,9 @@ struct example_rows {
 ///
 /// describe()     the parts of every example; never changes.
 /// size()         how many examples.
-/// get(i, out)    example i: each part is pointed to or filled; weight and key where described. May be called
-/// by
+/// get(i, out)    example i: each part is pointed to or filled; weight and key where described. May be called by
 ///                several threads, each with its own `out`. The same i gives the same example.
-/// rows()         optional, span<example_rows const>: one a part, for weightless, keyless data that lies in
-/// memory.
+/// rows()         optional, span<example_rows const>: one a part, for weightless, keyless data that lies in memory.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;

@@ -24,8 +24,9 @@ struct tensor_description {
   bool rescaled() const { return scale != 1 || offset != 0; }
 };
 
-/// What every example of a data set consists of. Its parts are numbered inputs first, then targets, then
-/// masks.
+/// What every example of a data set consists of.
+///
+/// Order     parts are numbered inputs first, then targets, then masks.
 struct data_description {
   std::vector<tensor_description> inputs;
   std::vector<tensor_description> targets;

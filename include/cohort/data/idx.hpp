@@ -34,8 +34,7 @@ class idx_array {
 /// as big-endian 32 bits, then the elements, outermost axis first.
 ///
 /// Shapes    rank 1 (labels) to 4; where `rank` is given, exactly that.
-/// Errors    data_error naming `where` and the byte for a wrong magic number, type or rank, extents of 0 or
-/// too
+/// Errors    data_error naming `where` and the byte for a wrong magic number, type or rank, extents of 0 or too
 ///           large, and a file that is shorter or longer than its extents say.
 /// Source    The IDX format as described beside the MNIST files (LeCun, Cortes and Burges).
 inline idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank = 0) {

@@ -216,12 +216,11 @@ inline loader_settings checked(loader_settings s, dataset const& data) {
 
 /// The batches of one rank, epoch by epoch: for (loader.start(e); batch const* b = loader.next();) …
 ///
-/// Shapes    a batch has at most `batch` examples; its memory belongs to the loader and is filled again
-/// later. Order     start, then next until it gives null, then start again. A batch is valid until the next
-/// call of either. Moves     after the first epoch nothing is allocated when prefetch is 0 and the data set
-/// has no keys. Errors    setting_error for settings that make no sense; deadline_error if no batch came in
-/// time; what the
-///           data set throws arrives at the next() that would have given that batch, and at later ones.
+/// Shapes    a batch has at most `batch` examples; its memory belongs to the loader and is filled again later.
+/// Order     start, then next until it gives null, then start again. A batch is valid until the next call of either.
+/// Moves     after the first epoch nothing is allocated when prefetch is 0 and the data set has no keys.
+/// Errors    setting_error for settings that make no sense; deadline_error if no batch came in time; what the data set
+///           throws arrives at the next() that would have given that batch, and at later ones.
 /// Exact     the sequence depends on (data, seed, epoch, batch, rank, ranks) alone, not on prefetch.
 class loader {
  public:
@@ -281,8 +280,7 @@ class loader {
   }
 
   std::int64_t epoch() const { return epoch_; }
-  /// Examples of this epoch that all ranks have consumed with the batches given so far; the same for any
-  /// ranks.
+  /// Examples of this epoch that all ranks have consumed with the batches given so far; the same for any ranks.
   std::int64_t position() const { return position_; }
   /// Batches that the whole epoch has on every rank; −1 for a stream.
   std::int64_t batches() const {

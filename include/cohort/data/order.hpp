@@ -37,8 +37,9 @@ struct order_slice {
   bool operator==(order_slice const&) const = default;
 };
 
-/// Part `which` of `parts` of a slice, in order, as equal as possible: the first (count mod parts) have one
-/// more.
+/// Part `which` of `parts` of a slice, in order, as equal as possible.
+///
+/// Exact     the first (count mod parts) parts have one more.
 constexpr order_slice part_of(order_slice whole, int which, int parts) {
   std::int64_t const share = whole.count / parts;
   std::int64_t const longer = whole.count % parts;
@@ -52,7 +53,9 @@ constexpr order_slice global_batch(std::int64_t size, std::int64_t position, int
   return {position, std::clamp<std::int64_t>(size - position, 0, wanted)};
 }
 
-/// This rank's part of that global batch. From position 0 on, the k-th global batch is the k-th slice of P·B.
+/// This rank's part of that global batch.
+///
+/// Exact     from position 0 on, the k-th global batch is the k-th slice of P·B.
 constexpr order_slice slice_of_rank(std::int64_t size, std::int64_t position, int batch, int rank,
                                     int ranks) {
   return part_of(global_batch(size, position, batch, ranks), rank, ranks);

@@ -56,11 +56,9 @@ using row_transform = void (*)(std::byte const* source, std::byte* destination, 
 
 /// The pass that makes `part.type` of `part.stored`.
 ///
-/// Errors    shape_error where there is none: labels are u8, i32 or i64 and arrive as i32; numbers are u8,
-/// f32 or
+/// Errors    shape_error where there is none: labels are u8, i32 or i64 and arrive as i32; numbers are u8, f32 or
 ///           f64 and arrive as f32 or f64; u8 and i32 can stay what they are.
-/// Exact     u8 → f32 is float(value)·scale + offset, without an offset the same bits under all compiler
-/// flags.
+/// Exact     u8 → f32 is float(value)·scale + offset, without an offset the same bits under all compiler flags.
 inline row_transform transform_of(tensor_description const& part) {
   using enum element_type;
   auto const is = [&](element_type from, element_type to) { return part.stored == from && part.type == to; };

@@ -10,8 +10,8 @@
 namespace cohort {
 
 /// Which instruction set a vector pass uses; each one includes those before it. The library is compiled with
-/// its consumer's flags, so the choice is made at run time. avx2 means AVX2 with FMA, avx512 means F, VL, BW,
-/// DQ.
+/// its consumer's flags, so the choice is made at run time.
+/// avx2 means AVX2 with FMA, avx512 means F, VL, BW, DQ.
 enum class isa : std::uint8_t { baseline, avx2, avx512 };
 
 constexpr std::string_view name_of(isa which) {

@@ -20,11 +20,10 @@ namespace cohort {
 
 /// How a team waits, and what each of its threads does around its work.
 ///
-/// Units     deadline: of each single wait, in a barrier or for the others at the end of a run; 1 ms to 1,000
-/// hours. Order     a thread of the team's own enters once, when it starts, and leaves when it ends. Worker
-/// 0, which is whichever
-///           thread calls run, enters and leaves in each run: a thread-local setting of the caller's can be
-///           restored.
+/// Units     deadline: of each single wait, in a barrier or for the others at the end of a run; 1 ms to 1,000 hours.
+/// Order     a thread of the team's own enters once, when it starts, and leaves when it ends. Worker 0, which is
+///           whichever thread calls run, enters and leaves in each run: a thread-local setting of the caller's
+///           can be restored.
 struct team_settings {
   std::chrono::milliseconds deadline{120'000};
   std::function<void(int worker)> enter{};
@@ -78,8 +77,9 @@ struct team_state {
   slot& of(int worker) { return slots[static_cast<std::size_t>(worker)]; }
 
   /// Waits until ready() holds: spins for some 20 µs, gives its time slices away up to 200 µs, then sleeps.
-  /// What ready() reads must be stored before wake(), both sequentially consistent. Returns false at the
-  /// deadline.
+  /// Returns false at the deadline.
+  ///
+  /// Before    what ready() reads is stored before wake(), both sequentially consistent.
   template <class Ready>
   bool wait(Ready ready, std::chrono::milliseconds limit) {
     constexpr auto spinning = std::chrono::microseconds(20);
@@ -264,8 +264,7 @@ class team {
 
   /// Calls f(worker) for each worker on its own thread and returns when all have returned. Allocates nothing.
   ///
-  /// Errors    rethrows the exception of the lowest worker that threw one; the others are released from
-  /// barriers.
+  /// Errors    rethrows the exception of the lowest worker that threw one; the others are released from barriers.
   ///           deadline_error if a worker does not return within the deadline after worker 0 has: it may
   ///           still be inside f, so what f uses must outlive it, and runs are refused until it is back.
   ///           setting_error for a run inside a run, or two at once.
@@ -275,8 +274,10 @@ class team {
             const_cast<void*>(static_cast<void const*>(std::addressof(f))));
   }
 
-  /// Inside f alone: returns when every worker has called it as often as this one.  Before: `worker` is the
-  /// number that f was given. Stores made before it by any worker are seen after it by all.
+  /// Inside f alone: returns when every worker has called it as often as this one.
+  ///
+  /// Before    `worker` is the number that f was given.
+  /// After     stores made before it by any worker are seen by all.
   void barrier(int worker) { state_->barrier(worker); }
 
  private:

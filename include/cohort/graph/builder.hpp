@@ -33,6 +33,7 @@ class builder {
   /// Puts the nodes into the order that depends on the network alone: the inputs as written, then each output's layers,
   /// operands from left to right. As recorded, the operands of `a + b` stand in the order in which a compiler happened
   /// to evaluate them, and with it generated names, hashes and initial parameters would differ between compilers.
+  /// Names are checked then: two layers of one name are a mistake.
   constexpr void settle_order();
 
  private:
@@ -41,13 +42,13 @@ class builder {
   constexpr bool right_number_of_inputs(node const& made);
   constexpr void infer(node& made, double const* values, std::span<int const> inputs);
   constexpr void give_name(node& made, std::string_view name);
+  constexpr void check_names();
 
   std::vector<node> nodes_{};
   std::vector<double> values_{};
   std::vector<int> edges_{};
   std::vector<char> characters_{};
   finding problem_{};
-  std::vector<int> named_{};  ///< nodes to which the user gave a name
 };
 
 /// The output of a layer while a network is written. `x | layer` and `x | block` continue it.
@@ -165,6 +166,7 @@ constexpr void builder::settle_order() {
   }
   nodes_ = std::move(nodes);
   edges_ = std::move(edges);
+  check_names();
 }
 
 constexpr bool builder::right_number_of_inputs(node const& made) {
@@ -180,8 +182,15 @@ constexpr bool builder::right_number_of_inputs(node const& made) {
 constexpr void builder::infer(node& made, double const* values, std::span<int const> inputs) {
   if (problem_.found() || !right_number_of_inputs(made)) return;
   std::vector<shape> shapes(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    shapes[i] = nodes_[static_cast<std::size_t>(inputs[i])].output;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    node const& from = nodes_[static_cast<std::size_t>(inputs[i])];
+    shapes[i] = from.output;
+    if (from.kind->role == layer_role::loss)
+      return report({.sentence = "a loss is the end of its branch: no layer can read it",
+                     .layer = made.kind->name.data(),
+                     .at = made.at,
+                     .shapes = {labelled_shape{"loss", from.output}}});
+  }
   inference const result = made.kind->infer(values, shapes);
   made.output = result.output;
   if (!result.problem.found()) return;
@@ -198,27 +207,21 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
 constexpr void builder::give_name(node& made, std::string_view name) {
   made.first_character = static_cast<int>(characters_.size());
   made.name_size = static_cast<int>(name.size());
-  for (node const& other : nodes_) made.ordinal += *other.kind == *made.kind ? 1 : 0;
   characters_.insert(characters_.end(), name.begin(), name.end());
-  graph_view const so_far = view();
-  int twin = -1;
-  if (!name.empty()) {
-    twin = so_far.find(name);
-    named_.push_back(static_cast<int>(nodes_.size()));
-  } else if (!named_.empty()) {  // generated names differ from each other
-    fixed_text<64> generated;
-    generated.append(made.kind->name);
-    generated.append("_");
-    generated.append(made.ordinal);
-    for (int other : named_)
-      if (so_far.given_name(other) == generated.view()) twin = other;
+}
+
+/// Given names differ from each other and from the generated ones, which depend on the settled order.
+constexpr void builder::check_names() {
+  graph_view const settled = view();
+  for (int id = 0; id < settled.size(); ++id) {
+    if (settled[id].name_size == 0) continue;
+    for (int other = 0; other < settled.size(); ++other)
+      if (other != id && settled.has_name(other, settled.given_name(id)))
+        return report({.sentence = "another layer has this name already",
+                       .layer = settled.kind(id).name.data(),
+                       .at = settled[id].at,
+                       .shapes = {labelled_number("layer", id), labelled_number("as layer", other)}});
   }
-  if (twin >= 0)
-    report({.sentence = "another layer has this name already",
-            .layer = made.kind->name.data(),
-            .at = made.at,
-            .shapes = {labelled_number("layer", static_cast<int>(nodes_.size())),
-                       labelled_number("as layer", twin)}});
 }
 
 }  // namespace cohort

@@ -21,10 +21,10 @@ class graph {
   }
 
   explicit graph(builder net) {
+    if (!net.problem_.found()) net.settle_order();
     if (net.problem_.found())
       throw graph_error({.what = {"the network is not well formed: ", net.problem_.text().view()}});
     if (net.nodes_.empty()) throw graph_error({.what = "the network has no layers"});
-    net.settle_order();
     nodes_ = std::move(net.nodes_);
     values_ = std::move(net.values_);
     edges_ = std::move(net.edges_);

@@ -35,6 +35,7 @@ template <auto Describe>
 constexpr survey survey_network() {
   builder net;
   Describe(net);
+  if (!net.problem().found()) net.settle_order();
   graph_view const v = net.view();
   return {net.problem(), v.nodes.size(), v.values.size(), v.edges.size(), v.characters.size()};
 }

@@ -34,22 +34,29 @@ struct normal {
 struct uniform {
   double bound = 0.01;
 };
-/// N(2 / (fi + fo)). Source: Glorot and Bengio, AISTATS 2010.
+/// N(2 / (fi + fo))
+///
+/// Source    Glorot and Bengio, AISTATS 2010.
 struct xavier {};
 /// U(±√(6 / (fi + fo)))
 struct xavier_uniform {};
-/// N(2 / fi). Source: He, Zhang, Ren and Sun, ICCV 2015.
+/// N(2 / fi)
+///
+/// Source    He, Zhang, Ren and Sun, ICCV 2015.
 struct relu {};
 /// U(±√(6 / fi))
 struct relu_uniform {};
-/// N(1 / fi). Source: LeCun, Bottou, Orr and Müller, Efficient BackProp, 1998.
+/// N(1 / fi)
+///
+/// Source    LeCun, Bottou, Orr and Müller, Efficient BackProp, 1998.
 struct lecun_normal {};
 /// U(±√(3 / fi))
 struct lecun_uniform {};
 /// U(±4·√(6 / (fi + fo)))
 struct sigmoid_uniform {};
 /// A random matrix (first extent × the others) whose rows or columns, whichever are fewer, are orthonormal.
-/// Source: Saxe, McClelland and Ganguli, ICLR 2014.
+///
+/// Source    Saxe, McClelland and Ganguli, ICLR 2014.
 struct orthogonal {};
 /// Ones on the diagonal of a matrix; for convolutions K×C×R×S, the window's middle on the diagonal of K×C.
 struct identity {};
@@ -163,8 +170,9 @@ inline double spread_of(initialiser const& how, double fan_in, double fan_out) {
 }
 
 /// Orthonormal rows by Gram and Schmidt, each row twice for full precision, of a matrix of normal numbers:
-/// with the positive diagonal that this gives R, Q is uniform over the orthonormal matrices.  Before: rows ≤
-/// columns.
+/// with the positive diagonal that this gives R, Q is uniform over the orthonormal matrices.
+///
+/// Before    rows ≤ columns.
 inline std::vector<double> orthonormal_rows(std::size_t rows, std::size_t columns,
                                             random_stream const& stream) {
   std::vector<double> q(rows * columns);
@@ -193,9 +201,8 @@ inline std::vector<double> orthonormal_rows(std::size_t rows, std::size_t column
 ///
 /// Shapes    values (dims.elements()), row-major.
 /// Units     fan_in = in·kh·kw, fan_out = out·kh·kw: connections of one unit.
-/// Errors    shape_error if values and dims differ in size, if a fan that the kind needs is below 1, or if
-/// the shape is not
-///           one that identity (2 or 4 extents) or orthogonal (at least 2) is defined for.
+/// Errors    shape_error if values and dims differ in size, if a fan that the kind needs is below 1, or if the shape is
+///           not one that identity (2 or 4 extents) or orthogonal (at least 2) is defined for.
 /// Exact     the same numbers on any rank and thread count; a float is the double rounded.
 template <class T>
 void fill(initialiser const& how, std::span<T> values, std::int64_t fan_in, std::int64_t fan_out,

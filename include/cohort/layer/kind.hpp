@@ -33,8 +33,8 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 /// `fields()`            std::tuple of field{"name", &L::member}: the leading members in their order
 /// `infer(inputs)`       constexpr, shapes without the batch → inference
 /// members `name` and `at` last: std::string_view name{}; source at = source::here();
-/// optional              `max_inputs` (1), `parameters(inputs)`, `flops(inputs)` (forward, one example), member `settings`,
-///                       `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`
+/// optional              `max_inputs` (1), `parameters(inputs)`, `flops(inputs)` (forward, one example), member
+///                       `settings`, `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;
@@ -136,6 +136,31 @@ constexpr L decode(double const* values) {
   (std::make_index_sequence<field_count<L>>{});
 }
 
+/// Whether encode gives back what decode was given, in patterns that tell fields of one type apart: each boolean true
+/// alone, then none; the other slots with distinct numbers, two of them in turn, which no default can be both of.
+template <layer L>
+constexpr bool fields_lead() {
+  int const fields = static_cast<int>(field_count<L>);
+  for (int pattern = 0; pattern <= fields; ++pattern) {
+    encoded<L> values{};
+    for (int f = 0; f < fields; ++f) {
+      field_info const& info = field_infos<L>[static_cast<std::size_t>(f)];
+      for (int slot = info.first_slot; slot < info.first_slot + info.slots; ++slot)
+        values[static_cast<std::size_t>(slot)] =
+            info.type == field_type::boolean ? pattern == f : 2 + slot + slot_count<L> * (pattern % 2);
+    }
+    if (encode(decode<L>(values.data())) != values) return false;
+  }
+  return true;
+}
+
+/// A file gives fields by their places, so a layer whose members stand otherwise would read others' numbers.
+template <layer L>
+constexpr std::span<field_info const> checked_fields() {
+  static_assert(fields_lead<L>(), "cohort: fields() must list the layer's first members in their order");
+  return field_infos<L>;
+}
+
 template <layer L>
 constexpr layer_role role_of() {
   if constexpr (requires { L::role; })
@@ -169,7 +194,7 @@ inline constexpr kind kind_of{
     .name = L::kind_name,
     .role = detail::role_of<L>(),
     .max_inputs = detail::max_inputs_of<L>(),
-    .fields = detail::field_infos<L>,
+    .fields = detail::checked_fields<L>(),
     .slots = detail::slot_count<L>,
     .infer = [](double const* values,
                 std::span<shape const> inputs) { return detail::decode<L>(values).infer(inputs); },

@@ -108,11 +108,11 @@ namespace avx512_f32 {
 /// Updates n parameters in one pass over memory: g = (Σ gradient parts, in order)·gradient_scale + l2·w +
 /// l1·sign(w); u and the new state by the updater's rule; w −= u.
 ///
-/// Shapes    w, each gradient part and each of the updater's state_arrays() state arrays (n), n a multiple
-/// of 16. Before    state arrays begun at initial_state(k); parts ≥ 1; `which` is at most machine_isa()
-/// (double: ignored). Moves     (2 + parts + 2·state_arrays())·n elements. Errors    shape_error if n is no
-/// multiple of 16. Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0)
-/// stays zero. Between
+/// Shapes    w, each gradient part and each of the updater's state_arrays() state arrays (n), n a multiple of 16.
+/// Before    state arrays begun at initial_state(k); parts ≥ 1; `which` is at most machine_isa() (double: ignored).
+/// Moves     (2 + parts + 2·state_arrays())·n elements.
+/// Errors    shape_error if n is no multiple of 16.
+/// Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0) stays zero. Between
 ///           instruction sets a few units in the last place differ (fused multiply-add).
 template <class T>
 void apply_update([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,

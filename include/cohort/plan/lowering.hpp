@@ -11,8 +11,6 @@ namespace cohort {
 /// A tensor that flows between the steps of a plan.
 struct plan_value {
   shape dims;
-  int node = -1;      ///< whose output it is
-  int producer = -1;  ///< step, or −1: the batch brings it
 };
 
 /// One layer, with the activation that runs inside its kernel.
@@ -70,12 +68,12 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
   detail::readers const readers(net);
   std::vector<int> value_of(static_cast<std::size_t>(net.size()), -1);
   std::vector<char> done(value_of.size(), false);
-  auto const new_value = [&](shape const& dims, int node, int producer) {
-    made.values.push_back({dims, node, producer});
+  auto const new_value = [&](shape const& dims) {
+    made.values.push_back({dims});
     return static_cast<int>(made.values.size()) - 1;
   };
   auto const add_step = [&](int node, std::vector<int> inputs, shape const& output) {
-    int const value = new_value(output, node, static_cast<int>(made.steps.size()));
+    int const value = new_value(output);
     made.steps.push_back({node, -1, std::move(inputs), value});
     return value;
   };
@@ -83,7 +81,7 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
     auto const at = static_cast<std::size_t>(id);
     if (done[at]) continue;
     if (net.kind(id).role == layer_role::input) {
-      value_of[at] = new_value(net[id].output, id, -1);
+      value_of[at] = new_value(net[id].output);
       made.batch_values.push_back(value_of[at]);
       continue;
     }
@@ -104,7 +102,6 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
         && fuses(net.kind(id), net.kind(reader))) {
       made.steps.back().activation = reader;
       value_of[static_cast<std::size_t>(reader)] = value_of[at];
-      made.values.back().node = reader;
       done[static_cast<std::size_t>(reader)] = true;
     }
   }

@@ -2,7 +2,9 @@
 #pragma once
 #include <algorithm>
 #include <cohort/backend/tensor_backend.hpp>
+#include <cohort/backend/thread_scope.hpp>
 #include <cohort/plan/parameter_set.hpp>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,15 +75,10 @@ class parameter_store final : public parameter_set {
   }
 
   void read(int p, std::byte const* arena, std::byte* dense) const override {
-    single_thread const scope;
-    auto const& from = *layouts_[static_cast<std::size_t>(p)];
-    run(backend_.reorder(from, backend_.plain(from)), parameter_data(p, const_cast<std::byte*>(arena)),
-        dense);
+    run(p, false, parameter_data(p, const_cast<std::byte*>(arena)), dense);
   }
   void write(int p, std::byte const* dense, std::byte* arena) const override {
-    single_thread const scope;
-    auto const& to = *layouts_[static_cast<std::size_t>(p)];
-    run(backend_.reorder(backend_.plain(to), to), const_cast<std::byte*>(dense), parameter_data(p, arena));
+    run(p, true, const_cast<std::byte*>(dense), parameter_data(p, arena));
   }
 
   void refresh(int worker, int workers) override {
@@ -113,19 +110,28 @@ class parameter_store final : public parameter_set {
     (*c.reorder)();
     c.version = version_;
   }
-  static void run(typename B::kernel const& kernel, std::byte* from, std::byte* to) {
-    void* const addresses[]{from, to};
-    B::bind(kernel, addresses)();
+  /// Between an arena and a dense tensor, by a call that is made once and bound anew: an exchange does this in every
+  /// step. On one thread: a pool is not worth it.
+  void run(int p, bool writes, std::byte* from, std::byte* to) const {
+    detail::thread_scope<B> const single(1);
+    std::lock_guard const one_at_a_time(crossing_);
+    crossings_.resize(2 * table_.size());
+    auto& call = crossings_[2 * static_cast<std::size_t>(p) + (writes ? 1 : 0)];
+    if (!call) {
+      layout const &arena = *layouts_[static_cast<std::size_t>(p)], dense = backend_.plain(arena);
+      void* const addresses[]{from, to};
+      call.emplace(B::bind(writes ? backend_.reorder(dense, arena) : backend_.reorder(arena, dense), addresses));
+    }
+    call->set(0, from);
+    call->set(1, to);
+    (*call)();
   }
-  /// One thread while a tensor of a file or an exchange is read or written: a pool of threads is not worth it.
-  struct single_thread {
-    int const former = B::threads(1);
-    ~single_thread() { B::threads(former); }
-  };
 
   B backend_;
   std::vector<std::optional<layout>> layouts_;
   std::vector<working_copy> copies_;
+  mutable std::mutex crossing_;
+  mutable std::vector<std::optional<typename B::call>> crossings_;
   bool allocated_ = false;
 };
 

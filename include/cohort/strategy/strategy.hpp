@@ -18,9 +18,12 @@ struct step_info {
 ///
 /// begin          the parameters may still change: apply what arrived, wait for stragglers
 /// ready          a bucket's gradient is complete on all workers of this rank, while backward still runs below it;
-///                called on the thread of the worker that was last; `gradients.pack` gives the rank's sum
+///                called on the thread of the worker that was last, and for several buckets at once where workers end
+///                at the same time; `gradients.pack` gives the rank's sum
 /// before_update  every bucket was announced; what was exchanged is put back by `gradients.unpack`
 /// after_update   the parameters have taken the step
+/// abandon        the step ends without an update (a loss or gradient is not finite, a worker threw): what was announced
+///                in it is void
 /// end_of_epoch   no step is running
 ///
 /// `exchanges`    false: nothing is announced, and the updater itself sums the workers' gradients
@@ -34,6 +37,7 @@ class strategy {
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
   virtual void before_update(step_info const&, gradient_parts&) {}
   virtual void after_update(step_info const&, parameter_set&) {}
+  virtual void abandon(step_info const&) {}
   virtual void end_of_epoch(std::int64_t /*epoch*/, parameter_set&) {}
 };
 

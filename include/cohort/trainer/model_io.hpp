@@ -44,7 +44,6 @@ struct model_io<training> {
     } else {
       file.read_parameters(into.network(), into.parameters());
     }
-    into.workers_->parameters_changed();
   }
 
  private:

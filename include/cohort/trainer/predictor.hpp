@@ -45,7 +45,8 @@ class predictor {
  public:
   static constexpr int largest_batch = 64;
 
-  predictor(backend_port const& port, int threads) : port_(port), threads_(threads) {}
+  predictor(backend_port const& port, training_settings const& settings)
+      : port_(port), threads_(settings.threads), max_bytes_(settings.max_bytes) {}
 
   predictions predict(std::span<tensor_view const> inputs) {
     int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
@@ -91,7 +92,7 @@ class predictor {
     borrowed(predictor& owner, int batch) : from(owner), size(batch) {
       std::lock_guard const lock(from.mutex_);
       pool& p = from.pool_of(batch);
-      if (!p.plan) p.plan = from.port_.make_plan({.batch = batch, .training = false});
+      if (!p.plan) p.plan = from.port_.make_plan({.batch = batch, .training = false, .max_bytes = from.max_bytes_});
       from.port_.parameters->refresh_stale();
       plan = p.plan;
       if (p.idle.empty()) p.idle.push_back(p.plan->make_context());
@@ -122,6 +123,7 @@ class predictor {
 
   backend_port const& port_;
   int threads_;
+  std::size_t max_bytes_;
   std::mutex mutex_;
   std::vector<pool> pools_;
 };

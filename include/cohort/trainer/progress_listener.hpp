@@ -49,7 +49,8 @@ class progress_listener final : public listener {
   ~progress_listener() override { remove_bar(); }
 
   void on_step(training&, step_report const& done) override {
-    if (done.epoch != epoch_) begin(done.epoch);
+    // an epoch that was broken off comes again under its number
+    if (done.epoch != epoch_ || done.step_in_epoch == 0) begin(done.epoch);
     loss_ += done.loss * done.examples;
     examples_ += done.examples;
     seconds_ += done.step_seconds + done.wait_seconds;

@@ -17,7 +17,8 @@ class listener;
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch; `threads`: threads inside
 ///           each worker's kernels (fastest for small networks: workers as processors, one thread each).
-///           `max_bytes`: parameters, gradients, state and all workers' plans together; 0: no limit.
+///           `max_bytes`: parameters, state, and the gradients and activations of all workers for one batch size;
+///           each plan of prediction or another batch size is held to it by itself; 0: no limit.
 /// Exact     one seed, workers, threads, backend and instruction set give one result, bit by bit.
 struct training_settings {
   cohort::updater updater = sgd{};

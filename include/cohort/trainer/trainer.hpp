@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/backend/priority.hpp>
+#include <cohort/backend/thread_scope.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>
@@ -16,11 +18,18 @@ backend_port port_to(graph_view net, training_settings const& settings) {
   auto store = std::make_shared<parameter_store<B>>(B{}, net);
   auto const owned = std::make_shared<graph const>(net);
   auto const make = [store, owned](plan_settings const& wanted) { return make_plan(store, *owned, wanted); };
-  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch of 32.
-  int const former = B::threads(settings.threads);
-  make({.batch = std::max(1, 32 / settings.workers),
-        .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
-  B::threads(former);
+  {  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch of 32.
+    thread_scope<B> const scope(settings.threads);
+    make({.batch = std::max(1, 32 / settings.workers),
+          .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
+  }
+  int const states = std::max(settings.updater.state_arrays(),
+                              settings.optimizer().updater_of(parameter_role::biases).state_arrays());
+  std::size_t const least = store->arena_bytes() * static_cast<std::size_t>(1 + states + settings.workers);
+  if (settings.max_bytes > 0 && least > settings.max_bytes)
+    throw memory_error({.what = "the parameters, their gradients and the updater's state need more memory than allowed",
+                        .expected = {"at most ", settings.max_bytes, " bytes"},
+                        .got = {least, " bytes"}});
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })
     if (auto const note = B::environment_note(); settings.log && !note.empty()) settings.log(note);
@@ -43,13 +52,9 @@ training trainer(graph net, training_settings settings = {}, std::unique_ptr<str
     throw setting_error({.what = "too many workers",
                          .expected = {"at most ", parameter_update::max_parts},
                          .got = {settings.workers}});
-  auto port = std::make_shared<detail::backend_port>();
-  with_backend<Choice>(settings.log, [&]<class B>() {
-    *port = detail::port_to<B>(net, settings);
-    return true;
-  });
+  auto port = with_backend<Choice>(settings.log, [&]<class B>() { return detail::port_to<B>(net, settings); });
   if (!agree) agree = std::make_unique<no_exchange>();
-  return training(std::move(net), std::move(*port), std::move(settings), std::move(agree));
+  return training(std::move(net), std::move(port), std::move(settings), std::move(agree));
 }
 
 }  // namespace cohort

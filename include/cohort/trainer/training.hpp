@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cohort/data/loader.hpp>
 #include <cohort/evaluation/classification.hpp>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,9 +40,9 @@ class training {
       : net_(std::move(net)),
         settings_(std::move(settings)),
         strategy_(std::move(agree)),
-        workers_(std::make_unique<detail::worker_group>(std::move(port), settings_,
+        workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
                                                         count_state_arrays(settings_))),
-        predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_.threads)) {}
+        predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {}
 
   graph_view network() const { return net_; }
   training_settings const& settings() const { return settings_; }
@@ -61,7 +63,7 @@ class training {
   /// Classifies a data set that has one class index an example.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
 
-  /// The outputs (for a softmax: probabilities) of any number of examples. Thread-safe.
+  /// The network's first output (for a softmax: probabilities) for any number of examples. Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
   predictions predict(std::span<tensor_view const> inputs) const { return predictor_->predict(inputs); }
   /// Keys and inputs in, key → output out, in the order given.
@@ -70,7 +72,8 @@ class training {
   /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a path, or to a sink
   /// (a std::ostream, a file_writer). Include <cohort/trainer/model_io.hpp>: who does not save need not compile it.
   ///
-  /// After     a file is replaced as a whole: an old one survives a failure.
+  /// After     a file is replaced as a whole: an old one survives a failure. Saved in the middle of an epoch, a run
+  ///           goes on at that epoch's beginning.
   template <class Target, class Self = training>
   void save(Target&& to, bool updater_state = false) {
     static_assert(
@@ -100,7 +103,7 @@ class training {
   /// Takes the time of every kernel from now on; the rows are sums over the workers.
   void profile(bool on) { workers_->profile(on); }
   std::vector<plan_row> profile_rows(int batch = 32) {
-    return workers_->profile(static_cast<int>(part_of({0, batch}, 0, workers_->size()).count));
+    return workers_->profile_rows(batch);
   }
 
  private:
@@ -115,19 +118,29 @@ class training {
     return std::chrono::duration<double>(clock::now() - start).count();
   }
 
-  void check_fits(dataset const& data, bool labels) const;
+  void check_fits(dataset const& data) const;
+  /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.
+  template <class F>
+  auto unless_late(std::shared_ptr<loader> const& batches, F f) {
+    try {
+      return f();
+    } catch (deadline_error const&) {
+      new std::tuple(workers_, strategy_, update_, batches);
+      throw;
+    }
+  }
   void say_memory(plan const& made, int batch);
   parameter_update& update() {
-    if (!update_) update_ = std::make_unique<parameter_update>(parameters(), settings_.optimizer());
+    if (!update_) update_ = std::make_shared<parameter_update>(parameters(), settings_.optimizer());
     return *update_;
   }
 
   graph net_;
   training_settings settings_;
-  std::unique_ptr<strategy> strategy_;
-  std::unique_ptr<detail::worker_group> workers_;
+  std::shared_ptr<strategy> strategy_;
+  std::shared_ptr<detail::worker_group> workers_;
   std::unique_ptr<detail::predictor> predictor_;
-  std::unique_ptr<parameter_update> update_;
+  std::shared_ptr<parameter_update> update_;
   std::int64_t step_ = 0;
   std::int64_t epoch_ = 0;
   int said_memory_of_ = 0;
@@ -138,14 +151,15 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
     throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
   if (how.epochs < 0)
     throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
-  check_fits(data, true);
+  check_fits(data);
   say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true),
              how.batch);
-  loader batches(data, {.batch = how.batch,
-                        .seed = settings_.seed,
-                        .shuffle = how.shuffle,
-                        .prefetch = how.prefetch,
-                        .deadline = settings_.deadline});
+  auto const source = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
+                                                                     .seed = settings_.seed,
+                                                                     .shuffle = how.shuffle,
+                                                                     .prefetch = how.prefetch,
+                                                                     .deadline = settings_.deadline});
+  loader& batches = *source;
   fit_report all;
   auto const start = clock::now();
   for (int e = 0; e < how.epochs; ++e) {
@@ -159,7 +173,8 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
       if (!next) break;
       if (next->count == 0) continue;
       auto const working = clock::now();
-      double const loss = workers_->step(*next, {step_, epoch_, next->count}, *strategy_, update());
+      double const loss = unless_late(
+          source, [&] { return workers_->step(*next, {step_, epoch_, next->count}, *strategy_, update()); });
       of_epoch.examples += next->count;
       of_epoch.loss += loss;
       of_epoch.wait_seconds += waited;
@@ -192,22 +207,24 @@ inline classification_report training::evaluate(dataset const& data, evaluation_
   if (how.batch < 1)
     throw setting_error(
         {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
-  check_fits(data, true);
-  auto const& target = data.describe().targets[0];
-  int const classes = net_.view()[net_.view().with_role(layer_role::loss)[0]].output[0];
-  classification_report report(classes, {.top = how.top, .labels = target.label_names});
-  loader batches(data, {.batch = how.batch, .shuffle = false, .deadline = settings_.deadline});
-  batches.start(0);
-  std::vector<tensor_view> inputs;
-  while (batch const* const next = batches.next()) {
-    inputs.clear();
-    for (std::size_t i = 0; i < next->inputs.size(); ++i) inputs.push_back(next->input(i));
+  check_fits(data);
+  graph_view const net = net_;
+  int const loss = net.with_role(layer_role::loss)[0];
+  std::vector<int> const outputs = net.outputs();
+  int const which = static_cast<int>(std::find(outputs.begin(), outputs.end(), loss) - outputs.begin());
+  classification_report report(net[loss].output[0], {.top = how.top, .labels = data.describe().targets[0].label_names});
+  auto const batches = std::make_shared<loader>(
+      data, loader_settings{.batch = how.batch, .shuffle = false, .deadline = settings_.deadline});
+  batches->start(0);
+  while (batch const* const next = batches->next()) {
     auto const labels = next->target().as<std::int32_t>();
-    workers_->infer(inputs, next->count, [&](std::int64_t first, context const& done) {
-      tensor_view const scores = done.output();
-      report.add(scores,
-                 labels.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(scores.dims[0])),
-                 next->first_index + first);
+    unless_late(batches, [&] {
+      workers_->infer(*next, [&](std::int64_t first, context const& done) {
+        tensor_view const scores = done.output(which);
+        report.add(scores,
+                   labels.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(scores.dims[0])),
+                   next->first_index + first);
+      });
     });
   }
   return report;
@@ -226,7 +243,7 @@ inline std::vector<keyed_prediction> training::predict(std::span<std::string con
   return keyed;
 }
 
-inline void training::check_fits(dataset const& data, bool labels) const {
+inline void training::check_fits(dataset const& data) const {
   graph_view const net = net_;
   auto const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
   data_description const& has = data.describe();
@@ -240,11 +257,20 @@ inline void training::check_fits(dataset const& data, bool labels) const {
                          .where = net.name(inputs[i]),
                          .expected = to_string(net[inputs[i]].output),
                          .got = to_string(has.inputs[i].example)});
-  if (!labels) return;
+  if (losses.empty())
+    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
+                       .expected = "a loss, for example `| softmax_cross_entropy{}`",
+                       .got = "outputs only"});
   if (has.targets.size() != losses.size())
     throw shape_error({.what = "the data set has another number of targets than the network has losses",
                        .expected = {losses.size()},
                        .got = {has.targets.size()}});
+  for (std::size_t t = 0; t < losses.size(); ++t)
+    if (has.targets[t].type != element_type::i32 || has.targets[t].example.elements() != 1)
+      throw shape_error({.what = "a loss needs one class index an example",
+                         .where = net.name(losses[t]),
+                         .expected = "i32, one an example",
+                         .got = {name_of(has.targets[t].type), ", ", to_string(has.targets[t].example)}});
   for (std::size_t t = 0; t < losses.size(); ++t)
     if (has.targets[t].classes > net[losses[t]].output[0])
       throw shape_error({.what = "the data set has more classes than the network",

@@ -30,8 +30,10 @@ struct backend_port {
 
 /// The workers of one rank: threads that share the parameters, split each batch, and update a shard each.
 ///
-/// Order     forward and backward on every worker | barrier | exchange | barrier | update of a shard | barrier |
-///           working copies. Two barriers a step without an exchange, three with one.
+/// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a shard.
+///           Two barriers a step without an exchange, three with one. Working copies are derived at the beginning, so
+///           that whoever wrote parameters between two steps is heard.
+/// Errors    after a deadline_error a worker may still be at work: group, strategy, update, batch and data must live on.
 class worker_group {
  public:
   worker_group(backend_port port, training_settings const& settings, int state_arrays)
@@ -51,8 +53,6 @@ class worker_group {
         arrived_(port_.parameters->buckets().size()) {}
 
   int size() const { return team_.size(); }
-  /// Somebody else wrote the parameters: the next step derives the working copies first.
-  void parameters_changed() { fresh_ = false; }
   backend_port const& port() const { return port_; }
 
   /// The plan for that many examples a worker; made on a thread that has the workers' number of threads.
@@ -88,24 +88,20 @@ class worker_group {
   /// Errors    numeric_error naming step and first layer if the loss or a gradient is not finite; then no parameter
   ///           has changed.
   double step(batch const& b, step_info const& now, strategy& agree, parameter_update& update) {
-    bool const exchanges = agree.exchanges();
     prepare(b.count, true);
+    job_ = {.data = &b, .now = now, .agree = &agree, .update = &update, .exchanges = agree.exchanges()};
     bad_.store(false, std::memory_order_relaxed);
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
     agree.begin(now, *port_.parameters);
-    team_.run([&](int w) {
-      compute(w, b, now, agree, exchanges);
-      team_.barrier(w);
-      if (bad_.load(std::memory_order_relaxed)) return;
-      if (exchanges) {
-        if (w == 0) agree.before_update(now, *gradients_);
-        team_.barrier(w);
-      }
-      update.apply(w, size(), gradients_->all(), now.step, now.epoch);
-      team_.barrier(w);
-      port_.parameters->refresh(w, size());
-    });
-    if (bad_.load()) refuse(now);
+    try {
+      team_.run(step_);
+      if (bad_.load()) refuse();
+    } catch (deadline_error const&) {
+      throw;
+    } catch (...) {
+      agree.abandon(now);
+      throw;
+    }
     port_.parameters->changed();
     agree.after_update(now, *port_.parameters);
     double loss = 0;
@@ -115,19 +111,13 @@ class worker_group {
 
   /// Runs the batch forward only; `take(worker's first row, output)` is called for each worker's part, in order.
   template <class Take>
-  void infer(std::span<tensor_view const> inputs, int count, Take take) {
-    prepare(count, false);
-    refresh();
-    team_.run([&](int w) {
-      order_slice const rows = part_of({0, count}, w, size());
-      if (rows.count == 0) return;
-      std::vector<tensor_view> mine;
-      for (tensor_view const& input : inputs)
-        mine.push_back(input.rows(static_cast<int>(rows.first), static_cast<int>(rows.count)));
-      results_[static_cast<std::size_t>(w)].now->forward(mine, {});
-    });
+  void infer(batch const& b, Take take) {
+    prepare(b.count, false);
+    refresh_stale();
+    job_ = {.data = &b};
+    team_.run(inference_);
     for (int w = 0; w < size(); ++w) {
-      order_slice const rows = part_of({0, count}, w, size());
+      order_slice const rows = part_of({0, b.count}, w, size());
       if (rows.count > 0) take(rows.first, *results_[static_cast<std::size_t>(w)].now);
     }
   }
@@ -139,20 +129,21 @@ class worker_group {
       for (auto& one : of_worker)
         if (one.made) one.made->profile(on);
   }
-  std::vector<plan_row> profile(int examples) {
+  /// The rows of training plans for a batch of that many examples, summed over the workers.
+  std::vector<plan_row> profile_rows(int count) const {
     std::vector<plan_row> rows;
-    for (auto& of_worker : contexts_) {
-      context const* const found = entry(of_worker, {examples, true}).get();
-      if (!found) continue;
-      std::vector<plan_row> const more = found->profile();
-      if (rows.empty())
-        rows = more;
-      else
-        for (std::size_t r = 0; r < rows.size(); ++r) {
-          rows[r].seconds += more[r].seconds;
-          rows[r].calls += more[r].calls;
-        }
-    }
+    for (int w = 0; w < size(); ++w)
+      for (auto const& one : contexts_[static_cast<std::size_t>(w)]) {
+        key const wanted{static_cast<int>(part_of({0, count}, w, size()).count), true};
+        if (!(one.what == wanted) || !one.made) continue;
+        std::vector<plan_row> const more = one.made->profile();
+        if (rows.empty()) rows.assign(more.begin(), more.end());
+        else
+          for (std::size_t r = 0; r < rows.size(); ++r) {
+            rows[r].seconds += more[r].seconds;
+            rows[r].calls += more[r].calls;
+          }
+      }
     return rows;
   }
 
@@ -178,14 +169,33 @@ class worker_group {
     double loss = 0;
     context* now = nullptr;
     ready_function ready{};
-    step_info const* info = nullptr;
-    strategy* agree = nullptr;
     std::vector<tensor_view> inputs{};
     std::vector<tensor_view> targets{};
   };
+  /// What the workers work on. A member, as everything that they touch: it outlives a call that a deadline ends.
+  struct job {
+    batch const* data = nullptr;
+    step_info now{};
+    strategy* agree = nullptr;
+    parameter_update* update = nullptr;
+    bool exchanges = false;
+  };
+  struct step_call {
+    worker_group* group;
+    void operator()(int w) const { group->work(w); }
+  };
+  struct inference_call {
+    worker_group* group;
+    void operator()(int w) const {
+      result& mine = group->results_[static_cast<std::size_t>(w)];
+      if (!mine.now) return;
+      group->take_rows(w, false);
+      mine.now->forward(mine.inputs, {});
+    }
+  };
 
   /// Brings every working copy up to date, on a thread that has the workers' number of threads.
-  void refresh() {
+  void refresh_stale() {
     team_.run([&](int w) {
       if (w == 0) port_.parameters->refresh_stale();
     });
@@ -210,54 +220,84 @@ class worker_group {
       }
       mine.now = found.get();
     }
-    if (training && !fresh_) {
-      refresh();
-      fresh_ = true;
-    }
   }
 
-  void compute(int w, batch const& b, step_info const& now, strategy& agree, bool exchanges) {
+  /// Worker's rows of the batch, as views.
+  void take_rows(int w, bool targets) {
+    result& mine = results_[static_cast<std::size_t>(w)];
+    order_slice const rows = part_of({0, job_.data->count}, w, size());
+    auto const mine_of = [&](tensor_view all) { return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count)); };
+    mine.inputs.clear();
+    mine.targets.clear();
+    for (std::size_t i = 0; i < job_.data->inputs.size(); ++i) mine.inputs.push_back(mine_of(job_.data->input(i)));
+    for (std::size_t i = 0; targets && i < job_.data->targets.size(); ++i)
+      mine.targets.push_back(mine_of(job_.data->target(i)));
+  }
+
+  /// One worker's step.
+  void work(int w) {
+    port_.parameters->refresh(w, size());
+    team_.barrier(w);
+    compute(w);
+    team_.barrier(w);
+    if (bad_.load(std::memory_order_relaxed)) return;
+    if (job_.exchanges) {
+      if (w == 0) {
+        job_.agree->before_update(job_.now, *gradients_);
+        for (std::byte const* part : gradients_->all()) check(part, 0, port_.parameters->arena_elements());
+      }
+      team_.barrier(w);
+      if (bad_.load(std::memory_order_relaxed)) return;
+    }
+    job_.update->apply(w, size(), gradients_->all(), job_.now.step, job_.now.epoch);
+  }
+
+  void compute(int w) {
     result& mine = results_[static_cast<std::size_t>(w)];
     mine.loss = 0;
     std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
     if (!mine.now) {
       std::memset(arena, 0, port_.parameters->arena_bytes());
-      if (exchanges)
-        for (bucket const& one : port_.parameters->buckets()) arrive(one, now, agree);
+      if (job_.exchanges)
+        for (bucket const& one : port_.parameters->buckets()) arrive(one);
       return;
     }
-    order_slice const rows = part_of({0, b.count}, w, size());
-    mine.inputs.clear();
-    mine.targets.clear();
-    for (std::size_t i = 0; i < b.inputs.size(); ++i)
-      mine.inputs.push_back(b.input(i).rows(static_cast<int>(rows.first), static_cast<int>(rows.count)));
-    for (std::size_t i = 0; i < b.targets.size(); ++i)
-      mine.targets.push_back(b.target(i).rows(static_cast<int>(rows.first), static_cast<int>(rows.count)));
+    take_rows(w, true);
     mine.now->forward(mine.inputs, mine.targets);
     mine.loss = mine.now->loss();
+    bool const announces = job_.exchanges && is_finite(mine.loss);
     if (!is_finite(mine.loss)) bad_.store(true, std::memory_order_relaxed);
-    mine.info = &now;
-    mine.agree = &agree;
-    if (exchanges && !mine.ready)
-      mine.ready = [this, &mine](bucket const& one) { arrive(one, *mine.info, *mine.agree); };
-    mine.now->backward({.gradient_scale = 1.0 / b.count, .ready = exchanges ? &mine.ready : nullptr});
-    if (!finite(arena)) bad_.store(true, std::memory_order_relaxed);
+    if (announces && !mine.ready)
+      mine.ready = [this, w](bucket const& one) {
+        if (check(one, gradients_->all()[static_cast<std::size_t>(w)])) arrive(one);
+      };
+    mine.now->backward({.gradient_scale = 1.0 / job_.data->count, .ready = announces ? &mine.ready : nullptr});
+    if (!job_.exchanges) check(arena, 0, port_.parameters->arena_elements());
   }
 
   /// The last worker to complete a bucket announces it.
-  void arrive(bucket const& one, step_info const& now, strategy& agree) {
+  void arrive(bucket const& one) {
     if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 == size())
-      agree.ready(now, one, *gradients_);
+      job_.agree->ready(job_.now, one, *gradients_);
   }
 
-  bool finite(std::byte const* arena) const {
-    parameter_set const& all = *port_.parameters;
-    return all.type() == element_type::f64
-               ? all_finite(isa_, reinterpret_cast<double const*>(arena), all.arena_elements())
-               : all_finite(isa_, reinterpret_cast<float const*>(arena), all.arena_elements());
+  /// Marks the step as bad where a gradient is not finite: a bucket before it is announced, or a whole arena.
+  bool check(bucket const& one, std::byte const* arena) {
+    auto const table = port_.parameters->table();
+    parameter const& last = table[static_cast<std::size_t>(one.first_parameter + one.parameters - 1)];
+    std::size_t const first = table[static_cast<std::size_t>(one.first_parameter)].offset;
+    return check(arena, first, last.offset + last.room - first);
+  }
+  bool check(std::byte const* arena, std::size_t first, std::size_t count) {
+    bool const finite = port_.parameters->type() == element_type::f64
+                            ? all_finite(isa_, reinterpret_cast<double const*>(arena) + first, count)
+                            : all_finite(isa_, reinterpret_cast<float const*>(arena) + first, count);
+    if (!finite) bad_.store(true, std::memory_order_relaxed);
+    return finite;
   }
 
-  [[noreturn]] void refuse(step_info const& now) {
+  [[noreturn]] void refuse() {
+    step_info const& now = job_.now;
     std::string where;
     team_.run([&](int w) {
       if (w != 0) return;
@@ -287,7 +327,9 @@ class worker_group {
   std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> bad_{false};
-  bool fresh_ = false;
+  job job_{};
+  step_call const step_{this};
+  inference_call const inference_{this};
   bool profiling_ = false;
   isa isa_ = best_isa();
 };

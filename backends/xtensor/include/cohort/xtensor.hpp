@@ -67,8 +67,7 @@ shape xtensor_shape(X const& x) {
 /// An xtensor array as a tensor, where it is; writable if the array is.
 ///
 /// Order     the array must outlive the view and not be resized.
-/// Errors    shape_error for more axes than a shape holds, and for elements that are not row-major and
-/// contiguous.
+/// Errors    shape_error for more axes than a shape holds, and for elements that are not row-major and contiguous.
 template <class X>
 requires detail::xtensor_container<X>
 auto view_of(X& array) {

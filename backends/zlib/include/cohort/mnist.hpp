@@ -106,8 +106,7 @@ inline arrays read_mnist_pair(std::string const& images_path, std::string const&
 
 namespace cohort::mnist {
 
-/// Looks for MNIST: in the folder that the user names, and only there; else in $COHORT_DATA, data/, and the
-/// cache
+/// Looks for MNIST: in the folder that the user names, and only there; else in $COHORT_DATA, data/, and the cache
 /// ($XDG_CACHE_HOME or ~/.cache, cohort/mnist). A folder has it if the four files, plain or .gz, lie in it or
 /// in its subfolder mnist/.
 ///
@@ -152,8 +151,7 @@ namespace cohort::mnist {
 ///
 /// Shapes    input 1 × 28 × 28 f32 in [0, 1], label i32 0 to 9, named "0" to "9".
 /// Errors    file_error if there are none; data_error for files that are damaged, of other shapes or counts,
-/// or
-///           with labels above 9.
+///           or with labels above 9.
 inline arrays train(std::string_view user_path = {}) {
   location const at = detail::found_mnist(user_path);
   return detail::read_mnist_pair(at.train_images, at.train_labels);
@@ -173,8 +171,7 @@ struct sets {
   std::string where;   ///< the file with the training images, or "drawn, seed 1"
 };
 
-/// Both sets of MNIST if it is found, else digits drawn from `seed`: they show that training runs, not how
-/// well.
+/// Both sets of MNIST if it is found, else digits drawn from `seed`: they show that training runs, not how well.
 ///
 /// Errors    as for train; where the user names a folder nothing is drawn.
 inline sets real_or_drawn(std::string_view user_path = {}, std::uint64_t seed = 1, int drawn_train = 12'000,

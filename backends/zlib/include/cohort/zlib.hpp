@@ -15,8 +15,7 @@ namespace cohort::gzip {
 /// What the .gz bytes hold; several members in a row are joined.
 ///
 /// Units     `max_bytes` bounds the result, whatever the file claims.
-/// Errors    data_error naming `where` and the byte if it is no gzip, cut, corrupted (zlib checks a CRC-32
-/// and the
+/// Errors    data_error naming `where` and the byte if it is no gzip, cut, corrupted (zlib checks a CRC-32 and the
 ///           length), followed by something else, or holds more than `max_bytes`.
 inline std::vector<std::byte> decompress(std::vector<std::byte> const& packed, std::string const& where,
                                          std::size_t max_bytes = std::size_t{1} << 30) {

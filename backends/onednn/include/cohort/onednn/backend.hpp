@@ -15,7 +15,8 @@ namespace cohort {
 ///
 /// Order     blocked or channels-last activations, as oneDNN's `any` chooses; parameters in forward's layouts.
 /// Exact     one binary, instruction set and thread count give one result, bit by bit.
-/// Errors    backend_error naming the layer where only a reference implementation would exist.
+/// Errors    backend_error naming the layer where it has a reference implementation only; reorders and sums of gradients
+///           take what there is.
 class onednn {
  public:
   using scalar = float;

@@ -11,8 +11,11 @@ inline double slope_of(kind const& k, double const* fields) {
 }
 
 /// diff_output ← diff_output where output > 0, else slope·diff_output; in place, from what forward wrote.
-inline invocation<onednn> rectifier_backward(dnnl_engine_handle const& engine, memory_layout const& lies,
-                                             double slope) {
+///
+/// Errors    backend_error naming the request's layer where there is no fit implementation.
+inline invocation<onednn> rectifier_backward(dnnl_engine_handle const& engine,
+                                             operation_request<onednn> const& request,
+                                             memory_layout const& lies, double slope) {
   dnnl_attributes const plain;
   auto const alpha = static_cast<float>(slope);
   dnnl_primitive_desc_t hint = nullptr, pd = nullptr;
@@ -21,11 +24,12 @@ inline invocation<onednn> rectifier_backward(dnnl_engine_handle const& engine, m
                                                         lies.get(), alpha, 0, plain.get()),
              "describing a relu");
   dnnl_pd const forward(hint);
-  check_dnnl(dnnl_eltwise_backward_primitive_desc_create(&pd, engine.get(), dnnl_eltwise_relu_use_dst_for_bwd,
-                                                         lies.get(), lies.get(), lies.get(), alpha, 0,
-                                                         forward.get(), plain.get()),
-             "describing the gradient of a relu");
-  return invoke(engine, dnnl_pd(pd),
+  dnnl_eltwise_backward_primitive_desc_create(&pd, engine.get(), dnnl_eltwise_relu_use_dst_for_bwd,
+                                              lies.get(), lies.get(), lies.get(), alpha, 0, forward.get(),
+                                              plain.get());
+  dnnl_pd const backward(pd);
+  if (!is_fit(backward)) refuse_step(request, "backward (activation)");
+  return invoke(engine, backward,
                 {{operand_role::output, 0, DNNL_ARG_DST},
                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_SRC}});
@@ -49,7 +53,7 @@ inline operation<onednn> prepare_rectifier(dnnl_engine_handle const& engine,
   made.forward.push_back(invoke(
       engine, forward, {{operand_role::input, 0, DNNL_ARG_SRC}, {operand_role::output, 0, DNNL_ARG_DST}}));
   if (!request.training || !request.wants_diff_input[0]) return made;
-  invocation<onednn> backward = rectifier_backward(engine, lies, slope);
+  invocation<onednn> backward = rectifier_backward(engine, request, lies, slope);
   backward.operands[2].role = operand_role::diff_input;
   made.backward.push_back(std::move(backward));
   return made;

@@ -64,14 +64,14 @@ struct dnnl_pd_deleter {
 };
 using dnnl_pd = std::unique_ptr<dnnl_primitive_desc, dnnl_pd_deleter>;
 
-inline std::string implementation_of(dnnl_pd const& pd) {
+inline std::string implementation_of(const_dnnl_primitive_desc_t pd) {
   char const* name = "";
-  dnnl_primitive_desc_query(pd.get(), dnnl_query_impl_info_str, 0, &name);
+  dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
   return name;
 }
 
 /// Exists, and is no reference implementation: those are up to a thousand times slower than the others.
-inline bool is_fit(dnnl_pd const& pd) { return pd && !implementation_of(pd).starts_with("ref"); }
+inline bool is_fit(dnnl_pd const& pd) { return pd && !implementation_of(pd.get()).starts_with("ref"); }
 
 /// Attributes: scratchpad from the caller, and a fused activation where `slope` ≥ 0 (0: relu).
 class dnnl_attributes {

@@ -24,6 +24,18 @@ inline dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layou
   return made;
 }
 
+/// The gradient of input i of a join: `from`, which is all or a part of diff_output, as the input lies. A plain move, so
+/// oneDNN's reference implementation is taken where it has no other, and the name says so: "reorder ref:any".
+inline invocation<onednn> gradient_of_input(dnnl_engine_handle const& engine, memory_layout const& diff_output,
+                                            memory_layout const& from, memory_layout const& to,
+                                            std::size_t i) {
+  dnnl_kernel const kernel = reorder_kernel(engine, from, to);
+  return {kernel,
+          {{operand_role::diff_output, 0, diff_output}, {operand_role::diff_input, static_cast<int>(i), to}},
+          "reorder " + implementation_of(kernel),
+          0};
+}
+
 inline std::vector<const_dnnl_memory_desc_t> raw(std::vector<memory_layout> const& layouts) {
   std::vector<const_dnnl_memory_desc_t> made;
   for (memory_layout const& one : layouts) made.push_back(one.get());
@@ -43,8 +55,8 @@ inline operation<onednn> forward_of_join(dnnl_engine_handle const& engine, dnnl_
   return made;
 }
 
-/// A sum in the layout of the first input, or dense where that is padded (oneDNN has `ref` alone for it); its gradient is
-/// copied to every input.
+/// A sum in the layout of the first input, or dense where that is padded (oneDNN has `ref` alone for it); its gradient
+/// is copied to every input.
 inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
                                  add const&) {
   std::size_t const n = request.inputs.size();
@@ -63,15 +75,12 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
   operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i)
     if (request.wants_diff_input[i])
-      made.backward.push_back({reorder_kernel(engine, made.output, made.output),
-                               {{operand_role::diff_output, 0, made.output},
-                                {operand_role::diff_input, static_cast<int>(i), made.output}},
-                               "reorder",
-                               0});
+      made.backward.push_back(gradient_of_input(engine, made.output, made.output, made.output, i));
   return made;
 }
 
-/// Joins channels; blocked layouts where they allow it, else dense ones. The gradient of an input is a part of the whole.
+/// Joins channels; blocked layouts where they allow it, else dense ones. The gradient of an input is a part of the
+/// whole.
 inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
                                  concatenate const&) {
   std::size_t const n = request.inputs.size();
@@ -103,11 +112,7 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
   for (std::size_t i = 0; request.training && i < n; ++i) {
     if (!request.wants_diff_input[i]) continue;
     memory_layout const& lies = parted ? given[i] : dense[i];
-    made.backward.push_back(
-        {reorder_kernel(engine, part(made.output, i), lies),
-         {{operand_role::diff_output, 0, made.output}, {operand_role::diff_input, static_cast<int>(i), lies}},
-         "reorder",
-         0});
+    made.backward.push_back(gradient_of_input(engine, made.output, part(made.output, i), lies, i));
   }
   return made;
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cohort::detail {
@@ -26,6 +27,14 @@ struct dnnl_kernel {
   std::vector<int> arguments{};
   std::vector<memory_layout> layouts{};
 };
+
+/// What oneDNN calls the kernel's implementation; nothing for a function of our own.
+inline std::string implementation_of(dnnl_kernel const& kernel) {
+  const_dnnl_primitive_desc_t pd = nullptr;
+  if (!kernel.primitive) return {};
+  check_dnnl(dnnl_primitive_get_primitive_desc(kernel.primitive.get(), &pd), "describing a primitive");
+  return implementation_of(pd);
+}
 
 /// A kernel bound to addresses. Primitives get a C array of arguments that is filled once: executing costs no map
 /// and no allocation of ours.

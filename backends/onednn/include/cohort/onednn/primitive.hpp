@@ -34,7 +34,7 @@ inline invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const
     made.kernel.layouts.push_back(lies);
     made.operands.push_back({a.role, a.index, lies});
   }
-  made.implementation = implementation_of(pd);
+  made.implementation = implementation_of(pd.get());
   made.flops = flops;
   return made;
 }

@@ -71,7 +71,7 @@ inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
                                 flops));
   if (!request.training) return made;
 
-  if (request.activation) made.backward.push_back(rectifier_backward(engine, made.output, slope));
+  if (request.activation) made.backward.push_back(rectifier_backward(engine, request, made.output, slope));
   auto const src = layout_of(forward, DNNL_ARG_SRC);
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
   dnnl_pd const weights_pd = first_fit(
