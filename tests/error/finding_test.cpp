@@ -22,8 +22,8 @@ TEST(finding, names_the_lines_of_its_operands) {
   sum.shapes = {{{"left", {20, 4, 4}}, {"right", {20, 6, 6}}}};
   sum.operands = {{{"net.cpp", 17}, {"net.cpp", 18}}};
   EXPECT_EQ(sum.text().view(),
-            "net.cpp:19: conv2d: the kernel is larger than its input (left 20x4x4 from net.cpp:17, "
-            "right 20x6x6 from net.cpp:18)");
+            "net.cpp:19: conv2d: the kernel is larger than its input (left 20x4x4 from line 17, "
+            "right 20x6x6 from line 18)");
 }
 
 TEST(finding, leaves_out_what_is_not_known) {

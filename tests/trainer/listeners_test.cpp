@@ -139,6 +139,14 @@ TEST_F(listeners, progress_begins_anew_with_each_epoch) {
   EXPECT_EQ(said.lines, (texts{"epoch 2: step 2 of 2 (100 %), loss 1.5000, 1 samples/s, 0 s left"}));
 }
 
+TEST_F(listeners, progress_begins_anew_when_an_epoch_that_was_broken_off_is_repeated) {
+  recorded said;
+  progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
+  steps(progress, 0, 1, {.steps_in_epoch = 2, .examples = 1, .loss = 8, .step_seconds = 0.75});
+  steps(progress, 0, 2, {.steps_in_epoch = 2, .examples = 1, .loss = 1, .step_seconds = 0.75});
+  EXPECT_EQ(said.lines, (texts{"epoch 1: step 2 of 2 (100 %), loss 1.0000, 1 samples/s, 0 s left"}));
+}
+
 TEST_F(listeners, progress_over_a_stream_does_not_know_the_end) {
   recorded said, drawn;
   progress_listener lines({.lines = said.to(), .bar = {}, .line_seconds = 0});

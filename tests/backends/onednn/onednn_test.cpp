@@ -83,6 +83,24 @@ TEST(onednn, runs_no_reference_implementation) {
   for (operations::row const& r : operations::table) expect_none(operations::network_of(r, 1, true), true);
 }
 
+TEST(onednn, says_which_implementation_moves_the_gradients_of_a_join) {
+  graph const net = graph::build([](builder& b) {
+    tensor const x = b.input({4, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .padding = padding::same};
+    tensor const sum = x + (x | conv2d{.filters = 16, .kernel = 1});
+    concat(sum, x | conv2d{.filters = 16, .kernel = 1}) | dense{.units = 2} | softmax_cross_entropy{};
+  });
+  int sums = 0, parts = 0;
+  std::string const said = "reorder ";
+  for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows()) {
+    if (row.direction != pass::backward || !row.implementation.starts_with(said)) continue;
+    EXPECT_GT(row.implementation.size(), said.size()) << row.step;
+    sums += row.step == "add_1";
+    parts += row.step == "concatenate_1";
+  }
+  EXPECT_EQ(sums, 2);
+  EXPECT_EQ(parts, 2);
+}
+
 std::vector<std::string> backward_steps(graph const& net, std::string const& step) {
   std::vector<std::string> made;
   for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows())

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/layer/join.hpp>
 #include <cohort/onednn/primitive.hpp>
+#include <string>
 #include <vector>
 
 namespace cohort::detail {
@@ -26,9 +27,9 @@ inline dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layou
 
 /// The gradient of input i of a join: `from`, which is all or a part of diff_output, as the input lies. A plain move, so
 /// oneDNN's reference implementation is taken where it has no other, and the name says so: "reorder ref:any".
-inline invocation<onednn> gradient_of_input(dnnl_engine_handle const& engine, memory_layout const& diff_output,
-                                            memory_layout const& from, memory_layout const& to,
-                                            std::size_t i) {
+inline invocation<onednn> gradient_of_input(dnnl_engine_handle const& engine,
+                                            memory_layout const& diff_output, memory_layout const& from,
+                                            memory_layout const& to, std::size_t i) {
   dnnl_kernel const kernel = reorder_kernel(engine, from, to);
   return {kernel,
           {{operand_role::diff_output, 0, diff_output}, {operand_role::diff_input, static_cast<int>(i), to}},
