@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
 # label: slow
-"""Compiling the README's program stays within its memory. Seconds are a benchmark: benchmarks/compile_time.py."""
+"""Compiling the README's program does not take more memory than it does. The bound is lower, and with seconds a benchmark:
+benchmarks/compile_time.py."""
 import os
 import pathlib
 import sys
@@ -19,10 +20,10 @@ class compiling(unittest.TestCase):
         compiler, cls.flags = compile_time.configured(os.environ.get("COHORT_BUILD_DIR", ROOT / "build/release"))
         cls.compiler = os.environ.get("CXX", compiler)
 
-    def test_the_lenet_program_takes_no_more_memory_than_allowed(self):
+    def test_the_lenet_program_takes_no_more_memory_than_it_did(self):
         _, _, most = compile_time.compiled(self.compiler, self.flags, compile_time.lenet())
         self.assertGreater(most, 50_000_000, "this is not the compiler's memory")
-        self.assertLessEqual(most, compile_time.MOST_BYTES)
+        self.assertLessEqual(most, compile_time.GUARD_BYTES)
 
     def test_the_larger_program_has_fifty_layers(self):
         program = compile_time.fifty_layers(compile_time.lenet())
