@@ -130,7 +130,8 @@ TEST(training, uses_fresh_weights_for_a_batch_size_that_comes_later) {
            | softmax_cross_entropy{};
   }>();
   bright_thirds const examples(33);
-  dataset const data = arrays(std::span<float const>(examples.pixels), shape{64}, std::span<std::int32_t const>(examples.labels), 3);
+  dataset const data = arrays(std::span<float const>(examples.pixels), shape{64},
+                              std::span<std::int32_t const>(examples.labels), 3);
   auto const after_an_epoch = [&](auto tag) {
     training made = trainer<typename decltype(tag)::type>(wide, with(1));
     made.fit(data, {.batch = 32, .epochs = 3});
@@ -138,7 +139,8 @@ TEST(training, uses_fresh_weights_for_a_batch_size_that_comes_later) {
   };
   auto const oracle = after_an_epoch(std::type_identity<reference<double>>{});
   auto const other = after_an_epoch(std::type_identity<fast>{});
-  for (std::size_t i = 0; i < oracle.size(); ++i) ASSERT_NEAR(oracle[i], other[i], 1e-4) << i;  // 6 steps in f32
+  for (std::size_t i = 0; i < oracle.size(); ++i)
+    ASSERT_NEAR(oracle[i], other[i], 1e-4) << i;  // 6 steps in f32
 }
 
 /// Halves every parameter before each step: what a strategy writes must be what the step uses.
@@ -340,8 +342,9 @@ TEST(training, refuses_to_train_or_evaluate_without_a_loss) {
   EXPECT_THROW(made.fit(examples.data()), graph_error);
   EXPECT_THROW(made.evaluate(examples.data()), error);
   std::vector<float> const pixels(4 * 64), real(4);
-  dataset const regression(arrays({{.name = "input", .values = tensor_view(pixels.data(), shape{4, 1, 8, 8})}},
-                                  {{.name = "target", .values = tensor_view(real.data(), shape{4})}}));
+  dataset const regression(
+      arrays({{.name = "input", .values = tensor_view(pixels.data(), shape{4, 1, 8, 8})}},
+             {{.name = "target", .values = tensor_view(real.data(), shape{4})}}));
   EXPECT_THROW(trainer<fast>(small, with(1)).evaluate(regression), shape_error);
   EXPECT_EQ(made.predict(tensor_view(examples.pixels.data(), shape{4, 1, 8, 8})).count(), 4);
 }

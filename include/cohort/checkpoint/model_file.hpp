@@ -8,8 +8,8 @@
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/hash.hpp>
-#include <cohort/version.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/version.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/tensor/buffer.hpp>
 #include <algorithm>
-#include <cohort/data/file_reader.hpp>
 #include <cohort/checkpoint/json.hpp>
 #include <cohort/checkpoint/safetensors_format.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/data/file_reader.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

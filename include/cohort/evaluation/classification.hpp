@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
 #include <cohort/execution/text_table.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstdint>
 #include <optional>

@@ -120,7 +120,8 @@ class parameter_store final : public parameter_set {
     if (!call) {
       layout const &arena = *layouts_[static_cast<std::size_t>(p)], dense = backend_.plain(arena);
       void* const addresses[]{from, to};
-      call.emplace(B::bind(writes ? backend_.reorder(dense, arena) : backend_.reorder(arena, dense), addresses));
+      call.emplace(
+          B::bind(writes ? backend_.reorder(dense, arena) : backend_.reorder(arena, dense), addresses));
     }
     call->set(0, from);
     call->set(1, to);

@@ -92,7 +92,8 @@ class predictor {
     borrowed(predictor& owner, int batch) : from(owner), size(batch) {
       std::lock_guard const lock(from.mutex_);
       pool& p = from.pool_of(batch);
-      if (!p.plan) p.plan = from.port_.make_plan({.batch = batch, .training = false, .max_bytes = from.max_bytes_});
+      if (!p.plan)
+        p.plan = from.port_.make_plan({.batch = batch, .training = false, .max_bytes = from.max_bytes_});
       from.port_.parameters->refresh_stale();
       plan = p.plan;
       if (p.idle.empty()) p.idle.push_back(p.plan->make_context());

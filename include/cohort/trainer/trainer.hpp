@@ -27,9 +27,10 @@ backend_port port_to(graph_view net, training_settings const& settings) {
                               settings.optimizer().updater_of(parameter_role::biases).state_arrays());
   std::size_t const least = store->arena_bytes() * static_cast<std::size_t>(1 + states + settings.workers);
   if (settings.max_bytes > 0 && least > settings.max_bytes)
-    throw memory_error({.what = "the parameters, their gradients and the updater's state need more memory than allowed",
-                        .expected = {"at most ", settings.max_bytes, " bytes"},
-                        .got = {least, " bytes"}});
+    throw memory_error(
+        {.what = "the parameters, their gradients and the updater's state need more memory than allowed",
+         .expected = {"at most ", settings.max_bytes, " bytes"},
+         .got = {least, " bytes"}});
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })
     if (auto const note = B::environment_note(); settings.log && !note.empty()) settings.log(note);
@@ -52,7 +53,8 @@ training trainer(graph net, training_settings settings = {}, std::unique_ptr<str
     throw setting_error({.what = "too many workers",
                          .expected = {"at most ", parameter_update::max_parts},
                          .got = {settings.workers}});
-  auto port = with_backend<Choice>(settings.log, [&]<class B>() { return detail::port_to<B>(net, settings); });
+  auto port =
+      with_backend<Choice>(settings.log, [&]<class B>() { return detail::port_to<B>(net, settings); });
   if (!agree) agree = std::make_unique<no_exchange>();
   return training(std::move(net), std::move(port), std::move(settings), std::move(agree));
 }

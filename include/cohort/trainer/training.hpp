@@ -102,9 +102,7 @@ class training {
   }
   /// Takes the time of every kernel from now on; the rows are sums over the workers.
   void profile(bool on) { workers_->profile(on); }
-  std::vector<plan_row> profile_rows(int batch = 32) {
-    return workers_->profile_rows(batch);
-  }
+  std::vector<plan_row> profile_rows(int batch = 32) { return workers_->profile_rows(batch); }
 
  private:
   friend struct model_io<training>;
@@ -173,8 +171,9 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
       if (!next) break;
       if (next->count == 0) continue;
       auto const working = clock::now();
-      double const loss = unless_late(
-          source, [&] { return workers_->step(*next, {step_, epoch_, next->count}, *strategy_, update()); });
+      double const loss = unless_late(source, [&] {
+        return workers_->step(*next, {step_, epoch_, next->count}, *strategy_, update());
+      });
       of_epoch.examples += next->count;
       of_epoch.loss += loss;
       of_epoch.wait_seconds += waited;
@@ -212,7 +211,8 @@ inline classification_report training::evaluate(dataset const& data, evaluation_
   int const loss = net.with_role(layer_role::loss)[0];
   std::vector<int> const outputs = net.outputs();
   int const which = static_cast<int>(std::find(outputs.begin(), outputs.end(), loss) - outputs.begin());
-  classification_report report(net[loss].output[0], {.top = how.top, .labels = data.describe().targets[0].label_names});
+  classification_report report(net[loss].output[0],
+                               {.top = how.top, .labels = data.describe().targets[0].label_names});
   auto const batches = std::make_shared<loader>(
       data, loader_settings{.batch = how.batch, .shuffle = false, .deadline = settings_.deadline});
   batches->start(0);

@@ -137,7 +137,8 @@ class worker_group {
         key const wanted{static_cast<int>(part_of({0, count}, w, size()).count), true};
         if (!(one.what == wanted) || !one.made) continue;
         std::vector<plan_row> const more = one.made->profile();
-        if (rows.empty()) rows.assign(more.begin(), more.end());
+        if (rows.empty())
+          rows.assign(more.begin(), more.end());
         else
           for (std::size_t r = 0; r < rows.size(); ++r) {
             rows[r].seconds += more[r].seconds;
@@ -226,10 +227,13 @@ class worker_group {
   void take_rows(int w, bool targets) {
     result& mine = results_[static_cast<std::size_t>(w)];
     order_slice const rows = part_of({0, job_.data->count}, w, size());
-    auto const mine_of = [&](tensor_view all) { return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count)); };
+    auto const mine_of = [&](tensor_view all) {
+      return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
+    };
     mine.inputs.clear();
     mine.targets.clear();
-    for (std::size_t i = 0; i < job_.data->inputs.size(); ++i) mine.inputs.push_back(mine_of(job_.data->input(i)));
+    for (std::size_t i = 0; i < job_.data->inputs.size(); ++i)
+      mine.inputs.push_back(mine_of(job_.data->input(i)));
     for (std::size_t i = 0; targets && i < job_.data->targets.size(); ++i)
       mine.targets.push_back(mine_of(job_.data->target(i)));
   }
@@ -271,7 +275,8 @@ class worker_group {
       mine.ready = [this, w](bucket const& one) {
         if (check(one, gradients_->all()[static_cast<std::size_t>(w)])) arrive(one);
       };
-    mine.now->backward({.gradient_scale = 1.0 / job_.data->count, .ready = announces ? &mine.ready : nullptr});
+    mine.now->backward(
+        {.gradient_scale = 1.0 / job_.data->count, .ready = announces ? &mine.ready : nullptr});
     if (!job_.exchanges) check(arena, 0, port_.parameters->arena_elements());
   }
 
