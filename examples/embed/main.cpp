@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
-#include <future>
+#include <exception>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -51,10 +51,21 @@ int main() try {
   auto model = cohort::trainer<cohort::onednn>(net, {.updater = cohort::adam{.rate = 5e-3}});
   model.fit(cohort::arrays(known.points, {2}, known.in_ring, 2), {.batch = 64, .epochs = 20});
 
-  auto const ask = [&](grid const& asked) { return recognised(model, asked); };
-  auto one = std::async(std::launch::async, ask, std::cref(coarse));
-  auto other = std::async(std::launch::async, ask, std::cref(fine));
-  int const of_coarse = one.get(), of_fine = other.get();  // what a thread threw arrives here
+  int of_coarse = 0, of_fine = 0;
+  std::exception_ptr failures[2];  // what a thread throws must not leave it
+  auto const ask = [&](grid const& asked, int& right, std::exception_ptr& failure) {
+    try {
+      right = recognised(model, asked);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  std::thread one([&] { ask(coarse, of_coarse, failures[0]); }),
+      other([&] { ask(fine, of_fine, failures[1]); });
+  one.join();
+  other.join();
+  for (auto const& failure : failures)
+    if (failure) std::rethrow_exception(failure);
   std::printf("points recognised: %.1f %% of %d, %.1f %% of %d\n", of_coarse / 10.0, coarse.size(),
               of_fine / 10.0, fine.size());
   return of_coarse > 900 && of_fine > 900 ? 0 : 1;

@@ -37,7 +37,8 @@ class compile_fail_checker(unittest.TestCase):
         self.assertIn("twin does not compile", self.complaints('static_assert(false, "wanted");', "int;;x")[0])
 
     def test_counts_the_lines_of_the_output(self):
-        found = self.complaints('static_assert(false, "wanted");', extra="// max-lines: 1")
+        twice = 'static_assert(false, "wanted");\nstatic_assert(false, "and more");'
+        found = self.complaints(twice, extra="// max-lines: 1")
         self.assertRegex(found[0], r"the output has \d+ lines, at most 1 are wanted")
 
 

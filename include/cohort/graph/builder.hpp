@@ -215,12 +215,16 @@ constexpr void builder::check_names() {
   graph_view const settled = view();
   for (int id = 0; id < settled.size(); ++id) {
     if (settled[id].name_size == 0) continue;
-    for (int other = 0; other < settled.size(); ++other)
-      if (other != id && settled.has_name(other, settled.given_name(id)))
-        return report({.sentence = "another layer has this name already",
-                       .layer = settled.kind(id).name.data(),
-                       .at = settled[id].at,
-                       .shapes = {labelled_number("layer", id), labelled_number("as layer", other)}});
+    for (int other = 0; other < settled.size(); ++other) {
+      if (other == id || !settled.has_name(other, settled.given_name(id))) continue;
+      bool const other_came_later = other > id && settled[other].name_size > 0;
+      int const at_fault = other_came_later ? other : id;
+      return report({.sentence = "another layer has this name already",
+                     .layer = settled.kind(at_fault).name.data(),
+                     .at = settled[at_fault].at,
+                     .shapes = {labelled_number("layer", at_fault),
+                                labelled_number("as layer", id + other - at_fault)}});
+    }
   }
 }
 
