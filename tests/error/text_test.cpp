@@ -17,7 +17,8 @@ TEST(text_of, joins_words_and_numbers_in_their_order) {
 TEST(text_of, writes_numbers_of_all_sizes) {
   EXPECT_EQ(text_of({std::numeric_limits<std::int64_t>::min()}), "-9223372036854775808");
   EXPECT_EQ(text_of({std::numeric_limits<std::uint64_t>::max()}), "18446744073709551615");
-  EXPECT_EQ(text_of({0.5, ' ', -1.25F}), "0.500000 -1.250000");
+  EXPECT_EQ(text_of({0.5, ' ', -1.25F}), "0.5 -1.25");
+  EXPECT_EQ(text_of({1e-8, ' ', 0.1 + 0.2, ' ', 67780.0}), "1e-08 0.30000000000000004 67780");
 }
 
 TEST(text_of, writes_a_char_as_a_character_and_a_byte_as_a_number) {

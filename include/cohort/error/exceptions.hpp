@@ -89,5 +89,13 @@ struct numeric_error : error {
 struct deadline_error : error {
   using error::error;
 };
+/// A rank that is lost, late or has failed: the others cannot go on. Programs end with communicator_exit_status.
+struct communicator_error : error {
+  using error::error;
+};
+
+/// The exit status of a program that other ranks made impossible to finish, or that has saved its work on request: the
+/// same command may be started again (EX_TEMPFAIL of sysexits.h).
+inline constexpr int communicator_exit_status = 75;
 
 }  // namespace cohort

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <concepts>
+#include <cstdio>
+#include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -28,6 +30,16 @@ struct text_piece {
   form is;
 };
 
+/// As few digits as tell the number from every other: "0.02", "1e-08".
+[[gnu::cold, gnu::noinline]] inline std::string text_of_real(double number) {
+  char text[32];
+  for (int digits : {6, 15, 17}) {
+    std::snprintf(text, sizeof text, "%.*g", digits, number);
+    if (std::strtod(text, nullptr) == number) break;
+  }
+  return text;
+}
+
 /// The pieces one after another. One function for all texts: chains of `+` would be compiled anew at each place.
 [[gnu::cold, gnu::noinline]] inline std::string text_of(std::initializer_list<text_piece> pieces) {
   std::string text;
@@ -45,7 +57,7 @@ struct text_piece {
         text += std::to_string(piece.natural);
         break;
       case text_piece::form::real:
-        text += std::to_string(piece.real);
+        text += text_of_real(piece.real);
         break;
     }
   return text;

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cohort/communicator/combine.hpp>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+using detail::brain;
+
+template <class T>
+std::vector<T> combined(std::vector<T> dst, std::vector<T> const& src, reduction how) {
+  detail::combine(best_isa(), std::span(dst), reinterpret_cast<std::byte const*>(src.data()), how);
+  return dst;
+}
+
+TEST(combine, lets_whole_numbers_wrap) {
+  EXPECT_EQ(combined<std::uint8_t>({250, 3}, {10, 4}, reduction::sum), (std::vector<std::uint8_t>{4, 7}));
+  constexpr auto most = std::numeric_limits<std::int32_t>::max();
+  EXPECT_EQ(combined<std::int32_t>({most, -5}, {1, 3}, reduction::sum),
+            (std::vector<std::int32_t>{-most - 1, -2}));
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(combined<std::int64_t>({least}, {-1}, reduction::sum),
+            (std::vector<std::int64_t>{std::numeric_limits<std::int64_t>::max()}));
+  EXPECT_EQ(combined<std::uint64_t>({~std::uint64_t{0}}, {2}, reduction::sum),
+            (std::vector<std::uint64_t>{1}));
+}
+
+TEST(combine, takes_the_larger_of_numbers_with_a_sign) {
+  EXPECT_EQ(combined<std::int32_t>({-3, 2}, {-4, 7}, reduction::maximum), (std::vector<std::int32_t>{-3, 7}));
+  EXPECT_EQ(combined<float>({-3, 2}, {-4, 7}, reduction::maximum), (std::vector<float>{-3, 7}));
+  EXPECT_EQ(combined<std::uint8_t>({200}, {100}, reduction::maximum), (std::vector<std::uint8_t>{200}));
+}
+
+TEST(combine, keeps_a_nan_whichever_side_it_is_on) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  for (reduction const how : {reduction::sum, reduction::maximum})
+    for (float const x : combined<float>({nan, infinite, nan}, {1, nan, nan}, how))
+      EXPECT_TRUE(detail::is_nan(x));
+  EXPECT_FALSE(detail::is_nan(infinite));
+  EXPECT_FALSE(detail::is_nan(-std::numeric_limits<double>::infinity()));
+  EXPECT_TRUE(detail::is_nan(-std::numeric_limits<double>::quiet_NaN()));
+}
+
+TEST(combine, rounds_bf16_to_nearest_even) {
+  auto const bits = [](float x) { return brain::nearest(x).pattern; };
+  EXPECT_EQ(bits(1.0F), 0x3f80);
+  EXPECT_EQ(bits(1.0F + 0x1p-8F), 0x3f80);             // half-way between 1 and the next: to the even one
+  EXPECT_EQ(bits(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);  // above half-way
+  EXPECT_EQ(bits(1.0F + 0x3p-8F), 0x3f82);             // half-way, the other side is even
+  EXPECT_EQ(bits(-1.0F - 0x3p-8F), 0xbf82);
+  EXPECT_EQ(bits(std::numeric_limits<float>::max()), 0x7f80);  // beyond the largest: infinity
+  EXPECT_EQ(bits(std::numeric_limits<float>::denorm_min()), 0);
+  EXPECT_TRUE(
+      detail::is_nan(brain::nearest(std::bit_cast<float>(0x7f80'0001U)).wide()));  // not rounded to infinity
+  for (std::uint32_t pattern = 0; pattern < 0x1'0000; ++pattern) {
+    brain const same{static_cast<std::uint16_t>(pattern)};
+    ASSERT_TRUE(detail::is_nan(same.wide()) || bits(same.wide()) == pattern) << pattern;
+  }
+}
+
+TEST(combine, adds_bf16_in_f32) {
+  brain dst[] = {brain::nearest(256), brain::nearest(1)};
+  brain const src[] = {brain::nearest(1), brain::nearest(0x1p-7F)};
+  detail::combine(best_isa(), {reinterpret_cast<std::byte*>(dst), element_type::bf16, 2},
+                  reinterpret_cast<std::byte const*>(src), reduction::sum);
+  EXPECT_EQ(dst[0].wide(), 256.0F);  // 257 is half-way to 258
+  EXPECT_EQ(dst[1].wide(), 1 + 0x1p-7F);
+}
+
+}  // namespace

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cohort/communicator/launch.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+using namespace std::chrono_literals;
+
+TEST(launch, runs_the_body_once_on_every_rank) {
+  std::vector<int> calls(4);
+  EXPECT_EQ(launch<threads>(4, [&](auto& world) { ++calls[static_cast<std::size_t>(world.rank())]; }), 0);
+  EXPECT_EQ(calls, (std::vector<int>{1, 1, 1, 1}));
+  EXPECT_EQ(launch<self>([&](auto& world) { calls[0] += world.size(); }), 0);
+  EXPECT_EQ(calls[0], 2);
+}
+
+TEST(launch, hands_on_the_settings) {
+  launch<threads>(2, {.deadline = 7s}, [](communicator& world) { EXPECT_EQ(world.settings().deadline, 7s); });
+  launch<self>({.deadline = 8s}, [](communicator& world) { EXPECT_EQ(world.settings().deadline, 8s); });
+  EXPECT_THROW(launch<threads>(0, [](communicator&) {}), setting_error);
+  EXPECT_THROW(launch<threads>(2, {.deadline = 0s}, [](communicator&) {}), setting_error);
+}
+
+TEST(launch, rethrows_what_a_rank_throws_and_tells_the_others) {
+  for (int const thrower : {0, 1, 2}) {
+    std::vector<std::string> heard(3);
+    try {
+      launch<threads>(3, [&](communicator& world) {  // of 120 s, none is waited
+        if (world.rank() == thrower) throw std::out_of_range("no such file");
+        try {
+          world.barrier();
+        } catch (communicator_error const& e) {
+          heard[static_cast<std::size_t>(world.rank())] = e.what();
+          throw;
+        }
+      });
+      FAIL() << "nothing thrown";
+    } catch (std::out_of_range const& e) {
+      EXPECT_STREQ(e.what(), "no such file");
+    }
+    for (int rank = 0; rank < 3; ++rank)
+      EXPECT_EQ(heard[static_cast<std::size_t>(rank)],
+                rank == thrower ? "" : "rank " + std::to_string(thrower) + " cannot go on: no such file");
+  }
+}
+
+TEST(launch, tells_what_is_no_exception_of_the_standard) {
+  try {
+    launch<threads>(2, [&](communicator& world) {
+      if (world.rank() == 1) throw 7;
+      EXPECT_THROW(world.barrier(), communicator_error);
+    });
+    FAIL() << "nothing thrown";
+  } catch (int what) {
+    EXPECT_EQ(what, 7);
+  }
+}
+
+TEST(launch, rethrows_the_verdict_if_there_is_nothing_else) {
+  try {
+    launch<threads>(3, {.deadline = 100ms}, [](communicator& world) {
+      world.note({4, 1 + (world.rank() < 2)});
+      if (world.rank() < 2) world.barrier();
+    });
+    FAIL() << "nothing thrown";
+  } catch (communicator_error const& e) {
+    EXPECT_STREQ(e.what(),
+                 "rank 2 has ended; it was last at step 4, bucket 1; the others wait in bucket 2 (barrier, "
+                 "after 0.1 s)");
+  }
+}
+
+TEST(launch, does_not_hide_a_failure_that_the_body_caught) {
+  EXPECT_THROW(launch<threads>(2, [](communicator& world) { world.abort("enough"); }), communicator_error);
+}
+
+TEST(launch, fails_where_a_rank_leaves_with_a_message_that_nobody_receives) {
+  std::byte one{};
+  try {
+    launch<threads>(2, {.deadline = 100ms}, [&](communicator& world) {
+      if (world.rank() == 0) world.start_send({&one, 1}, 1, 0);
+    });
+    FAIL() << "nothing thrown";
+  } catch (communicator_error const& e) {
+    EXPECT_NE(std::string(e.what()).find("rank 1 has ended"), std::string::npos) << e.what();
+  }
+}
+
+TEST(launch, ends_the_process_when_a_rank_hangs) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  auto const hang = [](auto act) {
+    launch<threads>(3, {.deadline = 200ms}, [&](communicator& world) {
+      if (world.rank() == 1)
+        for (std::atomic<bool> never{false}; !never.load();) std::this_thread::yield();
+      act(world);
+    });
+  };
+  EXPECT_EXIT(hang([](communicator& world) { world.barrier(); }), testing::ExitedWithCode(75),
+              "rank 1 does not answer.*\nrank 0: rank 1 does not answer.*\nrank 1 has not ended since");
+  EXPECT_EXIT(hang([](communicator& world) {
+                if (world.rank() == 2) throw std::runtime_error("disk full");
+                world.barrier();
+              }),
+              testing::ExitedWithCode(75),
+              "rank 2 cannot go on: disk full\nrank 0: rank 2 cannot go on.*\nrank 1 has not ended.*\nrank "
+              "2: disk full");
+}
+
+}  // namespace

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cohort/communicator/message_communicator.hpp>
+#include <cohort/communicator/thread_ranks.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "conformance.hpp"
+#include "with_a_thread.hpp"
+
+namespace {
+
+using namespace cohort;
+using namespace std::chrono_literals;
+using clock_type = std::chrono::steady_clock;
+
+/// Both ways of moving messages: by those who wait, and by a thread of their own.
+class message_communicator : public testing::TestWithParam<bool> {
+ protected:
+  /// Runs the body on each rank; what each throws is its sentence.
+  std::vector<std::string> run(int ranks, communicator_settings settings,
+                               std::function<void(communicator&)> body) {
+    auto const hub = std::make_shared<detail::thread_hub>(ranks, "threads");
+    std::vector<std::string> thrown(static_cast<std::size_t>(ranks));
+    std::vector<std::thread> running;
+    for (int rank = 0; rank < ranks; ++rank)
+      running.emplace_back([&, rank] {
+        std::unique_ptr<detail::transport> wire = std::make_unique<detail::thread_transport>(hub, rank);
+        if (GetParam()) wire = std::make_unique<with_a_thread>(std::move(wire));
+        auto const world = make_communicator(std::move(wire), settings);
+        try {
+          body(*world);
+        } catch (communicator_error const& e) {
+          thrown[static_cast<std::size_t>(rank)] = e.what();
+        } catch (std::exception const& e) {
+          ADD_FAILURE() << e.what();
+          world->abort(e.what());
+        }
+      });
+    for (std::thread& one : running) one.join();
+    return thrown;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(moved_by, message_communicator, testing::Bool(),
+                         [](auto const& info) { return info.param ? "its_own_thread" : "those_who_wait"; });
+
+void linger_until(std::function<bool()> const& over) {
+  auto const limit = clock_type::now() + 60s;
+  while (!over() && clock_type::now() < limit) std::this_thread::yield();
+}
+
+TEST_P(message_communicator, names_the_rank_that_never_comes_on_every_rank_in_time) {
+  constexpr auto deadline = 300ms;
+  std::atomic<int> gave_up{0};
+  auto const begin = clock_type::now();
+  auto const thrown = run(4, {.deadline = deadline}, [&](communicator& world) {
+    float x = 1;
+    world.allreduce(std::span(&x, 1));
+    world.note({812, world.rank() == 3 ? 4 : 5});
+    if (world.rank() == 3) linger_until([&] { return gave_up.load() == 3; });
+    try {
+      world.allreduce(std::span(&x, 1));
+    } catch (...) {
+      ++gave_up;
+      throw;
+    }
+  });
+  EXPECT_LT(clock_type::now() - begin, deadline + 2s);
+  // A thread of its own answers for a rank that is busy elsewhere.
+  EXPECT_EQ(thrown[0], std::string("rank 3 ")
+                           + (GetParam() ? "is at step 812, bucket 4"
+                                         : "does not answer; it was last at step 812, bucket 4")
+                           + "; the others wait in bucket 5 (allreduce, after 0.3 s)");
+  for (std::string const& sentence : thrown) EXPECT_EQ(sentence, thrown[0]);
+}
+
+TEST_P(message_communicator, names_the_rank_that_a_message_should_come_from) {
+  auto const thrown = run(3, {.deadline = 100ms}, [&](communicator& world) {
+    std::byte one{};
+    world.note({2, 0});
+    if (world.rank() == 2) world.receive({&one, 1}, 1, 9);
+    if (world.rank() == 1) world.wait_for_message(0, 1);
+    if (world.rank() == 0)
+      linger_until([&] {
+        try {
+          return world.probe(1, 1).has_value();
+        } catch (communicator_error const&) {
+          return true;
+        }
+      });
+  });
+  EXPECT_TRUE(
+      thrown[1].find("rank 1 is at step 2, bucket 0; the others wait in bucket 0 (receive, after 0.1 s)") == 0
+      || thrown[1].find(
+             "rank 0 is at step 2, bucket 0; the others wait in bucket 0 (wait_for_message, after 0.1 s)")
+             == 0)
+      << thrown[1];
+  EXPECT_EQ(thrown[1], thrown[2]);
+}
+
+TEST_P(message_communicator, says_so_when_nobody_is_behind) {
+  auto const thrown = run(2, {.deadline = 100ms}, [&](communicator& world) {
+    auto const twin = world.duplicate();
+    world.note({1, 1});
+    (world.rank() == 0 ? world : *twin).barrier();  // a mistake of the program
+  });
+  EXPECT_EQ(thrown[0],
+            "ranks 0, 1 all answer and are at step 1, bucket 1: they do not wait for the same (barrier, "
+            "after 0.1 s)");
+  EXPECT_EQ(thrown[1], thrown[0]);
+}
+
+TEST_P(message_communicator, throws_the_same_from_every_later_call) {
+  auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
+    auto const twin = world.duplicate();
+    float x = 1;
+    request under_way;
+    if (world.rank() == 0) under_way = world.start_allreduce(std::span(&x, 1), reduction::sum);
+    if (world.rank() == 1) world.abort("out of cheese");
+    std::string first;
+    auto const fails = [&](auto const& act) {
+      try {
+        act();
+        ADD_FAILURE() << "nothing thrown";
+      } catch (communicator_error const& e) {
+        if (first.empty()) first = e.what();
+        EXPECT_EQ(e.what(), first);
+      }
+    };
+    if (world.rank() == 0) {
+      fails([&] { under_way.wait(); });
+      EXPECT_EQ(x, 1);
+    }
+    fails([&] { world.barrier(); });
+    fails([&] { world.start_allreduce(std::span(&x, 1), reduction::sum); });
+    fails([&] { world.start_send({}, 0, 0); });
+    fails([&] { world.probe(communicator::any_source, 0); });
+    fails([&] { world.duplicate(); });
+    fails([&] { twin->barrier(); });
+    world.note({1, 1});
+    world.abort("again");
+    throw communicator_error({.what = first});
+  });
+  EXPECT_EQ(thrown[0], "rank 1 cannot go on: out of cheese");
+  EXPECT_EQ(thrown[1], thrown[0]);
+}
+
+TEST_P(message_communicator, refuses_a_message_of_another_size) {
+  auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
+    std::vector<float> x(static_cast<std::size_t>(world.rank() == 0 ? 100 : 200));
+    world.allreduce(std::span(x));
+    world.barrier();
+  });
+  EXPECT_NE(thrown[0].find("does not fit: expected "), std::string::npos) << thrown[0];
+  EXPECT_EQ(thrown[1], thrown[0]);
+}
+
+TEST_P(message_communicator, reports_a_rank_that_was_late_and_goes_on) {
+  std::vector<std::string> lines;
+  auto const thrown =
+      run(2, {.deadline = 10s, .log = [&](std::string_view line) { lines.emplace_back(line); }},
+          [&](communicator& world) {
+            world.note({7, world.rank()});
+            if (world.rank() == 0)
+              linger_until([limit = clock_type::now() + 1200ms] { return clock_type::now() > limit; });
+            world.barrier();
+          });
+  EXPECT_EQ(thrown, (std::vector<std::string>(2)));
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0].find("rank 1 waited 1."), 0U) << lines[0];
+  EXPECT_NE(lines[0].find(" s for rank 0 (at step 7, bucket 0) in barrier"), std::string::npos) << lines[0];
+}
+
+TEST_P(message_communicator, gives_memory_back_when_it_throws) {
+  // The others may still hold what this rank has sent: freed memory would be read, which the sanitizers see.
+  for (int round = 0; round < 20; ++round) {
+    auto const thrown = run(3, {.deadline = 60s}, [&](communicator& world) {
+      auto memory = std::make_unique<std::vector<float>>(200'000, 1.0F);
+      std::vector<request> under_way;
+      for (int k = 0; k < 4; ++k)
+        under_way.push_back(world.start_allreduce(
+            std::span(*memory).subspan(static_cast<std::size_t>(k) * 50'000, 50'000), reduction::sum));
+      if (world.rank() == round % 3) world.abort("now");
+      try {
+        for (request& one : under_way) one.wait();
+        world.barrier();
+      } catch (communicator_error const&) {
+        std::fill(memory->begin(), memory->end(), 2.0F);
+        memory.reset();
+        throw;
+      }
+    });
+    EXPECT_EQ(thrown,
+              std::vector<std::string>(3, "rank " + std::to_string(round % 3) + " cannot go on: now"));
+  }
+}
+
+TEST_P(message_communicator, tells_the_others_when_an_exception_leaves_it) {
+  auto const thrown = run(1, {}, [&](communicator&) {
+    auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
+    auto const other =
+        make_communicator(std::make_unique<detail::thread_transport>(hub, 0), {.deadline = 60s});
+    try {
+      auto const world =
+          make_communicator(std::make_unique<detail::thread_transport>(hub, 1), {.deadline = 60s});
+      throw std::runtime_error("anything");
+    } catch (std::runtime_error const&) {
+    }
+    other->barrier();
+  });
+  EXPECT_EQ(thrown[0], "rank 1 was left by an exception");
+}
+
+TEST_P(message_communicator, may_be_waited_for_by_one_thread_while_another_starts) {
+  auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
+    constexpr int many = 200;
+    std::vector<float> values(many, 1.0F);
+    std::vector<request> under_way(many);
+    std::atomic<int> started{0};
+    std::thread starter([&] {
+      for (int k = 0; k < many; ++k) {
+        under_way[static_cast<std::size_t>(k)] =
+            world.start_allreduce(std::span(values).subspan(static_cast<std::size_t>(k), 1), reduction::sum);
+        started.store(k + 1);
+      }
+    });
+    for (int k = 0; k < many; ++k) {
+      linger_until([&] { return started.load() > k; });
+      under_way[static_cast<std::size_t>(k)].wait();
+    }
+    starter.join();
+    EXPECT_EQ(values, std::vector<float>(many, 2.0F));
+    EXPECT_EQ(world.sent().progress_seconds > 0, GetParam());
+  });
+  EXPECT_EQ(thrown, (std::vector<std::string>(2)));
+}
+
+}  // namespace

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/communicator/message_communicator.hpp>
+#include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/random/stream.hpp>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "conformance.hpp"
+#include "with_a_thread.hpp"
+
+namespace {
+
+using namespace cohort;
+using namespace std::chrono_literals;
+
+/// As launch<threads>, over transports that want a thread of their own.
+struct threads_with_movers {
+  template <class Body>
+  static void launch(int ranks, Body body) {
+    auto const hub = std::make_shared<detail::thread_hub>(ranks, "threads");
+    std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
+    std::vector<std::thread> running;
+    for (int rank = 0; rank < ranks; ++rank)
+      running.emplace_back([&, rank] {
+        auto const world = make_communicator(
+            std::make_unique<with_a_thread>(std::make_unique<detail::thread_transport>(hub, rank)),
+            {.deadline = 60s});
+        try {
+          body(*world);
+        } catch (std::exception const& e) {
+          wrong[static_cast<std::size_t>(rank)] = e.what();
+          world->abort(e.what());
+        }
+      });
+    for (std::thread& one : running) one.join();
+    for (std::string const& what : wrong) EXPECT_EQ(what, "");
+  }
+};
+
+class every_communicator : public testing::TestWithParam<std::tuple<conformance::test, int>> {};
+
+TEST_P(every_communicator, of_threads_conforms) {
+  auto const [test, ranks] = GetParam();
+  launch<threads>(ranks, {.deadline = 60s}, test.run);
+}
+
+TEST_P(every_communicator, with_a_thread_of_its_own_conforms) {
+  auto const [test, ranks] = GetParam();
+  threads_with_movers::launch(ranks, test.run);
+}
+
+INSTANTIATE_TEST_SUITE_P(conformance, every_communicator,
+                         testing::Combine(testing::ValuesIn(conformance::all_tests),
+                                          testing::Values(1, 2, 3, 4, 7)),
+                         [](auto const& info) {
+                           return std::get<0>(info.param).name + std::string("_")
+                                  + std::to_string(std::get<1>(info.param));
+                         });
+
+TEST(thread_ranks, serve_programs_that_have_threads_of_their_own) {
+  thread_ranks hub(3);
+  EXPECT_EQ(hub.size(), 3);
+  std::vector<int> sums(3);
+  std::vector<std::thread> running;
+  for (int rank = 0; rank < 3; ++rank)
+    running.emplace_back([&, rank] {
+      auto const world = hub.make(rank);
+      EXPECT_EQ(world->name(), "threads");
+      EXPECT_EQ(world->rank(), rank);
+      EXPECT_EQ(world->size(), 3);
+      sums[static_cast<std::size_t>(rank)] = conformance::sum_of_ranks(*world, rank);
+    });
+  for (std::thread& one : running) one.join();
+  EXPECT_EQ(sums, (std::vector<int>{3, 3, 3}));
+  EXPECT_FALSE(hub.trouble());
+}
+
+TEST(thread_ranks, are_refused_where_they_make_no_sense) {
+  EXPECT_THROW(thread_ranks(0), setting_error);
+  EXPECT_THROW(thread_ranks(-1), setting_error);
+  thread_ranks hub(2);
+  EXPECT_THROW(hub.make(-1), setting_error);
+  EXPECT_THROW(hub.make(2), setting_error);
+  auto const first = hub.make(0);
+  EXPECT_THROW(hub.make(0), setting_error);
+  EXPECT_THROW(thread_ranks(1, {.deadline = 0ms}).make(0), setting_error);
+  EXPECT_THROW(thread_ranks(1, {.deadline = std::chrono::milliseconds::max()}).make(0), setting_error);
+}
+
+TEST(thread_ranks, leave_nobody_in_a_barrier_before_all_have_come) {
+  constexpr int rounds = 200;
+  std::atomic<int> come{0};
+  launch<threads>(3, {.deadline = 60s}, [&](communicator& world) {
+    for (int round = 1; round <= rounds; ++round) {
+      come.fetch_add(1);
+      world.barrier();
+      conformance::require(come.load() >= 3 * round, "somebody was still outside");
+    }
+  });
+  EXPECT_EQ(come.load(), 3 * rounds);
+}
+
+TEST(thread_ranks, give_the_same_bits_in_every_run) {
+  auto const run = [] {
+    std::vector<float> result;
+    launch<threads>(4, {.deadline = 60s}, [&](communicator& world) {
+      std::vector<float> all(10'007);
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = conformance::uneven(world.rank(), i);
+      world.allreduce(std::span(all));
+      if (world.rank() == 2) result = all;
+    });
+    return result;
+  };
+  std::vector<float> const first = run();
+  for (int again = 0; again < 5; ++again) {
+    std::vector<float> const more = run();
+    ASSERT_EQ(std::memcmp(first.data(), more.data(), first.size() * sizeof(float)), 0);
+  }
+}
+
+TEST(thread_ranks, split_on_two_threads_of_each_rank_at_once) {
+  launch<threads>(3, {.deadline = 60s}, [](communicator& world) {
+    auto const twin = world.duplicate();
+    std::string wrong;
+    std::thread beside([&] {
+      try {
+        for (int round = 0; round < 50; ++round) conformance::sum_of_ranks(*twin->duplicate(), 1);
+      } catch (std::exception const& e) {
+        wrong = e.what();
+      }
+    });
+    int sums = 0;
+    for (int round = 0; round < 50; ++round) sums += conformance::sum_of_ranks(*world.split(0, 0), 1);
+    beside.join();
+    conformance::require(wrong.empty(), wrong);
+    conformance::require(sums == 150, "messages were mixed");
+  });
+}
+
+TEST(self, is_one_rank_whose_operations_end_at_once) {
+  auto const world = make_self();
+  EXPECT_EQ(world->name(), "self");
+  EXPECT_EQ(world->size(), 1);
+  float x = 3;
+  request sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
+  EXPECT_TRUE(sum.done());
+  EXPECT_EQ(x, 3);
+  EXPECT_TRUE(world->start_barrier().done());
+  EXPECT_EQ(world->sent().messages_sent, 0U);
+}
+
+}  // namespace
