@@ -1,43 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cohort/data/file_reader.hpp>
 #include <cohort/checkpoint/file_writer.hpp>
-#include <csignal>
+#include <cohort/data/file_reader.hpp>
 #include <string>
 #include <vector>
 
 #include "refusals.hpp"
 #include "scratch_folder.hpp"
+#include "small_disk.hpp"
 
 namespace {
 
 using cohort::file_writer;
 using cohort::read_text;
 using names = std::vector<std::string>;
-
-/// While it lives, no file may grow beyond some bytes: the write that tries fails as on a full disk.
-class small_disk {
- public:
-  explicit small_disk(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit now = before_;
-    now.rlim_cur = bytes;
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    ::setrlimit(RLIMIT_FSIZE, &now);
-  }
-  ~small_disk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int) = nullptr;
-};
 
 mode_t mode_of(std::string const& path) {
   struct stat facts {};

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <array>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <csignal>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -14,6 +12,7 @@
 
 #include "refusals.hpp"
 #include "scratch_folder.hpp"
+#include "small_disk.hpp"
 
 namespace {
 
@@ -194,6 +193,48 @@ TEST(model_file, gives_the_updaters_state_back_in_other_layouts_and_types) {
   EXPECT_EQ(numbers<float>(other), numbers<float>(from));
 }
 
+TEST(model_file, carries_the_position_in_an_epoch_which_older_files_have_not) {
+  graph const net = small();
+  stored<float> from(net);
+  std::string bytes =
+      written(net, from, updater_state_view{.settings = {.updater = sgd{}}, .position = {9, 1, 640}});
+  EXPECT_EQ(opened(bytes).position(), (training_position{9, 1, 640}));
+  safetensors_metadata metadata = opened(bytes).file().metadata();
+  metadata.erase("position");
+  metadata.erase("content_hash");
+  std::ostringstream out;
+  write_safetensors(out, opened(bytes).file().tensors(), metadata);
+  EXPECT_EQ(opened(out.str()).position(), (training_position{9, 1, 0}));
+}
+
+TEST(model_file, passes_over_what_a_strategy_remembers) {
+  graph const net = small();
+  stored<float> from(net), to(net);
+  from.initialise(7);
+  std::vector<float> const residual{1, 2, 3};
+  model_content content(net);
+  content.add_parameters(from).add("strategy/residual", tensor_view(residual.data(), {3}));
+  content.note("strategy/kind", "sharing");
+  std::ostringstream out;
+  write_model(out, content);
+  model_file const saved = opened(out.str());
+  saved.read_parameters(net, to);
+  EXPECT_EQ(numbers<float>(to), numbers<float>(from));
+  EXPECT_EQ(saved.file().at("strategy/residual").as<float>()[2], 3);
+  EXPECT_EQ(saved.file().metadata().at("strategy/kind"), "sharing");
+  EXPECT_TRUE(saved.has_parameters());
+  std::string const why =
+      refusal_of<setting_error>([&] { content.add("residual", tensor_view(residual.data(), {3})); });
+  EXPECT_EQ(why, "cannot add this to a model (\"residual\"): expected a name that begins with strategy/");
+  EXPECT_NE(refusal_of<setting_error>([&] { content.note("graph", "{}"); }), "");
+
+  model_content alone(net);
+  alone.add("strategy/residual", tensor_view(residual.data(), {3}));
+  std::ostringstream nothing_else;
+  write_model(nothing_else, alone);
+  EXPECT_FALSE(opened(nothing_else.str()).has_parameters());
+}
+
 TEST(model_file, writes_state_whose_updater_has_no_array) {
   graph const net = small();
   stored<float> from(net);
@@ -368,14 +409,11 @@ TEST(model_file, keeps_the_old_file_when_the_disk_is_full) {
   old.initialise(1);
   fresh.initialise(2);
   save_model(folder / "m", net, old);
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  rlimit const small_disk{100, before.rlim_max};
-  auto const handler = std::signal(SIGXFSZ, SIG_IGN);
-  ::setrlimit(RLIMIT_FSIZE, &small_disk);
-  std::string const why = refusal_of<file_error>([&] { save_model(folder / "m", net, fresh); });
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  std::signal(SIGXFSZ, handler);
+  std::string why;
+  {
+    small_disk disk(100);
+    why = refusal_of<file_error>([&] { save_model(folder / "m", net, fresh); });
+  }
   EXPECT_NE(why.find("cannot write the file"), std::string::npos);
   stored<float> to(net);
   model_file::open(folder / "m").read_parameters(net, to);

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 /// An empty folder of this test's own, removed with all that is in it.
@@ -18,10 +20,11 @@ class scratch_folder {
   scratch_folder(scratch_folder const&) = delete;
   scratch_folder& operator=(scratch_folder const&) = delete;
   ~scratch_folder() {
-    for (std::string const& name : names()) ::unlink((path_ + '/' + name).c_str());
-    ::rmdir(path_.c_str());
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
   }
 
+  std::string const& path() const { return path_; }
   std::string operator/(std::string const& name) const { return path_ + '/' + name; }
 
   /// What is in it, sorted.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/evaluation/classification.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -120,6 +121,132 @@ TEST(classification, merges_any_shards_to_the_report_of_all) {
     EXPECT_NEAR(*merged.log_loss(), *whole.log_loss(), 1e-12);
     EXPECT_EQ(merged.stats(), whole.stats());
   }
+}
+
+std::vector<std::byte> with(std::vector<std::byte> bytes, std::size_t at, int value) {
+  bytes[at] = static_cast<std::byte>(value);
+  return bytes;
+}
+
+TEST(classification, merges_the_bytes_of_shards_to_the_report_of_all) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    int const classes = 2 + static_cast<int>(random() % 9), count = static_cast<int>(random() % 2000);
+    auto const all = drawn(seed, count, classes);
+    cohort::classification_options const options{.top = 2, .labels = std::vector<std::string>(classes, "x")};
+    classification_report whole(classes, options), merged(classes, options);
+    whole.add(rows(all.scores, classes), all.truth);
+    std::span<std::int32_t const> const truth(all.truth);
+    for (int shard = 0, first = 0, shards = 1 + static_cast<int>(random() % 5); shard < shards; ++shard) {
+      int const last = shard + 1 == shards ? count : first + static_cast<int>(random() % (count - first + 1));
+      classification_report part(classes, options);
+      part.add(rows(all.scores, classes).rows(first, last - first), truth.subspan(first, last - first));
+      std::vector<std::byte> const bytes = part.to_bytes();
+      EXPECT_LT(bytes.size(), 64u + 4 * static_cast<unsigned>(std::min(classes * classes, last - first)));
+      merged.merge(bytes);
+      first = last;
+    }
+    EXPECT_EQ(merged.examples(), whole.examples());
+    EXPECT_EQ(merged.top_accuracy(), whole.top_accuracy());
+    EXPECT_EQ(merged.stats(), whole.stats());
+    ASSERT_EQ(merged.log_loss().has_value(), count > 0);
+    EXPECT_NEAR(merged.log_loss().value_or(0), whole.log_loss().value_or(0), 1e-12);
+    classification_report again(classes, options);
+    again.merge(whole.to_bytes());
+    EXPECT_EQ(again.to_bytes(), whole.to_bytes());
+    again.clear();
+    EXPECT_EQ(again.to_bytes(), classification_report(classes, options).to_bytes());
+  }
+}
+
+TEST(classification, sends_that_some_scores_were_no_probabilities) {
+  classification_report part(2), merged(2);
+  part.add(rows(std::vector<double>{2, -1}, 2), labels{0});
+  merged.merge(part.to_bytes());
+  EXPECT_EQ(merged.log_loss(), std::nullopt);
+  merged.clear();
+  merged.add(rows(std::vector<double>{0.5, 0.5}, 2), labels{0});
+  EXPECT_TRUE(merged.log_loss());
+}
+
+TEST(classification, refuses_bytes_that_no_report_has_written_and_stays_as_it_was) {
+  using cohort::data_error;
+  auto const all = drawn(5, 100, 3);
+  classification_report part(3, {.top = 2}), report(3, {.top = 2});
+  part.add(rows(all.scores, 3), all.truth);
+  report.merge(part.to_bytes());
+  std::vector<std::byte> const good = part.to_bytes(), before = report.to_bytes();
+  auto const refused = [&](std::vector<std::byte> const& bytes) {
+    std::string const why = refusal_of<data_error>([&] { report.merge(bytes); });
+    EXPECT_TRUE(why.empty() || report.to_bytes() == before);
+    return why;
+  };
+  for (std::size_t size = 0; size < good.size(); ++size)
+    EXPECT_NE(refused({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)}), "") << size;
+  std::vector<std::byte> longer = good;
+  longer.push_back(std::byte{0});
+  EXPECT_NE(refused(longer).find("expected no more bytes, got 1"), std::string::npos);
+
+  for (std::size_t i = 0; i < good.size(); ++i)
+    for (int value = 0; value < 256; ++value) {
+      classification_report fresh(3, {.top = 2});
+      if (!refusal_of<data_error>([&] { fresh.merge(with(good, i, value)); }).empty()) {
+        ASSERT_EQ(fresh.examples(), 0);
+        continue;
+      }
+      std::int64_t sum = 0;  // what is let through makes sense in itself
+      for (int k = 0; k < 9; ++k) sum += fresh.count(k / 3, k % 3);
+      ASSERT_EQ(sum, fresh.examples());
+      ASSERT_LE(fresh.correct(), sum);
+      ASSERT_LE(*fresh.top_accuracy(), 1);
+      ASSERT_TRUE(!fresh.log_loss() || (*fresh.log_loss() >= -35 && *fresh.log_loss() <= 70));
+    }
+
+  EXPECT_NE(refused(classification_report(4, {.top = 2}).to_bytes()).find("classes): expected 3, got 4"),
+            std::string::npos);
+  EXPECT_NE(refused(classification_report(3, {.top = 1}).to_bytes()).find("top): expected 2, got 1"),
+            std::string::npos);
+  EXPECT_NE(refused(classification_report(3, {.top = 2, .labels = {"a", "b", "c"}}).to_bytes())
+                .find("hash of the labels"),
+            std::string::npos);
+  EXPECT_NE(refused({}).find("kind of report): expected more bytes, got the end"), std::string::npos);
+}
+
+TEST(classification, refuses_more_examples_than_can_be_counted) {
+  classification_report report(2);
+  std::vector<std::byte> bytes = report.to_bytes();
+  bytes.resize(bytes.size() - 19);  // no examples, no hits, probabilities, two sums
+  std::uint64_t const most = std::uint64_t{1} << 53;
+  auto const more = cohort::detail::report_writer()
+                        .natural(most)
+                        .natural(0)
+                        .natural(most)
+                        .natural(most)
+                        .natural(1)
+                        .real(0)
+                        .real(0)
+                        .take();
+  bytes.insert(bytes.end(), more.begin(), more.end());
+  report.merge(bytes);
+  EXPECT_EQ(report.count(0, 0), std::int64_t{1} << 53);
+  EXPECT_NE(refusal_of<cohort::data_error>([&] {
+              report.merge(bytes);
+            }).find("examples): expected 0, got 9007199254740992"),
+            std::string::npos);
+}
+
+TEST(classification, takes_labels_as_a_tensor_too) {
+  std::vector<float> const scores{0.25f, 0.75f, 0.5f, 0.5f};
+  labels const truth{1, 0};
+  classification_report a(2), b(2);
+  a.add(rows(scores, 2), truth);
+  cohort::evaluator& any = b;
+  any.add(rows(scores, 2), tensor_view(truth.data(), {2, 1}));
+  EXPECT_EQ(a.to_bytes(), b.to_bytes());
+  EXPECT_EQ(
+      refusal_of<cohort::shape_error>([&] { any.add(rows(scores, 2), tensor_view(scores.data(), {2})); }),
+      "cannot evaluate these scores (labels): expected i32, got f32");
 }
 
 TEST(classification, agrees_with_plain_loops_on_drawn_examples) {

@@ -16,6 +16,20 @@
 
 namespace cohort {
 
+namespace detail {
+
+/// Puts on the disk which names are in the folder.
+inline void synchronise_folder(std::string const& folder) {
+  int const handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (handle < 0) refuse_file("cannot write the folder to the disk", folder, errno);
+  // EINVAL: a file system that has no such operation.
+  int const error_number = ::fsync(handle) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(handle);
+  if (error_number != 0) refuse_file("cannot write the folder to the disk", folder, error_number);
+}
+
+}  // namespace detail
+
 /// Writes a file that exists whole or not at all: under a temporary name in its folder, until `commit`.
 ///
 /// Order     write … write, commit, once; without commit (also when an exception passes) nothing happened.
@@ -63,7 +77,8 @@ class file_writer {
     if (::close(std::exchange(file_, -1)) != 0) fail("cannot write the file to the disk");
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot give the file its name");
     temporary_.clear();
-    synchronise_folder();
+    std::size_t const slash = path_.rfind('/');
+    detail::synchronise_folder(slash == std::string::npos ? "." : path_.substr(0, slash + 1));
   }
 
  private:
@@ -82,17 +97,6 @@ class file_writer {
                         .expected = "a file that is being written",
                         .got = "one that was committed or has failed"});
     }
-  }
-
-  void synchronise_folder() const {
-    std::size_t const slash = path_.rfind('/');
-    std::string const folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-    int const handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (handle < 0) detail::refuse_file("cannot write the folder to the disk", folder, errno);
-    // EINVAL: a file system that has no such operation.
-    int const error_number = ::fsync(handle) == 0 || errno == EINVAL ? 0 : errno;
-    ::close(handle);
-    if (error_number != 0) detail::refuse_file("cannot write the folder to the disk", folder, error_number);
   }
 
   void discard() noexcept {

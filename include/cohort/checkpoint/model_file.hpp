@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cohort/checkpoint/graph_json.hpp>
+#include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/random/hash.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <cohort/version.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <set>
 #include <span>
@@ -23,103 +21,7 @@
 
 namespace cohort {
 
-/// How far training has come.
-///
-/// Units     `step` counts updates of the whole run, `epoch` those that were finished.
-struct training_position {
-  std::int64_t step = 0;
-  std::int64_t epoch = 0;
-  constexpr bool operator==(training_position const&) const = default;
-};
-
-/// What updaters remember, where its owner keeps it.
-///
-/// Shapes    array k is an arena with the master's size and layouts; it holds state array k of each parameter whose
-///           updater (of its role) has that many.
-struct updater_state_view {
-  optimizer_settings settings{};
-  training_position position{};
-  std::span<std::byte* const> arrays{};
-};
-
 namespace detail {
-
-inline constexpr std::string_view model_format = "cohort model";
-inline constexpr std::string_view model_format_version = "1";
-inline constexpr std::string_view state_prefix = "state/";
-
-/// A tensor of a model file and the place of its numbers in this process: parameter `p` of an arena.
-struct model_tensor {
-  std::string name;
-  int p;
-  std::byte* arena;
-};
-
-inline std::vector<model_tensor> parameter_tensors(parameter_set const& parameters) {
-  std::vector<model_tensor> list;
-  for (parameter const& one : parameters.table())
-    list.push_back({one.name, static_cast<int>(list.size()), parameters.master()});
-  return list;
-}
-
-/// Errors    setting_error if there are fewer arrays than the updaters have.
-inline std::vector<model_tensor> state_tensors(parameter_set const& parameters,
-                                               optimizer_settings const& settings,
-                                               std::span<std::byte* const> arrays) {
-  std::vector<model_tensor> list;
-  int p = 0;
-  for (parameter const& one : parameters.table()) {
-    updater const rule = settings.updater_of(one.spec.role);
-    int const count = rule.state_arrays();
-    if (arrays.size() < static_cast<std::size_t>(count))
-      throw setting_error({.what = "too few arrays of updater state",
-                           .where = one.name,
-                           .expected = {count, " for ", rule.name()},
-                           .got = {arrays.size()}});
-    for (int k = 0; k < count; ++k)
-      list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
-                      arrays[static_cast<std::size_t>(k)]});
-    ++p;
-  }
-  return list;
-}
-
-/// Of all that a model file holds but the header's spelling.
-inline std::uint64_t content_hash(std::span<stored_tensor const> tensors,
-                                  safetensors_metadata const& metadata) {
-  std::uint64_t hash = fnv1a(model_format);
-  for (auto const& [key, text] : metadata)
-    if (key != "content_hash") hash = fnv1a(text, fnv1a(key, hash));
-  std::vector<stored_tensor const*> order;
-  for (stored_tensor const& one : tensors) order.push_back(&one);
-  std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->name < b->name; });
-  for (stored_tensor const* one : order)
-    hash = fnv1a({reinterpret_cast<char const*>(one->view.data), one->view.bytes()}, fnv1a(one->name, hash));
-  return hash;
-}
-
-inline void require_same_parameters(graph_view net, parameter_set const& parameters) {
-  std::size_t p = 0;
-  for (int id = 0; id < net.size(); ++id)
-    for (parameter_spec const& spec : net.parameters(id)) {
-      std::string const name = net.name(id) + '.' + std::string(spec.name);
-      bool const known = p < parameters.table().size();
-      if (known && parameters.table()[p].name == name && parameters.table()[p].spec.dims == spec.dims) {
-        ++p;
-        continue;
-      }
-      throw shape_error(
-          {.what = "the parameters are of another network",
-           .where = name,
-           .expected = to_string(spec.dims),
-           .got = known ? parameters.table()[p].name + ' ' + to_string(parameters.table()[p].spec.dims)
-                        : "no more parameters"});
-    }
-  if (p < parameters.table().size())
-    throw shape_error({.what = "the parameters are of another network",
-                       .expected = "no more parameters",
-                       .got = parameters.table()[p].name});
-}
 
 template <class To, class From>
 void convert(tensor_view from, std::byte* to) {
@@ -129,50 +31,6 @@ void convert(tensor_view from, std::byte* to) {
 }
 
 }  // namespace detail
-
-/// Writes a network, its parameters and, if given, its updaters' state as one safetensors file.
-///
-/// Shapes    tensors are dense and canonical, of the parameters' type: "conv2d_1.weights", "state/mean/conv2d_1.weights".
-/// Errors    shape_error if the parameters are not the network's, setting_error if state arrays are missing: before
-///           anything is written. file_error if the sink fails.
-/// Exact     equal models give equal bytes, whatever backend holds them.
-template <byte_sink Sink>
-void write_model(Sink& sink, graph_view net, parameter_set const& parameters,
-                 std::optional<updater_state_view> const& state = std::nullopt) {
-  detail::require_same_parameters(net, parameters);
-  auto list = detail::parameter_tensors(parameters);
-  safetensors_metadata metadata{{"format", std::string(detail::model_format)},
-                                {"format_version", std::string(detail::model_format_version)},
-                                {"library_version", std::string(version)},
-                                {"graph", to_json(net)},
-                                {"graph_hash", detail::hash_text(detail::written_hash(net))}};
-  if (state) {
-    auto more = detail::state_tensors(parameters, state->settings, state->arrays);
-    std::move(more.begin(), more.end(), std::back_inserter(list));
-    metadata.emplace("optimizer", to_json(state->settings));
-    metadata.emplace("step", std::to_string(state->position.step));
-    metadata.emplace("epoch", std::to_string(state->position.epoch));
-  }
-  std::vector<stored_tensor> tensors;
-  std::deque<buffer> memory;
-  for (detail::model_tensor const& one : list) {
-    shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
-    std::byte* const dense =
-        memory.emplace_back(static_cast<std::size_t>(dims.elements()) * bytes_of(parameters.type())).data();
-    parameters.read(one.p, one.arena, dense);
-    tensors.push_back({one.name, tensor_view(dense, parameters.type(), dims)});
-  }
-  metadata.emplace("content_hash", detail::hash_text(detail::content_hash(tensors, metadata)));
-  write_safetensors(sink, tensors, metadata);
-}
-
-/// The same to a file, which exists whole or not at all: see file_writer.
-inline void save_model(std::string const& path, graph_view net, parameter_set const& parameters,
-                       std::optional<updater_state_view> const& state = std::nullopt) {
-  file_writer file(path);
-  write_model(file, net, parameters, state);
-  file.commit();
-}
 
 /// A model that was saved, in memory: gives its network, and fills parameters and updater state.
 ///
@@ -195,6 +53,7 @@ class model_file {
     return model_file(safetensors::read(in, name, limits));
   }
 
+  /// The tensors of a strategy ("strategy/…") and its notes are read from here.
   safetensors const& file() const { return file_; }
 
   /// `Own` are kinds of layers beside the library's.
@@ -210,6 +69,10 @@ class model_file {
   /// How it was trained and how far; nothing if the updaters' state was not saved.
   std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
   training_position position() const { return position_; }
+  /// A rank's file in a checkpoint may hold none.
+  bool has_parameters() const {
+    return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
+  }
 
   /// Fills parameters of the same network; without `net`, of any that has parameters of the same names and shapes.
   void read_parameters(graph_view net, parameter_set& into) const {
@@ -271,7 +134,9 @@ class model_file {
     if (!file_.metadata().contains("optimizer")) return;
     json_document const document = parse_json(metadata("optimizer"), file_.name() + " optimizer");
     optimizer_ = optimizer_from_json(document.root());
-    position_ = {count("step"), count("epoch")};
+    // Older files have no position: they go on at the epoch's beginning.
+    position_ = {count("step"), count("epoch"),
+                 file_.metadata().contains("position") ? count("position") : 0};
   }
 
   std::string const& metadata(std::string const& key) const {
@@ -300,7 +165,12 @@ class model_file {
 
   static bool is_real(element_type type) { return type == element_type::f32 || type == element_type::f64; }
 
-  /// `alone`: whether other tensors than those of the list make a difference, updater state aside.
+  /// Neither state of an updater nor what a strategy remembers.
+  static bool is_parameter(stored_tensor const& one) {
+    return one.name.rfind(detail::state_prefix, 0) != 0 && one.name.rfind(detail::strategy_prefix, 0) != 0;
+  }
+
+  /// `alone`: whether other parameters than those of the list make a difference.
   std::optional<difference> first_difference(parameter_set const& parameters,
                                              std::vector<detail::model_tensor> const& list,
                                              bool alone) const {
@@ -314,7 +184,7 @@ class model_file {
       known.insert(one.name);
     }
     for (stored_tensor const& one : file_.tensors())
-      if (alone && !known.contains(one.name) && one.name.rfind(detail::state_prefix, 0) != 0)
+      if (alone && is_parameter(one) && !known.contains(one.name))
         return difference{one.name, "none of this name", to_string(one.view.dims)};
     return std::nullopt;
   }

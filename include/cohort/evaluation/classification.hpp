@@ -5,13 +5,18 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
+#include <cohort/evaluation/evaluator.hpp>
+#include <cohort/evaluation/report_bytes.hpp>
 #include <cohort/execution/text_table.hpp>
+#include <cohort/random/hash.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/tensor/view.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,7 +57,7 @@ struct compensated_sum {
 ///           for reports that do not fit. The report is then as it was before.
 /// Exact     predicted is the class with the highest score, the lowest of equals; merged shards have the
 ///           counts of one report and its log loss to 1e-12. Numbers that are 0/0: see confusion_matrix.
-class classification_report : private confusion_matrix {
+class classification_report : public evaluator, private confusion_matrix {
  public:
   explicit classification_report(int classes, classification_options options = {})
       : confusion_matrix(classes), options_(std::move(options)) {
@@ -64,7 +69,14 @@ class classification_report : private confusion_matrix {
     }
   }
 
-  /// `first` is the number of the first example in errors: by default how many came before.
+  void add(tensor_view scores, tensor_view labels, std::optional<std::int64_t> first = {}) override {
+    if (labels.type != element_type::i32)
+      throw shape_error({.what = "cannot evaluate these scores",
+                         .where = "labels",
+                         .expected = "i32",
+                         .got = {name_of(labels.type)}});
+    add(scores, labels.as<std::int32_t>(), first);
+  }
   void add(tensor_view scores, std::span<std::int32_t const> labels, std::optional<std::int64_t> first = {}) {
     if (scores.dims.rank < 2 || scores.dims.example().elements() != classes()
         || labels.size() != at(scores.dims[0])) {
@@ -95,6 +107,38 @@ class classification_report : private confusion_matrix {
     top_hits_ += other.top_hits_;
     log_loss_.add(other.log_loss_);
     probabilities_ = probabilities_ && other.probabilities_;
+  }
+
+  std::vector<std::byte> to_bytes() const override {
+    detail::report_writer out;
+    out.natural(kind()).natural(static_cast<std::uint64_t>(classes()));
+    out.natural(static_cast<std::uint64_t>(options_.top)).natural(labels_hash());
+    confusion_matrix::write(out);
+    out.natural(static_cast<std::uint64_t>(top_hits_)).natural(probabilities_);
+    return out.real(log_loss_.sum).real(log_loss_.lost).take();
+  }
+  void merge(std::span<std::byte const> bytes) override {
+    detail::report_reader in(bytes);
+    in.natural("kind of report", kind(), kind());
+    auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
+    own("classes", static_cast<std::uint64_t>(classes()));
+    own("top", static_cast<std::uint64_t>(options_.top));
+    own("hash of the labels", labels_hash());
+    classification_report other(classes(), options_);
+    other.confusion_matrix::read(in, most_examples - examples());
+    other.top_hits_ = in.count("top hits", other.correct(), other.examples());
+    other.probabilities_ = in.natural("probabilities", 0, 1) != 0;
+    double const most = 35.0 * static_cast<double>(other.examples());  // −ln 1e-15 < 35
+    other.log_loss_.sum = in.real("log loss", 0, most);
+    other.log_loss_.lost = in.real("log loss, lost", -most, most);
+    in.end();
+    merge(other);
+  }
+  void clear() override {
+    confusion_matrix::clear();
+    top_hits_ = 0;
+    log_loss_ = {};
+    probabilities_ = true;
   }
 
   confusion_matrix const& confusion() const { return *this; }
@@ -128,6 +172,14 @@ class classification_report : private confusion_matrix {
 
  private:
   static constexpr int most_printed_classes = 20;
+
+  static constexpr std::uint64_t kind() { return fnv1a("cohort classification 1"); }
+  std::uint64_t labels_hash() const {
+    std::uint64_t hash = fnv1a_offset;
+    for (std::string const& label : options_.labels)
+      hash = fnv1a({label.c_str(), label.size() + 1}, hash);  // with the zero that ends it
+    return hash;
+  }
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
+#include <cohort/evaluation/report_bytes.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +22,8 @@ enum class averaging : std::uint8_t { macro, micro, weighted };
 /// Exact     a number that is 0/0 is empty, and its class is left out of macro and weighted means.
 class confusion_matrix {
  public:
+  static constexpr std::int64_t most_examples = std::int64_t{1} << 53;  ///< see binary_counts
+
   explicit confusion_matrix(int classes) : classes_(classes) {
     if (classes < 2 || classes > 100'000) {
       throw setting_error({.what = "cannot count predictions",
@@ -45,6 +49,33 @@ class confusion_matrix {
     }
     for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
     examples_ += other.examples_;
+  }
+
+  /// The counts that are not 0, each behind the number of those that are: at most 20 bytes for each, few for most.
+  void write(detail::report_writer& out) const {
+    out.natural(static_cast<std::uint64_t>(examples_));
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i] == 0) continue;
+      out.natural(i - next).natural(static_cast<std::uint64_t>(counts_[i]));
+      next = i + 1;
+    }
+  }
+  /// Before    nothing was added; the bytes are untrusted.
+  /// Errors    data_error, also for more than `most` examples.
+  void read(detail::report_reader& in, std::int64_t most) {
+    std::int64_t const examples = in.count("examples", 0, most);
+    for (std::size_t next = 0; examples_ < examples; ++next) {
+      if (next == counts_.size())
+        in.refuse("counts", detail::text_of({examples, " examples in all"}), std::to_string(examples_));
+      next += in.natural("empty counts", 0, counts_.size() - 1 - next);
+      counts_[next] = in.count("count", 1, examples - examples_);
+      examples_ += counts_[next];
+    }
+  }
+  void clear() {
+    std::fill(counts_.begin(), counts_.end(), 0);
+    examples_ = 0;
   }
 
   int classes() const { return classes_; }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+
+namespace cohort {
+
+/// How far training has come.
+///
+/// Units     `step` counts updates of the whole run, `epoch` those that were finished, `position` the examples of the
+///           epoch under way that all ranks together have used.
+struct training_position {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  std::int64_t position = 0;
+  constexpr bool operator==(training_position const&) const = default;
+};
+
+}  // namespace cohort

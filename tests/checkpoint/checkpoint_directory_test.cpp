@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+#include <cohort/checkpoint/checkpoint_directory.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "refusals.hpp"
+#include "scratch_folder.hpp"
+#include "small_disk.hpp"
+#include "small_run.hpp"
+
+// What changes the disk goes through here, so that a process may end at each of these operations as in a power cut.
+namespace {
+std::atomic<int> operations{0};
+int last_operation = INT_MAX;
+constexpr int power_cut = 42, more_than_enough = 1000;
+
+/// Without a word to whoever else is loaded (a sanitizer would sleep first).
+[[noreturn]] void end_process(int status) {
+  for (;;) ::syscall(SYS_exit_group, status);
+}
+bool is_last() { return operations.fetch_add(1) + 1 >= last_operation; }
+void operate() {
+  if (is_last()) end_process(power_cut);
+}
+}  // namespace
+
+extern "C" {
+int rename(char const* from, char const* to) noexcept {
+  operate();
+  return ::renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+int mkdir(char const* path, mode_t mode) noexcept {
+  operate();
+  return ::mkdirat(AT_FDCWD, path, mode);
+}
+int unlink(char const* path) noexcept {
+  operate();
+  return ::unlinkat(AT_FDCWD, path, 0);
+}
+int rmdir(char const* path) noexcept {
+  operate();
+  return ::unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+int fsync(int file) {
+  operate();
+  return static_cast<int>(::syscall(SYS_fsync, file));
+}
+ssize_t write(int file, void const* data, size_t bytes) {
+  if (!is_last()) return ::syscall(SYS_write, file, data, bytes);
+  ::syscall(SYS_write, file, data, bytes / 2);
+  end_process(power_cut);
+}
+}
+
+namespace {
+
+using namespace cohort;
+namespace fs = std::filesystem;
+using names = std::vector<std::string>;
+
+names names_of(std::string const& directory) {
+  names all = detail::names_in(directory).value_or(names());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+names steps(std::vector<int> const& which) {
+  names all;
+  for (int step : which) all.push_back(detail::checkpoint_name(step));
+  return all;
+}
+
+/// In a process of its own, which ends at its n-th operation. Whether it got to its end.
+template <class Action>
+bool ended_before(int n, Action action) {
+  pid_t const child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    last_operation = n;
+    operations = 0;
+    action();
+    end_process(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == power_cut)) << status;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(checkpoint_directory, holds_a_file_for_all_one_a_rank_and_a_manifest) {
+  small_run const run;
+  scratch_folder folder;
+  std::string const directory = folder / "made/on/the/way";
+  launch<threads>(3, [&](communicator& world) {
+    EXPECT_EQ(run.save(world, directory, 812, 4), directory + "/step-000000000812");
+  });
+  EXPECT_EQ(names_of(directory), steps({812}));
+  EXPECT_EQ(names_of(step_path(directory, 812)),
+            (names{"manifest.json", "rank-0.safetensors", "rank-1.safetensors", "rank-2.safetensors",
+                   "shared.safetensors"}));
+  checkpoint_reader const saved = *find_newest_checkpoint(directory);
+  EXPECT_EQ(saved.ranks(), 3);
+  EXPECT_EQ(shared_value(saved), 4);
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(own_value(saved, rank), 4000 + static_cast<float>(rank));
+}
+
+TEST(checkpoint_directory, keeps_the_newest) {
+  small_run const run;
+  scratch_folder folder;
+  for (int step : {9, 10, 99, 100, 1000}) run.save(2, folder.path(), step, 1, 2);
+  EXPECT_EQ(folder.names(), steps({100, 1000}));
+  run.save(2, folder.path(), 1001, 1, 1);
+  EXPECT_EQ(folder.names(), steps({1001}));
+  std::string const why = refusal_of<setting_error>([&] { run.save(2, folder.path(), 1002, 1, 0); });
+  EXPECT_EQ(why, "no checkpoint would be kept (keep): expected at least 1, got 0");
+}
+
+TEST(checkpoint_directory, leaves_all_else_alone) {
+  small_run const run;
+  scratch_folder folder;
+  std::ofstream(folder / "notes.txt") << "x";
+  std::ofstream(folder / "step-000000000001") << "a file";
+  fs::create_directory(folder / "step-2");
+  fs::create_directory(folder / "step-000000000003.saved");
+  scratch_folder elsewhere;
+  std::ofstream(elsewhere / "manifest.json") << "x";
+  fs::create_directory_symlink(elsewhere.path(), folder / "step-000000000004");
+  run.save(1, folder.path(), 5, 1);
+  std::ofstream(step_path(folder.path(), 5) + "/notes.txt") << "x";
+  run.save(1, folder.path(), 700, 1);  // another run's, later
+  names const others = folder.names();
+  for (int step : {6, 7}) run.save(1, folder.path(), step, 1, 1);
+  names expected = others;
+  expected.push_back("step-000000000007");
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(folder.names(), expected);
+  EXPECT_EQ(names_of(step_path(folder.path(), 5)), names{"notes.txt"});
+  EXPECT_EQ(elsewhere.names(), names{"manifest.json"});
+}
+
+TEST(checkpoint_directory, removes_what_was_not_finished) {
+  small_run const run;
+  scratch_folder folder;
+  for (int step : {1, 2, 3}) run.save(2, folder.path(), step, 1);
+  fs::remove(step_path(folder.path(), 2) + "/manifest.json");
+  std::ofstream(step_path(folder.path(), 2) + "/rank-1.safetensors.partial-123-0") << "half";
+  run.save(2, folder.path(), 4, 1);
+  EXPECT_EQ(folder.names(), steps({1, 3, 4}));
+}
+
+TEST(checkpoint_directory, may_save_a_step_again) {
+  small_run const run;
+  scratch_folder folder;
+  run.save(3, folder.path(), 5, 1);
+  run.save(2, folder.path(), 5, 2);
+  EXPECT_EQ(folder.names(), steps({5}));
+  checkpoint_reader const saved = *find_newest_checkpoint(folder.path());
+  EXPECT_EQ(shared_value(saved), 2);
+  EXPECT_EQ(saved.ranks(), 2);
+  fs::resize_file(saved.path() + "/rank-1.safetensors", 9);  // damaged
+  run.save(1, folder.path(), 5, 3);
+  EXPECT_EQ(folder.names(), steps({5}));
+  EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 3);
+}
+
+/// Saves with `step` after the steps 1 and 2, keeping two, and ends at every operation of it in turn.
+void cut_everywhere(int ranks, int step) {
+  small_run const run;
+  scratch_folder before;
+  for (int old : {1, 2}) run.save(ranks, before.path(), old, static_cast<float>(old));
+  int cuts = 0;
+  for (bool ended = false; !ended; ++cuts) {
+    SCOPED_TRACE("operation " + std::to_string(cuts + 1) + " of step " + std::to_string(step));
+    ASSERT_LT(cuts, more_than_enough);
+    scratch_folder folder;
+    fs::copy(before.path(), folder.path(), fs::copy_options::recursive);
+    ended = ended_before(cuts + 1, [&] { run.save(ranks, folder.path(), step, 7, 2); });
+
+    names lines;
+    auto const newest =
+        find_newest_checkpoint(folder.path(), [&](std::string_view line) { lines.emplace_back(line); });
+    ASSERT_TRUE(newest);
+    EXPECT_EQ(lines, names()) << "an unfinished one is not a damaged one";
+    for (std::string const& name : detail::finished_checkpoints(folder.path()))
+      EXPECT_NO_THROW(checkpoint_reader(folder / name).check()) << name << " is half removed";
+    bool const is_new = shared_value(*newest) == 7;
+    EXPECT_EQ(newest->position().step, is_new ? step : 2);
+    EXPECT_EQ(shared_value(*newest), is_new ? 7 : 2);
+    EXPECT_EQ(own_value(*newest, ranks - 1), (is_new ? 7000 : 2000) + static_cast<float>(ranks - 1));
+    EXPECT_TRUE(is_new || !ended);
+
+    // The next run goes on from there.
+    int const next = newest->position().step < step ? step : step + 1;
+    run.save(ranks, folder.path(), next, 8, 2);
+    EXPECT_EQ(folder.names(), steps({static_cast<int>(newest->position().step), next}));
+    EXPECT_EQ(names_of(step_path(folder.path(), next)).size(), static_cast<std::size_t>(ranks) + 2)
+        << "leftovers";
+    EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 8);
+  }
+  EXPECT_GT(cuts, 30);
+}
+
+TEST(checkpoint_directory, survives_a_power_cut_at_any_point) { cut_everywhere(2, 3); }
+TEST(checkpoint_directory, survives_a_power_cut_while_a_step_is_saved_again) { cut_everywhere(2, 2); }
+
+TEST(checkpoint_directory, is_as_it_was_when_a_disk_is_full) {
+  small_run const run;
+  scratch_folder folder;
+  run.save(3, folder.path(), 5, 1);
+  for (int step : {5, 6}) {
+    names why(3);
+    {
+      small_disk disk(20'000);
+      launch<threads>(3, [&](communicator& world) {
+        std::vector<float> memory, large(world.rank() == 1 ? 10'000 : 1);
+        checkpoint_content content = run.at(step, world.rank(), 2, memory);
+        content.own.add("strategy/large", tensor_view(large.data(), {static_cast<int>(large.size())}));
+        why[static_cast<std::size_t>(world.rank())] =
+            refusal_of<file_error>([&] { save_checkpoint(world, folder.path(), content); });
+        world.barrier();  // training may go on
+      });
+    }
+    for (std::string const& one : why)
+      EXPECT_EQ(one, "cannot save the checkpoint (" + folder.path() + "): got rank 1: cannot write the file ("
+                         + step_path(folder.path(), step) + "/rank-1.safetensors): got File too large");
+    EXPECT_EQ(folder.names(), steps({5}));
+    EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 1);
+  }
+  run.save(3, folder.path(), 6, 3);
+  EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 3);
+}
+
+/// What ranks throw that see these directories and are at these steps.
+names refused(small_run const& run, names const& directories, std::vector<int> const& at) {
+  names why(directories.size());
+  launch<threads>(static_cast<int>(directories.size()), [&](communicator& world) {
+    auto const rank = static_cast<std::size_t>(world.rank());
+    why[rank] = refusal_of<file_error>([&] { run.save(world, directories[rank], at[rank], 2); });
+  });
+  return why;
+}
+
+TEST(checkpoint_directory, is_refused_where_ranks_do_not_share_it) {
+  small_run const run;
+  scratch_folder folder;
+  std::string const shared = folder / "shared", own = folder / "own";
+  run.save(1, shared, 5, 1);
+  for (std::string const& why : refused(run, {shared, shared, own}, {6, 6, 6}))
+    EXPECT_NE(why.find("got rank 2: this rank does not see what rank 0 has begun (" + step_path(own, 6)
+                       + "): expected a directory that all ranks share, got no such folder"),
+              std::string::npos)
+        << why;
+  fs::create_directories(step_path(own, 6));
+  for (std::string const& why : refused(run, {shared, shared, own}, {6, 6, 6}))
+    EXPECT_NE(why.find("got rank 0: the file of rank 2 is not what rank 0 sees (" + step_path(shared, 6)
+                       + "/rank-2.safetensors): expected a directory that all ranks share, got no such file"),
+              std::string::npos)
+        << why;
+  EXPECT_EQ(names_of(shared), steps({5}));
+}
+
+TEST(checkpoint_directory, is_refused_by_ranks_at_different_steps) {
+  small_run const run;
+  scratch_folder folder;
+  run.save(2, folder.path(), 5, 1);
+  for (std::string const& why : refused(run, {folder.path(), folder.path()}, {6, 5}))
+    EXPECT_NE(why.find("rank 1: this rank is at another step than rank 0: expected step-000000000006, got "
+                       "step-000000000005"),
+              std::string::npos)
+        << why;
+  EXPECT_EQ(folder.names(), steps({5}));
+  find_newest_checkpoint(folder.path())->check();
+}
+
+TEST(checkpoint_directory, is_as_it_was_when_it_cannot_be_begun) {
+  small_run const run;
+  scratch_folder folder;
+  std::ofstream(folder / "file") << "x";
+  for (std::string const& why : refused(run, {folder / "file", folder / "file"}, {6, 6}))
+    EXPECT_NE(why.find("got rank 0: cannot make the folder (" + step_path(folder / "file", 6)
+                       + "): got Not a directory"),
+              std::string::npos)
+        << why;
+  // What stands in the way of keeping the old one must not cost it.
+  run.save(2, folder.path(), 5, 1);
+  fs::create_directories(step_path(folder.path(), 5) + ".old/of_somebody");
+  for (std::string const& why : refused(run, {folder.path(), folder.path()}, {5, 5}))
+    EXPECT_NE(why.find("got rank 0: cannot rename the folder ("), std::string::npos) << why;
+  EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 1);
+}
+
+TEST(checkpoint_directory, needs_what_ranks_share) {
+  small_run const run;
+  scratch_folder folder;
+  std::string const why = refusal_of<file_error>([&] {
+    launch<self>([&](communicator& world) {
+      std::vector<float> memory;
+      checkpoint_content content = run.at(6, 0, 1, memory);
+      content.shared.reset();
+      save_checkpoint(world, folder.path(), content);
+    });
+  });
+  EXPECT_EQ(why, "cannot save the checkpoint (" + folder.path()
+                     + "): got a checkpoint needs what ranks share, from rank 0 ("
+                     + step_path(folder.path(), 6) + ")");
+  EXPECT_EQ(folder.names(), names());
+}
+
+TEST(checkpoint_directory, outlives_a_rank_that_is_lost_before_it_saves) {
+  small_run const run;
+  scratch_folder folder;
+  run.save(3, folder.path(), 5, 1);
+  EXPECT_THROW(launch<threads>(3, {.deadline = std::chrono::milliseconds(5000)},
+                               [&](communicator& world) {
+                                 if (world.rank() == 1) throw numeric_error({.what = "lost"});
+                                 run.save(world, folder.path(), 6, 2);
+                               }),
+               numeric_error);
+  EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 1);
+  run.save(3, folder.path(), 6, 3);
+  EXPECT_EQ(folder.names(), steps({5, 6}));
+}
+
+}  // namespace

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cohort/checkpoint/manifest.hpp>
+#include <string>
+
+#include "refusals.hpp"
+
+namespace {
+
+using namespace cohort;
+
+checkpoint_manifest of_two_ranks() {
+  return {.position = {812, 3, 6400},
+          .network_hash = 0x1234,
+          .settings_hash = 0xffff'ffff'ffff'ffff,
+          .shared = {1000, 7},
+          .ranks = {{200, 8}, {300, 9}}};
+}
+
+/// The sentence on a manifest in which a piece of text was replaced, its hash made to fit.
+std::string refused(std::string const& from, std::string const& to,
+                    checkpoint_manifest manifest = of_two_ranks()) {
+  std::string text = to_json(manifest);
+  std::size_t const at = text.find(from);
+  if (at == std::string::npos) return "there is no " + from;
+  text.replace(at, from.size(), to);
+  return refusal_of<data_error>([&] { manifest_from_json(text); });
+}
+
+TEST(manifest, is_read_as_it_was_written) {
+  checkpoint_manifest const manifest = of_two_ranks();
+  EXPECT_EQ(manifest_from_json(to_json(manifest)), manifest);
+}
+
+TEST(manifest, is_what_people_read) {
+  EXPECT_EQ(to_json(of_two_ranks()), R"({
+  "format": "cohort checkpoint",
+  "format_version": 1,
+  "library_version": ")" + std::string(version)
+                                         + R"(",
+  "step": 812,
+  "epoch": 3,
+  "position": 6400,
+  "ranks": 2,
+  "network_hash": "0000000000001234",
+  "settings_hash": "ffffffffffffffff",
+  "files": [
+    {"name": "shared.safetensors", "bytes": 1000, "content_hash": "0000000000000007"},
+    {"name": "rank-0.safetensors", "bytes": 200, "content_hash": "0000000000000008"},
+    {"name": "rank-1.safetensors", "bytes": 300, "content_hash": "0000000000000009"}
+  ],
+  "manifest_hash": ")" + detail::seal_of(of_two_ranks())
+                                         + "\"\n}\n");
+}
+
+TEST(manifest, notices_every_changed_byte) {
+  std::string const text = to_json(of_two_ranks());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] ^= 1;
+    EXPECT_NE(refusal_of<data_error>([&] { manifest_from_json(damaged); }), "") << "byte " << i;
+  }
+  for (std::size_t size = 0; size + 1 < text.size(); ++size)  // but for the last line feed
+    EXPECT_NE(refusal_of<data_error>([&] { manifest_from_json(text.substr(0, size)); }), "") << size;
+}
+
+TEST(manifest, names_no_file_but_those_of_a_checkpoint) {
+  EXPECT_EQ(
+      refused("rank-1.safetensors", "../../etc/passwd"),
+      "cannot read JSON (manifest:14:14, $.files[2].name): expected \"rank-1.safetensors\", got the string "
+      "\"../../etc/passwd\"");
+  EXPECT_NE(refused("rank-0.safetensors", "rank-1.safetensors").find("$.files[1].name"), std::string::npos);
+  EXPECT_NE(refused("shared.safetensors", "/shared.safetensors").find("$.files[0].name"), std::string::npos);
+}
+
+TEST(manifest, refuses_numbers_that_make_no_checkpoint) {
+  EXPECT_NE(refused("\"ranks\": 2", "\"ranks\": 3")
+                .find("expected an array of 4 files, for 3 ranks, got an array of 3"),
+            std::string::npos);
+  for (char const* ranks : {"\"ranks\": 0", "\"ranks\": -1", "\"ranks\": 4294967298", "\"ranks\": 2.0"})
+    EXPECT_NE(refused("\"ranks\": 2", ranks).find("$.ranks): expected an integer from 1"), std::string::npos)
+        << ranks;
+  EXPECT_NE(refused("\"step\": 812", "\"step\": -812").find("$.step"), std::string::npos);
+  EXPECT_NE(refused("\"bytes\": 200", "\"bytes\": -200").find("$.files[1].bytes"), std::string::npos);
+  EXPECT_NE(refused("\"bytes\": 200", "\"bytes\": 200, \"path\": \"x\"").find("unknown field \"path\""),
+            std::string::npos);
+  EXPECT_NE(refused("0000000000000007", "7").find("expected 16 hexadecimal digits, got the string \"7\""),
+            std::string::npos);
+  EXPECT_NE(refused("0000000000000007", "-000000000000007").find("16 hexadecimal digits"), std::string::npos);
+  EXPECT_NE(refused("cohort checkpoint", "cohort model").find("expected \"cohort checkpoint\""),
+            std::string::npos);
+  EXPECT_NE(refused("\"format_version\": 1", "\"format_version\": 2").find("$.format_version"),
+            std::string::npos);
+  EXPECT_NE(refused("\"position\": 6400", "\"position\": 6401").find("expected the hash of this manifest"),
+            std::string::npos);
+}
+
+TEST(manifest, costs_little_when_it_is_hostile) {
+  EXPECT_NE(
+      refusal_of<data_error>([] { manifest_from_json(std::string(100'000, '[')); }).find("at most 3 levels"),
+      std::string::npos);
+  EXPECT_NE(refusal_of<data_error>([] {
+              manifest_from_json(std::string((16 << 20) + 1, ' '));
+            }).find("at most 16777216 bytes"),
+            std::string::npos);
+}
+
+}  // namespace
