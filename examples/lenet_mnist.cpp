@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// LeNet on MNIST with everything that can be set from the command line: lenet_mnist --help
-#include <getopt.h>
-#include <charconv>
+// uses: mpi
+// LeNet on MNIST, by one rank or many, with everything that can be set from the command line: lenet_mnist --help
+#include <algorithm>
+#include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/file_writer.hpp>
 #include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/model_io.hpp>
+#include <cohort/trainer/stop_on_signal.hpp>
+#if __has_include(<cohort/mpi.hpp>)
+#include <cohort/mpi.hpp>
+#endif
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+#include "lenet_mnist_options.hpp"
 
 namespace {
 
@@ -30,150 +38,30 @@ constexpr auto lenet = cohort::network<[](cohort::builder& net) {
 }>();
 // clang-format on
 
-struct options {
-  std::string data{};
-  int workers = 1;
-  int threads = 1;
-  int batch = 32;
-  int epochs = 5;
-  double rate = 0.02;
-  std::string backend = "auto";
-  std::uint64_t seed = 123;
-  std::string save{};
-  std::string load{};
-  std::string json{};
-  bool profile = false;
-  bool help = false;
-};
-
-constexpr char const* help_text =
-    R"(Trains LeNet on MNIST and prints a classification report of the test images.
-
-  --data DIR       folder with MNIST's four files, plain or .gz; unset: $COHORT_DATA, data/, the cache of the
-                   set-up, else digits that are drawn
-  --workers N      threads that share the parameters and split each batch (1)
-  --threads N      OpenMP threads in each worker (1)
-  --batch N        examples a step, over all workers (32)
-  --epochs N       passes over the training images; 0 only evaluates (5)
-  --rate X         AdaGrad's learning rate (0.02)
-  --backend NAME   auto, onednn or reference; auto: the first that works here (auto)
-  --seed N         of the initial weights and the order of the images (123)
-  --load FILE      begins with the model in FILE
-  --save FILE      writes the trained model, with the updater's state
-  --json FILE      writes the final numbers
-  --profile        prints what each kernel took
-  --help           prints this text
-
-A flag's value follows it or an equals sign; the last of a repeated flag counts.
-)";
-
-/// A flag that cannot be understood: a sentence, and exit status 2.
-struct usage_error {
-  std::string sentence;
-};
-
-template <class Number>
-Number number_of(std::string_view flag, std::string_view text, Number lowest, Number highest) {
-  Number value{};
-  auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  bool const whole = failure == std::errc() && end == text.data() + text.size();
-  if (whole && value >= lowest && value <= highest) return value;
-  auto const bound = [](Number number) {
-    char digits[32];
-    return std::string(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-  };
-  throw usage_error{std::string(flag) + ": expected "
-                    + (std::floating_point<Number> ? "a number" : "an integer") + " from " + bound(lowest)
-                    + " to " + bound(highest) + ", got '" + std::string(text) + "'"};
+std::string strategy_of(options const& chosen, cohort::communicator const& world) {
+  if (chosen.strategy == "auto") return world.size() > 1 ? "allreduce" : "none";
+  if (chosen.strategy == "none" && world.size() > 1)
+    throw usage_error{"--strategy: expected allreduce or averaging for several ranks, got 'none'"};
+  return chosen.strategy;
 }
 
-std::string file_of(std::string_view flag, std::string_view text, char const* what) {
-  if (text.empty()) throw usage_error{std::string(flag) + ": expected " + what + ", got ''"};
-  return std::string(text);
-}
-
-options parse(int argc, char** argv) {
-  static constexpr option flags[]{
-      {"data", required_argument, nullptr, 'd'},    {"workers", required_argument, nullptr, 'w'},
-      {"threads", required_argument, nullptr, 't'}, {"batch", required_argument, nullptr, 'b'},
-      {"epochs", required_argument, nullptr, 'e'},  {"rate", required_argument, nullptr, 'r'},
-      {"backend", required_argument, nullptr, 'k'}, {"seed", required_argument, nullptr, 's'},
-      {"load", required_argument, nullptr, 'l'},    {"save", required_argument, nullptr, 'o'},
-      {"json", required_argument, nullptr, 'j'},    {"profile", no_argument, nullptr, 'p'},
-      {"help", no_argument, nullptr, 'h'},          {}};
-  options chosen;
-  opterr = 0;  // the sentences here are ours
-  while (optind < argc) {
-    std::string const flag = argv[optind];
-    int const letter = getopt_long(argc, argv, "+:", flags, nullptr);
-    std::string_view const value = optarg ? optarg : "";
-    switch (letter) {
-      case 'd':
-        chosen.data = file_of("--data", value, "a folder");
-        break;
-      case 'w':
-        chosen.workers = number_of("--workers", value, 1, 256);
-        break;
-      case 't':
-        chosen.threads = number_of("--threads", value, 1, 1024);
-        break;
-      case 'b':
-        chosen.batch = number_of("--batch", value, 1, 1'000'000);
-        break;
-      case 'e':
-        chosen.epochs = number_of("--epochs", value, 0, 1'000'000);
-        break;
-      case 'r':
-        chosen.rate = number_of("--rate", value, 1e-9, 1e9);
-        break;
-      case 's':
-        chosen.seed = number_of<std::uint64_t>("--seed", value, 0, UINT64_MAX);
-        break;
-      case 'l':
-        chosen.load = file_of("--load", value, "a file");
-        break;
-      case 'o':
-        chosen.save = file_of("--save", value, "a file");
-        break;
-      case 'j':
-        chosen.json = file_of("--json", value, "a file");
-        break;
-      case 'p':
-        chosen.profile = true;
-        break;
-      case 'h':
-        chosen.help = true;
-        break;
-      case 'k':
-        if (value != "auto" && value != "onednn" && value != "reference")
-          throw usage_error{"--backend: expected auto, onednn or reference, got '" + std::string(value)
-                            + "'"};
-        chosen.backend = value;
-        break;
-      case ':':
-        throw usage_error{flag + ": expected a value after it, got none"};
-      case -1:
-        throw usage_error{"expected a flag, got '" + flag + "'; --help shows them"};
-      default:
-        throw usage_error{optopt != 0 && flag.find('=') != std::string::npos
-                              ? flag + ": expected no value"
-                              : "unknown flag '" + flag + "'; --help shows them"};
-    }
-  }
-  return chosen;
-}
-
-cohort::training trainer_for(options const& chosen) {
+cohort::training trainer_for(options const& chosen, cohort::communicator& world) {
+  std::string const strategy = strategy_of(chosen, world);
+  auto how = strategy == "allreduce"   ? cohort::allreduce{}.on(world)
+             : strategy == "averaging" ? cohort::parameter_averaging{.every = chosen.every}.on(world)
+                                       : cohort::no_exchange{}.on(world);
   cohort::training_settings const settings{.updater = cohort::adagrad{.rate = chosen.rate},
                                            .l2 = 5e-4,
                                            .seed = chosen.seed,
                                            .workers = chosen.workers,
                                            .threads = chosen.threads,
                                            .log = cohort::stderr_sink()};
-  using fallback = cohort::reference<float>;
-  if (chosen.backend == "onednn") return cohort::trainer<cohort::require<cohort::onednn>>(lenet, settings);
-  if (chosen.backend == "reference") return cohort::trainer<cohort::require<fallback>>(lenet, settings);
-  return cohort::trainer<cohort::priority<cohort::onednn, fallback>>(lenet, settings);
+  using oracle = cohort::reference<float>;
+  if (chosen.backend == "onednn")
+    return cohort::trainer<cohort::require<cohort::onednn>>(lenet, world, std::move(how), settings);
+  if (chosen.backend == "reference")
+    return cohort::trainer<cohort::require<oracle>>(lenet, world, std::move(how), settings);
+  return cohort::trainer<cohort::priority<cohort::onednn, oracle>>(lenet, world, std::move(how), settings);
 }
 
 /// Evaluates after every epoch, and adds up what training alone took.
@@ -186,19 +74,30 @@ struct after_each_epoch final : cohort::listener {
   void on_epoch(cohort::training& training, cohort::epoch_report const& done) override {
     seconds += done.seconds;
     last = training.evaluate(test);
+    if (training.world().rank() != 0) return;
     std::printf("epoch %lld: accuracy %.2f %%\n", static_cast<long long>(done.epoch + 1),
                 100 * last->accuracy().value_or(0));
     std::fflush(stdout);
   }
 };
 
-std::string json_report(options const& chosen, cohort::training const& training,
-                        cohort::fit_report const& fitted, after_each_epoch const& results, bool drawn) {
+/// Of all ranks.
+std::uint64_t bytes_sent(cohort::communicator& world) {
+  std::uint64_t sum = world.sent().bytes_sent;
+  world.allreduce(std::span<std::uint64_t>(&sum, 1));
+  return sum;
+}
+
+std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
+                        after_each_epoch const& results, bool drawn, std::uint64_t bytes) {
   double const each_second = results.seconds > 0 ? static_cast<double>(fitted.examples) / results.seconds : 0;
+  cohort::communicator const& world = training.world();
   cohort::json_writer out(2);
   out.begin_object().field("accuracy", results.last->accuracy().value_or(0));
   out.field("seconds", results.seconds).field("samples_per_second", each_second);
-  out.field("ranks", 1).field("workers", chosen.workers).field("threads", chosen.threads);
+  out.field("ranks", world.size()).field("workers", chosen.workers).field("threads", chosen.threads);
+  out.field("strategy", strategy_of(chosen, world)).field("communicator", world.name());
+  out.field("bytes_sent", bytes).field("exchange_seconds", fitted.exchange_seconds);
   out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
   out.field("batch", chosen.batch).field("rate", chosen.rate).field("seed", chosen.seed).key("loss");
   fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
@@ -206,48 +105,115 @@ std::string json_report(options const& chosen, cohort::training const& training,
   return out.end_object().text();
 }
 
-void run(options const& chosen) {
-  auto const digits = cohort::mnist::real_or_drawn(chosen.data);
-  if (digits.drawn)
-    std::puts("No MNIST was found: these digits are drawn, and the accuracy says nothing about MNIST.");
-  std::printf("data: %s, %lld training and %lld test images\n", digits.where.c_str(),
-              static_cast<long long>(digits.train.size()), static_cast<long long>(digits.test.size()));
-  std::fflush(stdout);
-
-  cohort::training training = trainer_for(chosen);
+/// What one rank does. Returns the exit status.
+int run(options const& chosen, cohort::communicator& world, cohort::mnist::sets const& digits) {
+  bool const speaks = world.rank() == 0;
+  if (speaks) {
+    if (digits.drawn)
+      std::puts("No MNIST was found: these digits are drawn, and the accuracy says nothing about MNIST.");
+    std::printf("data: %s, %lld training and %lld test images\n", digits.where.c_str(),
+                static_cast<long long>(digits.train.size()), static_cast<long long>(digits.test.size()));
+    std::fflush(stdout);
+  }
+  cohort::training training = trainer_for(chosen, world);
   if (!chosen.load.empty()) training.load(chosen.load);
+  if (chosen.resume) {
+    auto const from = cohort::resume(training, chosen.checkpoints);
+    if (speaks && from)
+      std::printf("going on from %s, after %lld steps\n", from->c_str(),
+                  static_cast<long long>(training.step()));
+    if (speaks && !from) std::printf("no checkpoint in %s: starting afresh\n", chosen.checkpoints.c_str());
+    std::fflush(stdout);
+  }
   training.profile(chosen.profile);
 
   after_each_epoch results(digits.test);
   cohort::progress_listener progress;
+  std::optional<cohort::performance_listener> performance;
+  std::optional<cohort::checkpoint_listener> saving;
+  std::optional<cohort::stop_on_signal> stopping;
+  std::vector<cohort::listener*> listeners{&results};
+  if (speaks) listeners.insert(listeners.begin(), &progress);
+  if (speaks && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
+  if (!chosen.checkpoints.empty()) {
+    listeners.push_back(&saving.emplace(chosen.checkpoints, chosen.save_every, chosen.keep));
+    listeners.push_back(&stopping.emplace());
+  }
+  auto const epochs_left = std::max<std::int64_t>(chosen.epochs - training.epoch(), 0);
   auto const fitted = training.fit(
-      digits.train, {.batch = chosen.batch, .epochs = chosen.epochs, .listeners = {&progress, &results}});
+      digits.train,
+      {.batch = chosen.batch, .epochs = static_cast<int>(epochs_left), .listeners = std::move(listeners)});
+  if (fitted.stopped) {
+    if (speaks)
+      std::printf(
+          "stopped after %lld steps: %s\n", static_cast<long long>(training.step()),
+          saving && !saving->newest().empty() ? ("saved in " + saving->newest()).c_str() : "nothing saved");
+    return cohort::communicator_exit_status;
+  }
   if (!results.last) results.last = training.evaluate(digits.test);
+  std::uint64_t const bytes = bytes_sent(world);
+  if (!chosen.save.empty()) training.save(chosen.save, true);
+  if (!speaks) return 0;
 
   if (chosen.profile) std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
   std::printf("\n%s\n", results.last->stats().c_str());
   if (fitted.steps > 0)
     std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps),
                 results.seconds, static_cast<double>(fitted.examples) / results.seconds);
+  if (world.size() > 1)
+    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
+                strategy_of(chosen, world).c_str(), static_cast<double>(bytes) / 1e6);
   std::printf("checksum %s\n", training.checksum().c_str());
   std::fflush(stdout);
-
-  if (!chosen.save.empty()) training.save(chosen.save, true);
   if (!chosen.json.empty())
-    cohort::write_file(chosen.json, json_report(chosen, training, fitted, results, digits.drawn));
+    cohort::write_file(chosen.json, json_report(chosen, training, fitted, results, digits.drawn, bytes));
+  return 0;
+}
+
+int launch(options const& chosen, int argc, char** argv) {
+  auto const digits = cohort::mnist::real_or_drawn(chosen.data);
+  auto const milliseconds = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
+  };
+  cohort::communicator_settings const how{.deadline = milliseconds(chosen.deadline),
+                                          .heartbeat = milliseconds(chosen.heartbeat),
+                                          .log = cohort::stderr_sink()};
+  int status = 0;
+  auto const body = [&](cohort::communicator& world) {
+    int const mine = run(chosen, world, digits);
+    if (world.rank() == 0 || world.name() == "mpi") status = mine;
+  };
+  std::string which = chosen.communicator;
+#if __has_include(<cohort/mpi.hpp>)
+  if (which == "auto" && cohort::mpi_started()) which = "mpi";
+  if (which == "mpi") {
+    int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
+    return failed != 0 ? failed : status;
+  }
+#else
+  if (which == "mpi") throw usage_error{"--communicator: this program was built without MPI"};
+#endif
+  if (which == "auto") which = chosen.ranks > 1 ? "threads" : "self";
+  if (which == "self" && chosen.ranks > 1) throw usage_error{"--ranks: expected 1 for --communicator self"};
+  cohort::launch<cohort::threads>(chosen.ranks, how, body);
+  return status;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
   options const chosen = parse(argc, argv);
-  if (chosen.help)
+  if (chosen.help) {
     std::fputs(help_text, stdout);
-  else
-    run(chosen);
+    return 0;
+  }
+  return launch(chosen, argc, argv);
 } catch (usage_error const& mistake) {
   std::fprintf(stderr, "lenet_mnist: %s\n", mistake.sentence.c_str());
   return 2;
+} catch (cohort::communicator_error const& problem) {
+  std::fprintf(stderr, "lenet_mnist: %s\n", problem.what());
+  return cohort::communicator_exit_status;
 } catch (std::exception const& problem) {
   std::fprintf(stderr, "lenet_mnist: %s\n", problem.what());
   return 1;

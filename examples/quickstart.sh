@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Trains LeNet on MNIST for one epoch with two workers, from nothing:   bash examples/quickstart.sh [flags]
+# Trains LeNet on MNIST for one epoch with two ranks that average their parameters, from nothing:
+#     bash examples/quickstart.sh [flags]
 # The flags are those of lenet_mnist (--help shows them) and win over the defaults here.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,4 +15,4 @@ step "Configuring build/quickstart" cmake -S "$root" --preset release -B "$root/
   -DCOHORT_BUILD_TESTS=OFF -DCOHORT_BUILD_BENCHMARKS=OFF || fail "Configuring failed."
 step "Building the example lenet_mnist" cmake --build "$root/build/quickstart" --target lenet_mnist \
   || fail "Building failed."
-exec "$root/build/quickstart/examples/lenet_mnist" --workers 2 --epochs 1 "$@"
+exec "$root/build/quickstart/examples/lenet_mnist" --ranks 2 --strategy averaging --every 5 --epochs 1 "$@"

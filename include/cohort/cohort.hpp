@@ -5,6 +5,7 @@
 // and reads models, whose formats cost a second to compile: <cohort/trainer/model_io.hpp> for training::save and load,
 // <cohort/trainer/load.hpp> for load_trained.
 #include <cohort/backend/priority.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/csv.hpp>
 #include <cohort/data/idx.hpp>
@@ -14,6 +15,8 @@
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/plan/table.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/chrome_trace.hpp>
 #include <cohort/trainer/performance_listener.hpp>
 #include <cohort/trainer/progress_listener.hpp>

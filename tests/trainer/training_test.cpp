@@ -18,41 +18,19 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include "bright_thirds.hpp"
 
 namespace {
 
 using namespace cohort;
+using cohort_test::bright_thirds;
+using cohort_test::small;
 
 #if __has_include(<cohort/onednn.hpp>)
 using fast = onednn;
 #else
 using fast = reference<float>;
 #endif
-
-constexpr auto small = network<[](builder& net) {
-  return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2}
-         | dense{.units = 10} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
-}>();
-
-/// Examples whose class is the third of the image that is bright: learnable in a few steps.
-struct bright_thirds {
-  std::vector<float> pixels;
-  std::vector<std::int32_t> labels;
-
-  explicit bright_thirds(int count, std::uint64_t seed = 1) {
-    random_stream const noise(seed, "bright thirds");
-    for (int n = 0; n < count; ++n) {
-      int const label = static_cast<int>(noise.below(static_cast<std::uint64_t>(n) + 1'000'000, 3));
-      labels.push_back(label);
-      for (int p = 0; p < 64; ++p)
-        pixels.push_back(0.5F * noise.uniform01(static_cast<std::uint64_t>(n * 64 + p))
-                         + ((p % 8) * 3 / 8 == label ? 0.5F : 0.0F));
-    }
-  }
-  dataset data() const {
-    return arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3);
-  }
-};
 
 training_settings with(int workers, std::uint64_t seed = 7) {
   return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-4, .seed = seed, .workers = workers};
@@ -145,7 +123,8 @@ TEST(training, uses_fresh_weights_for_a_batch_size_that_comes_later) {
 
 /// Halves every parameter before each step: what a strategy writes must be what the step uses.
 struct halving final : strategy {
-  void begin(step_info const&, parameter_set& all) override {
+  void begin(step_info const&, replica const& mine) override {
+    parameter_set& all = mine.parameters;
     std::vector<std::byte> dense(static_cast<std::size_t>(all.elements()) * bytes_of(all.type()));
     all.read_all(all.master(), dense.data());
     auto const halve = [&]<class T>(T* values) {
@@ -202,16 +181,21 @@ TEST(training, keeps_its_parameters_when_a_model_does_not_fit) {
 struct recorder final : strategy {
   std::vector<std::string>& told;
   explicit recorder(std::vector<std::string>& to) : told(to) {}
-  void begin(step_info const& now, parameter_set&) override {
+  void begin(step_info const& now, replica const&) override {
     told.push_back("begin " + std::to_string(now.step));
   }
   void ready(step_info const&, bucket const& b, gradient_parts&) override {
     told.push_back("ready " + std::to_string(b.index));
   }
-  void before_update(step_info const&, gradient_parts&) override { told.push_back("before_update"); }
-  void after_update(step_info const&, parameter_set&) override { told.push_back("after_update"); }
-  void end_of_epoch(std::int64_t epoch, parameter_set&) override {
-    told.push_back("end " + std::to_string(epoch));
+  bool before_update(step_info const&, gradient_parts&) override {
+    told.push_back("before_update");
+    return true;
+  }
+  void after_update(step_info const&, replica const&, bool updated) override {
+    told.push_back(updated ? "after_update" : "no update");
+  }
+  void end_of_epoch(step_info const& now, replica const&) override {
+    told.push_back("end " + std::to_string(now.epoch));
   }
 };
 
@@ -256,8 +240,8 @@ struct mirror final : strategy {
   bool returns;
   std::vector<std::vector<float>> packed;
   std::span<bucket const> buckets;
-  void begin(step_info const&, parameter_set& all) override {
-    buckets = all.buckets();
+  void begin(step_info const&, replica const& mine) override {
+    buckets = mine.parameters.buckets();
     packed.resize(buckets.size());
   }
   void ready(step_info const&, bucket const& b, gradient_parts& parts) override {
@@ -265,10 +249,11 @@ struct mirror final : strategy {
     to.resize(static_cast<std::size_t>(b.elements));
     parts.pack(b, reinterpret_cast<std::byte*>(to.data()));
   }
-  void before_update(step_info const&, gradient_parts& parts) override {
+  bool before_update(step_info const&, gradient_parts& parts) override {
     for (bucket const& b : buckets)
       if (returns)
         parts.unpack(b, reinterpret_cast<std::byte const*>(packed[static_cast<std::size_t>(b.index)].data()));
+    return true;
   }
 };
 
@@ -349,19 +334,40 @@ TEST(training, refuses_to_train_or_evaluate_without_a_loss) {
   EXPECT_EQ(made.predict(tensor_view(examples.pixels.data(), shape{4, 1, 8, 8})).count(), 4);
 }
 
-TEST(training, tells_a_strategy_when_a_step_is_abandoned) {
-  struct abandoned final : strategy {
-    int& count;
-    explicit abandoned(int& to) : count(to) {}
-    void abandon(step_info const&) override { ++count; }
-  };
+TEST(training, tells_a_strategy_that_a_step_was_not_taken) {
   bright_thirds examples(20);
   dataset const data = examples.data();
   examples.pixels[7] = std::numeric_limits<float>::infinity();
-  int count = 0;
-  training made = trainer<fast>(small, with(2), std::make_unique<abandoned>(count));
+  std::vector<std::string> told;
+  training made = trainer<fast>(small, with(2), std::make_unique<recorder>(told));
   EXPECT_THROW(made.fit(data, {.batch = 20}), numeric_error);
-  EXPECT_EQ(count, 1);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.back(), "no update");
+}
+
+TEST(training, leaves_steps_out_that_are_not_finite_if_it_is_told_to) {
+  bright_thirds examples(20);
+  dataset const data = examples.data();
+  examples.pixels[7] = std::numeric_limits<float>::infinity();
+  training made = trainer<fast>(small, {.seed = 7, .workers = 2, .not_finite = when_not_finite::skip});
+  std::string const before = made.checksum();
+  fit_report const report = made.fit(data, {.batch = 20, .epochs = 3});
+  EXPECT_EQ(report.skipped, 3);
+  EXPECT_EQ(made.checksum(), before);
+}
+
+TEST(training, abandons_a_step_that_throws) {
+  struct throwing final : strategy {
+    int& abandoned;
+    explicit throwing(int& to) : abandoned(to) {}
+    bool before_update(step_info const&, gradient_parts&) override { throw data_error({.what = "no"}); }
+    void abandon() noexcept override { ++abandoned; }
+  };
+  bright_thirds const examples(20);
+  int abandoned = 0;
+  training made = trainer<fast>(small, with(2), std::make_unique<throwing>(abandoned));
+  EXPECT_THROW(made.fit(examples.data(), {.batch = 20}), data_error);
+  EXPECT_EQ(abandoned, 1);
 }
 
 TEST(training, refuses_parameters_that_exceed_the_allowed_memory) {

@@ -19,6 +19,7 @@ class gradient_parts {
   gradient_parts(parameter_set const& parameters, std::vector<std::byte*> parts)
       : parameters_(parameters), parts_(std::move(parts)) {}
 
+  parameter_set const& parameters() const { return parameters_; }
   /// What the updater sums.
   std::span<std::byte* const> all() const { return parts_; }
 

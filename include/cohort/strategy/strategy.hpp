@@ -1,50 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/communicator/communicator.hpp>
 #include <cohort/plan/gradient_parts.hpp>
+#include <cohort/plan/replica.hpp>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cohort {
 
+/// What one rank tells the others beside numbers; a vote of any rank is a vote of all.
+struct votes {
+  bool stop = false;        ///< end the run
+  bool save = false;        ///< write a checkpoint
+  bool not_finite = false;  ///< a loss or gradient of mine is not finite
+
+  constexpr bool operator==(votes const&) const = default;
+  constexpr votes& operator|=(votes const& other) {
+    stop |= other.stop;
+    save |= other.save;
+    not_finite |= other.not_finite;
+    return *this;
+  }
+};
+
+/// What all ranks know alike after they have met.
+///
+/// Units     `meetings` counts; `examples` are those of all ranks since they met before: 0 when nobody has any left.
+struct agreement {
+  std::int64_t meetings = 0;
+  std::int64_t examples = 0;
+  votes all{};
+};
+
 /// Where a run stands when a hook is called.
 ///
-/// Units     `step` counts updates of this rank from 0; `examples` those of this rank in this step.
+/// Units     `step` counts updates from 0; `examples` those of this rank in this step; `expected` those of all ranks, exact
+///           but where a stream ends.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   int examples = 0;
+  std::int64_t expected = 0;
+  votes mine{};
 };
+
+/// What a strategy remembers of this rank between two steps, for a checkpoint.
+struct strategy_state {
+  struct count {
+    std::string_view name;
+    std::int64_t value;
+  };
+  struct array {
+    std::string_view name;
+    element_type type;
+    std::span<std::byte const> values;
+  };
+  std::vector<count> counts{};
+  std::vector<array> arrays{};
+};
+
+/// What goes from rank to rank. With `gradient` buckets are announced; with `parameters` and `nothing` the updater sums the
+/// workers' gradients itself.
+enum class exchanged { nothing, gradient, parameters };
 
 /// Who agrees with whom and when: the hooks that a training loop calls, in this order in each step.
 ///
 /// begin          the parameters may still change: apply what arrived, wait for stragglers
-/// ready          a bucket's gradient is complete on all workers of this rank, while backward still runs below it;
-///                called on the thread of the worker that was last, and for several buckets at once where workers end
-///                at the same time; `gradients.pack` gives the rank's sum
-/// before_update  every bucket was announced; what was exchanged is put back by `gradients.unpack`
-/// after_update   the parameters have taken the step
-/// abandon        the step ends without an update (a loss or gradient is not finite, a worker threw): what was announced
-///                in it is void
-/// end_of_epoch   no step is running
+/// ready          with `gradient` only: a bucket's gradient is complete on all workers of this rank, while backward still runs
+///                below it; `gradients.pack` gives the rank's sum. One bucket after another, in the same order on every
+///                rank, on the thread of the worker that was last. A rank without examples announces zeros
+/// before_update  with `gradient` only: every bucket was announced; what was exchanged is put back by
+///                `gradients.unpack`. Returns whether the step is taken: the same on every rank
+/// after_update   the parameters have taken the step, or (`updated` false) have not: it had no examples, or a loss or
+///                gradient was not finite
+/// end_of_epoch   no step is running; nothing may be outstanding afterwards
+/// merged         what evaluation and checkpoints show where ranks differ: fills the dense canonical arrays of a replica
+///                (replica.read) with what all would agree on now, and leaves the run as it was
 ///
-/// `exchanges`    false: nothing is announced, and the updater itself sums the workers' gradients
-///
+/// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples.
+/// Errors    what a hook throws ends the run on this rank; `abandon` is then called, so that nothing under way is left to
+///           memory that ends.
 class strategy {
  public:
   virtual ~strategy() = default;
-  virtual bool exchanges() const { return true; }
-  virtual void begin(step_info const&, parameter_set&) {}
+  virtual exchanged what() const { return exchanged::gradient; }
+  /// Name and settings: ranks whose texts differ refuse to train together.
+  virtual std::string describe() const { return "a strategy of one's own"; }
+
+  virtual void begin(step_info const&, replica const&) {}
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
-  virtual void before_update(step_info const&, gradient_parts&) {}
-  virtual void after_update(step_info const&, parameter_set&) {}
-  virtual void abandon(step_info const&) {}
-  virtual void end_of_epoch(std::int64_t /*epoch*/, parameter_set&) {}
+  virtual bool before_update(step_info const&, gradient_parts&) { return true; }
+  virtual void after_update(step_info const&, replica const&, bool /*updated*/) {}
+  virtual void end_of_epoch(step_info const&, replica const&) {}
+  /// Whether ranks differ now; the same answer on every rank. False: merged is not called.
+  virtual bool differs() const { return false; }
+  virtual void merged(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
+
+  virtual void abandon() noexcept {}
+  /// The last meeting; null: this strategy holds none, and each rank's own votes count for it alone.
+  virtual agreement const* agreed() const { return nullptr; }
+
+  /// After restore with what state gave, in a replica restored likewise, a run goes on as if it had not stopped.
+  virtual strategy_state state() const { return {}; }
+  virtual void restore(strategy_state const&) {}
 };
 
-/// Nobody to agree with: one rank.
+/// Nobody to agree with: each rank trains on its own, on its part of the data.
 class no_exchange final : public strategy {
  public:
-  bool exchanges() const override { return false; }
+  exchanged what() const override { return exchanged::nothing; }
+  std::string describe() const override { return "none"; }
+  std::unique_ptr<strategy> on(communicator&) const { return std::make_unique<no_exchange>(); }
 };
 
 }  // namespace cohort

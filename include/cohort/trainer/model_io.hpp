@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/checkpoint/shared_outcome.hpp>
+#include <cohort/trainer/merged_scope.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,17 +16,27 @@ template <>
 struct model_io<training> {
   template <class Target>
   static void save(training& from, Target& to, bool updater_state) {
-    std::vector<std::byte*> const arrays =
-        updater_state ? arrays_of(from.update()) : std::vector<std::byte*>();
-    std::optional<updater_state_view> state;
+    replica const mine = from.own();
+    detail::merged_scope const agreed(*from.strategy_, mine, updater_state ? mine.arrays() : 1);
+    model_content content(from.network());
+    content.add_parameters(from.parameters());
     if (updater_state)
-      state = {
-          .settings = from.settings().optimizer(), .position = {from.step_, from.epoch_}, .arrays = arrays};
+      content.add_state(from.parameters(), {.settings = from.settings().optimizer(),
+                                            .position = from.position_,
+                                            .arrays = arrays_of(from.update())});
     if constexpr (std::convertible_to<Target&, std::string>) {
-      save_model(to, from.network(), from.parameters(), state);
+      auto const write = [&] {
+        if (from.world().rank() == 0) save_model(to, content);
+        return std::string();
+      };
+      if (from.world().size() == 1) {
+        write();
+      } else if (auto const all = detail::outcome_of_all(from.world(), write); !all.trouble.empty()) {
+        throw file_error({.what = "the model was not saved", .where = std::string(to), .got = all.trouble});
+      }
     } else {
       static_assert(byte_sink<Target>, "cohort: a model is written to a path or to a sink of bytes");
-      write_model(to, from.network(), from.parameters(), state);
+      write_model(to, content);
     }
   }
 
@@ -39,14 +50,12 @@ struct model_io<training> {
       file.read_parameters(into.network(), into.parameters());
       for (int k = 0; k < loaded.state_arrays(); ++k)
         std::memcpy(into.update().state(k), loaded.state(k), into.parameters().arena_bytes());
-      into.step_ = position.step;
-      into.epoch_ = position.epoch;
+      into.position_ = position;
     } else {
       file.read_parameters(into.network(), into.parameters());
     }
   }
 
- private:
   static std::vector<std::byte*> arrays_of(parameter_update& update) {
     std::vector<std::byte*> arrays;
     for (int k = 0; k < update.state_arrays(); ++k) arrays.push_back(update.state(k));

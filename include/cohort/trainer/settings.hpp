@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
+#include <cohort/error/text.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace cohort {
 
 class listener;
+
+/// What to do when a loss or gradient is not finite, on all ranks alike: end the run by an exception, or leave the step out.
+enum class when_not_finite { stop, skip };
 
 /// How a network is trained, whatever the data.
 ///
@@ -33,8 +38,9 @@ struct training_settings {
   int workers = 1;
   int threads = 1;
   std::size_t max_bytes = 0;
+  when_not_finite not_finite = when_not_finite::stop;
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< of every wait for another worker
-  sink log{};  ///< lines of text for the user; empty: none
+  sink log{};  ///< lines of text for the user, on rank 0; empty: none
 
   optimizer_settings optimizer() const {
     return {.updater = updater,
@@ -46,9 +52,49 @@ struct training_settings {
   }
 };
 
+namespace detail {
+
+inline std::string describe(updater const& one) {
+  std::string text(one.name());
+  auto const add = [&](named_numbers const& fields) {
+    for (named_number const& field : fields) text += text_of({" ", field.name, " ", field.value});
+  };
+  text += text_of({", rate ", one.rate().name()});
+  add(one.rate().fields());
+  add(one.fields());
+  return text;
+}
+
+/// What ranks must have in common, as text.
+inline std::string describe(training_settings const& s) {
+  return text_of({describe(s.updater),
+                  "; biases ",
+                  s.bias_updater ? describe(*s.bias_updater) : "likewise",
+                  "; l1 ",
+                  s.l1,
+                  ", l2 ",
+                  s.l2,
+                  ", of biases ",
+                  s.bias_l1,
+                  ", ",
+                  s.bias_l2,
+                  "; initial weights ",
+                  s.weights.name(),
+                  " ",
+                  s.weights.parameter,
+                  ", biases ",
+                  s.bias.name(),
+                  " ",
+                  s.bias.parameter,
+                  s.not_finite == when_not_finite::skip ? "; steps that are not finite left out" : ""});
+}
+
+}  // namespace detail
+
 /// One call of fit.
 ///
 /// Units     `batch` examples a rank and step, split over its workers; `prefetch` batches made ahead by a thread.
+///           `epochs`: that many are ended; one that a checkpoint had begun counts.
 /// Order     listeners are told in the order given.
 struct fit_settings {
   int batch = 32;
@@ -60,13 +106,18 @@ struct fit_settings {
 
 /// What fit did.
 ///
-/// Units     `wait_seconds`: of `seconds`, those in which no step ran because no batch was there.
+/// Units     `steps` of each rank; `examples` and `loss` of all ranks. `wait_seconds`: of `seconds`, those in which no step ran
+///           because no batch was there; `exchange_seconds`: those in which a step waited for other ranks. `skipped`: steps
+///           left out because something was not finite.
 struct fit_report {
   std::int64_t steps = 0;
   std::int64_t examples = 0;
   double seconds = 0;
   double wait_seconds = 0;
-  double loss = 0;  ///< mean of the last epoch
+  double exchange_seconds = 0;
+  double loss = 0;  ///< mean of the last epoch that ended
+  std::int64_t skipped = 0;
+  bool stopped = false;  ///< by a vote, before the last epoch's end
 
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/thread_scope.hpp>
+#include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>
@@ -40,11 +41,14 @@ backend_port port_to(graph_view net, training_settings const& settings) {
 }  // namespace detail
 
 /// Prepares a network for training on the backend that `Choice` comes to on this machine: a backend, `require<B>`
-/// or `priority<A, B, …>`. The strategy says how ranks agree; left out, there is one rank.
+/// or `priority<A, B, …>`. `agree` says how the ranks of `world` come to the same parameters; `world` must outlive the
+/// training. Lines for the user come from rank 0.
 ///
+/// Order     collective where the strategy is more than `no_exchange`.
 /// Errors    setting_error; backend_error, naming the layer where a backend lacks a kernel; memory_error.
 template <class Choice>
-training trainer(graph net, training_settings settings = {}, std::unique_ptr<strategy> agree = nullptr) {
+training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree,
+                 training_settings settings = {}) {
   settings.optimizer().check();
   if (settings.workers < 1 || settings.threads < 1)
     throw setting_error({.what = "workers and threads must be at least 1",
@@ -53,10 +57,36 @@ training trainer(graph net, training_settings settings = {}, std::unique_ptr<str
     throw setting_error({.what = "too many workers",
                          .expected = {"at most ", parameter_update::max_parts},
                          .got = {settings.workers}});
+  if (world->rank() != 0) settings.log = {};
   auto port =
       with_backend<Choice>(settings.log, [&]<class B>() { return detail::port_to<B>(net, settings); });
+  return training(std::move(net), std::move(port), std::move(settings), std::move(world), std::move(agree));
+}
+
+/// The same with a world that its owner keeps.
+template <class Choice>
+training trainer(graph net, communicator& world, std::unique_ptr<strategy> agree,
+                 training_settings settings = {}) {
+  return trainer<Choice>(std::move(net), std::shared_ptr<communicator>(std::shared_ptr<void>(), &world),
+                         std::move(agree), std::move(settings));
+}
+
+/// The same with a strategy that is described: `allreduce{}`, `parameter_averaging{.every = 5}`, or a type of one's own
+/// whose on(communicator&) makes a strategy.
+template <class Choice, class Description>
+requires requires(Description const& how, communicator& world) {
+  { how.on(world) } -> std::convertible_to<std::unique_ptr<strategy>>;
+}
+training trainer(graph net, communicator& world, Description const& how, training_settings settings = {}) {
+  return trainer<Choice>(std::move(net), world, std::unique_ptr<strategy>(how.on(world)),
+                         std::move(settings));
+}
+
+/// The same for one rank.
+template <class Choice>
+training trainer(graph net, training_settings settings = {}, std::unique_ptr<strategy> agree = nullptr) {
   if (!agree) agree = std::make_unique<no_exchange>();
-  return training(std::move(net), std::move(port), std::move(settings), std::move(agree));
+  return trainer<Choice>(std::move(net), make_self(), std::move(agree), std::move(settings));
 }
 
 }  // namespace cohort

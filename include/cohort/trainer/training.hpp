@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cohort/checkpoint/training_position.hpp>
+#include <cohort/communicator/communicator.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
@@ -25,7 +28,7 @@ namespace cohort {
 template <class Training>
 struct model_io;
 
-/// How to evaluate: `batch` examples at a time, `top` of top-N accuracy (1: none).
+/// How to evaluate: `batch` examples at a time on each rank, `top` of top-N accuracy (1: none).
 struct evaluation_settings {
   int batch = 256;
   int top = 1;
@@ -33,15 +36,20 @@ struct evaluation_settings {
 
 /// A network in training, on a backend that is known at run time only. Made by `trainer<B>(…)`.
 ///
-/// Order     one thread at a time; but predict may be called by many while nobody trains or loads.
+/// Order     one thread at a time; but predict and request may be called by many, predict while nobody trains or loads.
+///           With several ranks fit, evaluate, save and what a checkpoint does are collective: all ranks call them alike.
 class training {
  public:
-  training(graph net, detail::backend_port port, training_settings settings, std::unique_ptr<strategy> agree)
+  /// `world` must outlive it.
+  training(graph net, detail::backend_port port, training_settings settings,
+           std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree)
       : net_(std::move(net)),
         settings_(std::move(settings)),
+        world_(std::move(world)),
         strategy_(std::move(agree)),
         workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
-                                                        count_state_arrays(settings_))),
+                                                        count_state_arrays(settings_),
+                                                        world_->settings().deadline + patience)),
         predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {}
 
   graph_view network() const { return net_; }
@@ -49,19 +57,32 @@ class training {
   std::string const& backend() const { return workers_->port().name; }
   parameter_set& parameters() { return *workers_->port().parameters; }
   parameter_set const& parameters() const { return *workers_->port().parameters; }
-  /// Updates made so far, and epochs ended.
-  std::int64_t step() const { return step_; }
-  std::int64_t epoch() const { return epoch_; }
+  communicator& world() const { return *world_; }
+  /// Updates made so far, epochs ended, and examples of the next epoch that all ranks together have used already.
+  std::int64_t step() const { return position_.step; }
+  std::int64_t epoch() const { return position_.epoch; }
+  training_position const& position() const { return position_; }
 
-  /// Trains on `data` for some epochs, going on where an earlier fit or load ended.
+  /// Trains on `data` for some epochs, going on where an earlier fit, load or checkpoint ended.
   ///
-  /// After     every example was used once in each epoch; an epoch's last batch may be smaller.
-  /// Errors    setting_error; shape_error where data and network do not fit; numeric_error naming step and layer;
-  ///           memory_error; whatever the data set throws. Parameters are those of the last whole step.
+  /// After     every example was used once in each epoch; an epoch's last batch may be smaller. All ranks hold the same
+  ///           parameters, if the strategy exchanges any.
+  /// Errors    setting_error, also where ranks disagree on network, settings, batch or version: before the first step.
+  ///           shape_error where data and network do not fit; numeric_error naming step, rank and layer; memory_error;
+  ///           communicator_error; whatever the data set throws. Parameters are those of the last whole step.
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
-  /// Classifies a data set that has one class index an example.
+  /// Asks for a stop or a checkpoint: listeners hear of it on all ranks when these agree next. Thread-safe.
+  void request(votes const& wanted) {
+    if (wanted.stop) wishes_->stop.store(true);
+    if (wanted.save) wishes_->save.store(true);
+  }
+
+  /// Classifies a data set that has one class index an example. Each rank takes a part; all get the whole report.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
+  /// Lets several reports see the outputs of the first loss's layer and its targets, in one pass.
+  void evaluate(dataset const& data, std::span<evaluator* const> reports,
+                evaluation_settings const& how = {});
 
   /// The network's first output (for a softmax: probabilities) for any number of examples. Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
@@ -72,8 +93,8 @@ class training {
   /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a path, or to a sink
   /// (a std::ostream, a file_writer). Include <cohort/trainer/model_io.hpp>: who does not save need not compile it.
   ///
-  /// After     a file is replaced as a whole: an old one survives a failure. Saved in the middle of an epoch, a run
-  ///           goes on at that epoch's beginning.
+  /// After     a file is replaced as a whole: an old one survives a failure. With several ranks rank 0 writes the file,
+  ///           with what all would agree on now, and all get the same error if it cannot.
   template <class Target, class Self = training>
   void save(Target&& to, bool updater_state = false) {
     static_assert(
@@ -106,7 +127,16 @@ class training {
 
  private:
   friend struct model_io<training>;
+  friend struct checkpoint_io;
   using clock = std::chrono::steady_clock;
+  /// How much longer workers wait for an exchange than it may take: for the question who is missing.
+  static constexpr std::chrono::seconds patience{5};
+  enum class after_step { next_step, next_epoch, stop };
+  /// What was asked for and not agreed on yet.
+  struct wishes {
+    std::atomic<bool> stop{false};
+    std::atomic<bool> save{false};
+  };
 
   static int count_state_arrays(training_settings const& s) {
     return std::max(s.updater.state_arrays(),
@@ -117,6 +147,13 @@ class training {
   }
 
   void check_fits(dataset const& data) const;
+  void check_ranks(dataset const& data, fit_settings const& how) const;
+  after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
+                        epoch_report& of_epoch, fit_report& all);
+  bool tell_votes(votes const& all, fit_settings const& how);
+  void refuse_numbers(step_info const& now, double loss);
+  void add_ranks(epoch_report& of_epoch) const;
+  replica own() { return {parameters(), update()}; }
   /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.
   template <class F>
   auto unless_late(std::shared_ptr<loader> const& batches, F f) {
@@ -135,100 +172,25 @@ class training {
 
   graph net_;
   training_settings settings_;
+  std::shared_ptr<communicator> world_;
   std::shared_ptr<strategy> strategy_;
   std::shared_ptr<detail::worker_group> workers_;
   std::unique_ptr<detail::predictor> predictor_;
   std::shared_ptr<parameter_update> update_;
-  std::int64_t step_ = 0;
-  std::int64_t epoch_ = 0;
+  training_position position_{};
+  std::int64_t meetings_ = 0;  // that this one has heard of
+  batch nothing_{};            // of a rank whose stream has ended
+  std::string trouble_;        // of this rank, that not all have heard of yet
+  std::unique_ptr<wishes> wishes_ = std::make_unique<wishes>();
   int said_memory_of_ = 0;
 };
 
-inline fit_report training::fit(dataset const& data, fit_settings const& how) {
-  if (how.batch < 1)
-    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
-  if (how.epochs < 0)
-    throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
-  check_fits(data);
-  say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true),
-             how.batch);
-  auto const source = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
-                                                                     .seed = settings_.seed,
-                                                                     .shuffle = how.shuffle,
-                                                                     .prefetch = how.prefetch,
-                                                                     .deadline = settings_.deadline});
-  loader& batches = *source;
-  fit_report all;
-  auto const start = clock::now();
-  for (int e = 0; e < how.epochs; ++e) {
-    auto const epoch_start = clock::now();
-    epoch_report of_epoch{.epoch = epoch_, .epochs = how.epochs};
-    batches.start(epoch_);
-    for (std::int64_t in_epoch = 0;; ++in_epoch) {
-      auto const waiting = clock::now();
-      batch const* const next = batches.next();
-      double const waited = since(waiting);
-      if (!next) break;
-      if (next->count == 0) continue;
-      auto const working = clock::now();
-      double const loss = unless_late(source, [&] {
-        return workers_->step(*next, {step_, epoch_, next->count}, *strategy_, update());
-      });
-      of_epoch.examples += next->count;
-      of_epoch.loss += loss;
-      of_epoch.wait_seconds += waited;
-      step_report const done{.step = step_,
-                             .epoch = epoch_,
-                             .step_in_epoch = in_epoch,
-                             .steps_in_epoch = batches.batches(),
-                             .examples = next->count,
-                             .loss = loss / next->count,
-                             .step_seconds = since(working),
-                             .wait_seconds = waited};
-      ++step_;
-      ++all.steps;
-      for (listener* one : how.listeners) one->on_step(*this, done);
-    }
-    strategy_->end_of_epoch(epoch_, parameters());
-    of_epoch.loss /= static_cast<double>(std::max<std::int64_t>(of_epoch.examples, 1));
-    of_epoch.seconds = since(epoch_start);
-    all.examples += of_epoch.examples;
-    all.wait_seconds += of_epoch.wait_seconds;
-    all.loss = of_epoch.loss;
-    ++epoch_;
-    for (listener* one : how.listeners) one->on_epoch(*this, of_epoch);
-  }
-  all.seconds = since(start);
-  return all;
-}
+}  // namespace cohort
 
-inline classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
-  if (how.batch < 1)
-    throw setting_error(
-        {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
-  check_fits(data);
-  graph_view const net = net_;
-  int const loss = net.with_role(layer_role::loss)[0];
-  std::vector<int> const outputs = net.outputs();
-  int const which = static_cast<int>(std::find(outputs.begin(), outputs.end(), loss) - outputs.begin());
-  classification_report report(net[loss].output[0],
-                               {.top = how.top, .labels = data.describe().targets[0].label_names});
-  auto const batches = std::make_shared<loader>(
-      data, loader_settings{.batch = how.batch, .shuffle = false, .deadline = settings_.deadline});
-  batches->start(0);
-  while (batch const* const next = batches->next()) {
-    auto const labels = next->target().as<std::int32_t>();
-    unless_late(batches, [&] {
-      workers_->infer(*next, [&](std::int64_t first, context const& done) {
-        tensor_view const scores = done.output(which);
-        report.add(scores,
-                   labels.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(scores.dims[0])),
-                   next->first_index + first);
-      });
-    });
-  }
-  return report;
-}
+#include <cohort/trainer/evaluate.hpp>
+#include <cohort/trainer/fit.hpp>
+
+namespace cohort {
 
 inline std::vector<keyed_prediction> training::predict(std::span<std::string const> keys,
                                                        tensor_view input) const {
@@ -241,56 +203,6 @@ inline std::vector<keyed_prediction> training::predict(std::span<std::string con
   for (int i = 0; i < made.count(); ++i)
     keyed.push_back({keys[static_cast<std::size_t>(i)], {made[i].begin(), made[i].end()}});
   return keyed;
-}
-
-inline void training::check_fits(dataset const& data) const {
-  graph_view const net = net_;
-  auto const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
-  data_description const& has = data.describe();
-  if (has.inputs.size() != inputs.size())
-    throw shape_error({.what = "the data set has another number of inputs than the network",
-                       .expected = {inputs.size()},
-                       .got = {has.inputs.size()}});
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!(has.inputs[i].example == net[inputs[i]].output))
-      throw shape_error({.what = "the data set's examples have another shape than the network's input",
-                         .where = net.name(inputs[i]),
-                         .expected = to_string(net[inputs[i]].output),
-                         .got = to_string(has.inputs[i].example)});
-  if (losses.empty())
-    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
-                       .expected = "a loss, for example `| softmax_cross_entropy{}`",
-                       .got = "outputs only"});
-  if (has.targets.size() != losses.size())
-    throw shape_error({.what = "the data set has another number of targets than the network has losses",
-                       .expected = {losses.size()},
-                       .got = {has.targets.size()}});
-  for (std::size_t t = 0; t < losses.size(); ++t)
-    if (has.targets[t].type != element_type::i32 || has.targets[t].example.elements() != 1)
-      throw shape_error({.what = "a loss needs one class index an example",
-                         .where = net.name(losses[t]),
-                         .expected = "i32, one an example",
-                         .got = {name_of(has.targets[t].type), ", ", to_string(has.targets[t].example)}});
-  for (std::size_t t = 0; t < losses.size(); ++t)
-    if (has.targets[t].classes > net[losses[t]].output[0])
-      throw shape_error({.what = "the data set has more classes than the network",
-                         .where = net.name(losses[t]),
-                         .expected = {"at most ", net[losses[t]].output[0]},
-                         .got = {has.targets[t].classes}});
-}
-
-/// Says before the first step what a run of this batch size needs.
-inline void training::say_memory(plan const& made, int batch) {
-  if (!settings_.log || said_memory_of_ == batch) return;
-  said_memory_of_ = batch;
-  plan_memory const m = made.memory();
-  auto const workers = static_cast<std::size_t>(workers_->size());
-  auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
-  settings_.log(detail::text_of(
-      {"memory: parameters ", text(m.parameters), ", updater state ", text(update().bytes()),
-       ", working copies ", text(m.working_copies), "; each of ", workers, " workers: gradients ",
-       text(m.gradients), ", activations ", text(m.activations), "; together ",
-       text(m.parameters + update().bytes() + m.working_copies + workers * (m.gradients + m.activations))}));
 }
 
 inline std::string training::checksum() const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/execution/team.hpp>
@@ -31,18 +32,20 @@ struct backend_port {
 /// The workers of one rank: threads that share the parameters, split each batch, and update a shard each.
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a shard.
-///           Two barriers a step without an exchange, three with one. Working copies are derived at the beginning, so
-///           that whoever wrote parameters between two steps is heard.
+///           Two barriers a step where no gradient is exchanged, three where one is. Working copies are derived at the
+///           beginning, so that whoever wrote parameters between two steps is heard.
 /// Errors    after a deadline_error a worker may still be at work: group, strategy, update, batch and data must live on.
 class worker_group {
  public:
-  worker_group(backend_port port, training_settings const& settings, int state_arrays)
+  /// `exchange` is the longest that a strategy waits: workers wait for the one that waits for it.
+  worker_group(backend_port port, training_settings const& settings, int state_arrays,
+               std::chrono::milliseconds exchange)
       : port_(std::move(port)),
         settings_(settings),
         state_arrays_(state_arrays),
         former_threads_(static_cast<std::size_t>(settings.workers)),
         team_(settings.workers,
-              {.deadline = settings.deadline,
+              {.deadline = settings.deadline + exchange,
                .enter =
                    [this](int w) {
                      former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
@@ -83,30 +86,69 @@ class worker_group {
     return *gradients_;
   }
 
-  /// One step on one batch of this rank; returns Σ of the losses.
+  /// What a step has come to on this rank.
   ///
-  /// Errors    numeric_error naming step and first layer if the loss or a gradient is not finite; then no parameter
-  ///           has changed.
-  double step(batch const& b, step_info const& now, strategy& agree, parameter_update& update) {
+  /// Units     `loss` is Σ over its examples; `exchange_seconds` those in which it waited for other ranks.
+  struct outcome {
+    double loss = 0;
+    bool updated = false;
+    bool finite =
+        true;  ///< of this rank's losses and gradients, and of the gradients of all where these are exchanged
+    double exchange_seconds = 0;
+  };
+
+  /// One step on one batch of this rank, which may be empty.
+  ///
+  /// After     where something is not finite or the strategy says so, no parameter has changed: trouble() says where.
+  outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update) {
     prepare(b.count, true);
-    job_ = {.data = &b, .now = now, .agree = &agree, .update = &update, .exchanges = agree.exchanges()};
+    gradients();
+    job_ = {.data = &b,
+            .now = now,
+            .agree = &agree,
+            .update = &update,
+            .exchanges = agree.what() == exchanged::gradient};
     bad_.store(false, std::memory_order_relaxed);
+    own_bad_.store(false, std::memory_order_relaxed);
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
-    agree.begin(now, *port_.parameters);
+    replica const mine{*port_.parameters, update};
+    outcome result;
     try {
-      team_.run(step_);
-      if (bad_.load()) refuse();
+      auto const beginning = clock::now();
+      agree.begin(now, mine);
+      result.exchange_seconds = since(beginning);
+      if (job_.exchanges || b.count > 0) {
+        job_.takes = true;
+        team_.run(step_);
+        result.finite = !bad_.load();
+        result.updated = job_.takes && result.finite;
+      }
+      if (result.updated) port_.parameters->changed();
+      if (b.count > 0)
+        for (worker const& one : results_) result.loss += one.loss;
+      auto const ending = clock::now();
+      job_.now.mine.not_finite |= !result.finite;
+      agree.after_update(job_.now, mine, result.updated);
+      result.exchange_seconds += job_.exchange_seconds + since(ending);
     } catch (deadline_error const&) {
       throw;
     } catch (...) {
-      agree.abandon(now);
+      agree.abandon();
       throw;
     }
-    port_.parameters->changed();
-    agree.after_update(now, *port_.parameters);
-    double loss = 0;
-    for (result const& one : results_) loss += one.loss;
-    return loss;
+    return result;
+  }
+
+  /// Where the last step's numbers are not finite on this rank: "first in conv2d_1"; empty if they are.
+  std::string trouble() {
+    std::string where;
+    if (!own_bad_.load()) return where;
+    team_.run([&](int w) {
+      if (w != 0) return;
+      for (worker& one : results_)
+        if (where.empty() && one.now) where = one.now->first_non_finite();
+    });
+    return where.empty() ? "in backward" : "first in " + where;
   }
 
   /// Runs the batch forward only; `take(worker's first row, output)` is called for each worker's part, in order.
@@ -166,7 +208,7 @@ class worker_group {
       if (one.what == what) return one.made;
     return list.emplace_back(made_for<T>{what}).made;
   }
-  struct alignas(64) result {
+  struct alignas(64) worker {
     double loss = 0;
     context* now = nullptr;
     ready_function ready{};
@@ -180,6 +222,8 @@ class worker_group {
     strategy* agree = nullptr;
     parameter_update* update = nullptr;
     bool exchanges = false;
+    bool takes = true;
+    double exchange_seconds = 0;
   };
   struct step_call {
     worker_group* group;
@@ -188,7 +232,7 @@ class worker_group {
   struct inference_call {
     worker_group* group;
     void operator()(int w) const {
-      result& mine = group->results_[static_cast<std::size_t>(w)];
+      worker& mine = group->results_[static_cast<std::size_t>(w)];
       if (!mine.now) return;
       group->take_rows(w, false);
       mine.now->forward(mine.inputs, {});
@@ -206,7 +250,7 @@ class worker_group {
   void prepare(int count, bool training) {
     for (int w = 0; w < size(); ++w) {
       auto const rows = static_cast<int>(part_of({0, count}, w, size()).count);
-      result& mine = results_[static_cast<std::size_t>(w)];
+      worker& mine = results_[static_cast<std::size_t>(w)];
       mine.now = nullptr;
       if (rows == 0) continue;
       auto& of_worker = contexts_[static_cast<std::size_t>(w)];
@@ -225,7 +269,7 @@ class worker_group {
 
   /// Worker's rows of the batch, as views.
   void take_rows(int w, bool targets) {
-    result& mine = results_[static_cast<std::size_t>(w)];
+    worker& mine = results_[static_cast<std::size_t>(w)];
     order_slice const rows = part_of({0, job_.data->count}, w, size());
     auto const mine_of = [&](tensor_view all) {
       return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
@@ -244,80 +288,81 @@ class worker_group {
     team_.barrier(w);
     compute(w);
     team_.barrier(w);
-    if (bad_.load(std::memory_order_relaxed)) return;
     if (job_.exchanges) {
-      if (w == 0) {
-        job_.agree->before_update(job_.now, *gradients_);
-        for (std::byte const* part : gradients_->all()) check(part, 0, port_.parameters->arena_elements());
-      }
+      if (w == 0) finish_exchange();
       team_.barrier(w);
-      if (bad_.load(std::memory_order_relaxed)) return;
     }
+    if (!job_.takes || bad_.load(std::memory_order_relaxed)) return;
     job_.update->apply(w, size(), gradients_->all(), job_.now.step, job_.now.epoch);
   }
 
+  /// Every rank checks the reduced gradient, and so all come to the same answer.
+  void finish_exchange() {
+    auto const start = clock::now();
+    job_.takes = job_.agree->before_update(now_with_votes(), *gradients_);
+    job_.exchange_seconds = since(start);
+    if (job_.takes)
+      for (std::byte const* part : gradients_->all())
+        if (!finite(part, 0, port_.parameters->arena_elements())) bad_.store(true, std::memory_order_relaxed);
+  }
+
   void compute(int w) {
-    result& mine = results_[static_cast<std::size_t>(w)];
+    worker& mine = results_[static_cast<std::size_t>(w)];
     mine.loss = 0;
     std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
-    if (!mine.now) {
+    if (mine.now) {
+      take_rows(w, true);
+      mine.now->forward(mine.inputs, mine.targets);
+      mine.loss = mine.now->loss();
+      if (!is_finite(mine.loss)) set_bad();
+    }
+    if (!mine.now || !is_finite(mine.loss)) {
       std::memset(arena, 0, port_.parameters->arena_bytes());
       if (job_.exchanges)
         for (bucket const& one : port_.parameters->buckets()) arrive(one);
       return;
     }
-    take_rows(w, true);
-    mine.now->forward(mine.inputs, mine.targets);
-    mine.loss = mine.now->loss();
-    bool const announces = job_.exchanges && is_finite(mine.loss);
-    if (!is_finite(mine.loss)) bad_.store(true, std::memory_order_relaxed);
-    if (announces && !mine.ready)
+    if (job_.exchanges && !mine.ready)
       mine.ready = [this, w](bucket const& one) {
-        if (check(one, gradients_->all()[static_cast<std::size_t>(w)])) arrive(one);
+        if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_bad();
+        arrive(one);
       };
     mine.now->backward(
-        {.gradient_scale = 1.0 / job_.data->count, .ready = announces ? &mine.ready : nullptr});
-    if (!job_.exchanges) check(arena, 0, port_.parameters->arena_elements());
+        {.gradient_scale = 1.0 / job_.data->count, .ready = job_.exchanges ? &mine.ready : nullptr});
+    if (!job_.exchanges && !finite(arena, 0, port_.parameters->arena_elements())) set_bad();
   }
 
-  /// The last worker to complete a bucket announces it.
+  /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket.
   void arrive(bucket const& one) {
     if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 == size())
-      job_.agree->ready(job_.now, one, *gradients_);
+      job_.agree->ready(now_with_votes(), one, *gradients_);
   }
 
-  /// Marks the step as bad where a gradient is not finite: a bucket before it is announced, or a whole arena.
-  bool check(bucket const& one, std::byte const* arena) {
+  step_info now_with_votes() const {
+    step_info now = job_.now;
+    now.mine.not_finite |= own_bad_.load(std::memory_order_relaxed);
+    return now;
+  }
+  void set_bad() {
+    own_bad_.store(true, std::memory_order_relaxed);
+    bad_.store(true, std::memory_order_relaxed);
+  }
+
+  bool finite(bucket const& one, std::byte const* arena) const {
     auto const table = port_.parameters->table();
     parameter const& last = table[static_cast<std::size_t>(one.first_parameter + one.parameters - 1)];
     std::size_t const first = table[static_cast<std::size_t>(one.first_parameter)].offset;
-    return check(arena, first, last.offset + last.room - first);
+    return finite(arena, first, last.offset + last.room - first);
   }
-  bool check(std::byte const* arena, std::size_t first, std::size_t count) {
-    bool const finite = port_.parameters->type() == element_type::f64
-                            ? all_finite(isa_, reinterpret_cast<double const*>(arena) + first, count)
-                            : all_finite(isa_, reinterpret_cast<float const*>(arena) + first, count);
-    if (!finite) bad_.store(true, std::memory_order_relaxed);
-    return finite;
+  bool finite(std::byte const* arena, std::size_t first, std::size_t count) const {
+    return port_.parameters->type() == element_type::f64
+               ? all_finite(isa_, reinterpret_cast<double const*>(arena) + first, count)
+               : all_finite(isa_, reinterpret_cast<float const*>(arena) + first, count);
   }
 
-  [[noreturn]] void refuse() {
-    step_info const& now = job_.now;
-    std::string where;
-    team_.run([&](int w) {
-      if (w != 0) return;
-      for (result& one : results_)
-        if (where.empty() && one.now) where = one.now->first_non_finite();
-    });
-    double loss = 0;
-    for (result const& one : results_) loss += one.loss;
-    throw numeric_error({.what = is_finite(loss) ? "a gradient is not finite" : "the loss is not finite",
-                         .where = {"step ", now.step, ", epoch ", now.epoch,
-                                   (where.empty() ? ", in backward" : ", first in " + where)},
-                         .expected = "finite numbers; a smaller learning rate, or data without NaN",
-                         .got = is_finite(loss)
-                                    ? detail::text_of({"a loss of ", loss / std::max(now.examples, 1)})
-                                    : "NaN or infinity"});
+  using clock = std::chrono::steady_clock;
+  static double since(clock::time_point start) {
+    return std::chrono::duration<double>(clock::now() - start).count();
   }
 
   backend_port port_;
@@ -328,10 +373,11 @@ class worker_group {
   std::vector<buffer> arenas_;
   std::optional<gradient_parts> gradients_;
   team team_;
-  std::vector<result> results_;
+  std::vector<worker> results_;
   std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;
   std::vector<std::atomic<int>> arrived_;
-  std::atomic<bool> bad_{false};
+  std::atomic<bool> bad_{false};      // this step cannot be taken
+  std::atomic<bool> own_bad_{false};  // by this rank's own numbers
   job job_{};
   step_call const step_{this};
   inference_call const inference_{this};

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace cohort::detail {
+
+/// Elements that become their mean over the ranks, weighted by examples, and the votes that travel with them.
+///
+/// Shapes    `elements` of f32 or f64 and, with votes, `vote_words` more behind them.
+/// Order     fill data(), start, finish; again and again.
+/// Exact     with weights of 1 (one rank) no bit changes; equal weights of 2ᵏ ranks are exact. Counts of examples are exact
+///           in f32 up to 2²⁴.
+class weighted_sum {
+ public:
+  static constexpr std::size_t vote_words = 4;
+
+  weighted_sum(element_type type, std::size_t count, bool with_votes)
+      : type_(type),
+        count_(count),
+        words_(with_votes ? vote_words : 0),
+        memory_((count + words_) * bytes_of(type)) {}
+
+  std::byte* data() { return memory_.data(); }
+  std::size_t bytes() const { return count_ * bytes_of(type_); }
+
+  /// Weighs with mine / expected and starts the sum.
+  void start(communicator& world, std::int64_t mine, std::int64_t expected, votes const& own) {
+    scale(static_cast<double>(mine), static_cast<double>(expected));
+    if (words_ > 0) {
+      double const words[vote_words]{static_cast<double>(mine), own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0,
+                                     own.not_finite ? 1.0 : 0.0};
+      by_type([&]<class T>(T* values) {
+        for (std::size_t i = 0; i < vote_words; ++i) values[count_ + i] = static_cast<T>(words[i]);
+      });
+    }
+    under_way_ = world.start_allreduce({memory_.data(), type_, count_ + words_}, reduction::sum);
+  }
+
+  void wait() { under_way_.wait(); }
+  /// What was voted.  Before: wait, and this one carries votes.
+  agreement voted(std::int64_t meetings) {
+    agreement result{.meetings = meetings};
+    by_type([&]<class T>(T const* values) {
+      result.examples = static_cast<std::int64_t>(values[count_]);
+      result.all = {values[count_ + 1] > 0, values[count_ + 2] > 0, values[count_ + 3] > 0};
+    });
+    return result;
+  }
+  /// Makes the sum the mean where there were other examples than expected.  Before: wait; examples > 0.
+  void settle(std::int64_t examples, std::int64_t expected) {
+    scale(static_cast<double>(expected), static_cast<double>(examples));
+  }
+
+ private:
+  template <class F>
+  void by_type(F f) {
+    type_ == element_type::f64 ? f(memory_.as<double>()) : f(memory_.as<float>());
+  }
+  /// By a / b; nothing is touched where that is 1, and 0 leaves zeros whatever was there.
+  void scale(double a, double b) {
+    if (a == b) return;
+    if (a == 0) {
+      std::memset(memory_.data(), 0, bytes());
+      return;
+    }
+    by_type([&]<class T>(T* values) {
+      T const factor = static_cast<T>(a / b);
+      for (std::size_t i = 0; i < count_; ++i) values[i] *= factor;
+    });
+  }
+
+  element_type type_;
+  std::size_t count_;
+  std::size_t words_;
+  buffer memory_;
+  request under_way_;
+};
+
+}  // namespace cohort::detail

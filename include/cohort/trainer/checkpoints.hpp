@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <charconv>
+#include <cohort/checkpoint/checkpoint_directory.hpp>
+#include <cohort/random/hash.hpp>
+#include <cohort/trainer/merged_scope.hpp>
+#include <cohort/trainer/model_io.hpp>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// How a run becomes a checkpoint and goes on from one.
+///
+/// Shapes    the shared file is a model with what all ranks would agree on; a rank's own file has the parameters and state
+///           of that rank where ranks differ, and what its strategy remembers, as "strategy/…".
+struct checkpoint_io {
+  static std::string save(training& run, std::string const& directory, int keep) {
+    checkpoint_content content{.position = run.position_,
+                               .own = model_content(run.network()),
+                               .settings_hash = fnv1a(detail::describe(run.settings()))};
+    if (run.strategy_->differs()) add_replica(run, content.own);
+    add_strategy(run, content.own);
+    {
+      replica const mine = run.own();
+      detail::merged_scope const agreed(*run.strategy_, mine, mine.arrays());
+      if (run.world().rank() == 0) add_replica(run, content.shared.emplace(run.network()));
+    }
+    return save_checkpoint(run.world(), directory, content, keep);
+  }
+
+  static std::optional<std::string> resume(training& run, std::string const& directory) {
+    std::optional<checkpoint_reader> const found = find_newest_checkpoint(run.world(), directory);
+    if (!found) return std::nullopt;
+    bool const same_ranks = found->ranks() == run.world().size();
+    std::optional<model_file> own;
+    if (same_ranks) own = found->rank_file(run.world().rank());
+    bool const same_run = own && text_in(*own, strategy_key) == run.strategy_->describe();
+    if (same_run && own->has_parameters())
+      model_io<training>::load(run, *own);
+    else
+      model_io<training>::load(run, found->shared());
+    run.position_ = found->position();
+    if (same_run) restore_strategy(run, *own);
+    if (run.settings().log && found->manifest().settings_hash != fnv1a(detail::describe(run.settings())))
+      run.settings().log("the settings are others than those of the run that wrote " + found->path());
+    return found->path();
+  }
+
+ private:
+  static constexpr char const* strategy_key = "strategy/description";
+  static constexpr char const* position_key = "strategy/position";
+
+  static void add_replica(training& run, model_content& to) {
+    std::vector<std::byte*> const arrays = model_io<training>::arrays_of(run.update());
+    to.add_parameters(run.parameters());
+    to.add_state(run.parameters(),
+                 {.settings = run.settings().optimizer(), .position = run.position_, .arrays = arrays});
+  }
+
+  static void add_strategy(training& run, model_content& to) {
+    to.note(strategy_key, run.strategy_->describe());
+    to.note(position_key, std::to_string(run.position_.position));
+    strategy_state const state = run.strategy_->state();
+    for (strategy_state::count const& one : state.counts)
+      to.note("strategy/count/" + std::string(one.name), std::to_string(one.value));
+    for (strategy_state::array const& one : state.arrays)
+      to.add("strategy/array/" + std::string(one.name),
+             tensor_view(one.values.data(), one.type,
+                         shape{static_cast<int>(one.values.size() / bytes_of(one.type))}));
+  }
+
+  static std::string text_in(model_file const& file, std::string const& key) {
+    auto const found = file.file().metadata().find(key);
+    return found == file.file().metadata().end() ? std::string() : found->second;
+  }
+  static std::int64_t number_in(model_file const& file, std::string const& key) {
+    std::string const text = text_in(file, key);
+    std::int64_t number = 0;
+    auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failure != std::errc{} || end != text.data() + text.size())
+      throw data_error({.what = "cannot read the checkpoint",
+                        .where = {file.file().name(), ", ", key},
+                        .expected = "an integer",
+                        .got = text});
+    return number;
+  }
+
+  static void restore_strategy(training& run, model_file const& own) {
+    run.position_.position = number_in(own, position_key);
+    strategy_state state;
+    std::string_view const counts = "strategy/count/", arrays = "strategy/array/";
+    for (auto const& [key, text] : own.file().metadata())
+      if (key.rfind(counts, 0) == 0)
+        state.counts.push_back({std::string_view(key).substr(counts.size()), number_in(own, key)});
+    for (stored_tensor const& one : own.file().tensors())
+      if (one.name.rfind(arrays, 0) == 0)
+        state.arrays.push_back({std::string_view(one.name).substr(arrays.size()),
+                                one.view.type,
+                                {static_cast<std::byte const*>(one.view.data), one.view.bytes()}});
+    run.strategy_->restore(state);
+  }
+};
+
+/// Writes a checkpoint of the whole run into `directory`, under a name of its own, and keeps the newest `keep` there.
+/// Returns its path.
+///
+/// Order     collective.
+/// After     the run is as it was.
+/// Errors    file_error, the same on every rank, naming rank, path and reason; then the older checkpoints are as they were.
+inline std::string save_checkpoint(training& run, std::string const& directory, int keep = 3) {
+  return checkpoint_io::save(run, directory, keep);
+}
+
+/// Goes on from the newest complete checkpoint in `directory` and returns its path; nothing where there is none.
+///
+/// Order     collective; before fit.
+/// Exact     with the same ranks, strategy, workers, threads, backend and build the run goes on bit by bit as if it had not
+///           stopped; else from the parameters and state that all would have agreed on, at the same place in the data.
+/// Errors    data_error for a checkpoint of another network, or if all that are there are damaged.
+inline std::optional<std::string> resume(training& run, std::string const& directory) {
+  return checkpoint_io::resume(run, directory);
+}
+
+}  // namespace cohort

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/evaluation/merge_ranks.hpp>
+#include <cohort/trainer/merged_scope.hpp>
+#include <cohort/trainer/training.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace cohort {
+
+inline classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
+  check_fits(data);
+  graph_view const net = net_;
+  int const loss = net.with_role(layer_role::loss)[0];
+  classification_report report(net[loss].output[0],
+                               {.top = how.top, .labels = data.describe().targets[0].label_names});
+  evaluator* const reports[]{&report};
+  evaluate(data, reports, how);
+  return report;
+}
+
+inline void training::evaluate(dataset const& data, std::span<evaluator* const> reports,
+                               evaluation_settings const& how) {
+  if (how.batch < 1)
+    throw setting_error(
+        {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
+  check_fits(data);
+  graph_view const net = net_;
+  int const loss = net.with_role(layer_role::loss)[0];
+  std::vector<int> const outputs = net.outputs();
+  int const which = static_cast<int>(std::find(outputs.begin(), outputs.end(), loss) - outputs.begin());
+  detail::merged_scope const agreed(*strategy_, own(), 1);
+  auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
+                                                                      .rank = world_->rank(),
+                                                                      .ranks = world_->size(),
+                                                                      .shuffle = false,
+                                                                      .deadline = settings_.deadline});
+  batches->start(0);
+  while (batch const* const next = batches->next()) {
+    unless_late(batches, [&] {
+      workers_->infer(*next, [&](std::int64_t first, context const& done) {
+        tensor_view const scores = done.output(which);
+        for (evaluator* const one : reports)
+          one->add(scores, next->target().rows(static_cast<int>(first), scores.dims[0]),
+                   next->first_index + first);
+      });
+    });
+  }
+  merge_ranks(*world_, reports);
+}
+
+inline void training::check_fits(dataset const& data) const {
+  graph_view const net = net_;
+  auto const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
+  data_description const& has = data.describe();
+  if (has.inputs.size() != inputs.size())
+    throw shape_error({.what = "the data set has another number of inputs than the network",
+                       .expected = {inputs.size()},
+                       .got = {has.inputs.size()}});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!(has.inputs[i].example == net[inputs[i]].output))
+      throw shape_error({.what = "the data set's examples have another shape than the network's input",
+                         .where = net.name(inputs[i]),
+                         .expected = to_string(net[inputs[i]].output),
+                         .got = to_string(has.inputs[i].example)});
+  if (losses.empty())
+    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
+                       .expected = "a loss, for example `| softmax_cross_entropy{}`",
+                       .got = "outputs only"});
+  if (has.targets.size() != losses.size())
+    throw shape_error({.what = "the data set has another number of targets than the network has losses",
+                       .expected = {losses.size()},
+                       .got = {has.targets.size()}});
+  for (std::size_t t = 0; t < losses.size(); ++t)
+    if (has.targets[t].type != element_type::i32 || has.targets[t].example.elements() != 1)
+      throw shape_error({.what = "a loss needs one class index an example",
+                         .where = net.name(losses[t]),
+                         .expected = "i32, one an example",
+                         .got = {name_of(has.targets[t].type), ", ", to_string(has.targets[t].example)}});
+  for (std::size_t t = 0; t < losses.size(); ++t)
+    if (has.targets[t].classes > net[losses[t]].output[0])
+      throw shape_error({.what = "the data set has more classes than the network",
+                         .where = net.name(losses[t]),
+                         .expected = {"at most ", net[losses[t]].output[0]},
+                         .got = {has.targets[t].classes}});
+}
+
+}  // namespace cohort

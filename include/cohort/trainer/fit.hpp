@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/require_same.hpp>
+#include <cohort/trainer/training.hpp>
+#include <cohort/version.hpp>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// Says before the first step what a run of this batch size needs.
+inline void training::say_memory(plan const& made, int batch) {
+  if (!settings_.log || said_memory_of_ == batch) return;
+  said_memory_of_ = batch;
+  plan_memory const m = made.memory();
+  auto const workers = static_cast<std::size_t>(workers_->size());
+  auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
+  settings_.log(detail::text_of(
+      {"memory: parameters ", text(m.parameters), ", updater state ", text(update().bytes()),
+       ", working copies ", text(m.working_copies), "; each of ", workers, " workers: gradients ",
+       text(m.gradients), ", activations ", text(m.activations), "; together ",
+       text(m.parameters + update().bytes() + m.working_copies + workers * (m.gradients + m.activations))}));
+}
+
+/// Sees to it that all ranks mean the same run.
+inline void training::check_ranks(dataset const& data, fit_settings const& how) const {
+  if (world_->size() == 1) return;
+  shared_fact const facts[]{
+      {"library version", std::string(version)},
+      {"network", detail::text_of({net_.hash()})},
+      {"element type", std::string(name_of(parameters().type()))},
+      {"seed", detail::text_of({settings_.seed})},
+      {"settings", detail::describe(settings_)},
+      {"strategy", strategy_->describe()},
+      {"batch", detail::text_of({how.batch})},
+      {"epochs", detail::text_of({how.epochs})},
+      {"shuffle", how.shuffle ? "yes" : "no"},
+      {"examples in the data set", detail::text_of({data.size()})},
+      {"beginning", detail::text_of({"step ", position_.step, ", epoch ", position_.epoch, ", position ",
+                                     data.indexed() ? position_.position : 0})}};
+  require_same(*world_, facts);
+}
+
+inline fit_report training::fit(dataset const& data, fit_settings const& how) {
+  if (how.batch < 1)
+    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
+  if (how.epochs < 0)
+    throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
+  check_fits(data);
+  check_ranks(data, how);
+  say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true),
+             how.batch);
+  auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
+                                                                      .rank = world_->rank(),
+                                                                      .ranks = world_->size(),
+                                                                      .seed = settings_.seed,
+                                                                      .shuffle = how.shuffle,
+                                                                      .prefetch = how.prefetch,
+                                                                      .deadline = settings_.deadline});
+  fit_report all;
+  auto const start = clock::now();
+  for (int e = 0; e < how.epochs && !all.stopped; ++e) {
+    auto const epoch_start = clock::now();
+    epoch_report of_epoch{.epoch = position_.epoch, .epochs = how.epochs};
+    batches->start(position_.epoch, position_.position);
+    after_step next = after_step::next_step;
+    while (next == after_step::next_step) next = train_step(batches, how, of_epoch, all);
+    all.stopped = next == after_step::stop;
+    if (!all.stopped) strategy_->end_of_epoch({.step = position_.step - 1, .epoch = position_.epoch}, own());
+    add_ranks(of_epoch);
+    of_epoch.seconds = since(epoch_start);
+    all.examples += of_epoch.examples;
+    all.wait_seconds += of_epoch.wait_seconds;
+    all.exchange_seconds += of_epoch.exchange_seconds;
+    if (all.stopped) break;
+    all.loss = of_epoch.loss;
+    position_ = {.step = position_.step, .epoch = position_.epoch + 1};
+    for (listener* one : how.listeners) one->on_epoch(*this, of_epoch);
+  }
+  all.seconds = since(start);
+  return all;
+}
+
+/// One step, if the epoch has one left for any rank.
+inline training::after_step training::train_step(std::shared_ptr<loader> const& batches,
+                                                 fit_settings const& how, epoch_report& of_epoch,
+                                                 fit_report& all) {
+  std::int64_t const share = static_cast<std::int64_t>(how.batch) * world_->size();
+  bool const stream = batches->batches() < 0;
+  auto const waiting = clock::now();
+  batch const* next = batches->next();
+  double const waited = since(waiting);
+  if (!next) {
+    if (!stream || world_->size() == 1) return after_step::next_epoch;
+    next = &nothing_;  // others may have some left
+  } else if (next->count == 0 && world_->size() == 1) {
+    return after_step::next_step;
+  }
+  step_info const now{.step = position_.step,
+                      .epoch = position_.epoch,
+                      .examples = next->count,
+                      .expected = next->global_count > 0 ? next->global_count : share,
+                      .mine = {.stop = wishes_->stop.load(), .save = wishes_->save.load()}};
+  world_->note({now.step, -1});
+  auto const working = clock::now();
+  auto const done = unless_late(batches, [&] { return workers_->step(*next, now, *strategy_, update()); });
+  if (!done.finite && trouble_.empty())
+    if (std::string const where = workers_->trouble(); !where.empty())
+      trouble_ = detail::text_of({"step ", now.step, ", epoch ", now.epoch, ", ", where});
+
+  agreement const alone{.meetings = meetings_ + 1, .examples = 1, .all = now.mine};
+  agreement met = strategy_->agreed() ? *strategy_->agreed() : alone;
+  bool const meets = std::exchange(meetings_, met.meetings) != met.meetings;
+  if (meets && met.examples == 0) return after_step::next_epoch;  // of a stream: nobody has any left
+  met.all.not_finite |= !done.finite && (!strategy_->agreed() || strategy_->what() == exchanged::gradient);
+
+  std::int64_t const place = batches->batches() < 0 ? -1 : position_.position / share;
+  ++position_.step;
+  if (next != &nothing_) position_.position = next->next_position;
+  ++all.steps;
+  of_epoch.examples += next->count;
+  of_epoch.loss += done.finite ? done.loss : 0;
+  of_epoch.wait_seconds += waited;
+  of_epoch.exchange_seconds += done.exchange_seconds;
+  if (met.all.not_finite && (meets || !done.finite)) refuse_numbers(now, done.loss);
+  if (!done.finite || (meets && met.all.not_finite)) ++all.skipped;
+  step_report const report{.step = now.step,
+                           .epoch = now.epoch,
+                           .step_in_epoch = place < 0 ? all.steps - 1 : place,
+                           .steps_in_epoch = batches->batches(),
+                           .examples = next->count,
+                           .loss = done.loss / std::max(next->count, 1),
+                           .step_seconds = since(working),
+                           .wait_seconds = waited,
+                           .exchange_seconds = done.exchange_seconds,
+                           .bytes_sent = world_->sent().bytes_sent,
+                           .ranks = world_->size(),
+                           .updated = done.updated};
+  for (listener* one : how.listeners) one->on_step(*this, report);
+  return meets && tell_votes(met.all, how) ? after_step::stop : after_step::next_step;
+}
+
+/// Whether all agreed to stop.
+inline bool training::tell_votes(votes const& all, fit_settings const& how) {
+  if (!all.stop && !all.save) return false;
+  if (all.stop) wishes_->stop.store(false);
+  wishes_->save.store(false);
+  for (listener* one : how.listeners) one->on_vote(*this, all);
+  return all.stop;
+}
+
+/// All ranks know that a number was not finite on one of them: says on which and where, and stops or leaves the step out.
+inline void training::refuse_numbers(step_info const& now, double loss) {
+  std::string where;
+  if (world_->size() == 1) {
+    where = trouble_;
+  } else {
+    gathered const all = world_->allgatherv(std::as_bytes(std::span(trouble_)));
+    for (int r = 0; r < world_->size(); ++r)
+      if (auto const text = all.of(r); !text.empty())
+        where += detail::text_of({where.empty() ? "" : "; ", "rank ", r, ": ",
+                                  std::string_view(reinterpret_cast<char const*>(text.data()), text.size())});
+  }
+  trouble_.clear();
+  if (where.empty())
+    where = detail::text_of({"step ", now.step, ", epoch ", now.epoch, ", in the sum over the ranks"});
+  numeric_error const why({.what = is_finite(loss) ? "a gradient is not finite" : "the loss is not finite",
+                           .where = where,
+                           .expected = "finite numbers; a smaller learning rate, or data without NaN",
+                           .got = is_finite(loss)
+                                      ? detail::text_of({"a loss of ", loss / std::max(now.examples, 1)})
+                                      : "NaN or infinity"});
+  if (settings_.not_finite == when_not_finite::stop) throw why;
+  if (settings_.log) settings_.log(detail::text_of({"step left out: ", why.what()}));
+}
+
+/// Makes the examples and the loss of an epoch those of all ranks.
+inline void training::add_ranks(epoch_report& of_epoch) const {
+  double sums[2]{static_cast<double>(of_epoch.examples), of_epoch.loss};
+  world_->allreduce(std::span<double>(sums));
+  of_epoch.examples = static_cast<std::int64_t>(sums[0]);
+  of_epoch.loss = sums[1] / std::max(sums[0], 1.0);
+}
+
+}  // namespace cohort

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/strategy/strategy.hpp>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+namespace cohort::detail {
+
+/// As long as it lives, a replica holds what all ranks would agree on now; then its own again, bit for bit.
+///
+/// Order     collective where ranks differ. The first `arrays` of the replica's arrays are exchanged.
+class merged_scope {
+ public:
+  merged_scope(strategy& agree, replica const& mine, int arrays) : mine_(mine) {
+    if (!agree.differs()) return;
+    std::vector<buffer> merged;
+    std::vector<std::byte*> dense;
+    for (int array = 0; array < arrays; ++array) dense.push_back(merged.emplace_back(mine.bytes()).data());
+    agree.merged(mine, dense);
+    for (int array = 0; array < arrays; ++array) {
+      buffer const& own = own_.emplace_back(mine.parameters.arena_bytes());
+      std::memcpy(own.data(), mine.arena(array), own.bytes());
+      mine.write(array, dense[static_cast<std::size_t>(array)]);
+    }
+    mine.parameters.changed();
+  }
+  merged_scope(merged_scope const&) = delete;
+  ~merged_scope() {
+    if (own_.empty()) return;
+    for (std::size_t array = 0; array < own_.size(); ++array)
+      std::memcpy(mine_.arena(static_cast<int>(array)), own_[array].data(), own_[array].bytes());
+    mine_.parameters.changed();
+  }
+
+ private:
+  replica mine_;
+  std::vector<buffer> own_;
+};
+
+}  // namespace cohort::detail

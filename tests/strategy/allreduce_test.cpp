@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/launch.hpp>
+#include "rank_cases.hpp"
+
+namespace {
+
+using namespace cohort_test;
+
+class allreduce_over_threads : public testing::TestWithParam<int> {
+ protected:
+  template <class Body>
+  void on_all(Body body) {
+    launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ranks, allreduce_over_threads, testing::Values(1, 2, 3, 4));
+
+TEST_P(allreduce_over_threads, equals_one_rank_with_all_the_batch) { on_all(allreduce_equals_one_rank); }
+TEST_P(allreduce_over_threads, holds_the_same_bits_on_each_rank_after_each_step) {
+  on_all(ranks_hold_the_same_bits_after_each_step);
+}
+TEST_P(allreduce_over_threads, gives_the_same_bits_for_the_same_seed) {
+  on_all(runs_of_one_seed_have_the_same_bits);
+}
+TEST_P(allreduce_over_threads, trains_on_fewer_examples_than_ranks) {
+  on_all(more_ranks_than_examples_train_on);
+}
+TEST_P(allreduce_over_threads, trains_on_streams_of_different_lengths) {
+  on_all(ranks_without_data_and_with_fewer_batches_train_on);
+}
+TEST_P(allreduce_over_threads, sends_the_bytes_of_its_contract) {
+  on_all(sends_the_bytes_that_its_contract_says);
+}
+TEST_P(allreduce_over_threads, stops_all_for_a_number_that_is_not_finite) {
+  on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, false); });
+}
+TEST_P(allreduce_over_threads, stops_all_when_one_asks) {
+  on_all([](communicator& world) { one_rank_stops_all(world, false); });
+}
+TEST_P(allreduce_over_threads, refuses_ranks_that_disagree) { on_all(ranks_that_disagree_refuse_to_begin); }
+TEST_P(allreduce_over_threads, evaluates_in_shards) { on_all(evaluation_is_that_of_one_rank); }
+
+TEST(allreduce, changes_no_bit_of_a_run_of_one_rank) {
+  bright_thirds const examples(103);
+  training plain = trainer<narrow>(small, with_state(2));
+  plain.fit(examples.data(), {.batch = 7, .epochs = 2});
+  launch<self>([&](communicator& world) {
+    EXPECT_EQ(checksum_after(world, allreduce{}, with_state(2)), plain.checksum());
+  });
+}
+
+/// Spoils one rank's parameters once, as a rank of another backend drifts.
+struct drifting final : listener {
+  void on_step(training& run, step_report const& done) override {
+    if (done.step != 3 || run.world().rank() != 1) return;
+    auto values = parameters_of<float>(run);
+    values[5] += 1e-3F;
+    run.parameters().write_all(reinterpret_cast<std::byte const*>(values.data()), run.parameters().master());
+    run.parameters().changed();
+  }
+};
+
+TEST(allreduce, brings_ranks_together_again_that_have_drifted) {
+  bright_thirds const examples(64);
+  for (int resync : {0, 6})
+    launch<threads>(2, [&](communicator& world) {
+      drifting drift;
+      training made = trainer<narrow>(small, world, allreduce{.resync = resync}, with_state());
+      made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&drift}});
+      EXPECT_EQ(same_text(world, made.checksum()), resync > 0);
+    });
+}
+
+TEST(allreduce, refuses_a_negative_period) {
+  launch<self>([](communicator& world) {
+    EXPECT_THROW(trainer<narrow>(small, world, allreduce{.resync = -1}, {}), setting_error);
+  });
+}
+
+}  // namespace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/launch.hpp>
+#include "rank_cases.hpp"
+
+namespace {
+
+using namespace cohort_test;
+
+class averaging_over_threads : public testing::TestWithParam<int> {
+ protected:
+  template <class Body>
+  void on_all(Body body) {
+    launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_threads, testing::Values(1, 2, 3, 4));
+
+TEST_P(averaging_over_threads, each_step_with_sgd_is_allreduce) { on_all(averaging_each_step_is_allreduce); }
+TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) { on_all(averaging_weighs_by_examples); }
+TEST_P(averaging_over_threads, is_not_changed_by_evaluation_between_meetings) {
+  on_all(evaluation_between_meetings_changes_nothing);
+}
+TEST_P(averaging_over_threads, leaves_the_updaters_state_to_each_rank_if_told_to) {
+  on_all(own_state_stays_own_if_it_is_told_to);
+}
+TEST_P(averaging_over_threads, stops_all_for_a_number_that_is_not_finite) {
+  on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, true); });
+}
+TEST_P(averaging_over_threads, stops_all_when_one_asks) {
+  on_all([](communicator& world) { one_rank_stops_all(world, true); });
+}
+
+TEST(parameter_averaging, changes_no_bit_of_a_run_of_one_rank) {
+  bright_thirds const examples(103);
+  training plain = trainer<narrow>(small, with_state(2));
+  plain.fit(examples.data(), {.batch = 7, .epochs = 2});
+  launch<self>([&](communicator& world) {
+    EXPECT_EQ(checksum_after(world, parameter_averaging{.every = 3}, with_state(2)), plain.checksum());
+  });
+}
+
+TEST(parameter_averaging, meets_by_the_clock_in_the_same_steps_on_all_ranks) {
+  bright_thirds const examples(400);
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, parameter_averaging{.seconds = 1e-3}, with_state());
+    made.fit(examples.data(), {.batch = 2, .epochs = 2});
+    EXPECT_TRUE(same_text(world, made.checksum()));
+  });
+}
+
+TEST(parameter_averaging, refuses_periods_that_make_no_sense) {
+  launch<self>([](communicator& world) {
+    EXPECT_THROW(trainer<narrow>(small, world, parameter_averaging{.every = 0}, {}), setting_error);
+    EXPECT_THROW(trainer<narrow>(small, world, parameter_averaging{.seconds = -1}, {}), setting_error);
+  });
+}
+
+}  // namespace

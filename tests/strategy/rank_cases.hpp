@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What several ranks must hold to, whatever communicator joins them: each case is called by every rank.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cmath>
+#include <cohort/backend/reference.hpp>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/parameter_averaging.hpp>
+#include <cohort/trainer/checkpoints.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+#include "../trainer/bright_thirds.hpp"
+
+namespace cohort_test {
+
+using wide = reference<double>;
+using narrow = reference<float>;
+
+inline training_settings plain_sgd(std::uint64_t seed = 7) {
+  return {.updater = sgd{.rate = 0.1}, .l2 = 1e-3, .seed = seed};
+}
+inline training_settings with_state(int workers = 1) {
+  return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-4, .seed = 7, .workers = workers};
+}
+
+template <class T = double>
+std::vector<T> parameters_of(training& made) {
+  std::vector<T> dense(static_cast<std::size_t>(made.parameters().elements()));
+  made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(dense.data()));
+  return dense;
+}
+
+inline double largest_difference(std::vector<double> const& a, std::vector<double> const& b) {
+  EXPECT_EQ(a.size(), b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+/// The same text on every rank.
+inline bool same_text(communicator& world, std::string const& text) {
+  gathered const all = world.allgatherv(std::as_bytes(std::span(text)));
+  for (int r = 1; r < world.size(); ++r)
+    if (!std::ranges::equal(all.of(r), all.of(0))) return false;
+  return true;
+}
+
+/// Compares all ranks' parameters after every step.
+struct step_by_step final : listener {
+  int different = 0;
+  void on_step(training& run, step_report const&) override {
+    if (!same_text(run.world(), run.checksum())) ++different;
+  }
+};
+
+/// P ranks with batch B are one rank with batch P·B, also in a last batch that is smaller.
+inline void allreduce_equals_one_rank(communicator& world) {
+  bright_thirds const examples(103);
+  int const share = 24 / world.size();
+  training together = trainer<wide>(small, world, allreduce{}, plain_sgd());
+  together.fit(examples.data(), {.batch = share, .epochs = 2});
+  training alone = trainer<wide>(small, plain_sgd());
+  alone.fit(examples.data(), {.batch = share * world.size(), .epochs = 2});
+  EXPECT_EQ(together.step(), alone.step());
+  EXPECT_LT(largest_difference(parameters_of(together), parameters_of(alone)), 1e-10);
+}
+
+inline void ranks_hold_the_same_bits_after_each_step(communicator& world) {
+  bright_thirds const examples(103);
+  step_by_step compare;
+  training made = trainer<narrow>(small, world, allreduce{.resync = 3}, with_state());
+  made.fit(examples.data(), {.batch = 7, .epochs = 2, .listeners = {&compare}});
+  EXPECT_EQ(compare.different, 0);
+}
+
+template <class Strategy>
+std::string checksum_after(communicator& world, Strategy const& how, training_settings const& settings,
+                           int epochs = 2) {
+  bright_thirds const examples(103);
+  training made = trainer<narrow>(small, world, how, settings);
+  made.fit(examples.data(), {.batch = 7, .epochs = epochs});
+  EXPECT_TRUE(same_text(world, made.checksum()));  // after an epoch's end under every strategy
+  return made.checksum();
+}
+
+inline void runs_of_one_seed_have_the_same_bits(communicator& world) {
+  for (int workers : {1, 2}) {
+    EXPECT_EQ(checksum_after(world, allreduce{}, with_state(workers)),
+              checksum_after(world, allreduce{}, with_state(workers)));
+    EXPECT_EQ(checksum_after(world, parameter_averaging{.every = 3}, with_state(workers)),
+              checksum_after(world, parameter_averaging{.every = 3}, with_state(workers)));
+  }
+}
+
+inline void averaging_each_step_is_allreduce(communicator& world) {
+  bright_thirds const examples(103);
+  auto const trained = [&](auto how) {
+    training made = trainer<wide>(small, world, how, plain_sgd());
+    made.fit(examples.data(), {.batch = 7, .epochs = 2});
+    return parameters_of(made);
+  };
+  EXPECT_LT(largest_difference(trained(parameter_averaging{.every = 1}), trained(allreduce{})), 1e-12);
+}
+
+/// The mean is weighted by examples: two steps of each rank on its own part, of different size, taken apart by hand.
+inline void averaging_weighs_by_examples(communicator& world) {
+  int const count = 5 * world.size() + world.size() / 2;  // the last global batch has ranks without examples
+  bright_thirds const examples(count);
+  training together = trainer<wide>(small, world, parameter_averaging{.every = 2}, plain_sgd());
+  together.fit(examples.data(), {.batch = 5, .epochs = 1, .shuffle = false});
+  ASSERT_EQ(together.step(), world.size() == 1 ? 1 : 2);
+
+  std::vector<double> mean(static_cast<std::size_t>(together.parameters().elements()));
+  for (int r = 0; r < world.size(); ++r) {
+    bool const longer = r < world.size() / 2;
+    std::vector<std::int64_t> mine{5 * r, 5 * r + 1, 5 * r + 2, 5 * r + 3, 5 * r + 4};
+    if (longer) mine.push_back(5 * world.size() + r);
+    std::vector<float> pixels;
+    std::vector<std::int32_t> labels;
+    for (std::int64_t const i : mine) {
+      pixels.insert(pixels.end(), examples.pixels.begin() + 64 * i, examples.pixels.begin() + 64 * (i + 1));
+      labels.push_back(examples.labels[static_cast<std::size_t>(i)]);
+    }
+    training alone = trainer<wide>(small, plain_sgd());
+    alone.fit(
+        arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3),
+        {.batch = 5, .epochs = 1, .shuffle = false});
+    auto const theirs = parameters_of(alone);
+    for (std::size_t i = 0; i < mean.size(); ++i)
+      mean[i] += theirs[i] * static_cast<double>(mine.size()) / count;
+  }
+  EXPECT_LT(largest_difference(parameters_of(together), mean), 1e-12);
+}
+
+/// What ranks hold between two meetings differs, evaluation shows the mean, and the run does not notice it.
+inline void evaluation_between_meetings_changes_nothing(communicator& world) {
+  bright_thirds const examples(103), held(50, 2);
+  struct evaluating final : listener {
+    dataset data;
+    int evaluated = 0;
+    explicit evaluating(dataset d) : data(std::move(d)) {}
+    void on_step(training& run, step_report const&) override {
+      std::string const before = run.checksum();
+      classification_report const seen = run.evaluate(data, {.batch = 16});
+      EXPECT_EQ(seen.examples(), 50);
+      EXPECT_TRUE(same_text(run.world(), seen.stats()));
+      EXPECT_EQ(run.checksum(), before);
+      ++evaluated;
+    }
+  } looking(held.data());
+  training watched = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
+  watched.fit(examples.data(), {.batch = 7, .epochs = 1, .listeners = {&looking}});
+  EXPECT_GT(looking.evaluated, 0);
+  EXPECT_EQ(watched.checksum(), checksum_after(world, parameter_averaging{.every = 4}, with_state(), 1));
+}
+
+inline void own_state_stays_own_if_it_is_told_to(communicator& world) {
+  bright_thirds const examples(103);
+  training made = trainer<narrow>(
+      small, world, parameter_averaging{.every = 2, .average_updater_state = false}, with_state());
+  made.fit(examples.data(), {.batch = 7, .epochs = 1});
+  EXPECT_TRUE(same_text(world, made.checksum()));
+  if (world.size() == 1) return;
+  EXPECT_NE(made.checksum(), checksum_after(world, parameter_averaging{.every = 2}, with_state(), 1));
+}
+
+inline void evaluation_is_that_of_one_rank(communicator& world) {
+  for (int count : {1, 2, 50}) {  // with 1 all ranks but one have no example
+    bright_thirds const held(count, 3);
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    training alone = trainer<narrow>(small, with_state());
+    classification_report const all = made.evaluate(held.data(), {.batch = 8, .top = 2});
+    EXPECT_EQ(all.examples(), count);
+    EXPECT_EQ(all.stats(), alone.evaluate(held.data(), {.batch = 8, .top = 2}).stats());
+    EXPECT_TRUE(same_text(world, all.stats()));
+  }
+}
+
+/// A stream whose shard r has 10·r examples: shard 0 has none.
+class uneven_stream {
+ public:
+  struct cursor {
+    arrays const* of;
+    std::int64_t at, end;
+    bool next(example_view& into) {
+      if (at >= end) return false;
+      of->get(at++ % of->size(), into);
+      return true;
+    }
+  };
+  data_description const& describe() const { return all_->describe(); }
+  cursor open(int shard, int, std::int64_t, std::int64_t position) const {
+    return {all_.get(), position, 10 * shard};
+  }
+
+ private:
+  std::shared_ptr<bright_thirds> examples_ = std::make_shared<bright_thirds>(40);
+  std::shared_ptr<arrays> all_ =
+      std::make_shared<arrays>(std::span<float const>(examples_->pixels), shape{1, 8, 8},
+                               std::span<std::int32_t const>(examples_->labels), 3);
+};
+
+inline void ranks_without_data_and_with_fewer_batches_train_on(communicator& world) {
+  if (world.size() == 1) return;
+  int const last = world.size() - 1;
+  for (int every : {0, 3}) {
+    training made = every == 0
+                        ? trainer<wide>(small, world, allreduce{}, plain_sgd())
+                        : trainer<wide>(small, world, parameter_averaging{.every = every}, plain_sgd());
+    fit_report const report = made.fit(uneven_stream(), {.batch = 4, .epochs = 2});
+    EXPECT_EQ(report.examples, 2 * 10 * last * (last + 1) / 2);
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    EXPECT_TRUE(same_text(world, std::to_string(made.step())));
+  }
+}
+
+inline void more_ranks_than_examples_train_on(communicator& world) {
+  bright_thirds const two(2);
+  training made = trainer<wide>(small, world, allreduce{}, plain_sgd());
+  made.fit(two.data(), {.batch = 5, .epochs = 3});
+  training alone = trainer<wide>(small, plain_sgd());
+  alone.fit(two.data(), {.batch = 5, .epochs = 3});
+  EXPECT_EQ(made.step(), 3);
+  EXPECT_LT(largest_difference(parameters_of(made), parameters_of(alone)), 1e-12);
+  EXPECT_TRUE(same_text(world, made.checksum()));
+}
+
+inline void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, bool averages) {
+  if (world.size() == 1) return;
+  bright_thirds examples(16 * world.size());
+  dataset const data = examples.data();
+  int const bad = world.size() - 1;  // the one that reads NaN, in its second batch
+  for (int i = 0; i < 64; ++i)
+    examples.pixels[static_cast<std::size_t>((8 * world.size() + 8 * bad) * 64 + i)] =
+        std::numeric_limits<float>::quiet_NaN();
+  auto settings = with_state();
+  training made = averages ? trainer<narrow>(small, world, parameter_averaging{.every = 2}, settings)
+                           : trainer<narrow>(small, world, allreduce{}, settings);
+  std::string said;
+  try {
+    made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
+  } catch (numeric_error const& why) {
+    said = why.what();
+  }
+  EXPECT_NE(said.find("rank " + std::to_string(bad)), std::string::npos) << said;
+  EXPECT_NE(said.find("step 1"), std::string::npos) << said;
+  EXPECT_EQ(said.find("rank 0"), std::string::npos) << said;
+
+  settings.not_finite = when_not_finite::skip;
+  training skipping = averages ? trainer<narrow>(small, world, parameter_averaging{.every = 2}, settings)
+                               : trainer<narrow>(small, world, allreduce{}, settings);
+  fit_report const report = skipping.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
+  EXPECT_EQ(report.steps, 4);
+  EXPECT_GE(report.skipped, 2);
+  EXPECT_TRUE(same_text(world, skipping.checksum()));
+  for (float const w : parameters_of<float>(skipping)) ASSERT_TRUE(std::isfinite(w));
+}
+
+inline void ranks_that_disagree_refuse_to_begin(communicator& world) {
+  if (world.size() == 1) return;
+  bright_thirds const examples(40);
+  bool const odd = world.rank() == 1;
+  auto const refused = [&](char const* what, auto&& make) {
+    std::string said;
+    try {
+      make();
+    } catch (setting_error const& why) {
+      said = why.what();
+    }
+    EXPECT_NE(said.find(what), std::string::npos) << said;
+    EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
+    EXPECT_TRUE(same_text(world, said));
+  };
+  refused("seed", [&] {
+    trainer<narrow>(small, world, allreduce{}, plain_sgd(odd ? 8 : 7)).fit(examples.data(), {.batch = 4});
+  });
+  refused("settings", [&] {
+    training_settings settings = plain_sgd();
+    if (odd) settings.l2 = 0.0011;
+    trainer<narrow>(small, world, allreduce{}, settings).fit(examples.data(), {.batch = 4});
+  });
+  refused("batch", [&] {
+    trainer<narrow>(small, world, allreduce{}, plain_sgd()).fit(examples.data(), {.batch = odd ? 5 : 4});
+  });
+  refused("strategy", [&] {
+    trainer<narrow>(small, world, parameter_averaging{.every = odd ? 2 : 3}, plain_sgd())
+        .fit(examples.data(), {.batch = 4});
+  });
+  constexpr auto other = network<[](builder& net) {
+    return net.input({1, 8, 8}) | dense{.units = 3} | softmax_cross_entropy{};
+  }>();
+  refused("network", [&] {
+    trainer<narrow>(odd ? graph(other) : graph(small), world, allreduce{}, plain_sgd())
+        .fit(examples.data(), {.batch = 4});
+  });
+}
+
+/// Rank 1 asks after its third step; all stop in the same step.
+inline void one_rank_stops_all(communicator& world, bool averages) {
+  struct asking final : listener {
+    votes heard{};
+    void on_step(training& run, step_report const& done) override {
+      if (done.step == 2 && run.world().rank() == run.world().size() - 1) run.request({.stop = true});
+    }
+    void on_vote(training&, votes const& all) override { heard |= all; }
+  } listening;
+  bright_thirds const examples(200);
+  training made = averages ? trainer<narrow>(small, world, parameter_averaging{.every = 5}, with_state())
+                           : trainer<narrow>(small, world, allreduce{}, with_state());
+  fit_report const report = made.fit(examples.data(), {.batch = 4, .epochs = 50, .listeners = {&listening}});
+  EXPECT_TRUE(report.stopped);
+  EXPECT_TRUE(listening.heard.stop);
+  EXPECT_EQ(report.steps, averages ? 5 : 4);
+  EXPECT_TRUE(same_text(world, made.checksum()));
+}
+
+/// Payload of all ranks together in each step, as the contracts say.
+inline void sends_the_bytes_that_its_contract_says(communicator& world) {
+  struct counting final : listener {
+    std::vector<double> until;
+    void on_step(training&, step_report const& done) override {
+      until.push_back(static_cast<double>(done.bytes_sent));
+    }
+  };
+  bright_thirds const examples(12 * 8 * world.size());
+  auto const in_step = [&](auto how, std::size_t step) {
+    counting sent;
+    training made = trainer<narrow>(small, world, how, with_state());
+    made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&sent}});
+    EXPECT_EQ(sent.until.size(), 12U);
+    double bytes = sent.until[step] - sent.until[step - 1];
+    world.allreduce(std::span<double>(&bytes, 1));
+    return bytes;
+  };
+  double const n = static_cast<double>(small.parameter_count());
+  double const rounds = 2.0 * (world.size() - 1);  // 2(P−1)/P from each of P ranks
+  EXPECT_EQ(in_step(allreduce{}, 5), rounds * (n + 4) * 4);
+  EXPECT_EQ(in_step(allreduce{.resync = 10}, 10), rounds * ((n + 4) * 4 + 16));
+  EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 4), 0);
+  EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 5), rounds * (2 * n + 4) * 4);
+  EXPECT_EQ(in_step(parameter_averaging{.every = 3, .average_updater_state = false}, 5),
+            rounds * (n + 4) * 4);
+}
+
+}  // namespace cohort_test

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/launch.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/load.hpp>
+#include <cohort/trainer/stop_on_signal.hpp>
+#include <csignal>
+#include <fstream>
+#include "../checkpoint/scratch_folder.hpp"
+#include "../strategy/rank_cases.hpp"
+
+namespace {
+
+using namespace cohort_test;
+
+/// Stops as if the process had ended, after so many steps of this fit.
+struct stop_after final : listener {
+  int left;
+  explicit stop_after(int steps) : left(steps) {}
+  void on_step(training& run, step_report const&) override {
+    if (--left == 0) run.request({.stop = true});
+  }
+};
+
+constexpr int epochs = 3;
+
+/// All epochs in one piece, or stopped by a vote in the middle and gone on with by ranks that know nothing but the folder.
+template <class Strategy>
+void resumed_equals_uninterrupted(int ranks, Strategy const& how, int steps) {
+  bright_thirds const examples(103);
+  scratch_folder const folder;
+  std::string uninterrupted;
+  launch<threads>(ranks, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state(2));
+    made.fit(examples.data(), {.batch = 7, .epochs = epochs});
+    if (world.rank() == 0) uninterrupted = made.checksum();
+  });
+  launch<threads>(ranks, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state(2));
+    stop_after stopping(steps);
+    checkpoint_listener saving(folder.path(), 1, 2, {});
+    fit_report const report =
+        made.fit(examples.data(), {.batch = 7, .epochs = epochs, .listeners = {&saving, &stopping}});
+    EXPECT_TRUE(report.stopped);
+  });
+  launch<threads>(ranks, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state(2));
+    std::optional<std::string> const from = resume(made, folder.path());
+    ASSERT_TRUE(from.has_value());
+    EXPECT_GE(made.step(), steps);
+    made.fit(examples.data(), {.batch = 7, .epochs = epochs - static_cast<int>(made.epoch())});
+    EXPECT_EQ(made.checksum(), uninterrupted) << *from;
+  });
+}
+
+TEST(checkpoints, a_resumed_run_of_allreduce_has_the_bits_of_an_uninterrupted_one) {
+  for (int ranks : {1, 3})
+    for (int steps : {1, 4, 6}) resumed_equals_uninterrupted(ranks, allreduce{}, steps);
+}
+
+TEST(checkpoints, a_resumed_run_of_averaging_has_the_bits_of_an_uninterrupted_one) {
+  for (int ranks : {1, 2})
+    for (int steps : {2, 4, 8}) resumed_equals_uninterrupted(ranks, parameter_averaging{.every = 3}, steps);
+  resumed_equals_uninterrupted(3, parameter_averaging{.every = 2, .average_updater_state = false}, 3);
+}
+
+/// A run that is killed goes on from a checkpoint between two meetings, where ranks differ.
+TEST(checkpoints, hold_each_ranks_own_parameters_between_two_meetings) {
+  bright_thirds const examples(103);
+  scratch_folder const folder;
+  parameter_averaging const how{.every = 4};
+  std::string uninterrupted;
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state());
+    made.fit(examples.data(), {.batch = 7, .epochs = epochs});
+    if (world.rank() == 0) uninterrupted = made.checksum();
+  });
+  struct killed {};
+  struct killer final : listener {
+    void on_step(training& run, step_report const& done) override {
+      if (done.step == 5) {
+        save_checkpoint(run, path);
+        EXPECT_FALSE(same_text(run.world(), run.checksum()));
+        throw killed{};
+      }
+    }
+    std::string path;
+  };
+  EXPECT_ANY_THROW(launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state());
+    killer end;
+    end.path = folder.path();
+    made.fit(examples.data(), {.batch = 7, .epochs = epochs, .listeners = {&end}});
+  }));
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state());
+    ASSERT_TRUE(resume(made, folder.path()).has_value());
+    EXPECT_EQ(made.step(), 6);
+    made.fit(examples.data(), {.batch = 7, .epochs = epochs - static_cast<int>(made.epoch())});
+    EXPECT_EQ(made.checksum(), uninterrupted);
+  });
+}
+
+TEST(checkpoints, are_gone_on_with_by_other_ranks_strategies_and_backends_at_the_same_place) {
+  bright_thirds const examples(103), held(60, 2);
+  scratch_folder const folder;
+  launch<threads>(3, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
+    stop_after stopping(6);
+    checkpoint_listener saving(folder.path(), 1, 1, {});
+    made.fit(examples.data(), {.batch = 5, .epochs = 4, .listeners = {&saving, &stopping}});
+  });
+  std::vector<double> merged;
+  for (int ranks : {1, 2, 4})
+    launch<threads>(ranks, [&](communicator& world) {
+      training made = trainer<wide>(small, world, allreduce{}, with_state());
+      ASSERT_TRUE(resume(made, folder.path()).has_value());
+      EXPECT_EQ(made.position().position, 5 * 3);  // one step of the second epoch
+      EXPECT_EQ(made.epoch(), 1);
+      if (world.rank() == 0 && merged.empty()) merged = parameters_of(made);
+      EXPECT_EQ(parameters_of(made), merged);
+      fit_report const rest = made.fit(examples.data(), {.batch = 15 / ranks, .epochs = 3});
+      EXPECT_EQ(rest.examples, 3 * 103 - 15);
+      EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.8);
+    });
+}
+
+TEST(checkpoints, hold_a_shared_file_that_is_a_model) {
+  bright_thirds const examples(60);
+  scratch_folder const folder;
+  std::string path, checksum;
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    made.fit(examples.data(), {.batch = 5, .epochs = 1});
+    std::string const saved = save_checkpoint(made, folder.path());
+    if (world.rank() == 0) {
+      path = saved;
+      checksum = made.checksum();
+    }
+  });
+  EXPECT_EQ(load_trained<narrow>(path + "/shared.safetensors").checksum(), checksum);
+}
+
+TEST(checkpoints, are_not_there_in_an_empty_folder) {
+  scratch_folder const folder;
+  training made = trainer<narrow>(small, with_state());
+  EXPECT_FALSE(resume(made, folder.path()).has_value());
+  EXPECT_FALSE(resume(made, folder.path() + "/never").has_value());
+}
+
+TEST(checkpoints, that_cannot_be_written_are_said_and_training_goes_on) {
+  bright_thirds const examples(60);
+  scratch_folder const folder;
+  std::string const blocked = folder.path() + "/file";
+  std::ofstream(blocked) << "not a folder";
+  std::vector<std::string> said;
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    checkpoint_listener saving(blocked, 2, 3, [&](std::string_view line) { said.emplace_back(line); });
+    fit_report const report = made.fit(examples.data(), {.batch = 5, .epochs = 1, .listeners = {&saving}});
+    EXPECT_EQ(report.steps, 6);
+    EXPECT_EQ(saving.failures(), 3);
+  });
+  ASSERT_EQ(said.size(), 3U);
+  EXPECT_NE(said[0].find("no checkpoint at step 2"), std::string::npos) << said[0];
+}
+
+TEST(checkpoints, are_written_when_a_signal_asks_for_the_end) {
+  bright_thirds const examples(60);
+  scratch_folder const folder;
+  launch<threads>(2, [&](communicator& world) {
+    struct raising final : listener {
+      void on_step(training& run, step_report const& done) override {
+        if (done.step == 3 && run.world().rank() == 1) std::raise(SIGTERM);
+      }
+    } raise;
+    stop_on_signal ending;
+    training made = trainer<narrow>(small, world, allreduce{}, with_state());
+    checkpoint_listener saving(folder.path(), 0, 3, {});
+    fit_report const report =
+        made.fit(examples.data(), {.batch = 5, .epochs = 50, .listeners = {&ending, &raise, &saving}});
+    EXPECT_TRUE(report.stopped);
+    EXPECT_FALSE(saving.newest().empty());
+    EXPECT_LE(made.step(), 6);
+  });
+}
+
+}  // namespace
