@@ -2,11 +2,13 @@
 #pragma once
 #include "networks.hpp"
 
+#include <chrono>
 #include <cohort/onednn.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace benchmarks {
 
@@ -31,23 +33,25 @@ inline cohort::batch noise_batch(cohort::graph_view net, int count) {
   return made;
 }
 
-/// The trainer's step on oneDNN, over and over on one batch: forward, backward and update, no loader, no
+/// The trainer's step on oneDNN, over and over on one batch: forward, backward, exchange and update, no loader, no
 /// listeners.
 class repeated_step {
  public:
-  repeated_step(trained_network const& what, int batch, int workers)
+  repeated_step(trained_network const& what, int batch, int workers,
+                std::unique_ptr<cohort::strategy> agree = std::make_unique<cohort::no_exchange>())
       : settings_{.updater = what.updater, .l2 = what.l2, .workers = workers},
         data_(noise_batch(what.net, batch)),
         workers_(cohort::detail::port_to<cohort::onednn>(what.net, settings_), settings_,
-                 what.updater.state_arrays()) {
+                 what.updater.state_arrays(), std::chrono::seconds(120)),
+        agree_(std::move(agree)) {
     workers_.plan_for(static_cast<int>(cohort::part_of({0, batch}, 0, workers).count), true);
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());
   }
 
   /// The mean loss before the update.
   double operator()() {
-    return workers_.step(data_, {.step = step_++, .epoch = 0, .examples = data_.count}, alone_, *update_)
-           / data_.count;
+    cohort::step_info const now{.step = step_++, .examples = data_.count, .expected = data_.count};
+    return workers_.step(data_, now, *agree_, *update_).loss / data_.count;
   }
 
  private:
@@ -55,7 +59,7 @@ class repeated_step {
   cohort::batch data_;
   cohort::detail::worker_group workers_;
   std::unique_ptr<cohort::parameter_update> update_;
-  cohort::no_exchange alone_;
+  std::unique_ptr<cohort::strategy> agree_;
   std::int64_t step_ = 0;
 };
 

@@ -5,10 +5,12 @@
 #   // uses: xtensor          <prefix>_uses     components that it is linked with where they are on
 #   // flags: -ffast-math     <prefix>_flags    flags that it is compiled with besides the others
 #   // label: slow            <prefix>_label    a test's label
+#   // ranks: 1 2 4           <prefix>_ranks    a test is run by mpirun, once with each number of ranks; in
+#                                             Python: it starts as many itself
 function(cohort_rules file prefix)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines LIMIT_COUNT 10)
-  foreach(rule IN ITEMS needs uses flags label)
+  foreach(rule IN ITEMS needs uses flags label ranks)
     set(values)
     foreach(line IN LISTS lines)
       if(line MATCHES "^(//|#) ${rule}: *([A-Za-z0-9_=,. -]+)$")

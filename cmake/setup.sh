@@ -65,6 +65,16 @@ has_onednn() {
   return 1
 }
 
+has_mpi() { has_header mpi.h || compgen -G '/usr/include/*/mpi/mpi.h' >/dev/null; }
+has_boost_mpi() {
+  local folder
+  for folder in /usr /usr/local ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }}; do
+    ! compgen -G "$folder/lib/cmake/boost_mpi-*" >/dev/null || return 0
+    ! compgen -G "$folder/lib/*/cmake/boost_mpi-*" >/dev/null || return 0
+  done
+  return 1
+}
+
 has_certificates() { [ -n "${SSL_CERT_FILE:-}${PIP_CERT:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ]; }
 has_pip() { python3 -m pip --version >/dev/null 2>&1; }
 has_python_packages() {
@@ -119,6 +129,9 @@ want ninja-build has_command ninja
 want librandom123-dev has_header Random123/philox.h
 want zlib1g-dev has_header zlib.h
 want libxtensor-dev has_header xtensor
+want libboost-mpi-dev has_boost_mpi
+want libopenmpi-dev has_mpi
+want openmpi-bin has_command mpirun
 want python3 has_command python3
 if [ $with_tests = yes ]; then
   want libgtest-dev has_header gtest/gtest.h

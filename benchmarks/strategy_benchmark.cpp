@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn
+// strategy/NET/onednn/f32/batch:B/workers:W/STRATEGY/self    a step of one rank with a strategy beside one without
+//
+// What a strategy costs where nobody has to be asked: buckets, copies and waits. The two take turns, one step each;
+// `ratio` is the quotient of the medians, ratio_low and ratio_high its quartiles over the pairs.
+#include "context.hpp"
+#include "repeated_step.hpp"
+#include "stopwatch.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/parameter_averaging.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace benchmarks;
+
+template <class Strategy>
+void beside_none(benchmark::State& state, std::string const& name, int batch, int workers, Strategy how) {
+  auto const world = cohort::make_self();
+  repeated_step plain(*find_network(name), batch, workers);
+  repeated_step exchanging(*find_network(name), batch, workers, how.on(*world));
+  std::vector<double> plain_times, times, ratios;
+  for (int warming = 0; warming < 3; ++warming) plain(), exchanging();
+  for ([[maybe_unused]] auto _ : state) {
+    plain_times.push_back(seconds([&] { plain(); }));
+    times.push_back(seconds([&] { exchanging(); }));
+    ratios.push_back(times.back() / plain_times.back());
+    state.SetIterationTime(times.back());
+  }
+  state.counters["ms_without"] = 1e3 * median(plain_times);
+  state.counters["ms"] = 1e3 * median(times);
+  state.counters["ratio"] = median(times) / median(plain_times);
+  state.counters["ratio_low"] = quantile(ratios, 0.25);
+  state.counters["ratio_high"] = quantile(ratios, 0.75);
+}
+
+template <class Strategy>
+void declare(std::string const& net, int batch, int workers, std::string const& strategy, Strategy how) {
+  std::string const name = "strategy/" + net + "/onednn/f32/batch:" + std::to_string(batch)
+                           + "/workers:" + std::to_string(workers) + "/" + strategy + "/self";
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [=](benchmark::State& state) { beside_none(state, net, batch, workers, how); })
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int const workers : {1, 2}) {
+    declare("cifar", 64, workers, "allreduce", cohort::allreduce{});
+    declare("cifar", 64, workers, "averaging", cohort::parameter_averaging{.every = 5});
+    declare("lenet", 32, workers, "allreduce", cohort::allreduce{});
+    declare("lenet", 32, workers, "averaging", cohort::parameter_averaging{.every = 5});
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmarks::add_build_context();
+  benchmark::RunSpecifiedBenchmarks();
+}

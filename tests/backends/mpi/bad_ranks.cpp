@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: mpi
+// bad_ranks DEED RANK: a loop of sums in which that rank, at step 5 before bucket 1, does what bad_ranks_test.py asks for.
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cohort/mpi.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+void waste(std::chrono::milliseconds time) {
+  auto const end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) ::sched_yield();
+}
+
+/// Whether the loop is to end.
+bool misbehave(std::string const& deed) {
+  std::puts("now");
+  std::fflush(stdout);
+  if (deed == "dies") std::raise(SIGKILL);
+  if (deed == "stops") std::raise(SIGSTOP);
+  if (deed == "throws") throw std::runtime_error("the shelf is empty");
+  if (deed == "hangs")
+    for (;;) ::pause();
+  if (deed == "dawdles") waste(1500ms);
+  return deed == "returns";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  std::string const deed = argv[1];
+  int const bad = std::atoi(argv[2]);
+  return cohort::launch<cohort::mpi>(
+      argc, argv, {.deadline = 3s, .heartbeat = 1s, .log = cohort::stderr_sink()},
+      [&](cohort::communicator& world) {
+        std::printf("rank %d is process %d\n", world.rank(), ::getpid());
+        std::fflush(stdout);
+        world.barrier();
+        std::vector<float> sum(100'000, 1.0F);
+        for (int step = 0; step < 20; ++step)
+          for (int bucket = 0; bucket < 2; ++bucket) {
+            waste(20ms);
+            if (world.rank() == bad && step == 5 && bucket == 1 && misbehave(deed)) return;
+            world.note({step, bucket});
+            world.allreduce(std::span(sum), cohort::reduction::maximum);
+          }
+        std::printf("rank %d has done all steps\n", world.rank());
+      });
+}

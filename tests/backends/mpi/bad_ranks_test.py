@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: mpi
+# ranks: 3
+"""What becomes of the others when one rank dies, stops, hangs, throws, returns early or comes late: bad_ranks.cpp."""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+PROGRAM = os.environ["COHORT_PROGRAM"]
+MPIRUN = pathlib.Path(__file__).resolve().parent.parent.parent / "mpirun"
+# With --enable-recovery mpirun lets the others live (it does not tell their status): Open MPI 4.1 and 5.0 alike.
+OTHERS_LIVE = ("--enable-recovery",)
+REPORTING = ("sh", "-c", '"$0" "$@"; echo "rank $OMPI_COMM_WORLD_RANK ended with status $?"')
+RANKS = 3
+BAD = 1
+DEADLINE = 3  # seconds, as in bad_ranks.cpp; its heartbeat is 1
+LONGEST = 60
+ALL_SLEEP = "nothing, but the machine sleeps"
+
+
+class run:
+    """A run of bad_ranks: `lines` with the time since the bad deed, the `statuses` of its ranks by number."""
+
+    def __init__(self, deed, *flags, reporting=True):
+        command = ["bash", MPIRUN, *flags, "-n", str(RANKS), *(REPORTING if reporting else ()), PROGRAM, deed, str(BAD)]
+        self.lines, self.statuses = [], {}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              start_new_session=True) as process:
+            watchdog = threading.Timer(LONGEST, lambda: os.killpg(process.pid, signal.SIGKILL))
+            watchdog.start()
+            self.read(process.stdout, deed)
+            self.status = process.wait(LONGEST)
+            watchdog.cancel()
+
+    def read(self, output, deed):
+        processes, deed_at = {}, 0.0
+        for line in output:
+            if found := re.search(r"^rank (\d) is process (\d+)$", line):
+                processes[int(found.group(1))] = int(found.group(2))
+            if line == "now\n":
+                deed_at = time.monotonic()
+                if deed == ALL_SLEEP:
+                    self.put_to_sleep(processes.values())
+            self.lines.append((time.monotonic() - deed_at, line.rstrip()))
+            if found := re.search(r"^rank (\d) ended with status (\d+)", line):
+                self.statuses[int(found.group(1))] = int(found.group(2))
+                if deed in ("stops", "hangs") and len(self.statuses) == RANKS - 1:
+                    os.kill(processes[BAD], signal.SIGKILL)
+
+    @staticmethod
+    def put_to_sleep(processes):
+        """Longer than a heartbeat."""
+        for sign in (signal.SIGSTOP, signal.SIGCONT):
+            for process in processes:
+                os.kill(process, sign)
+            time.sleep(2)
+
+    def text(self):
+        return "\n".join(f"{at:7.2f} {line}" for at, line in self.lines)
+
+
+class bad_ranks(unittest.TestCase):
+    def others_say(self, done, sentence):
+        for rank in set(range(RANKS)) - {BAD}:
+            said = [at for at, line in done.lines if re.search(f"^rank {rank}: {sentence}", line)]
+            self.assertEqual(len(said), 1, f"rank {rank} should say once: {sentence}\n{done.text()}")
+            self.assertLess(said[0], DEADLINE + 2, done.text())
+            self.assertEqual(done.statuses.get(rank), 75, done.text())
+
+    def test_all_goes_well_without_one(self):
+        done = run("nothing")
+        self.assertEqual((done.status, done.statuses), (0, {0: 0, 1: 0, 2: 0}), done.text())
+        self.assertEqual(sum("has done all steps" in line for _, line in done.lines), RANKS, done.text())
+
+    def test_mpirun_names_a_rank_that_is_killed_and_fails(self):
+        done = run("dies", reporting=False)
+        self.assertNotEqual(done.status, 0)
+        self.assertRegex(done.text(), "process rank 1 .*exited on\\s.*signal 9")
+
+    def test_the_others_name_a_rank_that_is_killed(self):
+        self.others_say(run("dies", *OTHERS_LIVE),
+                        r"rank 1 has shown no sign of life for \d\.\d s; it was last heard of at step [45], bucket [01]$")
+
+    def test_the_others_name_a_rank_that_is_stopped(self):
+        self.others_say(run("stops", *OTHERS_LIVE),
+                        r"rank 1 has shown no sign of life for \d\.\d s; it was last heard of at step [45], bucket [01]$")
+
+    def test_the_others_name_a_rank_whose_body_hangs(self):
+        self.others_say(run("hangs", *OTHERS_LIVE),
+                        r"rank 1 is at step 5, bucket 0; the others wait in bucket 1 \(allreduce, after 3.0 s\)")
+
+    def test_the_others_name_a_rank_that_has_returned(self):
+        done = run("returns", *OTHERS_LIVE)
+        self.others_say(done, "rank 1 has ended; it was last at step 5, bucket 0; the others wait in bucket 1")
+        self.assertEqual(done.statuses.get(BAD), 75, done.text())
+
+    def test_what_a_rank_throws_is_said_by_all(self):
+        done = run("throws", *OTHERS_LIVE)
+        self.others_say(done, "rank 1 cannot go on: the shelf is empty$")
+        self.assertIn("rank 1: the shelf is empty", done.text())
+        self.assertEqual(done.statuses.get(BAD), 1, done.text())
+
+    def test_mpirun_gives_the_status_of_a_rank_that_throws(self):
+        self.assertEqual(run("throws", reporting=False).status, 1)
+
+    def test_nobody_is_accused_when_all_were_stopped(self):
+        done = run(ALL_SLEEP)
+        self.assertEqual((done.status, done.statuses), (0, {0: 0, 1: 0, 2: 0}), done.text())
+        self.assertGreater(done.lines[-1][0], 2)
+
+    def test_a_rank_that_is_late_is_waited_for(self):
+        done = run("dawdles")
+        self.assertEqual((done.status, done.statuses), (0, {0: 0, 1: 0, 2: 0}), done.text())
+        for rank in (0, 2):
+            self.assertRegex(done.text(), rf"rank {rank} waited 1\.\d s for rank 1 \(at step 5, bucket 0\)")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// ranks: 1 2 3 4
+// What strategies promise holds between processes as it does between threads.
+#include <cohort/mpi.hpp>
+#include "../../strategy/rank_cases.hpp"
+#include "under_mpirun.hpp"
+
+namespace {
+
+using namespace cohort_test;
+
+communicator* world = nullptr;
+
+struct rank_case {
+  std::string_view name;
+  void (*run)(communicator&);
+};
+
+constexpr rank_case cases[]{
+    {"allreduce_equals_one_rank", allreduce_equals_one_rank},
+    {"ranks_hold_the_same_bits_after_each_step", ranks_hold_the_same_bits_after_each_step},
+    {"runs_of_one_seed_have_the_same_bits", runs_of_one_seed_have_the_same_bits},
+    {"averaging_each_step_is_allreduce", averaging_each_step_is_allreduce},
+    {"averaging_weighs_by_examples", averaging_weighs_by_examples},
+    {"evaluation_between_meetings_changes_nothing", evaluation_between_meetings_changes_nothing},
+    {"own_state_stays_own_if_it_is_told_to", own_state_stays_own_if_it_is_told_to},
+    {"evaluation_is_that_of_one_rank", evaluation_is_that_of_one_rank},
+    {"ranks_without_data_and_with_fewer_batches_train_on",
+     ranks_without_data_and_with_fewer_batches_train_on},
+    {"more_ranks_than_examples_train_on", more_ranks_than_examples_train_on},
+    {"ranks_that_disagree_refuse_to_begin", ranks_that_disagree_refuse_to_begin},
+    {"sends_the_bytes_that_its_contract_says", sends_the_bytes_that_its_contract_says},
+    {"allreduce_stops_all_for_a_number_that_is_not_finite",
+     [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, false); }},
+    {"averaging_stops_all_for_a_number_that_is_not_finite",
+     [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, true); }},
+    {"allreduce_stops_all_when_one_asks", [](communicator& all) { one_rank_stops_all(all, false); }},
+    {"averaging_stops_all_when_one_asks", [](communicator& all) { one_rank_stops_all(all, true); }},
+    {"has_the_bits_of_threads",
+     [](communicator& all) {
+       std::string here = checksum_after(all, allreduce{}, with_state());
+       here += checksum_after(all, parameter_averaging{.every = 3}, with_state());
+       std::string there;
+       launch<threads>(all.size(), [&](communicator& ranks) {
+         std::string text = checksum_after(ranks, allreduce{}, with_state());
+         text += checksum_after(ranks, parameter_averaging{.every = 3}, with_state());
+         if (ranks.rank() == all.rank()) there = text;
+       });
+       EXPECT_EQ(here, there);
+     }},
+};
+
+class strategies_over_mpi : public testing::TestWithParam<rank_case> {};
+TEST_P(strategies_over_mpi, hold) {
+  on_every_rank(*world, [] { GetParam().run(*world); });
+}
+INSTANTIATE_TEST_SUITE_P(all, strategies_over_mpi, testing::ValuesIn(cases),
+                         [](auto const& one) { return std::string(one.param.name); });
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int failed = 0;
+  int const status = launch<mpi>(argc, argv, {.deadline = test_deadline}, [&](communicator& all) {
+    world = &all;
+    failed = run_tests_on_every_rank(all.rank());
+  });
+  return failed != 0 ? failed : status;
+}

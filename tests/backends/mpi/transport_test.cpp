@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// ranks: 2 3
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <chrono>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/mpi/transport.hpp>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "under_mpirun.hpp"
+
+namespace {
+
+using cohort::detail::channel;
+using cohort::detail::mpi_control;
+using cohort::detail::mpi_transport;
+using namespace std::chrono_literals;
+
+/// A transport of all ranks, which leaves at the end.
+struct connected {
+  std::shared_ptr<mpi_control> control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s);
+  mpi_transport wire{MPI_COMM_WORLD, control, test_deadline};
+  int rank = wire.rank();
+  int size = wire.size();
+  int next = (rank + 1) % size;
+  int previous = (rank + size - 1) % size;
+
+  template <class Holds>
+  void until(Holds holds) {
+    auto const limit = std::chrono::steady_clock::now() + test_deadline;
+    while (!holds()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), limit);
+      wire.move();
+      wire.doze(50us);
+    }
+  }
+  ~connected() { wire.leave(); }
+};
+
+std::vector<std::byte> text(std::size_t bytes, int from) {
+  return std::vector<std::byte>(bytes, static_cast<std::byte>(from));
+}
+
+/// What a rank says that expects one number of bytes and is sent another.
+std::string refusal(std::size_t sent, std::size_t expected) {
+  connected ranks;
+  auto const data = text(sent, ranks.rank);
+  std::vector<std::byte> room(expected);
+  auto const receiving = ranks.wire.receive(ranks.previous, channel::peer, 7, room);
+  auto const sending = ranks.wire.send(ranks.next, channel::peer, 7, data);
+  std::string said;
+  ranks.until([&] {
+    try {
+      return ranks.wire.done(receiving);
+    } catch (cohort::communicator_error const& error) {
+      said = error.what();
+      return true;
+    }
+  });
+  ranks.until([&] { return ranks.wire.done(sending); });
+  return said;
+}
+
+TEST(mpi_transport, brings_messages_of_any_size) {
+  connected ranks;
+  for (std::size_t const bytes : {0U, 1U, 4096U, 5'000'000U}) {
+    auto const data = text(bytes, ranks.rank);
+    auto room = text(bytes, 99);
+    auto const receiving = ranks.wire.receive(ranks.previous, channel::collective, 3, room);
+    auto const sending = ranks.wire.send(ranks.next, channel::collective, 3, data);
+    ranks.until([&] { return ranks.wire.done(receiving); });
+    ranks.until([&] { return ranks.wire.done(sending); });
+    EXPECT_EQ(room, text(bytes, ranks.previous));
+  }
+}
+
+TEST(mpi_transport, keeps_channels_tags_and_orders_apart) {
+  connected ranks;
+  constexpr std::uint32_t largest_tag = (1U << 30) - 1;
+  struct letter {
+    channel on;
+    std::uint32_t tag;
+    std::vector<std::byte> data;
+    std::vector<std::byte> room = std::vector<std::byte>(data.size());
+  };
+  std::vector<letter> letters;
+  for (auto const on : {channel::collective, channel::peer})
+    for (std::uint32_t const tag : {0U, 1U, largest_tag})
+      for (int k = 0; k < 2; ++k) letters.push_back({on, tag, text(10, static_cast<int>(letters.size()))});
+  std::vector<mpi_transport::ticket> tickets;
+  for (auto const& one : letters) tickets.push_back(ranks.wire.send(ranks.next, one.on, one.tag, one.data));
+  for (std::size_t i = letters.size() - 2; i < letters.size(); i -= 2)  // the last pair first
+    for (std::size_t k = i; k < i + 2; ++k)
+      tickets.push_back(ranks.wire.receive(ranks.previous, letters[k].on, letters[k].tag, letters[k].room));
+  for (auto const ticket : tickets) ranks.until([&] { return ranks.wire.done(ticket); });
+  for (auto const& one : letters) EXPECT_EQ(one.room, one.data);
+}
+
+TEST(mpi_transport, finds_a_message_that_waits) {
+  connected ranks;
+  auto const data = text(12, ranks.rank);
+  EXPECT_FALSE(ranks.wire.probe(-1, channel::collective, 5));
+  auto const sending = ranks.wire.send(ranks.next, channel::peer, 5, data);
+  std::optional<mpi_transport::waiting> found;
+  ranks.until([&] { return (found = ranks.wire.probe(-1, channel::peer, 5)).has_value(); });
+  EXPECT_EQ(found->from, ranks.previous);
+  EXPECT_EQ(found->bytes, 12U);
+  std::vector<std::byte> room(12);
+  auto const receiving = ranks.wire.receive(found->from, channel::peer, 5, room);
+  ranks.until([&] { return ranks.wire.done(receiving); });
+  ranks.until([&] { return ranks.wire.done(sending); });
+  EXPECT_EQ(room, text(12, ranks.previous));
+}
+
+TEST(mpi_transport, names_sender_and_sizes_of_a_message_that_does_not_fit) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  std::string const head =
+      "a message from rank " + std::to_string((rank + size - 1) % size) + " does not fit (tag 7): expected ";
+  EXPECT_EQ(refusal(10, 20), head + "20 bytes, got 10 bytes");
+  EXPECT_EQ(refusal(20, 10), head + "10 bytes, got 20 bytes");
+  EXPECT_EQ(refusal(1'000'000, 10), head + "10 bytes, got 1000000 bytes");
+}
+
+TEST(mpi_transport, knows_where_everybody_is) {
+  connected ranks;
+  ranks.wire.note({100 + ranks.rank, ranks.rank});
+  // Others must go on answering while one has asked already.
+  std::vector<cohort::detail::standing> all;
+  auto const arrived = [&] {
+    all = ranks.wire.ask(100ms);
+    for (int r = 0; r < ranks.size; ++r) {
+      auto const& one = all[static_cast<std::size_t>(r)];
+      if (!one.answers || one.ended || one.where != cohort::whereabouts{100 + r, r}) return false;
+    }
+    return true;
+  };
+  ranks.until(arrived);
+  EXPECT_EQ(ranks.wire.ask(0ms).size(), static_cast<std::size_t>(ranks.size));
+  MPI_Request everybody = MPI_REQUEST_NULL;
+  MPI_Ibarrier(MPI_COMM_WORLD, &everybody);
+  ranks.until([&] {
+    int done = 0;
+    MPI_Test(&everybody, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  });
+}
+
+TEST(mpi_transport, knows_who_has_ended_and_where) {
+  connected ranks;
+  ranks.wire.note({50, ranks.rank});
+  if (ranks.rank == 0) return;  // leaves
+  ranks.until([&] { return ranks.wire.ask(0ms)[0].ended; });
+  EXPECT_EQ(ranks.wire.ask(0ms)[0].where, (cohort::whereabouts{50, 0}));
+}
+
+TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {
+  connected ranks;
+  EXPECT_FALSE(ranks.wire.trouble());
+  std::string const why = "the bridge is closed" + std::string(3000, '.');
+  if (ranks.rank == 0) {
+    std::thread([&] { ranks.wire.announce(why); }).join();
+    ranks.wire.announce("too late");
+  }
+  ranks.until([&] { return ranks.wire.trouble().has_value(); });
+  EXPECT_EQ(ranks.wire.trouble(), why);
+  ranks.until([&] { return ranks.control->delivered(); });
+  EXPECT_EQ(ranks.control->was_told(), ranks.rank != 0);
+}
+
+TEST(mpi_transport, touches_no_memory_after_abandon) {
+  connected ranks;
+  auto room = std::make_unique<std::vector<std::byte>>(text(1000, 99));
+  ranks.wire.receive(ranks.previous, channel::peer, 1, *room);
+  MPI_Barrier(MPI_COMM_WORLD);
+  ranks.wire.abandon();
+  MPI_Barrier(MPI_COMM_WORLD);
+  auto const data = text(1000, ranks.rank);
+  auto const sending = ranks.wire.send(ranks.next, channel::peer, 1, data);
+  ranks.until([&] { return ranks.wire.done(sending); });
+  ranks.until([&] { return ranks.wire.probe(ranks.previous, channel::peer, 1).has_value(); });
+  EXPECT_EQ(*room, text(1000, 99));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int const failed = run_tests_on_every_rank(rank);
+  MPI_Finalize();
+  return failed;
+}
