@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// LeNet on MNIST in two workers, from the network to the report. The README shows the same text.
+// LeNet on MNIST by two ranks that average their parameters, from the network to the report. The README shows the same text.
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
@@ -17,10 +17,14 @@ constexpr auto lenet = cohort::network<[](cohort::builder& net) {
 static_assert(lenet.parameter_count() == 67'780);
 
 int main() try {
-  auto training = cohort::trainer<cohort::onednn>(
-      lenet, {.updater = cohort::adagrad{.rate = 0.02}, .l2 = 5e-4, .seed = 123, .workers = 2});
-  training.fit(cohort::mnist::train(), {.batch = 32, .epochs = 5});
-  std::puts(training.evaluate(cohort::mnist::test()).stats().c_str());
+  return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
+    auto training = cohort::trainer<cohort::onednn>(
+        lenet, world, cohort::parameter_averaging{.every = 5},
+        {.updater = cohort::adagrad{.rate = 0.02}, .l2 = 5e-4, .seed = 123});
+    training.fit(cohort::mnist::train(), {.batch = 32, .epochs = 5});
+    auto const report = training.evaluate(cohort::mnist::test());
+    if (world.rank() == 0) std::puts(report.stats().c_str());
+  });
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
   return 1;

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lenet_mnist as tests drive it: on a few noisy digits, by one process or by mpirun's."""
+import contextlib
+import json
+import os
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import time
+
+PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
+MPIRUN = pathlib.Path(__file__).resolve().parent.parent / "mpirun"
+LONGEST = 120  # seconds that anything may take
+
+
+def write_digits(folder, train, test=200, seed=1):
+    """MNIST's four files with images of noise, each class brighter in another row."""
+    numbers = random.Random(seed)
+    folder = pathlib.Path(folder)
+    folder.mkdir()
+    for name, count in (("train", train), ("t10k", test)):
+        images = bytearray(numbers.randbytes(count * 784))
+        for i in range(count):
+            row = i * 784 + 28 * (4 + 2 * (i % 10))
+            images[row:row + 28] = b"\xff" * 28
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, count, 28, 28) + images)
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(
+            struct.pack(">2I", 0x801, count) + bytes(i % 10 for i in range(count)))
+    return str(folder)
+
+
+def under_mpirun(ranks, *flags):
+    return ["bash", str(MPIRUN), "-n", str(ranks), *flags]
+
+
+def environment(folder):
+    """What mpirun leaves behind when it is killed goes into the test's own folder."""
+    return {**os.environ, "TMPDIR": str(folder), "OMPI_MCA_btl_vader_backing_directory": str(folder),
+            "OMPI_MCA_btl_sm_backing_directory": str(folder)}
+
+
+def run(*flags, before=(), expect=0, folder=None, **more):
+    """`before`: mpirun and its flags."""
+    done = subprocess.run([*before, PROGRAM, *flags], capture_output=True, text=True, timeout=LONGEST,
+                          env=environment(folder) if folder else None, **more)
+    wanted = (expect,) if isinstance(expect, int) else expect
+    assert done.returncode in wanted, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-3000:]}"
+    return done
+
+
+def report(folder, *flags, **more):
+    """The numbers of a run, and what it printed."""
+    path = pathlib.Path(folder) / "report.json"
+    done = run("--json", str(path), *flags, folder=folder, **more)
+    return json.loads(path.read_text(encoding="utf-8")), done
+
+
+def family(pid):
+    """The processes that come from this one and still run lenet_mnist or mpirun, itself last."""
+    parents = {}
+    for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            text = status.read_text(encoding="utf-8", errors="replace")
+            parents[int(status.parent.name)] = int(text.rpartition(")")[2].split()[1])
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[::-1]
+
+
+def kill(process):
+    """The whole job at once, with no time to say anything."""
+    for pid in family(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def ranks_of(process):
+    """The processes that run the program itself."""
+    def runs_it(pid):
+        with contextlib.suppress(OSError):
+            return os.path.samefile(f"/proc/{pid}/exe", PROGRAM)
+        return False
+    return sorted(pid for pid in family(process.pid) if runs_it(pid))
+
+
+@contextlib.contextmanager
+def started(*flags, before=(), folder):
+    """A run under way, which nobody outlives."""
+    with subprocess.Popen([*before, PROGRAM, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env=environment(folder)) as process:
+        try:
+            yield process
+        finally:
+            kill(process)
+
+
+def wait_until(true, what):
+    end = time.monotonic() + LONGEST
+    while not true():
+        assert time.monotonic() < end, f"{LONGEST} s have passed: {what}"
+        time.sleep(0.001)
+
+
+def newest_step(checkpoints):
+    """Of the newest checkpoint that is complete, 0 if there is none."""
+    with contextlib.suppress(FileNotFoundError):
+        return max((int(one.parent.name[5:17]) for one in pathlib.Path(checkpoints).glob("step-*/manifest.json")),
+                   default=0)
+    return 0
