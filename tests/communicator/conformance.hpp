@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <cohort/communicator/combine.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/order.hpp>
@@ -173,6 +174,21 @@ inline void keeps_many_under_way(communicator& world) {
   }
   for (int r = 0; r < world.size(); ++r)
     require(is_letter(all.of(r), r, 77), "from rank " + std::to_string(r));
+}
+
+inline void keeps_what_has_ended(communicator& world) {
+  request ended = world.start_barrier();
+  auto const limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!ended.done()) require(std::chrono::steady_clock::now() < limit, "done() moves a barrier on");
+  int const next = (world.rank() + 1) % world.size();
+  std::byte out{7}, in{};
+  request receiving = world.start_receive({&in, 1}, (world.rank() + world.size() - 1) % world.size(), 1);
+  require(ended.done() && !receiving.done(), "what has ended does not begin again with another operation");
+  world.barrier();
+  request sending = world.start_send({&out, 1}, next, 1);
+  receiving.wait();
+  sending.wait();
+  require(in == out, "received");
 }
 
 inline void sends_in_order_for_each_tag(communicator& world) {
@@ -434,6 +450,7 @@ inline constexpr test all_tests[] = {
     {"gathers_parts", gathers_parts},
     {"gathers_messages_of_any_size", gathers_messages_of_any_size},
     {"keeps_many_under_way", keeps_many_under_way},
+    {"keeps_what_has_ended", keeps_what_has_ended},
     {"sends_in_order_for_each_tag", sends_in_order_for_each_tag},
     {"finds_messages_from_anybody", finds_messages_from_anybody},
     {"splits", splits},

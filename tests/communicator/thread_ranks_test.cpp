@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/message_communicator.hpp>
@@ -144,6 +145,29 @@ TEST(thread_ranks, split_on_two_threads_of_each_rank_at_once) {
     conformance::require(wrong.empty(), wrong);
     conformance::require(sums == 150, "messages were mixed");
   });
+}
+
+TEST(thread_ranks, let_nobody_read_what_a_rank_has_taken_back) {
+  for (int round = 0; round < 40; ++round) {
+    auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
+    detail::thread_transport sender(hub, 0), receiver(hub, 1);
+    std::vector<std::uint8_t> text(4'000'000, 1), came(text.size());
+    sender.send(1, detail::channel::peer, 5, std::as_bytes(std::span(text)));
+    std::atomic<bool> reading{false}, read{false};
+    std::thread other([&] {
+      auto const one = receiver.receive(0, detail::channel::peer, 5, std::as_writable_bytes(std::span(came)));
+      reading.store(true);
+      read.store(receiver.done(one));
+    });
+    while (!reading.load()) std::this_thread::yield();
+    for (int k = 0; k < round * 100; ++k)
+      detail::pause_core();  // so that it is read now, or was, or will not be
+    sender.abandon();
+    std::fill(text.end() - 1000, text.end(), std::uint8_t{2});  // what is read last
+    other.join();
+    EXPECT_EQ(std::count(came.begin(), came.end(), read.load() ? 1 : 0),
+              static_cast<std::ptrdiff_t>(came.size()));
+  }
 }
 
 TEST(self, is_one_rank_whose_operations_end_at_once) {

@@ -29,6 +29,10 @@ inline void count_call_from(void* caller) {
   if (void* const memory = std::malloc(bytes ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept {
+  count_call_from(__builtin_return_address(0));
+  return std::malloc(bytes ? bytes : 1);
+}
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   count_call_from(__builtin_return_address(0));
   auto const unit = static_cast<std::size_t>(alignment);

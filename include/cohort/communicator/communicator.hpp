@@ -99,7 +99,7 @@ class request {
 ///
 /// Order     collectives are matched by the order of their start on each rank; several may be under way. Any thread may
 ///           start or wait, one at a time for each communicator but for start_*, note and abort, which may be
-///           called beside a wait.
+///           called beside a wait. The last of a communicator and its relatives to go waits for what is under way.
 /// Exact     a sum is taken in an order that depends on ranks and count alone: equal on every rank and run, and the
 ///           same over `threads` and `mpi`.
 /// Errors    communicator_error on every rank, naming who was missing and where, when a wait outlasts its deadline, a

@@ -56,12 +56,8 @@ class engine final : public port {
     {
       std::lock_guard const lock(state_);
       one = unused_task(scratch_bytes);
-      one->phase = one->step = 0;
-      one->scratch.resize(scratch_bytes);
       describe(*one);
-      arrived_.reserve(tasks_.capacity());
-      arrived_.push_back(one.get());
-      one->ended.store(false);
+      enqueue(*one);
     }
     if (threaded_)
       work_.notify_one();
@@ -180,14 +176,12 @@ class engine final : public port {
     try {
       if (!lost || threaded_) wire->move();
       if (auto const why = wire->trouble()) adopt(*why);
-      if (lost || (poisoned() && !threaded_))
-        return abandon();  // a thread: after a move that takes the reason out
-      if (poisoned()) return;
+      if (lost || (poisoned() && !threaded_)) return abandon();
+      if (poisoned()) return;  // the next move takes the reason out
       {
         std::lock_guard const lock(state_);
-        active_.reserve(
-            tasks_.capacity());  // so that nothing is allocated later, whatever is under way at once
-        active_.insert(active_.end(), arrived_.begin(), arrived_.end());
+        active_.reserve(tasks_.capacity());  // nothing is allocated later, whatever is under way at once
+        for (task* const one : arrived_) active_.push_back(one);
         arrived_.clear();
       }
       std::size_t kept = 0;
@@ -291,16 +285,25 @@ class engine final : public port {
   }
 
   /// A task that has ended and that nobody holds: the one with the least room that suffices, else any, else a new one.
-  std::shared_ptr<task> const& unused_task(std::size_t scratch_bytes) {
+  std::shared_ptr<task> unused_task(std::size_t scratch_bytes) {
+    auto const room = [&](task const& t) {
+      return t.scratch.capacity() - scratch_bytes;
+    };  // wraps if too small
     std::shared_ptr<task> const* best = nullptr;
-    for (auto const& one : tasks_) {
-      if (one.use_count() > 1 || !one->ended.load(std::memory_order_acquire)) continue;
-      auto const room = [&](task const& t) {
-        return t.scratch.capacity() - scratch_bytes;
-      };  // too small: wraps
-      if (!best || room(*one) < room(**best)) best = &one;
-    }
-    return best ? *best : tasks_.emplace_back(std::make_shared<task>(*this, *this));
+    for (auto const& one : tasks_)
+      if (one.use_count() == 1 && one->ended.load(std::memory_order_acquire)
+          && (!best || room(*one) < room(**best)))
+        best = &one;
+    if (!best) best = &tasks_.emplace_back(std::make_shared<task>(*this, *this));
+    (*best)->phase = (*best)->step = 0;
+    (*best)->scratch.resize(scratch_bytes);
+    return *best;
+  }
+
+  void enqueue(task& one) {
+    arrived_.reserve(tasks_.capacity());
+    arrived_.push_back(&one);
+    one.ended.store(false);
   }
 
   std::shared_ptr<task> under_way() {

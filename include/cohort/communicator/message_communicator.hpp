@@ -104,13 +104,14 @@ class message_communicator final : public communicator {
       taken = engine_->take_context(context) ? 0 : 1;
       allreduce(std::span(&taken, 1), reduction::maximum);
     }
-    std::vector<int> here(ranks);
-    std::iota(here.begin(), here.end(), 0);
-    std::erase_if(here, [&](int r) { return table[entries * static_cast<std::size_t>(r)] != color; });
-    std::stable_sort(here.begin(), here.end(), [&](int a, int b) {
-      return table[entries * static_cast<std::size_t>(a) + 1]
-             < table[entries * static_cast<std::size_t>(b) + 1];
-    });
+    auto const order_of = [&](int r) { return table[entries * static_cast<std::size_t>(r) + 1]; };
+    std::vector<int> here;
+    for (int r = 0; r < size(); ++r) {
+      if (table[entries * static_cast<std::size_t>(r)] != color) continue;
+      auto const after =
+          std::find_if(here.begin(), here.end(), [&](int h) { return order_of(h) > order_of(r); });
+      here.insert(after, r);
+    }
     auto const its = std::make_shared<rank_group>();
     its->context = context;
     its->rank = static_cast<int>(std::find(here.begin(), here.end(), rank()) - here.begin());

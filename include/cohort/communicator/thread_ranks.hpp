@@ -208,7 +208,7 @@ class thread_transport final : public transport {
  private:
   static thread_hub::clock::rep now() { return thread_hub::clock::now().time_since_epoch().count(); }
 
-  /// Twice as many as are needed, so that a step which has them under way in another order finds them there.
+  /// More than are needed: how many are in use at once changes from run to run, and shall not allocate in a step.
   void make_parcels() {
     constexpr std::size_t at_first = 64;
     std::size_t const many = std::max(at_first, 2 * parcels_.size());

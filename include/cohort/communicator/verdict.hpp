@@ -49,17 +49,19 @@ struct stand {
 /// Who keeps the others waiting: those that have ended or do not answer; if there are none, those behind the furthest.
 [[gnu::cold]] inline std::vector<int> late_ranks(std::span<standing const> all,
                                                  std::span<int const> members) {
-  auto const of = [&](int rank) -> standing const& { return all[static_cast<std::size_t>(rank)]; };
-  std::vector<int> late;
   whereabouts furthest{};
+  bool lost = false;
   for (int const rank : members) {
-    if (of(rank).ended || !of(rank).answers) late.push_back(rank);
-    furthest = std::max(furthest, of(rank).where);
+    standing const& its = all[static_cast<std::size_t>(rank)];
+    furthest = std::max(furthest, its.where);
+    lost = lost || its.ended || !its.answers;
   }
-  if (late.empty())
-    for (int const rank : members)
-      if (of(rank).where < furthest) late.push_back(rank);
-  std::sort(late.begin(), late.end());
+  std::vector<int> late;
+  for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
+    standing const& its = all[static_cast<std::size_t>(rank)];
+    bool const is_late = lost ? its.ended || !its.answers : its.where < furthest;
+    if (is_late && std::find(members.begin(), members.end(), rank) != members.end()) late.push_back(rank);
+  }
   return late;
 }
 
