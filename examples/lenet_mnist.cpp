@@ -117,6 +117,7 @@ int run(options const& chosen, cohort::communicator& world, cohort::mnist::sets 
   }
   cohort::training training = trainer_for(chosen, world);
   if (!chosen.load.empty()) training.load(chosen.load);
+  std::int64_t const last_epoch = training.epoch() + chosen.epochs;
   if (chosen.resume) {
     auto const from = cohort::resume(training, chosen.checkpoints);
     if (speaks && from)
@@ -139,7 +140,7 @@ int run(options const& chosen, cohort::communicator& world, cohort::mnist::sets 
     listeners.push_back(&saving.emplace(chosen.checkpoints, chosen.save_every, chosen.keep));
     listeners.push_back(&stopping.emplace());
   }
-  auto const epochs_left = std::max<std::int64_t>(chosen.epochs - training.epoch(), 0);
+  auto const epochs_left = std::max<std::int64_t>(last_epoch - training.epoch(), 0);
   auto const fitted = training.fit(
       digits.train,
       {.batch = chosen.batch, .epochs = static_cast<int>(epochs_left), .listeners = std::move(listeners)});
@@ -187,6 +188,8 @@ int launch(options const& chosen, int argc, char** argv) {
 #if __has_include(<cohort/mpi.hpp>)
   if (which == "auto" && cohort::mpi_started()) which = "mpi";
   if (which == "mpi") {
+    if (chosen.ranks > 1 && !cohort::mpi_started())
+      throw usage_error{"--ranks: expected 1 for --communicator mpi, whose ranks mpirun starts"};
     int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
     return failed != 0 ? failed : status;
   }
@@ -195,7 +198,10 @@ int launch(options const& chosen, int argc, char** argv) {
 #endif
   if (which == "auto") which = chosen.ranks > 1 ? "threads" : "self";
   if (which == "self" && chosen.ranks > 1) throw usage_error{"--ranks: expected 1 for --communicator self"};
-  cohort::launch<cohort::threads>(chosen.ranks, how, body);
+  if (which == "self")
+    cohort::launch<cohort::self>(how, body);
+  else
+    cohort::launch<cohort::threads>(chosen.ranks, how, body);
   return status;
 }
 
@@ -209,7 +215,7 @@ int main(int argc, char** argv) try {
   }
   return launch(chosen, argc, argv);
 } catch (usage_error const& mistake) {
-  std::fprintf(stderr, "lenet_mnist: %s\n", mistake.sentence.c_str());
+  std::fprintf(stderr, "lenet_mnist: %s\n", mistake.what());
   return 2;
 } catch (cohort::communicator_error const& problem) {
   std::fprintf(stderr, "lenet_mnist: %s\n", problem.what());

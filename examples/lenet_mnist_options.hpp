@@ -5,6 +5,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -70,8 +71,8 @@ command may be started again with --resume.
 )";
 
 /// A flag that cannot be understood: a sentence, and exit status 2.
-struct usage_error {
-  std::string sentence;
+struct usage_error final : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 template <class Number>

@@ -16,15 +16,16 @@ LONGEST = 120  # seconds that anything may take
 
 
 def write_digits(folder, train, test=200, seed=1):
-    """MNIST's four files with images of noise, each class brighter in another row."""
+    """MNIST's four files with images of noise, each class with a stripe of its own."""
     numbers = random.Random(seed)
+    fainter = bytes(value // 4 for value in range(256))
     folder = pathlib.Path(folder)
     folder.mkdir()
     for name, count in (("train", train), ("t10k", test)):
-        images = bytearray(numbers.randbytes(count * 784))
+        images = bytearray(numbers.randbytes(count * 784).translate(fainter))
         for i in range(count):
-            row = i * 784 + 28 * (4 + 2 * (i % 10))
-            images[row:row + 28] = b"\xff" * 28
+            stripe = 28 * (28 * i + 4 + 2 * (i % 10))
+            images[stripe:stripe + 56] = b"\xff" * 56
         (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, count, 28, 28) + images)
         (folder / f"{name}-labels-idx1-ubyte").write_bytes(
             struct.pack(">2I", 0x801, count) + bytes(i % 10 for i in range(count)))
@@ -97,10 +98,12 @@ def started(*flags, before=(), folder):
             kill(process)
 
 
-def wait_until(true, what):
+def wait_for_checkpoint(process, checkpoints, step):
+    """Until there is one of that step or a later one."""
     end = time.monotonic() + LONGEST
-    while not true():
-        assert time.monotonic() < end, f"{LONGEST} s have passed: {what}"
+    while newest_step(checkpoints) < step:
+        assert process.poll() is None, f"exit {process.returncode}: {process.stdout.read()[-3000:]}"
+        assert time.monotonic() < end, f"no checkpoint of step {step} within {LONGEST} s"
         time.sleep(0.001)
 
 

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of two ranks must hold to when it is killed, asked to stop, or gone on with by others."""
+import contextlib
+import os
+import random
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import lenet_mnist_program as program
+
+STEPS_AN_EPOCH = 40
+EPOCHS = 4
+STEPS = STEPS_AN_EPOCH * EPOCHS
+SAVE_EVERY = 18  # in the midst of things: averaging meets every 5 steps
+AFTER_SIGTERM = 75
+
+
+class checkpoints(unittest.TestCase):
+    """Of ranks in threads; mpirun's inherit them."""
+    mpirun = ()
+    ranks = ("--ranks", "2")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = cls.scratch.name
+        cls.digits = program.write_digits(os.path.join(cls.folder, "digits"), train=64 * STEPS_AN_EPOCH)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def setUp(self):
+        self.kept = tempfile.mkdtemp(dir=self.folder)
+
+    def flags(self, *more):
+        return ("--data", self.digits, "--epochs", str(EPOCHS), *self.ranks, *more)
+
+    def report(self, *more, **how):
+        return program.report(self.folder, *self.flags(*more), before=self.mpirun, **how)
+
+    def started(self, *more):
+        return program.started(*self.flags("--checkpoints", self.kept, *more), before=self.mpirun, folder=self.folder)
+
+    def resumed(self, *more):
+        """From which step, and the report."""
+        numbers, done = self.report("--checkpoints", self.kept, "--resume", *more)
+        found = re.search(r"^going on from (.*), after (\d+) steps$", done.stdout, re.MULTILINE)
+        self.assertTrue(found, done.stdout[:500])
+        self.assertEqual(os.path.dirname(found.group(1)), self.kept)
+        self.assertEqual(numbers["steps"], STEPS - int(found.group(2)))
+        return int(found.group(2)), numbers
+
+    def test_a_run_that_is_killed_three_times_ends_where_it_would_have(self):
+        seed = random.randrange(10**6)
+        print(f"moments of seed {seed}")
+        moments = random.Random(seed)
+        flags = ("--strategy", "averaging", "--save-every", str(SAVE_EVERY), "--keep", "2", "--resume")
+        whole, _ = self.report("--strategy", "averaging")
+        reached = 0
+        for last in (50, 100, STEPS - 1):
+            with self.started(*flags) as process:
+                moment = moments.randint(reached + 1, last)
+                program.wait_for_checkpoint(process, self.kept, moment // SAVE_EVERY * SAVE_EVERY)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(moments.uniform(0, 0.1))  # so as to be between two checkpoints, or in one
+            now = program.newest_step(self.kept)
+            self.assertGreaterEqual(now, reached)
+            self.assertEqual(now % SAVE_EVERY, 0)
+            reached = now
+        went_on_from, numbers = self.resumed(*flags[:-1])
+        self.assertEqual(went_on_from, reached)  # so that at most SAVE_EVERY steps are lost
+        self.assertEqual(numbers["checksum"], whole["checksum"], f"seed {seed}")
+        self.assertEqual(len(os.listdir(self.kept)), 2)
+
+    def stop(self, process):
+        process.send_signal(signal.SIGTERM)
+
+    def test_a_run_that_is_asked_to_stop_saves_ends_with_75_and_goes_on(self):
+        whole, _ = self.report()
+        with self.started("--save-every", str(SAVE_EVERY)) as process:
+            program.wait_for_checkpoint(process, self.kept, SAVE_EVERY)
+            self.stop(process)
+            output = process.communicate(timeout=program.LONGEST)[0]
+        self.assertEqual(process.returncode, AFTER_SIGTERM, output)
+        found = re.search(r"^stopped after (\d+) steps: saved in (.*)$", output, re.MULTILINE)
+        self.assertTrue(found, output)
+        self.assertEqual(found.group(2), f"{self.kept}/step-{int(found.group(1)):012}")
+        went_on_from, numbers = self.resumed()
+        self.assertEqual(went_on_from, int(found.group(1)))
+        self.assertEqual(numbers["checksum"], whole["checksum"])
+
+    def test_resume_without_a_checkpoint_says_so_and_starts_afresh(self):
+        for kept in (self.kept, os.path.join(self.kept, "never")):
+            numbers, done = self.report("--epochs", "1", "--checkpoints", kept, "--resume")
+            self.assertIn(f"no checkpoint in {kept}: starting afresh\n", done.stdout)
+            self.assertEqual(numbers["steps"], STEPS_AN_EPOCH)
+
+    def test_others_go_on_at_the_same_place(self):
+        begun = 70
+        whole, _ = self.report("--epochs", "2")
+        program.run(*self.flags("--epochs", "2", "--checkpoints", self.kept, "--save-every", str(begun)),
+                    before=self.mpirun, folder=self.folder)
+        left_of_epoch = 64 * (2 * STEPS_AN_EPOCH - begun)
+        for what, flags, examples_a_step in (
+                ("one rank", ("--ranks", "1", "--batch", "64"), 64), ("three ranks", ("--ranks", "3"), 96),
+                ("another strategy", ("--ranks", "2", "--strategy", "averaging"), 64),
+                ("two workers", ("--ranks", "2", "--workers", "2"), 64),
+                ("another backend", ("--ranks", "1", "--batch", "64", "--backend", "reference"), 64)):
+            with self.subTest(what):
+                numbers, done = program.report(self.folder, "--data", self.digits, "--epochs", "2", "--resume",
+                                               "--checkpoints", self.kept, *flags)
+                self.assertIn(f"after {begun} steps", done.stdout)
+                self.assertEqual(numbers["steps"], -(-left_of_epoch // examples_a_step))
+                self.assertLess(abs(numbers["accuracy"] - whole["accuracy"]), 0.02)
+
+    def test_a_checkpoint_that_is_damaged_is_passed_over(self):
+        program.run(*self.flags("--epochs", "1", "--checkpoints", self.kept, "--save-every", str(SAVE_EVERY)),
+                    before=self.mpirun, folder=self.folder)
+        with open(f"{self.kept}/step-{2 * SAVE_EVERY:012}/shared.safetensors", "r+b") as file:
+            file.seek(-10, os.SEEK_END)
+            file.write(b"\xff" * 10)
+        numbers, done = self.report("--epochs", "1", "--checkpoints", self.kept, "--resume")
+        self.assertIn(f"checkpoint step-{2 * SAVE_EVERY:012} is passed over: ", done.stderr)
+        self.assertEqual(numbers["steps"], STEPS_AN_EPOCH - SAVE_EVERY)

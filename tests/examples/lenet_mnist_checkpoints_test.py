@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib
+# ranks: 2
+"""Checkpoints of the example with ranks in threads, also where its disk has no room."""
+import glob
+import os
+import resource
+import unittest
+
+import lenet_mnist_checkpoints as cases
+import lenet_mnist_program as program
+
+
+class checkpoints_of_a_process(cases.checkpoints):
+    def test_a_full_disk_is_said_and_training_goes_on(self):
+        whole, _ = self.report("--epochs", "2")
+        program.run(*self.flags("--epochs", "1", "--checkpoints", self.kept, "--save-every", "30"))
+        files = sorted(glob.glob(f"{self.kept}/**", recursive=True))
+        # No file may grow beyond this; Python ignores SIGXFSZ, and so does what it starts without restoring signals.
+        small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
+                 "restore_signals": False}
+        numbers, done = self.report("--epochs", "2", "--checkpoints", self.kept, "--resume", "--save-every", "20",
+                                    **small)
+        self.assertRegex(done.stderr, "no checkpoint at step 40: cannot save the checkpoint .*"
+                                      "rank 0: .*step-000000000040/")
+        for step in (60, 80):
+            self.assertIn(f"no checkpoint at step {step}: ", done.stderr)
+        self.assertEqual(numbers["checksum"], whole["checksum"])
+        self.assertEqual(sorted(glob.glob(f"{self.kept}/**", recursive=True)), files)
+
+    def test_a_blocked_path_is_said_and_sigterm_still_ends_the_run(self):
+        blocked = os.path.join(self.kept, "file")
+        with open(blocked, "w", encoding="ascii"):
+            pass
+        with program.started(*self.flags("--epochs", "50", "--checkpoints", blocked, "--save-every", "1"),
+                             folder=self.folder) as process:
+            for line in process.stdout:
+                if line.startswith("no checkpoint at step 3: "):
+                    break
+            self.stop(process)
+            output = process.communicate(timeout=program.LONGEST)[0]
+        self.assertEqual(process.returncode, cases.AFTER_SIGTERM)
+        self.assertRegex(output, r"stopped after \d+ steps: nothing saved")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib mpi
+# ranks: 2
+"""The example under mpirun: the bits of ranks in threads, one mind before the first step, checkpoints."""
+import os
+import re
+import signal
+import tempfile
+import unittest
+
+import lenet_mnist_checkpoints as cases
+import lenet_mnist_program as program
+
+
+class ranks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = cls.scratch.name
+        cls.digits = program.write_digits(os.path.join(cls.folder, "digits"), train=640)
+        cls.flags = ("--data", cls.digits, "--epochs", "2")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_compute_the_bits_and_send_the_bytes_of_ranks_in_threads(self):
+        for count, strategy in ((2, "allreduce"), (2, "averaging"), (3, "allreduce")):
+            with self.subTest(strategy, ranks=count):
+                flags = (*self.flags, "--strategy", strategy)
+                threads, _ = program.report(self.folder, *flags, "--ranks", str(count))
+                processes, done = program.report(self.folder, *flags, before=program.under_mpirun(count))
+                self.assertEqual((processes["communicator"], processes["ranks"]), ("mpi", count))
+                for same in ("checksum", "bytes_sent", "accuracy", "loss", "steps"):
+                    self.assertEqual(processes[same], threads[same], same)
+                self.assertEqual(len(re.findall(r"checksum \w+$", done.stdout, re.MULTILINE)), 1)  # rank 0 speaks
+
+    def test_repeat_themselves(self):
+        twice = [program.report(self.folder, *self.flags, before=program.under_mpirun(2))[0] for _ in range(2)]
+        self.assertEqual(twice[0]["checksum"], twice[1]["checksum"])
+
+    def test_one_is_the_program_alone(self):
+        alone, _ = program.report(self.folder, *self.flags)
+        one, _ = program.report(self.folder, *self.flags, before=program.under_mpirun(1))
+        self.assertEqual((one["communicator"], one["checksum"], one["bytes_sent"]), ("mpi", alone["checksum"], 0))
+
+    def refuse(self, flags, what):
+        """Rank 1 with other flags than rank 0: both say what differs and who has what, before the first step."""
+        done = program.run(*self.flags, ":", "-n", "1", program.PROGRAM, *self.flags, *flags,
+                           before=program.under_mpirun(1), expect=1, folder=self.folder)
+        for rank in (0, 1):
+            self.assertRegex(done.stderr, rf"(?m)^rank {rank}: the ranks of this run do not fit together \({what}.* on "
+                                          rf"rank 0; .* on rank 1")
+        self.assertNotIn("epoch", done.stdout)
+
+    def test_refuse_to_begin_where_they_differ(self):
+        fewer = program.write_digits(os.path.join(self.folder, "fewer"), train=320)
+        model = os.path.join(self.folder, "model.safetensors")
+        program.run(*self.flags, "--save", model)
+        for flags, what in ((("--seed", "2"), "seed"), (("--rate", "0.1"), "settings"), (("--batch", "16"), "batch"),
+                            (("--batch", "16", "--seed", "2"), "seed, batch"), (("--epochs", "3"), "epochs"),
+                            (("--strategy", "averaging"), "strategy"), (("--load", model), "beginning"),
+                            (("--data", fewer), "examples in the data set")):
+            with self.subTest(flags):
+                self.refuse(flags, what)
+
+    def test_refuse_to_exchange_nothing(self):
+        done = program.run(*self.flags, "--strategy", "none", before=program.under_mpirun(2), expect=1,
+                           folder=self.folder)
+        self.assertIn("--strategy: expected allreduce or averaging for several ranks, got 'none'", done.stderr)
+
+    def test_end_alike_where_one_alone_saves(self):
+        """What no handshake can see: a rank with other listeners. The others name the place where they wait."""
+        kept = os.path.join(self.folder, "kept")
+        flags = (*self.flags, "--deadline", "2")
+        done = program.run(*flags, "--checkpoints", kept, "--save-every", "5", ":", "-n", "1", program.PROGRAM, *flags,
+                           before=program.under_mpirun(1), expect=75, folder=self.folder)
+        self.assertRegex(done.stderr, r"(?m)^rank \d: rank 0 is at step 4, .*; rank 1 waits at step 5")
+
+
+class checkpoints_of_processes(cases.checkpoints):
+    mpirun = program.under_mpirun(2)
+    ranks = ()
+
+    def stop(self, process):
+        os.kill(program.ranks_of(process)[1], signal.SIGTERM)  # one of them: the others hear of it
+
+    def test_mpirun_that_is_asked_to_stop_asks_the_ranks(self):
+        with self.started("--epochs", "1000", "--save-every", str(cases.SAVE_EVERY)) as process:
+            program.wait_for_checkpoint(process, self.kept, 1)
+            process.send_signal(signal.SIGTERM)
+            output = process.communicate(timeout=program.LONGEST)[0]
+        self.assertNotEqual(process.returncode, 0)
+        self.assertGreaterEqual(program.newest_step(self.kept), cases.SAVE_EVERY, output)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib
+# ranks: 2
+"""The example with several ranks in one process: it repeats itself, counts its bytes, and refuses in one sentence."""
+import os
+import tempfile
+import unittest
+
+import lenet_mnist_program as program
+
+PARAMETERS = 67_780
+STATES = 1  # of AdaGrad, as large as the parameters
+VOTES = 4  # words that travel with a sum
+WORD = 4  # bytes
+EPOCH_END = 4096  # bytes of an epoch's sums and reports, and of the handshake: generous
+
+
+def bytes_of_a_sum(ranks, elements):
+    """Over all ranks: each sends 2(P-1)/P of them."""
+    return 2 * (ranks - 1) * (elements + VOTES) * WORD
+
+
+def bytes_of_the_beginning(ranks):
+    """Rank 0's parameters and states reach each of the others once."""
+    return (ranks - 1) * PARAMETERS * (1 + STATES) * WORD
+
+
+class ranks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = cls.scratch.name
+        cls.digits = program.write_digits(os.path.join(cls.folder, "digits"), train=640)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def report(self, *flags):
+        return program.report(self.folder, "--data", self.digits, "--epochs", "2", *flags)
+
+    def refuses(self, sentence, *flags, code=2):
+        done = program.run("--data", self.digits, *flags, expect=code)
+        said = done.stderr.strip().splitlines()
+        self.assertRegex(said[-1], f"^lenet_mnist: .*{sentence}")
+        self.assertEqual(sum(line.startswith("lenet_mnist: ") for line in said), 1, done.stderr)
+
+    def test_allreduce_repeats_itself_and_sends_the_bytes_of_its_contract(self):
+        for count in (2, 3):
+            first, done = self.report("--ranks", str(count))
+            self.assertEqual((first["ranks"], first["strategy"], first["communicator"]),
+                             (count, "allreduce", "threads"))
+            self.assertGreaterEqual(first["exchange_seconds"], 0)
+            contract = first["steps"] * bytes_of_a_sum(count, PARAMETERS) + bytes_of_the_beginning(count)
+            self.assertGreaterEqual(first["bytes_sent"], contract)
+            self.assertLess(first["bytes_sent"], contract + 2 * count * EPOCH_END)
+            self.assertIn(f"{count} ranks over threads by allreduce", done.stdout)
+            self.assertEqual(self.report("--ranks", str(count))[0]["checksum"], first["checksum"])
+
+    def test_averaging_repeats_itself_and_sends_the_bytes_of_its_contract(self):
+        flags = ("--ranks", "2", "--strategy", "averaging", "--every", "3")
+        first, _ = self.report(*flags)
+        self.assertEqual((first["strategy"], first["steps"]), ("averaging", 20))
+        meetings = 2 * 4  # of 10 steps an epoch, in the 3rd, 6th, 9th and at the end
+        contract = meetings * bytes_of_a_sum(2, PARAMETERS * (1 + STATES)) + bytes_of_the_beginning(2)
+        self.assertGreaterEqual(first["bytes_sent"], contract)
+        self.assertLess(first["bytes_sent"], contract + 2 * 2 * EPOCH_END)
+        self.assertEqual(self.report(*flags)[0]["checksum"], first["checksum"])
+
+    def test_one_rank_computes_the_same_bits_under_every_strategy_and_sends_nothing(self):
+        alone, _ = self.report("--communicator", "self")
+        self.assertEqual((alone["strategy"], alone["communicator"], alone["bytes_sent"]), ("none", "self", 0))
+        for strategy in ("none", "allreduce", "averaging"):
+            one, _ = self.report("--communicator", "threads", "--strategy", strategy)
+            self.assertEqual((one["checksum"], one["bytes_sent"]), (alone["checksum"], 0), strategy)
+
+    def test_ranks_may_have_workers(self):
+        both, _ = self.report("--ranks", "2", "--workers", "2")
+        self.assertEqual((both["ranks"], both["workers"]), (2, 2))
+        self.assertGreater(both["accuracy"], 0.5)
+
+    def test_more_ranks_than_examples_train_all_of_them(self):
+        few = program.write_digits(os.path.join(self.folder, "few"), train=3, test=2)
+        made, _ = program.report(self.folder, "--data", few, "--epochs", "2", "--ranks", "4")
+        self.assertEqual((made["ranks"], made["steps"]), (4, 2))
+
+    def test_a_model_that_ranks_have_saved_is_loaded_by_others(self):
+        model = os.path.join(self.folder, "two.safetensors")
+        two, _ = self.report("--ranks", "2", "--save", model)
+        three, _ = self.report("--ranks", "3", "--load", model, "--epochs", "0")
+        self.assertEqual((three["checksum"], three["accuracy"], three["steps"]), (two["checksum"], two["accuracy"], 0))
+        more, _ = self.report("--ranks", "2", "--load", model, "--epochs", "1")
+        self.assertEqual(more["steps"], 10)  # a pass of its own
+        whole, _ = self.report("--ranks", "2", "--epochs", "3")
+        self.assertEqual(more["checksum"], whole["checksum"])
+
+    def test_the_speed_is_said_with_the_bytes(self):
+        done = program.run("--data", self.digits, "--ranks", "2", "--epochs", "1", "--performance", "10")
+        self.assertRegex(done.stderr, r"steps 1 to 10: .* samples/s, \d+\.\d % of it waiting for other ranks, "
+                                      r".*B sent a step")
+
+    def test_what_diverges_names_each_rank_its_step_and_its_layer(self):
+        self.refuses(r"the loss is not finite \(rank 0: step \d+, .*; rank 1: step \d+, ",
+                     "--ranks", "2", "--rate", "1e9", code=1)
+
+    def test_refuses_flags_that_make_no_sense(self):
+        for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("tcp", "")),
+                             ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--save-every", ("-1", "often")),
+                             ("--keep", ("0",)), ("--deadline", ("0", "nan", "soon")), ("--heartbeat", ("0", "inf")),
+                             ("--checkpoints", ("",)), ("--performance", ("-1",))):
+            for value in values:
+                self.refuses(f"{flag}: expected .*, got '{value}'$", f"{flag}={value}")
+        for flag in ("--ranks", "--strategy", "--checkpoints", "--deadline"):
+            self.refuses(f"{flag}: expected a value after it, got none$", flag)
+        self.refuses("--resume=yes: expected no value$", "--resume=yes")
+        self.refuses("unknown flag '--rank-count'", "--rank-count", "2")
+
+    def test_refuses_flags_that_do_not_go_together(self):
+        self.refuses("--strategy: expected allreduce or averaging for several ranks, got 'none'$",
+                     "--ranks", "2", "--strategy", "none")
+        self.refuses("--ranks: expected 1 for --communicator self$", "--ranks", "2", "--communicator", "self")
+        self.refuses("--(communicator: this program was built without MPI|"
+                     "ranks: expected 1 for --communicator mpi, whose ranks mpirun starts)$",
+                     "--ranks", "2", "--communicator", "mpi")
+        self.refuses("--resume: expected --checkpoints DIR with it, got none$", "--resume")
+        self.refuses("--save-every: expected --checkpoints DIR with it, got none$", "--save-every", "20")
+
+    def test_takes_the_ends_of_each_range(self):
+        made, _ = self.report("--ranks=2", "--epochs=1", "--strategy=averaging", "--every=1000000", "--deadline=1e6",
+                              "--heartbeat=1e6", "--communicator=threads", "--keep=1000000", "--performance=0")
+        self.assertEqual(made["steps"], 10)
+
+    def test_help_shows_the_flags_of_ranks(self):
+        text = program.run("--help").stdout
+        for flag in ("--ranks", "--communicator", "--strategy", "--every", "--checkpoints", "--save-every", "--keep",
+                     "--resume", "--deadline", "--heartbeat", "--performance"):
+            self.assertIn(flag, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
