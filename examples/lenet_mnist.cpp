@@ -172,6 +172,9 @@ int run(options const& chosen, cohort::communicator& world, cohort::mnist::sets 
 }
 
 int launch(options const& chosen, int argc, char** argv) {
+  if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
+    throw usage_error{"--checkpoints: " + chosen.checkpoints
+                      + " holds a checkpoint: expected --resume to go on from it, or another folder"};
   auto const digits = cohort::mnist::real_or_drawn(chosen.data);
   auto const milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));

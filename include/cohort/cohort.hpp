@@ -3,7 +3,8 @@
 // All that a training program needs but a backend: <cohort/onednn.hpp>, or <cohort/backend/reference.hpp>, the oracle.
 // Readers of other components are headers of their own too: <cohort/mnist.hpp>, <cohort/xtensor.hpp>. So is what writes
 // and reads models, whose formats cost a second to compile: <cohort/trainer/model_io.hpp> for training::save and load,
-// <cohort/trainer/load.hpp> for load_trained.
+// <cohort/trainer/load.hpp> for load_trained, <cohort/trainer/checkpoint_listener.hpp> and stop_on_signal.hpp for runs that
+// shall go on where they stopped.
 #include <cohort/backend/priority.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>

@@ -96,7 +96,7 @@ class ranks(unittest.TestCase):
 
     def test_the_speed_is_said_with_the_bytes(self):
         done = program.run("--data", self.digits, "--ranks", "2", "--epochs", "1", "--performance", "10")
-        self.assertRegex(done.stderr, r"steps 1 to 10: .* samples/s, \d+\.\d % of it waiting for other ranks, "
+        self.assertRegex(done.stderr, r"steps 1 to 10: .* samples/s, \d+\.\d % waiting for other ranks, "
                                       r".*B sent a step")
 
     def test_what_diverges_names_each_rank_its_step_and_its_layer(self):

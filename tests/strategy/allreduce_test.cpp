@@ -31,6 +31,12 @@ TEST_P(allreduce_over_threads, trains_on_streams_of_different_lengths) {
 TEST_P(allreduce_over_threads, sends_the_bytes_of_its_contract) {
   on_all(sends_the_bytes_that_its_contract_says);
 }
+TEST_P(allreduce_over_threads, adds_up_several_passes_in_one_report) {
+  on_all(a_report_may_see_several_passes);
+}
+TEST_P(allreduce_over_threads, fails_an_evaluation_on_all_ranks_or_none) {
+  on_all(an_evaluation_that_fails_on_one_rank_fails_on_all);
+}
 TEST_P(allreduce_over_threads, stops_all_for_a_number_that_is_not_finite) {
   on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, false); });
 }

@@ -23,6 +23,15 @@ TEST_P(averaging_over_threads, is_not_changed_by_evaluation_between_meetings) {
 TEST_P(averaging_over_threads, leaves_the_updaters_state_to_each_rank_if_told_to) {
   on_all(own_state_stays_own_if_it_is_told_to);
 }
+TEST_P(averaging_over_threads, hears_of_a_number_behind_the_last_meeting) {
+  on_all(a_number_behind_the_last_meeting_is_heard);
+}
+TEST_P(averaging_over_threads, leaves_out_numbers_between_two_meetings) {
+  on_all(numbers_between_two_meetings_are_left_out);
+}
+TEST_P(averaging_over_threads, hears_of_a_stop_at_an_epochs_end) {
+  on_all(a_stop_at_an_epochs_end_is_heard_there);
+}
 TEST_P(averaging_over_threads, stops_all_for_a_number_that_is_not_finite) {
   on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, true); });
 }

@@ -261,9 +261,90 @@ inline void a_number_that_is_not_finite_stops_all_and_is_named(communicator& wor
                                : trainer<narrow>(small, world, allreduce{}, settings);
   fit_report const report = skipping.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
   EXPECT_EQ(report.steps, 4);
-  EXPECT_GE(report.skipped, 2);
+  EXPECT_EQ(report.skipped, averages && world.rank() != bad ? 0 : 2);
   EXPECT_TRUE(same_text(world, skipping.checksum()));
   for (float const w : parameters_of<float>(skipping)) ASSERT_TRUE(std::isfinite(w));
+}
+
+/// Makes the example that a rank reads in a step of an unshuffled epoch one of NaN.
+inline void spoil(bright_thirds& examples, communicator const& world, int rank, int step, int batch) {
+  auto const first = static_cast<std::size_t>((step * world.size() + rank) * batch * 64);
+  std::fill_n(examples.pixels.begin() + static_cast<std::ptrdiff_t>(first), 64,
+              std::numeric_limits<float>::quiet_NaN());
+}
+
+/// Also where ranks do not meet again before the end.
+inline void a_number_behind_the_last_meeting_is_heard(communicator& world) {
+  bright_thirds examples(16 * world.size());
+  dataset const data = examples.data();
+  spoil(examples, world, world.size() - 1, 1, 8);
+  training made = trainer<narrow>(small, world, parameter_averaging{.every = 100}, with_state());
+  EXPECT_THROW(made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false}), numeric_error);
+}
+
+/// What was voted in a meeting is not heard again in the steps behind it.
+inline void numbers_between_two_meetings_are_left_out(communicator& world) {
+  bright_thirds examples(48 * world.size());
+  dataset const data = examples.data();
+  int const bad = world.size() - 1;
+  for (int const step : {1, 4, 5}) spoil(examples, world, bad, step, 8);
+  auto settings = with_state();
+  settings.not_finite = when_not_finite::skip;
+  training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, settings);
+  fit_report const report = made.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
+  EXPECT_EQ(report.steps, 12);
+  EXPECT_EQ(report.skipped, world.rank() == bad ? 6 : 0);
+  EXPECT_TRUE(same_text(world, made.checksum()));
+}
+
+/// A vote in the last step of an epoch is agreed on at its end, and does not stop another fit.
+inline void a_stop_at_an_epochs_end_is_heard_there(communicator& world) {
+  struct asking final : listener {
+    void on_step(training& run, step_report const& done) override {
+      if (done.step == 2 && run.world().rank() == 0) run.request({.stop = true});
+    }
+  } listening;
+  bright_thirds const examples(24 * world.size());
+  training made = trainer<narrow>(small, world, parameter_averaging{.every = 100}, with_state());
+  fit_report const first = made.fit(examples.data(), {.batch = 8, .epochs = 2, .listeners = {&listening}});
+  EXPECT_TRUE(first.stopped);
+  EXPECT_EQ(first.steps, 3);
+  EXPECT_TRUE(same_text(world, made.checksum()));
+  EXPECT_FALSE(made.fit(examples.data(), {.batch = 8, .epochs = 1}).stopped);
+}
+
+inline void a_report_may_see_several_passes(communicator& world) {
+  bright_thirds const examples(50);
+  training made = trainer<narrow>(small, world, allreduce{}, with_state());
+  classification_report report(3);
+  evaluator* const reports[]{&report};
+  made.evaluate(examples.data(), reports);
+  made.evaluate(examples.data(), reports);
+  EXPECT_EQ(report.examples(), 100);
+}
+
+/// An example that only one rank reads, and cannot.
+inline void an_evaluation_that_fails_on_one_rank_fails_on_all(communicator& world) {
+  struct unreadable {
+    dataset readable;
+    data_description const& describe() const { return readable.describe(); }
+    std::int64_t size() const { return readable.size(); }
+    void get(std::int64_t i, example_view& out) const {
+      if (i == size() - 1) throw data_error({.what = "the last example is damaged"});
+      std::fill_n(out.fill<float>(0), 64, 0.5F);
+      *out.fill<std::int32_t>(1) = 0;
+    }
+  };
+  bright_thirds const examples(20);
+  training made = trainer<narrow>(small, world, allreduce{}, with_state());
+  std::string said;
+  try {
+    made.evaluate(unreadable{examples.data()}, {.batch = 4});
+  } catch (data_error const& why) {
+    said = why.what();
+  }
+  EXPECT_NE(said.find("the last example is damaged"), std::string::npos) << said;
+  EXPECT_GT(made.evaluate(examples.data()).examples(), 0);  // all are still together
 }
 
 inline void ranks_that_disagree_refuse_to_begin(communicator& world) {
@@ -288,6 +369,13 @@ inline void ranks_that_disagree_refuse_to_begin(communicator& world) {
     training_settings settings = plain_sgd();
     if (odd) settings.l2 = 0.0011;
     trainer<narrow>(small, world, allreduce{}, settings).fit(examples.data(), {.batch = 4});
+  });
+  std::vector<float> const wide_image(6 * 72, 0.5F);
+  std::vector<std::int32_t> const labels(6, 0);
+  dataset const wider = arrays(std::span<float const>(wide_image), shape{1, 8, 9}, std::span(labels), 3);
+  refused("examples", [&] {
+    trainer<narrow>(small, world, allreduce{}, plain_sgd())
+        .fit(odd ? wider : bright_thirds(6).data(), {.batch = 2});
   });
   refused("batch", [&] {
     trainer<narrow>(small, world, allreduce{}, plain_sgd()).fit(examples.data(), {.batch = odd ? 5 : 4});

@@ -13,6 +13,7 @@ class threshold_sketch final : public strategy {
  public:
   threshold_sketch(communicator& world, double threshold) : world_(world), t_(threshold) {}
 
+  agreement const* agreed() const override { return &never_; }
   void ready(step_info const& now, bucket const& one, gradient_parts& gradients) override {
     if (residual_.empty()) {
       buckets_ = gradients.parameters().buckets();
@@ -73,6 +74,7 @@ class threshold_sketch final : public strategy {
   std::vector<gathered> arrived_;
   std::vector<request> under_way_;
   double given_ = 0, sent_ = 0;
+  agreement never_{};  // these sketches vote on nothing
 };
 
 TEST(strategy, has_the_hooks_for_threshold_sharing) {
@@ -94,6 +96,7 @@ class delayed_averaging_sketch final : public strategy {
  public:
   explicit delayed_averaging_sketch(communicator& world) : world_(world) {}
   exchanged what() const override { return exchanged::parameters; }
+  agreement const* agreed() const override { return &never_; }
 
   void after_update(step_info const&, replica const& mine, bool) override {
     apply(mine);
@@ -126,6 +129,7 @@ class delayed_averaging_sketch final : public strategy {
   std::vector<double> sent_, mean_;
   request under_way_;
   bool waits_ = false;
+  agreement never_{};
 };
 
 TEST(strategy, has_the_hooks_for_averaging_with_a_delay) {
@@ -148,6 +152,7 @@ class bounded_staleness_sketch final : public strategy {
   bounded_staleness_sketch(communicator& world, std::int64_t bound)
       : world_(world), bound_(bound), reached_(static_cast<std::size_t>(world.size()), -1) {}
   exchanged what() const override { return exchanged::parameters; }
+  agreement const* agreed() const override { return &never_; }
 
   void begin(step_info const& now, replica const& mine) override {
     while (std::optional<arrival> const there = world_.probe(communicator::any_source, tag))
@@ -200,6 +205,7 @@ class bounded_staleness_sketch final : public strategy {
   std::vector<double> before_;
   std::vector<std::vector<double>> outgoing_;
   std::vector<request> under_way_;
+  agreement never_{};
 };
 
 TEST(strategy, has_the_hooks_for_a_bound_on_staleness) {
@@ -216,6 +222,14 @@ TEST(strategy, has_the_hooks_for_a_bound_on_staleness) {
       EXPECT_EQ(look.applied, 2 * look.sent);  // each message once, nothing lost
       EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.9);
     });
+}
+
+TEST(strategy, under_which_ranks_never_meet_is_refused) {
+  bright_thirds const examples(12);
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<wide>(small, world, no_exchange{}, plain_sgd());
+    EXPECT_THROW(made.fit(examples.data(), {.batch = 2, .epochs = 1}), setting_error);
+  });
 }
 
 }  // namespace

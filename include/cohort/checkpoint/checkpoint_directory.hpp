@@ -6,8 +6,8 @@
 #include <cohort/checkpoint/folder.hpp>
 #include <cohort/checkpoint/manifest.hpp>
 #include <cohort/checkpoint/model_content.hpp>
-#include <cohort/checkpoint/shared_outcome.hpp>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +24,7 @@ struct checkpoint_content {
   std::optional<model_content> shared{};  ///< rank 0's is written; the others need none
   model_content own;                      ///< this rank's file: a network alone if it has nothing of its own
   std::uint64_t settings_hash = 0;        ///< rank 0's is written
+  std::uint64_t seed = 0;                 ///< rank 0's is written
 };
 
 namespace detail {
@@ -205,7 +206,8 @@ inline std::string save_checkpoint(communicator& world, std::string const& direc
     if (!first) return "";
     checkpoint_manifest manifest{.position = content.position,
                                  .network_hash = content.own.network_hash(),
-                                 .settings_hash = content.settings_hash};
+                                 .settings_hash = content.settings_hash,
+                                 .seed = content.seed};
     manifest.shared = detail::rank_files::from(written[0]).shared;
     for (std::string const& bytes : written) manifest.ranks.push_back(detail::rank_files::from(bytes).own);
     keeper.finish(manifest);

@@ -5,7 +5,7 @@
 #include <cohort/checkpoint/folder.hpp>
 #include <cohort/checkpoint/manifest.hpp>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/checkpoint/shared_outcome.hpp>
+#include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/file_reader.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -177,6 +177,11 @@ inline std::vector<std::string> finished_checkpoints(std::string const& director
 }
 
 }  // namespace detail
+
+/// Whether a directory has a finished checkpoint, damaged or not; false where there is no such directory.
+inline bool has_checkpoints(std::string const& directory) {
+  return detail::is_folder(directory) && !detail::finished_checkpoints(directory).empty();
+}
 
 /// The newest checkpoint of a directory that is complete and undamaged, all its files read; nothing if there is none,
 /// or no directory.

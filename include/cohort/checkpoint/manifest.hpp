@@ -30,6 +30,7 @@ struct checkpoint_manifest {
   training_position position{};
   std::uint64_t network_hash = 0;
   std::uint64_t settings_hash = 0;
+  std::uint64_t seed = 0;  ///< of the data's order, of masks and initial parameters
   checkpoint_file shared{};
   std::vector<checkpoint_file> ranks{};  ///< the file of each rank
   bool operator==(checkpoint_manifest const&) const = default;
@@ -52,7 +53,7 @@ inline std::string manifest_text(checkpoint_manifest const& manifest, std::strin
   out.field("step", manifest.position.step).field("epoch", manifest.position.epoch);
   out.field("position", manifest.position.position).field("ranks", manifest.ranks.size());
   out.field("network_hash", hash_text(manifest.network_hash));
-  out.field("settings_hash", hash_text(manifest.settings_hash));
+  out.field("settings_hash", hash_text(manifest.settings_hash)).field("seed", manifest.seed);
   auto const write = [&](std::string_view name, checkpoint_file const& file) {
     out.begin_object(json_lines::one).field("name", name).field("bytes", file.bytes);
     out.field("content_hash", hash_text(file.content_hash)).end_object();
@@ -94,7 +95,7 @@ inline checkpoint_manifest manifest_from_json(std::string_view text, std::string
   json_document const document = parse_json(text, name, {.max_bytes = std::size_t{16} << 20, .max_depth = 3});
   json_value const root = document.root();
   root.expect_only({"format", "format_version", "library_version", "step", "epoch", "position", "ranks",
-                    "network_hash", "settings_hash", "files", "manifest_hash"});
+                    "network_hash", "settings_hash", "seed", "files", "manifest_hash"});
   if (root.at("format").string() != detail::manifest_format)
     root.at("format").refuse(detail::shown(detail::manifest_format));
   root.at("format_version").integer(detail::manifest_format_version, detail::manifest_format_version);
@@ -104,6 +105,7 @@ inline checkpoint_manifest manifest_from_json(std::string_view text, std::string
                        root.at("position").integer(0)};
   manifest.network_hash = detail::read_hash(root.at("network_hash"));
   manifest.settings_hash = detail::read_hash(root.at("settings_hash"));
+  manifest.seed = root.at("seed").unsigned_integer();
 
   json_value const files = root.at("files");
   auto const ranks = static_cast<std::size_t>(root.at("ranks").integer(1, std::numeric_limits<int>::max()));

@@ -19,7 +19,8 @@ namespace cohort {
 /// Shapes    the canonical flat view, and as many arrays more as updaters remember if `average_updater_state`.
 /// Units     `every` in steps; if `seconds` > 0 it counts instead: the slowest rank's speed since the last meeting says how
 ///           many steps that is, the same number on all ranks (the clock then decides the bits).
-/// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped.
+/// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped. Where ranks
+///           share a stream, one that has run out makes empty steps until the next meeting.
 /// Before    rank r holds w_r, having seen m_r examples since the last meeting.   After  all hold Σ m_r·w_r / Σ m_r.
 /// Moves     2(P−1)/P · (n·(1 + state arrays) + 4) elements a rank and meeting; 8 bytes more with `seconds`; in the
 ///           beginning rank 0's arrays once to all.
@@ -51,16 +52,12 @@ class averaging_strategy final : public strategy {
   }
 
   void begin(step_info const& now, replica const& mine) override {
-    if (!sum_) {
-      arrays_ = how_.average_updater_state ? mine.arrays() : 1;
-      sum_.emplace(mine.parameters.type(), elements_of(mine) * static_cast<std::size_t>(arrays_), true);
-      if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
-      began_ = clock::now();
-    }
+    prepare(mine);
     world_->note({now.step, 0});
   }
 
   void after_update(step_info const& now, replica const& mine, bool) override {
+    busy_ += now.examples > 0 ? 1 : 0;
     seen_ += now.examples;
     expected_ += now.expected;
     own_ |= now.mine;
@@ -115,8 +112,18 @@ class averaging_strategy final : public strategy {
     return static_cast<std::size_t>(mine.parameters.elements());
   }
 
+  /// Before the first step, or, of a run that goes on at an epoch's end, before the first meeting.
+  void prepare(replica const& mine) {
+    if (sum_) return;
+    arrays_ = how_.average_updater_state ? mine.arrays() : 1;
+    sum_.emplace(mine.parameters.type(), elements_of(mine) * static_cast<std::size_t>(arrays_), true);
+    if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
+    began_ = clock::now();
+  }
+
   /// The weighted mean of all ranks' arrays, and what they voted.
   void meet(replica const& mine) {
+    prepare(mine);
     auto const part = [&](int array) {
       return sum_->data() + static_cast<std::size_t>(array) * mine.bytes();
     };
@@ -132,15 +139,16 @@ class averaging_strategy final : public strategy {
       mine.parameters.changed();
     }
     if (how_.seconds > 0) choose_period();
-    steps_ = seen_ = expected_ = 0;
+    steps_ = busy_ = seen_ = expected_ = 0;
     own_ = {};
   }
 
   void choose_period() {
     clock::time_point const now = clock::now();
-    double slowest = std::chrono::duration<double>(now - std::exchange(began_, now)).count() / double(steps_);
+    double const passed = std::chrono::duration<double>(now - std::exchange(began_, now)).count();
+    double slowest = busy_ > 0 ? passed / static_cast<double>(busy_) : 0;
     world_->allreduce(std::span<double>(&slowest, 1), reduction::maximum);
-    period_ = static_cast<std::int64_t>(std::clamp(how_.seconds / slowest, 1.0, 1e9));
+    if (slowest > 0) period_ = static_cast<std::int64_t>(std::clamp(how_.seconds / slowest, 1.0, 1e9));
   }
 
   std::unique_ptr<communicator> world_;
@@ -149,6 +157,7 @@ class averaging_strategy final : public strategy {
   std::optional<weighted_sum> sum_;
   int arrays_ = 1;
   std::int64_t steps_ = 0;     // since the last meeting
+  std::int64_t busy_ = 0;      // of these, with examples on this rank
   std::int64_t seen_ = 0;      // examples of this rank since then
   std::int64_t expected_ = 0;  // examples of all ranks since then
   votes own_{};

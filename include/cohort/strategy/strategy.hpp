@@ -79,14 +79,14 @@ enum class exchanged { nothing, gradient, parameters };
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank
 /// after_update   the parameters have taken the step, or (`updated` false) have not: it had no examples, or a loss or
 ///                gradient was not finite
-/// end_of_epoch   no step is running; nothing may be outstanding afterwards
+/// end_of_epoch   no step is running; nothing may be outstanding afterwards. Not called where a vote ends the run before
 /// merged         what evaluation and checkpoints show where ranks differ: fills the dense canonical arrays of a replica
 ///                (replica.read) with what all would agree on now, and leaves the run as it was
 ///
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples.
-/// Errors    what a hook throws ends the run on this rank; `abandon` is then called, so that nothing under way is left to
-///           memory that ends.
+/// Errors    what a hook throws ends the run on this rank; `abandon` is called after those of a step, so that nothing under way
+///           is left to memory that ends.
 class strategy {
  public:
   virtual ~strategy() = default;
@@ -104,7 +104,7 @@ class strategy {
   virtual void merged(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
 
   virtual void abandon() noexcept {}
-  /// The last meeting; null: this strategy holds none, and each rank's own votes count for it alone.
+  /// The last meeting; null: this strategy holds none, which several ranks refuse: they could not end together.
   virtual agreement const* agreed() const { return nullptr; }
 
   /// After restore with what state gave, in a replica restored likewise, a run goes on as if it had not stopped.
@@ -112,7 +112,7 @@ class strategy {
   virtual void restore(strategy_state const&) {}
 };
 
-/// Nobody to agree with: each rank trains on its own, on its part of the data.
+/// Nobody to agree with: for one rank.
 class no_exchange final : public strategy {
  public:
   exchanged what() const override { return exchanged::nothing; }

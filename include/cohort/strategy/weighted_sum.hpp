@@ -12,7 +12,7 @@ namespace cohort::detail {
 /// Elements that become their mean over the ranks, weighted by examples, and the votes that travel with them.
 ///
 /// Shapes    `elements` of f32 or f64 and, with votes, `vote_words` more behind them.
-/// Order     fill data(), start, finish; again and again.
+/// Order     fill data(), start, wait, voted, settle; again and again.
 /// Exact     with weights of 1 (one rank) no bit changes; equal weights of 2ᵏ ranks are exact. Counts of examples are exact
 ///           in f32 up to 2²⁴.
 class weighted_sum {

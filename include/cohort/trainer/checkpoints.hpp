@@ -2,6 +2,7 @@
 #pragma once
 #include <charconv>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
+#include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/random/hash.hpp>
 #include <cohort/trainer/merged_scope.hpp>
 #include <cohort/trainer/model_io.hpp>
@@ -20,7 +21,8 @@ struct checkpoint_io {
   static std::string save(training& run, std::string const& directory, int keep) {
     checkpoint_content content{.position = run.position_,
                                .own = model_content(run.network()),
-                               .settings_hash = fnv1a(detail::describe(run.settings()))};
+                               .settings_hash = fnv1a(detail::describe(run.settings())),
+                               .seed = run.settings().seed};
     if (run.strategy_->differs()) add_replica(run, content.own);
     add_strategy(run, content.own);
     {
@@ -35,23 +37,37 @@ struct checkpoint_io {
     std::optional<checkpoint_reader> const found = find_newest_checkpoint(run.world(), directory);
     if (!found) return std::nullopt;
     bool const same_ranks = found->ranks() == run.world().size();
-    std::optional<model_file> own;
-    if (same_ranks) own = found->rank_file(run.world().rank());
-    bool const same_run = own && text_in(*own, strategy_key) == run.strategy_->describe();
-    if (same_run && own->has_parameters())
-      model_io<training>::load(run, *own);
-    else
-      model_io<training>::load(run, found->shared());
-    run.position_ = found->position();
-    if (same_run) restore_strategy(run, *own);
-    if (run.settings().log && found->manifest().settings_hash != fnv1a(detail::describe(run.settings())))
-      run.settings().log("the settings are others than those of the run that wrote " + found->path());
+    detail::all_or_none(run.world(), "cannot go on from the checkpoint", [&] {
+      std::optional<model_file> own;
+      if (same_ranks) own = found->rank_file(run.world().rank());
+      bool const same_run = own && text_in(*own, strategy_key) == run.strategy_->describe();
+      if (same_run && own->has_parameters())
+        model_io<training>::load(run, *own);
+      else
+        model_io<training>::load(run, found->shared());
+      run.position_ = found->position();
+      if (own) run.position_.position = number_in(*own, position_key);
+      if (same_run) restore_strategy(run, *own);
+    });
+    say_differences(run, *found);
     return found->path();
   }
 
  private:
   static constexpr char const* strategy_key = "strategy/description";
   static constexpr char const* position_key = "strategy/position";
+
+  static void say_differences(training& run, checkpoint_reader const& from) {
+    sink const& say = run.settings().log;
+    if (!say) return;
+    if (from.manifest().settings_hash != fnv1a(detail::describe(run.settings())))
+      say("the settings are others than those of the run that wrote " + from.path());
+    if (from.manifest().seed != run.settings().seed)
+      say(detail::text_of(
+          {"the seed is ", run.settings().seed, ", that of the run that wrote ", from.path(), " was ",
+           from.manifest().seed,
+           ": what is left of its epoch comes in another order, some examples twice and some not"}));
+  }
 
   static void add_replica(training& run, model_content& to) {
     std::vector<std::byte*> const arrays = model_io<training>::arrays_of(run.update());
@@ -89,7 +105,6 @@ struct checkpoint_io {
   }
 
   static void restore_strategy(training& run, model_file const& own) {
-    run.position_.position = number_in(own, position_key);
     strategy_state state;
     std::string_view const counts = "strategy/count/", arrays = "strategy/array/";
     for (auto const& [key, text] : own.file().metadata())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/trainer/merged_scope.hpp>
 #include <cohort/trainer/training.hpp>
@@ -37,17 +38,21 @@ inline void training::evaluate(dataset const& data, std::span<evaluator* const> 
                                                                       .ranks = world_->size(),
                                                                       .shuffle = false,
                                                                       .deadline = settings_.deadline});
-  batches->start(0);
-  while (batch const* const next = batches->next()) {
-    unless_late(batches, [&] {
-      workers_->infer(*next, [&](std::int64_t first, context const& done) {
-        tensor_view const scores = done.output(which);
-        for (evaluator* const one : reports)
-          one->add(scores, next->target().rows(static_cast<int>(first), scores.dims[0]),
-                   next->first_index + first);
+  if (world_->rank() > 0)
+    for (evaluator* const one : reports) one->clear();  // what they saw before is in rank 0's as well
+  detail::all_or_none(*world_, "cannot evaluate", [&] {
+    batches->start(0);
+    while (batch const* const next = batches->next()) {
+      unless_late(batches, [&] {
+        workers_->infer(*next, [&](std::int64_t first, context const& done) {
+          tensor_view const scores = done.output(which);
+          for (evaluator* const one : reports)
+            one->add(scores, next->target().rows(static_cast<int>(first), scores.dims[0]),
+                     next->first_index + first);
+        });
       });
-    });
-  }
+    }
+  });
   merge_ranks(*world_, reports);
 }
 

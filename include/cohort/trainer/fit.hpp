@@ -22,9 +22,27 @@ inline void training::say_memory(plan const& made, int batch) {
        text(m.parameters + update().bytes() + m.working_copies + workers * (m.gradients + m.activations))}));
 }
 
+namespace detail {
+
+/// "1x28x28 x f32, 1 x i32": the parts of an example as they arrive in a batch.
+inline std::string shapes_of(data_description const& what) {
+  std::string text;
+  for (std::size_t p = 0; p < what.parts(); ++p)
+    text += text_of({p == 0 ? "" : ", ", to_string(what.part(p).example), " x ", name_of(what.part(p).type)});
+  return text;
+}
+
+}  // namespace detail
+
 /// Sees to it that all ranks mean the same run.
 inline void training::check_ranks(dataset const& data, fit_settings const& how) const {
   if (world_->size() == 1) return;
+  if (!strategy_->agreed())
+    throw setting_error(
+        {.what = "several ranks need a strategy under which they meet",
+         .where = "fit",
+         .expected = "allreduce, parameter averaging, or one whose agreed() says what was voted",
+         .got = strategy_->describe()});
   shared_fact const facts[]{
       {"library version", std::string(version)},
       {"network", detail::text_of({net_.hash()})},
@@ -36,18 +54,19 @@ inline void training::check_ranks(dataset const& data, fit_settings const& how) 
       {"epochs", detail::text_of({how.epochs})},
       {"shuffle", how.shuffle ? "yes" : "no"},
       {"examples in the data set", detail::text_of({data.size()})},
+      {"examples of the data set", detail::shapes_of(data.describe())},
       {"beginning", detail::text_of({"step ", position_.step, ", epoch ", position_.epoch, ", position ",
                                      data.indexed() ? position_.position : 0})}};
   require_same(*world_, facts);
 }
 
 inline fit_report training::fit(dataset const& data, fit_settings const& how) {
+  check_ranks(data, how);
   if (how.batch < 1)
     throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
   if (how.epochs < 0)
     throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
   check_fits(data);
-  check_ranks(data, how);
   say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true),
              how.batch);
   auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
@@ -65,20 +84,32 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
     batches->start(position_.epoch, position_.position);
     after_step next = after_step::next_step;
     while (next == after_step::next_step) next = train_step(batches, how, of_epoch, all);
-    all.stopped = next == after_step::stop;
-    if (!all.stopped) strategy_->end_of_epoch({.step = position_.step - 1, .epoch = position_.epoch}, own());
+    bool const ended = next == after_step::next_epoch;
+    votes const agreed = ended ? end_epoch() : votes{};
     add_ranks(of_epoch);
     of_epoch.seconds = since(epoch_start);
     all.examples += of_epoch.examples;
     all.wait_seconds += of_epoch.wait_seconds;
     all.exchange_seconds += of_epoch.exchange_seconds;
-    if (all.stopped) break;
-    all.loss = of_epoch.loss;
-    position_ = {.step = position_.step, .epoch = position_.epoch + 1};
-    for (listener* one : how.listeners) one->on_epoch(*this, of_epoch);
+    if (ended) {
+      all.loss = of_epoch.loss;
+      position_ = {.step = position_.step, .epoch = position_.epoch + 1};
+      for (listener* one : how.listeners) one->on_epoch(*this, of_epoch);
+    }
+    all.stopped = !ended || tell_votes(agreed, how);
   }
   all.seconds = since(start);
   return all;
+}
+
+/// Lets the strategy settle what is outstanding. Returns what was voted then.
+inline votes training::end_epoch() {
+  step_info const last{.step = position_.step - 1, .epoch = position_.epoch, .mine = wanted()};
+  strategy_->end_of_epoch(last, own());
+  agreement const* const met = strategy_->agreed();
+  if (!met || std::exchange(meetings_, met->meetings) == met->meetings) return {};
+  if (met->all.not_finite) refuse_numbers(last);
+  return met->all;
 }
 
 /// One step, if the epoch has one left for any rank.
@@ -100,33 +131,36 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                       .epoch = position_.epoch,
                       .examples = next->count,
                       .expected = next->global_count > 0 ? next->global_count : share,
-                      .mine = {.stop = wishes_->stop.load(), .save = wishes_->save.load()}};
+                      .mine = wanted()};
   world_->note({now.step, -1});
   auto const working = clock::now();
   auto const done = unless_late(batches, [&] { return workers_->step(*next, now, *strategy_, update()); });
   if (!done.finite && trouble_.empty())
     if (std::string const where = workers_->trouble(); !where.empty())
-      trouble_ = detail::text_of({"step ", now.step, ", epoch ", now.epoch, ", ", where});
+      trouble_ = detail::text_of({is_finite(done.loss) ? gradient_mark : loss_mark, "step ", now.step,
+                                  ", epoch ", now.epoch, ", ", where});
 
   agreement const alone{.meetings = meetings_ + 1, .examples = 1, .all = now.mine};
   agreement met = strategy_->agreed() ? *strategy_->agreed() : alone;
   bool const meets = std::exchange(meetings_, met.meetings) != met.meetings;
   if (meets && met.examples == 0) return after_step::next_epoch;  // of a stream: nobody has any left
+  if (!meets) met.all = {};                                       // is of an earlier step
   met.all.not_finite |= !done.finite && (!strategy_->agreed() || strategy_->what() == exchanged::gradient);
 
   std::int64_t const place = batches->batches() < 0 ? -1 : position_.position / share;
   ++position_.step;
   if (next != &nothing_) position_.position = next->next_position;
   ++all.steps;
+  ++of_epoch.steps;
   of_epoch.examples += next->count;
   of_epoch.loss += done.finite ? done.loss : 0;
   of_epoch.wait_seconds += waited;
   of_epoch.exchange_seconds += done.exchange_seconds;
-  if (met.all.not_finite && (meets || !done.finite)) refuse_numbers(now, done.loss);
-  if (!done.finite || (meets && met.all.not_finite)) ++all.skipped;
+  if (met.all.not_finite) refuse_numbers(now);
+  if (!done.finite || (strategy_->what() == exchanged::gradient && met.all.not_finite)) ++all.skipped;
   step_report const report{.step = now.step,
                            .epoch = now.epoch,
-                           .step_in_epoch = place < 0 ? all.steps - 1 : place,
+                           .step_in_epoch = place < 0 ? of_epoch.steps - 1 : place,
                            .steps_in_epoch = batches->batches(),
                            .examples = next->count,
                            .loss = done.loss / std::max(next->count, 1),
@@ -150,26 +184,29 @@ inline bool training::tell_votes(votes const& all, fit_settings const& how) {
 }
 
 /// All ranks know that a number was not finite on one of them: says on which and where, and stops or leaves the step out.
-inline void training::refuse_numbers(step_info const& now, double loss) {
+inline void training::refuse_numbers(step_info const& now) {
   std::string where;
+  bool of_loss = false;
+  auto const hear = [&](std::string_view told, std::string_view rank) {
+    if (told.empty()) return;
+    of_loss = of_loss || told[0] == loss_mark[0];
+    where += detail::text_of({where.empty() ? "" : "; ", rank, told.substr(1)});
+  };
   if (world_->size() == 1) {
-    where = trouble_;
+    hear(trouble_, "");
   } else {
     gathered const all = world_->allgatherv(std::as_bytes(std::span(trouble_)));
     for (int r = 0; r < world_->size(); ++r)
-      if (auto const text = all.of(r); !text.empty())
-        where += detail::text_of({where.empty() ? "" : "; ", "rank ", r, ": ",
-                                  std::string_view(reinterpret_cast<char const*>(text.data()), text.size())});
+      hear({reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()},
+           detail::text_of({"rank ", r, ": "}));
   }
   trouble_.clear();
   if (where.empty())
     where = detail::text_of({"step ", now.step, ", epoch ", now.epoch, ", in the sum over the ranks"});
-  numeric_error const why({.what = is_finite(loss) ? "a gradient is not finite" : "the loss is not finite",
+  numeric_error const why({.what = of_loss ? "the loss is not finite" : "a gradient is not finite",
                            .where = where,
                            .expected = "finite numbers; a smaller learning rate, or data without NaN",
-                           .got = is_finite(loss)
-                                      ? detail::text_of({"a loss of ", loss / std::max(now.examples, 1)})
-                                      : "NaN or infinity"});
+                           .got = "NaN or infinity"});
   if (settings_.not_finite == when_not_finite::stop) throw why;
   if (settings_.log) settings_.log(detail::text_of({"step left out: ", why.what()}));
 }

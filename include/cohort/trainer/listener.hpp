@@ -25,14 +25,14 @@ struct step_report {
   double exchange_seconds = 0;
   std::uint64_t bytes_sent = 0;
   int ranks = 1;
-  bool updated =
-      true;  ///< false: left out on this rank, which had no examples or a number that is not finite
+  bool updated = true;  ///< whether this rank's parameters have taken the step
 };
 
 /// What is known when an epoch is done. `examples` and `loss`, their mean, are those of all ranks, the seconds this rank's.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;
+  std::int64_t steps = 0;
   std::int64_t examples = 0;
   double loss = 0;
   double seconds = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/checkpoint/shared_outcome.hpp>
+#include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/trainer/merged_scope.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>

@@ -16,7 +16,7 @@ namespace cohort {
 
 /// Says every `every` steps how fast they were:
 /// "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting for data, 26290 samples/s", and with several ranks
-/// ", 12.0 % of it waiting for other ranks, 271 kB sent a step". Warns where ranks wait for each other longer than they
+/// ", 12.0 % waiting for other ranks, 271 kB sent a step". Warns where ranks wait for each other longer than they
 /// compute.
 ///
 /// Units     times, samples and bytes are those of this rank's reports: what listeners do is not in them. samples/s counts
@@ -59,10 +59,10 @@ class performance_listener final : public listener {
     if (done.ranks > 1) {
       double const bytes = static_cast<double>(done.bytes_sent - sent_before_) / static_cast<double>(every_);
       text += ", " + detail::decimal_text(all > 0 ? 100 * exchanging_ / all : 0, 1)
-              + " % of it waiting for other ranks, " + detail::in_bytes(bytes) + " sent a step";
+              + " % waiting for other ranks, " + detail::in_bytes(bytes) + " sent a step";
     }
     to_(text);
-    if (exchanging_ > working_ - exchanging_)
+    if (done.ranks > 1 && exchanging_ > working_ - exchanging_)
       to_("the exchange outlasts the step: ranks wait for each other longer than they compute; larger "
           "batches, rarer "
           "averaging or fewer ranks would use them better");

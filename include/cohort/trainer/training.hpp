@@ -80,7 +80,10 @@ class training {
 
   /// Classifies a data set that has one class index an example. Each rank takes a part; all get the whole report.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
-  /// Lets several reports see the outputs of the first loss's layer and its targets, in one pass.
+  /// Lets several reports see the outputs of the first loss's layer and its targets, in one pass, beside what they saw
+  /// before: the same on every rank.
+  ///
+  /// Errors    what the data set throws, on the rank that reads it; data_error naming that rank on the others.
   void evaluate(dataset const& data, std::span<evaluator* const> reports,
                 evaluation_settings const& how = {});
 
@@ -132,6 +135,7 @@ class training {
   /// How much longer workers wait for an exchange than it may take: for the question who is missing.
   static constexpr std::chrono::seconds patience{5};
   enum class after_step { next_step, next_epoch, stop };
+  static constexpr char const *loss_mark = "L", *gradient_mark = "G";  // trouble_ begins with
   /// What was asked for and not agreed on yet.
   struct wishes {
     std::atomic<bool> stop{false};
@@ -151,7 +155,9 @@ class training {
   after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
                         epoch_report& of_epoch, fit_report& all);
   bool tell_votes(votes const& all, fit_settings const& how);
-  void refuse_numbers(step_info const& now, double loss);
+  void refuse_numbers(step_info const& now);
+  votes end_epoch();
+  votes wanted() const { return {.stop = wishes_->stop.load(), .save = wishes_->save.load()}; }
   void add_ranks(epoch_report& of_epoch) const;
   replica own() { return {parameters(), update()}; }
   /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.

@@ -53,4 +53,24 @@ shared_outcome outcome_of_all(communicator& world, Action action) {
   return outcome;
 }
 
+/// Runs `action` on every rank, or fails on every rank: one that failed throws its own error, the others data_error naming it.
+///
+/// Order     collective.
+template <class Action>
+void all_or_none(communicator& world, char const* sentence, Action action) {
+  if (world.size() == 1) return action();
+  std::exception_ptr own;
+  shared_outcome const outcome = outcome_of_all(world, [&]() -> std::string {
+    try {
+      action();
+    } catch (...) {
+      own = std::current_exception();
+      throw;
+    }
+    return "";
+  });
+  if (own) std::rethrow_exception(own);
+  if (!outcome.trouble.empty()) throw data_error({.what = sentence, .got = outcome.trouble});
+}
+
 }  // namespace cohort::detail
