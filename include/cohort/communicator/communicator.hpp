@@ -153,7 +153,8 @@ class communicator {
   /// Collective: the same ranks, in whose messages nobody else's get mixed.
   virtual std::unique_ptr<communicator> duplicate() = 0;
 
-  /// Tells all ranks that this one cannot go on, and why. Poisons. Never throws, returns at once.
+  /// Tells all ranks that this one cannot go on, and why. Poisons. Never throws.
+  /// After     nobody touches the memory of what is under way; returns within a second.
   virtual void abort(std::string const& why) noexcept = 0;
   /// Says how far this rank is. Cheap: no message.
   virtual void note(whereabouts here) noexcept = 0;
