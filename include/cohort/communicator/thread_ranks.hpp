@@ -323,6 +323,11 @@ class thread_ranks {
     return made;
   }
 
+  /// When a rank last began or moved an operation, before the first of them the clock's beginning.
+  std::chrono::steady_clock::time_point last_sign(int rank) const {
+    using clock = detail::thread_hub::clock;
+    return clock::time_point(clock::duration(hub_->of(rank).seen.load(std::memory_order_relaxed)));
+  }
   /// Why all ranks had to give up, if they had.
   std::optional<std::string> trouble() const { return hub_->trouble(); }
 

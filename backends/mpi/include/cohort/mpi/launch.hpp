@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/mpi/environment.hpp>
 #include <chrono>
+#include <cohort/communicator/exit_at_once.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/mpi/control.hpp>
 #include <cohort/mpi/fuse.hpp>
@@ -103,7 +104,7 @@ class mpi_process {
     stderr_sink()(text_of({"rank ", rank_, ": ", why}));
     world_.control->wait_for_delivery();
     if (world_.control->was_told()) std::this_thread::sleep_for(before_who_was_told);
-    end_process(status);
+    exit_at_once(status);
   }
 
   communicator_settings settings_;
