@@ -25,6 +25,15 @@
 
 namespace cohort::detail {
 
+/// Refuses what no communicator can keep.
+[[gnu::cold]] inline void check_settings(communicator_settings const& how) {
+  if (how.deadline < std::chrono::milliseconds(1) || how.deadline > std::chrono::hours(1000))
+    throw setting_error({.what = "a communicator cannot wait like this",
+                         .where = "communicator_settings.deadline",
+                         .expected = "1 ms to 1,000 hours",
+                         .got = {how.deadline.count(), " ms"}});
+}
+
 /// Moves the operations of one rank, on all its communicators, and sees to it that nobody waits for ever.
 ///
 /// Order     `moving_` is held by whoever calls the transport: callers, in turn, or the engine's own thread where the
@@ -32,11 +41,7 @@ namespace cohort::detail {
 class engine final : public port {
  public:
   engine(std::unique_ptr<transport> through, communicator_settings how) : settings(std::move(how)) {
-    if (settings.deadline < std::chrono::milliseconds(1) || settings.deadline > std::chrono::hours(1000))
-      throw setting_error({.what = "a communicator cannot wait like this",
-                           .where = "communicator_settings.deadline",
-                           .expected = "1 ms to 1,000 hours",
-                           .got = {settings.deadline.count(), " ms"}});
+    check_settings(settings);
     wire = std::move(through);
     threaded_ = wire->wants_a_thread();
     crowded_ = static_cast<unsigned>(wire->size()) > std::thread::hardware_concurrency();

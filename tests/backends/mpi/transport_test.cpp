@@ -23,8 +23,11 @@ using namespace std::chrono_literals;
 
 /// A transport of all ranks, which leaves at the end.
 struct connected {
-  std::shared_ptr<mpi_control> control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s);
-  mpi_transport wire{MPI_COMM_WORLD, control, test_deadline};
+  explicit connected(std::chrono::milliseconds heartbeat = 5s)
+      : control(std::make_shared<mpi_control>(MPI_COMM_WORLD, heartbeat, test_deadline)) {}
+
+  std::shared_ptr<mpi_control> control;
+  mpi_transport wire{MPI_COMM_WORLD, control, {test_deadline, test_deadline}};
   int rank = wire.rank();
   int size = wire.size();
   int next = (rank + 1) % size;

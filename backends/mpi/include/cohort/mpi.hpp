@@ -40,10 +40,10 @@ struct mpi {
 ///           other ranks, until the deadline. Ends before MPI_Finalize.
 /// Moves     as MPI does; only a thread of the communicator's own calls MPI in between.
 /// Errors    setting_error for an MPI that is not initialised, has not been given MPI_THREAD_MULTIPLE, or has fewer tags
-///           than 2³⁰; for MPI_COMM_NULL and intercommunicators.
+///           than 2³⁰; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out of range.
+///           communicator_error if not all ranks come within the deadline.
 inline std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {}) {
-  auto const patience = settings.deadline;
-  return detail::make_mpi_world(original, std::move(settings), patience).ranks;
+  return detail::make_mpi_world(original, settings, {settings.deadline, settings.deadline}).ranks;
 }
 
 }  // namespace cohort

@@ -29,8 +29,12 @@ class mpi_control {
  public:
   using clock = std::chrono::steady_clock;
 
-  mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat)
-      : channel_(original), heartbeat_(heartbeat), last_round_(clock::now()), next_beat_(last_round_) {
+  /// `patience`: how long the other ranks are waited for.
+  mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat, std::chrono::milliseconds patience)
+      : channel_(original, patience),
+        heartbeat_(heartbeat),
+        last_round_(clock::now()),
+        next_beat_(last_round_) {
     int size = 0;
     mpi_call(MPI_Comm_rank(channel_.get(), &rank_), "MPI_Comm_rank");
     mpi_call(MPI_Comm_size(channel_.get(), &size), "MPI_Comm_size");

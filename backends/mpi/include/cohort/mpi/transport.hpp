@@ -10,22 +10,27 @@
 
 namespace cohort::detail {
 
+/// How long other ranks are waited for, to make a communicator and to end it.
+struct mpi_patience {
+  std::chrono::milliseconds to_begin;
+  std::chrono::milliseconds to_end;
+};
+
 /// Messages by MPI, over duplicates of a communicator: one for collectives, one for messages between two ranks, one for
 /// what goes on beside.
 ///
 /// Order     made collectively, over all ranks of `original`, as `control` is. MPI is called by the constructor, the
 ///           destructor and whoever calls what the concept lets one thread call.
-/// Units     `patience`: how long the destructor waits for the other ranks to leave.
 /// Errors    communicator_error with MPI's own text.
 class mpi_transport final : public transport {
  public:
-  mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control, std::chrono::milliseconds patience)
+  mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control, mpi_patience patience)
       : control_(std::move(control)),
         patience_(patience),
-        data_{mpi_duplicate(original), mpi_duplicate(original)} {}
+        data_{{original, patience.to_begin}, {original, patience.to_begin}} {}
   /// Waits for the other ranks to leave: until then their messages may arrive.
   ~mpi_transport() override {
-    if (some_under_way() || !control_->see_off(patience_)) return;
+    if (some_under_way() || !control_->see_off(patience_.to_end)) return;
     for (auto& one : data_) one.free();
     control_->free();
   }
@@ -174,7 +179,7 @@ class mpi_transport final : public transport {
   }
 
   std::shared_ptr<mpi_control> control_;
-  std::chrono::milliseconds patience_;
+  mpi_patience const patience_;
   mpi_duplicate data_[2];
   std::vector<message> under_way_;
   std::vector<ticket> unused_;
