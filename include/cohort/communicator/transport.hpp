@@ -76,7 +76,8 @@ class transport {
   virtual void announce(std::string const& why) noexcept = 0;
   /// Why nothing will come any more: what a rank has announced, or that one has shown no sign of life for too long.
   virtual std::optional<std::string> trouble() const = 0;
-  /// After     nobody touches the memory of sends and receives under way any more; they never end.
+  /// After     nobody touches the memory of sends and receives under way any more; they never end. What was announced has
+  ///           left, if anything was and can.
   virtual void abandon() noexcept {}
   /// Leaves in good order: others will not ask for this rank any more. Called once, last; not after a failure.
   virtual void leave() noexcept = 0;

@@ -178,6 +178,28 @@ TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {
   EXPECT_EQ(ranks.control->was_told(), ranks.rank != 0);
 }
 
+TEST(mpi_transport, has_told_what_was_announced_when_it_is_abandoned_with_nothing_under_way) {
+  connected ranks;
+  if (ranks.rank == 0) {
+    ranks.wire.announce("enough");
+    ranks.wire.abandon();
+    EXPECT_TRUE(ranks.control->delivered());
+  } else {
+    ranks.until([&] { return ranks.wire.trouble().has_value(); });
+    EXPECT_EQ(ranks.wire.trouble(), "enough");
+  }
+}
+
+TEST(mpi_transport, waits_for_no_delivery_after_it_has_left) {
+  auto const control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s, test_deadline);
+  control->leave();
+  control->announce("too late");
+  EXPECT_FALSE(control->see_off(test_deadline));
+  auto const begin = std::chrono::steady_clock::now();
+  control->wait_for_delivery();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, mpi_control::longest_delivery / 2);
+}
+
 TEST(mpi_transport, touches_no_memory_after_abandon) {
   connected ranks;
   auto room = std::make_unique<std::vector<std::byte>>(text(1000, 99));

@@ -8,7 +8,6 @@
 #include <cohort/mpi/call.hpp>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -75,7 +74,7 @@ class mpi_control {
   /// Before    another thread calls move().
   void wait_for_delivery() const {
     auto const end = clock::now() + longest_delivery;
-    while (!delivered() && !muted_ && clock::now() < end) pause();
+    while (!delivered() && !muted_ && clock::now() < end) nap();
   }
   /// Whether another rank has announced a failure.
   bool was_told() const { return was_told_; }
@@ -94,7 +93,7 @@ class mpi_control {
     if (patience.count() > 0) guard([this] { tell_all(tag::question, table()); });
     auto const answered = [](peer const& one) { return one.answers || one.left; };
     while (!std::all_of(peers_.begin(), peers_.end(), answered) && clock::now() < end) {
-      pause();
+      nap();
       round();
     }
     std::vector<standing> all;
@@ -107,13 +106,14 @@ class mpi_control {
     at(rank_).left = true;
   }
   /// Waits until all ranks have left, or one that has not is lost or fails, or that long.
-  /// After     whether all have left: nothing is under way any more.
+  /// Before    leave(): nobody listens to this rank any more.
+  /// After     whether all have left: nothing is under way any more. Else nothing moves any more.
   bool see_off(std::chrono::milliseconds limit) {
     auto const end = clock::now() + limit;
-    while (!finished()) {
-      if (clock::now() >= end || muted_ || trouble()) return false;
-      pause();
-      round();
+    for (; !finished(); nap(round_every)) {
+      if (clock::now() >= end || trouble()) mute();
+      if (muted_) return false;
+      move();
     }
     return true;
   }
@@ -121,11 +121,6 @@ class mpi_control {
   void free() noexcept { channel_.free(); }
 
   static constexpr auto longest_delivery = std::chrono::milliseconds(1000);
-
-  static void pause() {
-    timespec const fifth_of_a_millisecond{0, 200'000};
-    ::nanosleep(&fifth_of_a_millisecond, nullptr);
-  }
 
  private:
   static constexpr std::size_t longest_text = 4096;
@@ -175,20 +170,20 @@ class mpi_control {
   void round() noexcept {
     if (!muted_) guard([this] { exchange(); });
   }
-  /// What MPI refuses is trouble, not an exception in a thread that serves others.
+  /// What MPI refuses is trouble of all ranks, not an exception in a thread that serves others.
   void guard(auto&& action) noexcept {
     try {
       action();
     } catch (std::exception const& error) {
-      give_up(error.what());
+      announce(text_of({"rank ", rank_, ": ", error.what()}));
     }
   }
   void exchange() {
     auto const now = clock::now();
     listened_ += std::min<clock::duration>(now - last_round_, heartbeat_ / 4);
     last_round_ = now;
-    receive();
-    clear_sent();
+    for (int r = 0; r < size(); ++r) guard([&] { receive(r); });
+    guard([&] { clear_sent(); });
     announce_failure();
     if (!at(rank_).left) beat(now);
     judge();
@@ -211,18 +206,16 @@ class mpi_control {
                        channel_.get(), &one.request),
              "MPI_Irecv");
   }
-  void receive() {
-    for (int r = 0; r < size(); ++r) {
-      while (listens(r)) {
-        int done = 0;
-        MPI_Status status;
-        mpi_call(MPI_Test(&at(r).request, &done, &status), "MPI_Test");
-        if (!done) break;
-        int bytes = 0;
-        mpi_call(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-        heard(r, static_cast<tag>(status.MPI_TAG), static_cast<std::size_t>(bytes));
-        if (listens(r)) listen(r);
-      }
+  void receive(int r) {
+    while (listens(r)) {
+      int done = 0;
+      MPI_Status status;
+      mpi_call(MPI_Test(&at(r).request, &done, &status), "MPI_Test");
+      if (!done) break;
+      int bytes = 0;
+      mpi_call(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+      heard(r, static_cast<tag>(status.MPI_TAG), static_cast<std::size_t>(bytes));
+      if (listens(r)) listen(r);
     }
   }
   void heard(int r, tag what, std::size_t bytes) {
@@ -273,17 +266,22 @@ class mpi_control {
     sent_.push_back({to, what, bytes, MPI_REQUEST_NULL});
     auto& one = sent_.back();
     bool const lasting = what == tag::failure || what == tag::farewell;
-    mpi_call(
-        (lasting ? MPI_Issend : MPI_Isend)(one.bytes.data(), static_cast<int>(one.bytes.size()), MPI_BYTE, to,
-                                           static_cast<int>(what), channel_.get(), &one.request),
-        lasting ? "MPI_Issend" : "MPI_Isend");
+    guard([&] {
+      mpi_call(
+          (lasting ? MPI_Issend : MPI_Isend)(one.bytes.data(), static_cast<int>(one.bytes.size()), MPI_BYTE,
+                                             to, static_cast<int>(what), channel_.get(), &one.request),
+          lasting ? "MPI_Issend" : "MPI_Isend");
+    });
   }
   void clear_sent() {
-    std::erase_if(sent_, [](message& one) {
+    int worst = MPI_SUCCESS;
+    std::erase_if(sent_, [&](message& one) {  // throws nothing: half erased, two would have one request
       int done = 0;
-      mpi_call(MPI_Test(&one.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-      return done != 0;
+      int const code = MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+      if (code != MPI_SUCCESS) worst = code;
+      return done != 0 || code != MPI_SUCCESS;
     });
+    mpi_call(worst, "MPI_Test");
   }
 
   void announce_failure() {

@@ -106,7 +106,7 @@ class mpi_process {
 
   /// Says why, sees to it that the others hear it, and ends the process: MPI_Finalize would wait for ranks that are lost.
   [[noreturn, gnu::cold]] void fail(std::string const& why, int status) {
-    if (world_.ranks && status != communicator_exit_status) world_.ranks->abort(why);
+    if (world_.ranks && !world_.control->trouble()) world_.ranks->abort(why);
     stderr_sink()(text_of({"rank ", rank_, ": ", why}));
     world_.control->wait_for_delivery();
     if (world_.control->was_told()) std::this_thread::sleep_for(before_who_was_told);

@@ -77,10 +77,7 @@ class mpi_transport final : public transport {
 
   bool wants_a_thread() const override { return true; }
   void move() override { control_->move(); }
-  void doze(std::chrono::microseconds longest) override {
-    timespec const time{longest.count() / 1'000'000, longest.count() % 1'000'000 * 1000};
-    ::nanosleep(&time, nullptr);
-  }
+  void doze(std::chrono::microseconds longest) override { nap(longest); }
 
   void note(whereabouts here) noexcept override { control_->note(here); }
   std::vector<standing> ask(std::chrono::milliseconds patience) override { return control_->ask(patience); }
@@ -92,11 +89,15 @@ class mpi_transport final : public transport {
     for (auto& one : under_way_)
       if (one.from >= 0 && one.request != MPI_REQUEST_NULL) MPI_Cancel(&one.request);
     auto const begin = mpi_control::clock::now();
-    for (auto waited = begin - begin; some_under_way(); waited = mpi_control::clock::now() - begin) {
-      if (waited >= longest_delivery || (waited >= shortest_delivery && control_->delivered())) {
-        return control_->mute();
+    for (auto waited = begin - begin;; waited = mpi_control::clock::now() - begin) {
+      bool const some = some_under_way();
+      bool const heard = control_->delivered();
+      if (heard && !some) return;
+      if (waited >= longest_delivery || (waited >= shortest_delivery && heard)) {
+        if (some) control_->mute();
+        return;
       }
-      mpi_control::pause();
+      nap();
       control_->move();
     }
   }
