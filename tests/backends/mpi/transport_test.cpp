@@ -42,6 +42,16 @@ struct connected {
       wire.doze(50us);
     }
   }
+  /// A barrier in which each rank goes on answering.
+  void meet() {
+    MPI_Request everybody = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &everybody);
+    until([&] {
+      int done = 0;
+      MPI_Test(&everybody, &done, MPI_STATUS_IGNORE);
+      return done != 0;
+    });
+  }
   ~connected() { wire.leave(); }
 };
 
@@ -147,13 +157,35 @@ TEST(mpi_transport, knows_where_everybody_is) {
   };
   ranks.until(arrived);
   EXPECT_EQ(ranks.wire.ask(0ms).size(), static_cast<std::size_t>(ranks.size));
-  MPI_Request everybody = MPI_REQUEST_NULL;
-  MPI_Ibarrier(MPI_COMM_WORLD, &everybody);
-  ranks.until([&] {
-    int done = 0;
-    MPI_Test(&everybody, &done, MPI_STATUS_IGNORE);
-    return done != 0;
-  });
+  ranks.meet();
+}
+
+TEST(mpi_transport, knows_where_ranks_are_that_begin_again) {
+  connected ranks;
+  auto const everybody_is = [&](cohort::whereabouts here) {
+    ranks.wire.note(here);
+    ranks.until([&] {
+      auto const all = ranks.wire.ask(0ms);
+      for (int r = 0; r < ranks.size; ++r)
+        if (r != ranks.rank && all[static_cast<std::size_t>(r)].where != here) return false;
+      return true;
+    });
+    ranks.meet();
+  };
+  everybody_is({99, 3});
+  everybody_is({0, 1});
+}
+
+TEST(mpi_transport, names_all_ranks_that_are_lost_together) {
+  connected ranks(400ms);
+  if (ranks.rank == 0) {
+    ranks.until([&] { return ranks.wire.trouble().has_value(); });
+    EXPECT_EQ(ranks.wire.trouble()->find(ranks.size == 2 ? "rank 1 has shown no sign of life for 0."
+                                                         : "ranks 1, 2 have shown no sign of life for 0."),
+              0U)
+        << *ranks.wire.trouble();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);  // the others are silent
 }
 
 TEST(mpi_transport, knows_who_has_ended_and_where) {

@@ -18,7 +18,7 @@ namespace cohort::detail {
 
 /// What ranks tell each other beside their data: that they live, how far everybody is, why they give up, that they leave.
 ///
-/// A *beat* carries the sender's table of where everybody is; tables are merged by their maximum. A *question* is a beat
+/// A *beat* carries the sender's table of where everybody is; of each rank the latest place counts. A *question* is a beat
 /// that is answered by one. A *failure* is a text. A *farewell* is a rank's last message. Failures and farewells are sent
 /// synchronously: they have arrived when they are done.
 ///
@@ -37,6 +37,7 @@ class mpi_control {
     int size = 0;
     mpi_call(MPI_Comm_rank(channel_.get(), &rank_), "MPI_Comm_rank");
     mpi_call(MPI_Comm_size(channel_.get(), &size), "MPI_Comm_size");
+    last_told_ = rank_;
     peers_.resize(static_cast<std::size_t>(size));
     auto const longest = std::max(longest_text, peers_.size() * sizeof(place));
     for (int r = 0; r < size; ++r) {
@@ -56,6 +57,7 @@ class mpi_control {
   void note(whereabouts here) noexcept {
     std::lock_guard const hold(mutex_);
     here_ = here;
+    ++notes_;
   }
   void announce(std::string const& why) noexcept {
     std::lock_guard const hold(mutex_);
@@ -129,6 +131,7 @@ class mpi_control {
   enum class tag : int { beat, question, failure, farewell };
 
   struct place {
+    std::int64_t notes;  // of that rank so far
     std::int64_t step;
     std::int64_t bucket;
   };
@@ -136,6 +139,7 @@ class mpi_control {
     MPI_Request request = MPI_REQUEST_NULL;  // of the message that comes next
     std::vector<std::byte> buffer{};
     whereabouts where{};
+    std::int64_t notes = 0;
     clock::duration heard{};  // in listened_
     bool answers = false;
     bool left = false;
@@ -193,9 +197,9 @@ class mpi_control {
     auto const others = size() - 1;
     for (int k = 0; k < others && now >= next_beat_; ++k) {
       next_beat_ += std::min<clock::duration>(longest_pause, heartbeat_ / (4 * others));
-      next_heard_ = (next_heard_ + 1) % size();
-      if (next_heard_ == rank_) next_heard_ = (next_heard_ + 1) % size();
-      send_once(next_heard_, tag::beat, table());
+      last_told_ = (last_told_ + 1) % size();
+      if (last_told_ == rank_) last_told_ = (last_told_ + 1) % size();
+      send_once(last_told_, tag::beat, table());
     }
     next_beat_ = std::max(next_beat_, now);
   }
@@ -233,7 +237,9 @@ class mpi_control {
         for (std::size_t i = 0; i < std::min(peers_.size(), bytes / sizeof(place)); ++i) {
           place there{};
           std::memcpy(&there, one.buffer.data() + i * sizeof(place), sizeof(place));
-          peers_[i].where = std::max(peers_[i].where, {there.step, static_cast<int>(there.bucket)});
+          if (there.notes <= peers_[i].notes) continue;
+          peers_[i].notes = there.notes;
+          peers_[i].where = {there.step, static_cast<int>(there.bucket)};
         }
         one.left = what == tag::farewell;
         if (what == tag::question && !at(rank_).left) send(r, tag::beat, table());
@@ -244,10 +250,11 @@ class mpi_control {
     {
       std::lock_guard const hold(mutex_);
       at(rank_).where = here_;
+      at(rank_).notes = notes_;
     }
     std::vector<char> bytes(peers_.size() * sizeof(place));
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      place const there{peers_[i].where.step, peers_[i].where.bucket};
+      place const there{peers_[i].notes, peers_[i].where.step, peers_[i].where.bucket};
       std::memcpy(bytes.data() + i * sizeof(place), &there, sizeof(place));
     }
     return bytes;
@@ -303,15 +310,30 @@ class mpi_control {
     std::lock_guard const hold(mutex_);
     if (!trouble_) trouble_ = std::move(why);
   }
+  /// Ranks that are lost together are named together: with the first also those that are silent for nearly as long.
   void judge() {
+    std::vector<int> silent;
+    std::vector<standing> all(peers_.size());
+    auto longest = clock::duration::zero(), shortest = clock::duration::max();
     for (int r = 0; r < size(); ++r) {
-      auto& one = at(r);
-      if (!listens(r) || one.lost || listened_ - one.heard <= heartbeat_) continue;
-      auto const tenths = (listened_ - one.heard) / std::chrono::milliseconds(100);
-      one.lost = true;
-      announce(text_of({"rank ", r, " has shown no sign of life for ", tenths / 10, ".", tenths % 10,
-                        " s; it was last heard of ", place_of(one.where)}));
+      auto const silence = listened_ - at(r).heard;
+      if (!listens(r) || at(r).lost || silence <= heartbeat_ * 3 / 4) continue;
+      silent.push_back(r);
+      all[static_cast<std::size_t>(r)].where = at(r).where;
+      longest = std::max(longest, silence);
+      shortest = std::min(shortest, silence);
     }
+    if (longest <= heartbeat_) return;
+    auto const tenths = shortest / std::chrono::milliseconds(100);
+    std::string text;
+    for (stand const& s : stands_of(all, silent)) {
+      bool const one = s.ranks.size() == 1;
+      text += text_of({text.empty() ? "" : "; ", one ? "rank " : "ranks ", list_of(s.ranks),
+                       one ? " has" : " have", " shown no sign of life for ", tenths / 10, ".", tenths % 10,
+                       " s; ", one ? "it was" : "they were", " last heard of ", place_of(s.what.where)});
+    }
+    for (int const r : silent) at(r).lost = true;
+    announce(text);
   }
 
   mpi_duplicate channel_;
@@ -322,11 +344,12 @@ class mpi_control {
   clock::duration listened_{};
   clock::time_point last_round_;
   clock::time_point next_beat_;
-  int next_heard_ = rank_;
+  int last_told_ = 0;
   bool announced_ = false;
 
   std::mutex mutable mutex_;
   whereabouts here_;
+  std::int64_t notes_ = 0;
   std::optional<std::string> announcement_;
   std::optional<std::string> trouble_;
   std::atomic<bool> delivered_ = true;
