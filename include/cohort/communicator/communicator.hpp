@@ -18,8 +18,8 @@ namespace cohort {
 
 /// How long ranks wait for each other.
 ///
-/// Units     `deadline`: of each wait for an operation, from the moment that the wait begins. `heartbeat`: how long a rank
-///           may show no sign of life while others wait for it; processes only.
+/// Units     `deadline`: of each wait for an operation, from the moment that the wait begins. `heartbeat`: how long a
+///           process may show no sign of life; ranks that are threads have none.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
