@@ -96,7 +96,7 @@ TEST(launch, fails_where_a_rank_leaves_with_a_message_that_nobody_receives) {
 
 TEST(launch, ends_the_process_when_a_rank_hangs) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  constexpr auto deadline = 1500ms;
+  static constexpr auto deadline = 1500ms;
   auto const hang = [](auto act) {
     launch<threads>(3, {.deadline = deadline}, [&](communicator& world) {
       if (world.rank() == 1)
