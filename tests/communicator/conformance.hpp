@@ -239,6 +239,22 @@ inline void finds_messages_from_anybody(communicator& world) {
   world.barrier();
 }
 
+inline void shows_no_message_that_a_receive_waits_for(communicator& world) {
+  constexpr int tag = 6;
+  int const next = (world.rank() + 1) % world.size();
+  int const previous = (world.rank() + world.size() - 1) % world.size();
+  std::vector<std::byte> first(1000), second(2000);
+  request receiving = world.start_receive(first, previous, tag);
+  world.barrier();
+  auto const mine = letter(world.rank(), 1000), more = letter(world.rank(), 2000);
+  request sending[]{world.start_send(mine, next, tag), world.start_send(more, next, tag)};
+  require(world.wait_for_message(communicator::any_source, tag).bytes == 2000, "the second message");
+  world.receive(second, previous, tag);
+  receiving.wait();
+  for (request& one : sending) one.wait();
+  require(is_letter(first, previous, 1000) && is_letter(second, previous, 2000), "both have come");
+}
+
 /// The sum of the members' world ranks, as told by a communicator of some of them.
 inline int sum_of_ranks(communicator& some, int mine) {
   int sum = mine;
@@ -453,6 +469,7 @@ inline constexpr test all_tests[] = {
     {"keeps_what_has_ended", keeps_what_has_ended},
     {"sends_in_order_for_each_tag", sends_in_order_for_each_tag},
     {"finds_messages_from_anybody", finds_messages_from_anybody},
+    {"shows_no_message_that_a_receive_waits_for", shows_no_message_that_a_receive_waits_for},
     {"splits", splits},
     {"keeps_relatives_apart", keeps_relatives_apart},
     {"frees_relatives_in_any_order", frees_relatives_in_any_order},

@@ -96,15 +96,20 @@ TEST(launch, fails_where_a_rank_leaves_with_a_message_that_nobody_receives) {
 
 TEST(launch, ends_the_process_when_a_rank_hangs) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
+  static constexpr auto deadline = 1500ms;
   auto const hang = [](auto act) {
-    launch<threads>(3, {.deadline = 200ms}, [&](communicator& world) {
+    launch<threads>(3, {.deadline = deadline}, [&](communicator& world) {
       if (world.rank() == 1)
         for (std::atomic<bool> never{false}; !never.load();) std::this_thread::yield();
       act(world);
     });
   };
+  auto const begin = std::chrono::steady_clock::now();
   EXPECT_EXIT(hang([](communicator& world) { world.barrier(); }), testing::ExitedWithCode(75),
               "rank 1 does not answer.*\nrank 0: rank 1 does not answer.*\nrank 1 has not ended since");
+  auto const took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GT(took, deadline + 2s);
+  EXPECT_LT(took, deadline + 3500ms);
   EXPECT_EXIT(hang([](communicator& world) {
                 if (world.rank() == 2) throw std::runtime_error("disk full");
                 world.barrier();
@@ -112,6 +117,23 @@ TEST(launch, ends_the_process_when_a_rank_hangs) {
               testing::ExitedWithCode(75),
               "rank 2 cannot go on: disk full\nrank 0: rank 2 cannot go on.*\nrank 1 has not ended.*\nrank "
               "2: disk full");
+}
+
+TEST(launch, says_why_it_waits_for_a_rank_that_may_still_end) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  auto const act = [] {
+    try {
+      launch<threads>(2, {.deadline = 60s}, [&](communicator& world) {
+        if (world.rank() == 1) throw std::runtime_error("disk full");
+        for (auto const end = std::chrono::steady_clock::now() + 1500ms;
+             std::chrono::steady_clock::now() < end;)
+          std::this_thread::yield();
+      });
+    } catch (std::runtime_error const&) {
+      std::_Exit(3);
+    }
+  };
+  EXPECT_EXIT(act(), testing::ExitedWithCode(3), "^rank 1 cannot go on: disk full\n$");
 }
 
 }  // namespace

@@ -67,6 +67,13 @@ INSTANTIATE_TEST_SUITE_P(conformance, every_communicator,
                                   + std::to_string(std::get<1>(info.param));
                          });
 
+class self_communicator : public testing::TestWithParam<conformance::test> {};
+
+TEST_P(self_communicator, conforms) { launch<self>({.deadline = 60s}, GetParam().run); }
+
+INSTANTIATE_TEST_SUITE_P(conformance, self_communicator, testing::ValuesIn(conformance::all_tests),
+                         [](auto const& one) { return std::string(one.param.name); });
+
 TEST(thread_ranks, serve_programs_that_have_threads_of_their_own) {
   thread_ranks hub(3);
   EXPECT_EQ(hub.size(), 3);
@@ -168,6 +175,36 @@ TEST(thread_ranks, let_nobody_read_what_a_rank_has_taken_back) {
     EXPECT_EQ(std::count(came.begin(), came.end(), read.load() ? 1 : 0),
               static_cast<std::ptrdiff_t>(came.size()));
   }
+}
+
+TEST(thread_ranks, show_no_message_that_a_receive_waits_for) {
+  auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
+  detail::thread_transport sender(hub, 0), receiver(hub, 1);
+  std::byte first{1}, second[2]{}, came{};
+  auto const wanted = receiver.receive(0, detail::channel::peer, 5, {&came, 1});
+  sender.send(1, detail::channel::peer, 5, {&first, 1});
+  EXPECT_FALSE(receiver.probe(0, detail::channel::peer, 5));
+  sender.send(1, detail::channel::peer, 5, second);
+  ASSERT_TRUE(receiver.probe(-1, detail::channel::peer, 5));
+  EXPECT_EQ(receiver.probe(-1, detail::channel::peer, 5)->bytes, 2U);
+  EXPECT_TRUE(receiver.done(wanted));
+  EXPECT_EQ(came, first);
+  EXPECT_EQ(receiver.probe(0, detail::channel::peer, 5)->bytes, 2U);
+}
+
+TEST(thread_ranks, are_where_they_were_when_they_were_asked) {
+  auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
+  detail::thread_transport asking(hub, 0), late(hub, 1);
+  late.note({812, 4});
+  std::thread comes([&] {
+    while (hub->of(0).seen.load() == 0) std::this_thread::yield();  // has been asked
+    late.note({812, 5});
+    late.move();
+  });
+  auto const all = asking.ask(30s);
+  comes.join();
+  EXPECT_TRUE(all[1].answers);
+  EXPECT_EQ(all[1].where, (whereabouts{812, 4}));
 }
 
 TEST(self, is_one_rank_whose_operations_end_at_once) {

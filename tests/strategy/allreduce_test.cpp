@@ -77,6 +77,41 @@ TEST(allreduce, brings_ranks_together_again_that_have_drifted) {
     });
 }
 
+/// Allreduce whose step fails on one rank, when its gradients are under way.
+struct failing final : strategy {
+  explicit failing(communicator& world) : rank(world.rank()), real(allreduce{}.on(world)) {}
+  void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }
+  void ready(step_info const& now, bucket const& one, gradient_parts& parts) override {
+    real->ready(now, one, parts);
+  }
+  bool before_update(step_info const& now, gradient_parts& parts) override {
+    if (rank == 1) throw data_error({.what = "the shelf is empty"});
+    return real->before_update(now, parts);
+  }
+  void abandon(std::string_view why) noexcept override { real->abandon(why); }
+
+  int rank;
+  std::unique_ptr<strategy> real;
+};
+
+TEST(allreduce, tells_other_ranks_what_ended_a_step) {
+  bright_thirds const examples(64);
+  std::string heard;
+  EXPECT_THROW(launch<threads>(2,
+                               [&](communicator& world) {
+                                 training made =
+                                     trainer<narrow>(small, world, std::make_unique<failing>(world));
+                                 try {
+                                   made.fit(examples.data(), {.batch = 4});
+                                 } catch (communicator_error const& e) {
+                                   heard = e.what();
+                                   throw;
+                                 }
+                               }),
+               data_error);
+  EXPECT_EQ(heard, "rank 1 cannot go on: the shelf is empty");
+}
+
 TEST(allreduce, refuses_a_negative_period) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(trainer<narrow>(small, world, allreduce{.resync = -1}, {}), setting_error);

@@ -358,16 +358,16 @@ TEST(training, leaves_steps_out_that_are_not_finite_if_it_is_told_to) {
 
 TEST(training, abandons_a_step_that_throws) {
   struct throwing final : strategy {
-    int& abandoned;
-    explicit throwing(int& to) : abandoned(to) {}
+    std::vector<std::string>& heard;
+    explicit throwing(std::vector<std::string>& to) : heard(to) {}
     bool before_update(step_info const&, gradient_parts&) override { throw data_error({.what = "no"}); }
-    void abandon() noexcept override { ++abandoned; }
+    void abandon(std::string_view why) noexcept override { heard.emplace_back(why); }
   };
   bright_thirds const examples(20);
-  int abandoned = 0;
-  training made = trainer<fast>(small, with(2), std::make_unique<throwing>(abandoned));
+  std::vector<std::string> heard;
+  training made = trainer<fast>(small, with(2), std::make_unique<throwing>(heard));
   EXPECT_THROW(made.fit(examples.data(), {.batch = 20}), data_error);
-  EXPECT_EQ(abandoned, 1);
+  EXPECT_EQ(heard, std::vector<std::string>{"no"});
 }
 
 TEST(training, refuses_parameters_that_exceed_the_allowed_memory) {

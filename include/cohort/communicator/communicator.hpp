@@ -18,8 +18,8 @@ namespace cohort {
 
 /// How long ranks wait for each other.
 ///
-/// Units     `deadline`: of each wait for an operation, from the moment that the wait begins. `heartbeat`: how long a rank
-///           may show no sign of life while others wait for it; processes only.
+/// Units     `deadline`: of each wait for an operation, from the moment that the wait begins. `heartbeat`: how long a
+///           process may show no sign of life; ranks that are threads have none.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
@@ -153,7 +153,8 @@ class communicator {
   /// Collective: the same ranks, in whose messages nobody else's get mixed.
   virtual std::unique_ptr<communicator> duplicate() = 0;
 
-  /// Tells all ranks that this one cannot go on, and why. Poisons. Never throws, returns at once.
+  /// Tells all ranks that this one cannot go on, and why. Poisons. Never throws.
+  /// After     nobody touches the memory of what is under way; returns within a second.
   virtual void abort(std::string const& why) noexcept = 0;
   /// Says how far this rank is. Cheap: no message.
   virtual void note(whereabouts here) noexcept = 0;

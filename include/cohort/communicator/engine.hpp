@@ -18,13 +18,21 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 namespace cohort::detail {
+
+/// Refuses what no communicator can keep.
+[[gnu::cold]] inline void check_settings(communicator_settings const& how) {
+  if (how.deadline < std::chrono::milliseconds(1) || how.deadline > std::chrono::hours(1000))
+    throw setting_error({.what = "a communicator cannot wait like this",
+                         .where = "communicator_settings.deadline",
+                         .expected = "1 ms to 1,000 hours",
+                         .got = {how.deadline.count(), " ms"}});
+}
 
 /// Moves the operations of one rank, on all its communicators, and sees to it that nobody waits for ever.
 ///
@@ -33,11 +41,7 @@ namespace cohort::detail {
 class engine final : public port {
  public:
   engine(std::unique_ptr<transport> through, communicator_settings how) : settings(std::move(how)) {
-    if (settings.deadline < std::chrono::milliseconds(1) || settings.deadline > std::chrono::hours(1000))
-      throw setting_error({.what = "a communicator cannot wait like this",
-                           .where = "communicator_settings.deadline",
-                           .expected = "1 ms to 1,000 hours",
-                           .got = {settings.deadline.count(), " ms"}});
+    check_settings(settings);
     wire = std::move(through);
     threaded_ = wire->wants_a_thread();
     crowded_ = static_cast<unsigned>(wire->size()) > std::thread::hardware_concurrency();
@@ -93,18 +97,19 @@ class engine final : public port {
     if (slowly) report(clock::now() - begin, late);
   }
 
-  /// What a probe that has ended has found.
-  std::optional<transport::waiting> found(task const& one) {
-    std::lock_guard const lock(state_);
-    return one.found;
-  }
-
   /// Tells all ranks that nothing will come any more, and why.
   void fail(std::string why) noexcept try {
     wire->announce(why);
     adopt(wire->trouble().value_or(std::move(why)));
   } catch (...) {
     poisoned_.store(true);  // no memory for the words
+  }
+
+  /// Before    poisoned.     After  nobody touches the callers' memory any more; returns within a second.
+  void wait_until_abandoned() {
+    if (!threaded_) round();
+    std::unique_lock lock(state_);
+    changed_.wait_for(lock, patience, [&] { return abandoned_; });  // where a thread does it, if it lives
   }
 
   /// The first context that no communicator of this rank has.
@@ -163,9 +168,8 @@ class engine final : public port {
 
   /// After     nobody touches the callers' memory any more.
   [[noreturn, gnu::cold]] void throw_verdict() {
-    if (!threaded_) round();
-    std::unique_lock lock(state_);
-    changed_.wait_for(lock, patience, [&] { return abandoned_; });  // where a thread does it, if it lives
+    wait_until_abandoned();
+    std::lock_guard const lock(state_);
     throw communicator_error({.what = verdict_});
   }
 
@@ -321,7 +325,7 @@ class engine final : public port {
     int quiet_rounds = 0;
     for (bool leaving = false; !leaving;) {
       round();
-      quiet_rounds = std::exchange(last_moves, moves) == moves ? quiet_rounds + 1 : 0;
+      quiet_rounds = std::exchange(last_moves, moves) == moves ? std::min(quiet_rounds + 1, 1000) : 0;
       std::unique_lock lock(state_);
       if (poisoned() || active_.empty())
         work_.wait_for(lock, std::chrono::milliseconds(1),
@@ -331,7 +335,7 @@ class engine final : public port {
                        [&] { return ending_ || !arrived_.empty(); });
       leaving = ending_;
     }
-    if (!poisoned()) wire->leave();
+    poisoned() ? round() : wire->leave();  // so that what was said at last goes out
     std::lock_guard const lock(state_);
     ended_ = true;
     changed_.notify_all();
@@ -382,7 +386,9 @@ class engine final : public port {
   std::thread mover_;
 };
 
-inline bool task::done() { return home.done(*this); }
-inline void task::wait() { home.await(*this); }
+inline bool task::done() { return ended.load(std::memory_order_acquire) || home.done(*this); }
+inline void task::wait() {
+  if (!ended.load(std::memory_order_acquire)) home.await(*this);
+}
 
 }  // namespace cohort::detail

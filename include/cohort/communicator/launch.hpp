@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/exit_at_once.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -98,16 +99,15 @@ void live_as_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& b
   all.changed.notify_all();
 }
 
-/// Some ranks hang and cannot be joined: says what is known and ends the process.
-[[noreturn, gnu::cold]] inline void end_process(outcome const& all, std::string const& trouble) {
+/// Some ranks hang and cannot be joined: says who, and what the others have thrown, and ends the process.
+[[noreturn, gnu::cold]] inline void leave_hanging(outcome const& all) {
   sink const say = stderr_sink();
-  say(trouble);
   for (std::size_t rank = 0; rank < all.failures.size(); ++rank)
     if (!all.ended[rank])
       say(text_of({"rank ", rank, " has not ended since: the process ends"}));
     else if (all.failures[rank])
       say(text_of({"rank ", rank, ": ", text_of(all.failures[rank])}));
-  std::_Exit(communicator_exit_status);
+  exit_at_once(communicator_exit_status);
 }
 
 }  // namespace detail
@@ -115,8 +115,8 @@ void live_as_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& b
 /// Ranks that are threads of this process. The calling thread only watches over them.
 ///
 /// Errors    what the body throws: the first exception that is not the communicator_error by which other ranks learn of
-///           it; they fail at once. A rank that has not ended within the deadline and 2 s after that ends the process with
-///           communicator_exit_status, all reasons on the standard error stream.
+///           it; they fail at once. Where a rank has not ended by then, and has shown no sign of life for the deadline and
+///           2 s, the process ends with communicator_exit_status; all reasons go to the standard error stream.
 struct threads {
   template <class Body>
   static int launch(int ranks, Body&& body) {
@@ -153,14 +153,25 @@ struct threads {
   }
 
  private:
+  using clock = std::chrono::steady_clock;
+  /// In which the others hear of a failure, and end.
+  static constexpr auto to_hear = std::chrono::seconds(1);
+
   static void watch(thread_ranks const& hub, detail::outcome& all) {
-    using clock = std::chrono::steady_clock;
-    std::optional<clock::time_point> limit;
+    auto const begin = clock::now();
+    auto const longest = hub.settings().deadline + std::chrono::seconds(2);
+    std::optional<clock::time_point> troubled;
+    bool said = false;
     std::unique_lock lock(all.mutex);
     while (!all.changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return all.missing == 0; })) {
       auto const trouble = hub.trouble();
-      if (trouble && !limit) limit = clock::now() + hub.settings().deadline + std::chrono::seconds(2);
-      if (limit && clock::now() > *limit) detail::end_process(all, *trouble);
+      auto const now = clock::now();
+      if (trouble && !troubled) troubled = now;
+      if (!trouble || now < *troubled + to_hear) continue;
+      if (!std::exchange(said, true)) stderr_sink()(*trouble);
+      for (std::size_t rank = 0; rank < all.ended.size(); ++rank)
+        if (!all.ended[rank] && now >= std::max(begin, hub.last_sign(static_cast<int>(rank))) + longest)
+          detail::leave_hanging(all);
     }
   }
 };

@@ -120,10 +120,13 @@ class message_communicator final : public communicator {
   }
   std::unique_ptr<communicator> duplicate() override { return split(0, rank()); }
 
-  void abort(std::string const& why) noexcept override try {
-    engine_->fail(text_of({"rank ", engine_->wire->rank(), " cannot go on: ", why}));
-  } catch (...) {
-    engine_->fail({});
+  void abort(std::string const& why) noexcept override {
+    try {
+      engine_->fail(text_of({"rank ", engine_->wire->rank(), " cannot go on: ", why}));
+    } catch (...) {
+      engine_->fail({});
+    }
+    engine_->wait_until_abandoned();
   }
   void note(whereabouts here) noexcept override { engine_->wire->note(here); }
   traffic sent() const override {
@@ -174,7 +177,7 @@ class message_communicator final : public communicator {
     request under_way = message(name, advance, from, tag, [&](task& t) { looking = &t; });
     request const held = under_way;
     under_way.wait();
-    auto const found = engine_->found(*looking);
+    auto const& found = looking->found;
     if (!found) return std::nullopt;
     auto const& all = ranks_->members;
     return arrival{static_cast<int>(std::find(all.begin(), all.end(), found->from) - all.begin()), tag,

@@ -42,8 +42,9 @@ inline std::string by_rank(std::span<std::string const> values) {
   return text;
 }
 
-/// The value under that name in "name\0value\0name\0value\0…".
-inline std::string value_of(std::span<std::byte const> message, std::string_view name) {
+/// Calls take(name, value) for each fact in "name\0value\0name\0value\0…".
+template <class Take>
+void for_each_fact(std::span<std::byte const> message, Take take) {
   std::string_view left(reinterpret_cast<char const*>(message.data()), message.size());
   while (!left.empty()) {
     std::string_view word[2];
@@ -52,9 +53,8 @@ inline std::string value_of(std::span<std::byte const> message, std::string_view
       one = left.substr(0, end);
       left.remove_prefix(std::min(end + 1, left.size()));
     }
-    if (word[0] == name) return std::string(word[1]);
+    take(word[0], word[1]);
   }
-  return {};
 }
 
 }  // namespace detail
@@ -62,21 +62,29 @@ inline std::string value_of(std::span<std::byte const> message, std::string_view
 /// Collective: sees to it that all ranks give the same value for each name.
 ///
 /// Before    ranks may be of different versions: facts are matched by name, so they stand in any order and number.
-/// Errors    setting_error, the same on every rank: which facts differ, and what each rank has.
+/// Errors    setting_error, the same on every rank: which facts differ, and what each rank has; "nothing" where it does not
+///           know that name.
 inline void require_same(communicator& world, std::span<shared_fact const> facts) {
   std::string mine;
   for (shared_fact const& one : facts)
     mine.append(one.name).append(1, '\0').append(one.value).append(1, '\0');
   gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
-  std::vector<std::string> values(static_cast<std::size_t>(world.size()));
+  std::vector<std::string_view> known;  // on any rank, in the order of ranks
+  for (int r = 0; r < world.size(); ++r)
+    detail::for_each_fact(all.of(r), [&](std::string_view name, std::string_view) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+    });
   std::string names, what;
-  for (shared_fact const& one : facts) {
+  for (std::string_view const wanted : known) {
+    std::vector<std::string> values(static_cast<std::size_t>(world.size()));
     for (int r = 0; r < world.size(); ++r)
-      values[static_cast<std::size_t>(r)] = detail::value_of(all.of(r), one.name);
+      detail::for_each_fact(all.of(r), [&](std::string_view name, std::string_view value) {
+        if (name == wanted) values[static_cast<std::size_t>(r)] = value;
+      });
     if (std::count(values.begin(), values.end(), values[0]) == static_cast<std::ptrdiff_t>(values.size()))
       continue;
-    names += (names.empty() ? "" : ", ") + std::string(one.name);
-    what += (what.empty() ? "" : ". ") + std::string(one.name) + ": " + detail::by_rank(values);
+    names += (names.empty() ? "" : ", ") + std::string(wanted);
+    what += (what.empty() ? "" : ". ") + std::string(wanted) + ": " + detail::by_rank(values);
   }
   if (!names.empty())
     throw setting_error({.what = "the ranks of this run do not fit together",

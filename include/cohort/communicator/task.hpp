@@ -39,6 +39,7 @@ class engine;
 ///
 /// Order     `advance` moves it on as far as it gets without waiting, and says whether it has ended. It is called by one
 ///           thread at a time, again and again, whenever a message may have moved.
+/// `home` lives no longer than its communicators, a handle may: who has one looks at `ended` first.
 struct task final : activity {
   task(port& through, engine& of) : at(through), home(of) {}
   bool done() override;

@@ -64,7 +64,7 @@ struct thread_hub {
 
   thread_hub(int ranks, std::string_view called) : name(called), places(static_cast<std::size_t>(ranks)) {}
 
-  std::string_view const name;
+  std::string const name;
   std::vector<place> places;
   std::atomic<bool> lost{false};
   std::mutex mutex;  // guards:
@@ -147,8 +147,13 @@ class thread_transport final : public transport {
   }
   std::optional<waiting> probe(int from, channel on, std::uint32_t tag) override {
     std::lock_guard const lock(mine_.mutex);
-    for (parcel const* p : mine_.sent)
-      if (p->on == on && p->tag == tag && (from < 0 || p->from == from)) return waiting{p->from, p->bytes};
+    auto const& sent = mine_.sent;
+    for (auto p = sent.begin(); p != sent.end(); ++p) {
+      if ((*p)->on != on || (*p)->tag != tag || (from >= 0 && (*p)->from != from)) continue;
+      auto const alike = [&](parcel const* other) { return other->meets(**p); };
+      if (std::count_if(sent.begin(), p, alike) >= std::count_if(wanted_.begin(), wanted_.end(), alike))
+        return waiting{(*p)->from, (*p)->bytes};  // the first of them are for the receives that wait already
+    }
     return std::nullopt;
   }
 
@@ -173,13 +178,18 @@ class thread_transport final : public transport {
       return p.seen.load(std::memory_order_relaxed) >= asked - just_before;
     };
     std::vector<standing> all(hub_->places.size());
+    for (std::size_t r = 0; r < all.size(); ++r) {  // who comes while it is asked was late all the same
+      std::lock_guard const lock(hub_->places[r].mutex);
+      all[r].where = hub_->places[r].where;
+    }
     for (auto const limit = thread_hub::clock::now() + patience;;) {
       move();
       bool complete = true;
       for (std::size_t r = 0; r < all.size(); ++r) {
         thread_hub::place& p = hub_->places[r];
         std::lock_guard const lock(p.mutex);
-        all[r] = {.answers = &p == &mine_ || answered(p), .ended = p.ended, .where = p.where};
+        all[r].answers = &p == &mine_ || answered(p);
+        all[r].ended = p.ended;
         complete = complete && (all[r].answers || all[r].ended);
       }
       if (complete || hub_->lost.load() || thread_hub::clock::now() >= limit) return all;
@@ -323,6 +333,11 @@ class thread_ranks {
     return made;
   }
 
+  /// When a rank last began or moved an operation, before the first of them the clock's beginning.
+  std::chrono::steady_clock::time_point last_sign(int rank) const {
+    using clock = detail::thread_hub::clock;
+    return clock::time_point(clock::duration(hub_->of(rank).seen.load(std::memory_order_relaxed)));
+  }
   /// Why all ranks had to give up, if they had.
   std::optional<std::string> trouble() const { return hub_->trouble(); }
 

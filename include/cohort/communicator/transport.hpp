@@ -72,11 +72,13 @@ class transport {
   virtual void note(whereabouts here) noexcept = 0;
   /// Where is everybody? Asks, and waits for answers as long as that; one standing a rank. 0: what is known.
   virtual std::vector<standing> ask(std::chrono::milliseconds patience) = 0;
-  /// Tells every rank why this one gives up; trouble() is that from now on, here and there. The first reason stays.
+  /// Tells every rank why this one gives up; trouble() is that from now on, here, and there unless another reason was known
+  /// before: two that give up at once may leave ranks with different words.
   virtual void announce(std::string const& why) noexcept = 0;
   /// Why nothing will come any more: what a rank has announced, or that one has shown no sign of life for too long.
   virtual std::optional<std::string> trouble() const = 0;
-  /// After     nobody touches the memory of sends and receives under way any more; they never end.
+  /// After     nobody touches the memory of sends and receives under way any more; they never end. What was announced has
+  ///           left, if anything was and can.
   virtual void abandon() noexcept {}
   /// Leaves in good order: others will not ask for this rank any more. Called once, last; not after a failure.
   virtual void leave() noexcept = 0;

@@ -5,6 +5,7 @@
 #include <cohort/strategy/weighted_sum.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,7 @@ class allreduce_strategy final : public strategy {
  public:
   allreduce_strategy(std::unique_ptr<communicator> world, allreduce how)
       : world_(std::move(world)), how_(how) {}
-  ~allreduce_strategy() override { abandon(); }
+  ~allreduce_strategy() override { abandon("a rank gave up in the middle of a step"); }
 
   std::string describe() const override { return text_of({"allreduce, resync ", how_.resync}); }
 
@@ -90,8 +91,8 @@ class allreduce_strategy final : public strategy {
     return agreed_.examples > 0 && !agreed_.all.not_finite;
   }
 
-  void abandon() noexcept override {
-    if (std::exchange(under_way_, false)) world_->abort("a rank gave up in the middle of a step");
+  void abandon(std::string_view why) noexcept override {
+    if (std::exchange(under_way_, false)) world_->abort(std::string(why));
   }
   agreement const* agreed() const override { return &agreed_; }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cohort {
@@ -42,7 +43,7 @@ class averaging_strategy final : public strategy {
  public:
   averaging_strategy(std::unique_ptr<communicator> world, parameter_averaging how)
       : world_(std::move(world)), how_(how), period_(how.seconds > 0 ? 1 : how.every) {}
-  ~averaging_strategy() override { abandon(); }
+  ~averaging_strategy() override { abandon("a rank gave up while parameters were averaged"); }
 
   exchanged what() const override { return exchanged::parameters; }
   std::string describe() const override {
@@ -87,8 +88,8 @@ class averaging_strategy final : public strategy {
     }
   }
 
-  void abandon() noexcept override {
-    if (std::exchange(under_way_, false)) world_->abort("a rank gave up while parameters were averaged");
+  void abandon(std::string_view why) noexcept override {
+    if (std::exchange(under_way_, false)) world_->abort(std::string(why));
   }
   agreement const* agreed() const override { return &agreed_; }
 

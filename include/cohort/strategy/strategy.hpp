@@ -85,8 +85,8 @@ enum class exchanged { nothing, gradient, parameters };
 ///
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples.
-/// Errors    what a hook throws ends the run on this rank; `abandon` is called after those of a step, so that nothing under way
-///           is left to memory that ends.
+/// Errors    what a hook throws ends the run on this rank; after those of a step `abandon` is called with its words, for other
+///           ranks to hear; then nothing under way is left to memory that ends.
 class strategy {
  public:
   virtual ~strategy() = default;
@@ -103,7 +103,7 @@ class strategy {
   virtual bool differs() const { return false; }
   virtual void merged(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
 
-  virtual void abandon() noexcept {}
+  virtual void abandon(std::string_view /*why*/) noexcept {}
   /// The last meeting; null: this strategy holds none, which several ranks refuse: they could not end together.
   virtual agreement const* agreed() const { return nullptr; }
 

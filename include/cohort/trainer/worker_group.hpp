@@ -12,6 +12,7 @@
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -132,8 +133,11 @@ class worker_group {
       result.exchange_seconds += job_.exchange_seconds + since(ending);
     } catch (deadline_error const&) {
       throw;
+    } catch (std::exception const& e) {
+      agree.abandon(e.what());
+      throw;
     } catch (...) {
-      agree.abandon();
+      agree.abandon("an exception that is no std::exception");
       throw;
     }
     return result;

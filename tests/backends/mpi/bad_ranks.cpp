@@ -24,16 +24,18 @@ void waste(std::chrono::milliseconds time) {
 }
 
 /// Whether the loop is to end.
-bool misbehave(std::string const& deed) {
+bool misbehave(std::string const& deed, cohort::communicator& world) {
   std::puts("now");
   std::fflush(stdout);
   if (deed == "dies") std::raise(SIGKILL);
   if (deed == "stops") std::raise(SIGSTOP);
   if (deed == "throws") throw std::runtime_error("the shelf is empty");
+  if (deed == "fails by itself") throw cohort::communicator_error({.what = "my own ranks are lost"});
+  if (deed == "gives up") world.abort("enough");
   if (deed == "hangs")
     for (;;) ::pause();
   if (deed == "dawdles") waste(1500ms);
-  return deed == "returns";
+  return deed == "returns" || deed == "gives up";
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ int main(int argc, char** argv) {
         for (int step = 0; step < 20; ++step)
           for (int bucket = 0; bucket < 2; ++bucket) {
             waste(20ms);
-            if (world.rank() == bad && step == 5 && bucket == 1 && misbehave(deed)) return;
+            if (world.rank() == bad && step == 5 && bucket == 1 && misbehave(deed, world)) return;
             world.note({step, bucket});
             world.allreduce(std::span(sum), cohort::reduction::maximum);
           }

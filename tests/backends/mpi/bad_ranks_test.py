@@ -105,6 +105,16 @@ class bad_ranks(unittest.TestCase):
         self.assertIn("rank 1: the shelf is empty", done.text())
         self.assertEqual(done.statuses.get(BAD), 1, done.text())
 
+    def test_a_communicator_error_of_a_rank_s_own_is_said_by_all(self):
+        done = run("fails by itself", *OTHERS_LIVE)
+        self.others_say(done, "rank 1 cannot go on: my own ranks are lost$")
+        self.assertEqual(done.statuses.get(BAD), 75, done.text())
+
+    def test_the_others_hear_of_a_rank_that_gives_up_and_returns(self):
+        done = run("gives up", *OTHERS_LIVE)
+        self.others_say(done, "rank 1 cannot go on: enough$")
+        self.assertEqual(done.statuses.get(BAD), 75, done.text())
+
     def test_mpirun_gives_the_status_of_a_rank_that_throws(self):
         self.assertEqual(run("throws", reporting=False).status, 1)
 

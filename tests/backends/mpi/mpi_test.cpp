@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <chrono>
 #include <cohort/mpi.hpp>
 #include <memory>
 #include <span>
@@ -126,13 +127,68 @@ TEST(make_mpi, refuses_a_heartbeat_that_nobody_can_keep) {
             "hours, got 0 ms");
 }
 
+TEST(make_mpi, refuses_a_deadline_out_of_range_before_it_meets_the_other_ranks) {
+  cohort::communicator_settings forever;
+  forever.deadline = std::chrono::hours(1001);
+  if (own_rank(MPI_COMM_WORLD) > 0) return;
+  EXPECT_EQ(refused(MPI_COMM_WORLD, forever),
+            "a communicator cannot wait like this (communicator_settings.deadline): expected 1 ms to 1,000 "
+            "hours, got "
+            "3603600000 ms");
+}
+
+TEST(make_mpi, waits_for_the_other_ranks_until_the_deadline) {
+  int const rank = own_rank(MPI_COMM_WORLD);
+  if (own_size(MPI_COMM_WORLD) == 1) return;
+  static MPI_Comm all = MPI_COMM_NULL;  // used by nobody else, and never freed
+  MPI_Comm_dup(MPI_COMM_WORLD, &all);
+  if (rank == 0) {
+    cohort::communicator_settings hasty;
+    hasty.deadline = std::chrono::milliseconds(200);
+    auto const begin = std::chrono::steady_clock::now();
+    try {
+      cohort::make_mpi(all, hasty);
+      ADD_FAILURE() << "made";
+    } catch (cohort::communicator_error const& error) {
+      EXPECT_STREQ(error.what(),
+                   "not all ranks have come to make a communicator (MPI_Comm_idup): expected within 200 ms");
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(make_mpi, may_end_before_its_requests) {
+  cohort::request under_way;
+  {
+    auto const world = cohort::make_mpi(MPI_COMM_WORLD, settings());
+    under_way = world->start_barrier();
+  }
+  EXPECT_TRUE(under_way.done());
+  under_way.wait();
+}
+
 TEST(mpi_started, knows_mpirun) { EXPECT_TRUE(cohort::mpi_started()); }
+
+bool refuses_to_start_with_no_deadline(int argc, char** argv) {
+  cohort::communicator_settings none;
+  none.deadline = std::chrono::milliseconds(0);
+  try {
+    cohort::launch<cohort::mpi>(argc, argv, none, [](cohort::communicator&) {});
+  } catch (cohort::setting_error const&) {
+    int started = 1;
+    MPI_Initialized(&started);
+    return !started;
+  }
+  return false;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (refused(MPI_COMM_WORLD).find("before MPI_Init_thread") == std::string::npos) return 3;
+  if (!refuses_to_start_with_no_deadline(argc, argv)) return 3;
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   int const failed = run_tests_on_every_rank(own_rank(MPI_COMM_WORLD));

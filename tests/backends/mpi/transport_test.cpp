@@ -23,8 +23,11 @@ using namespace std::chrono_literals;
 
 /// A transport of all ranks, which leaves at the end.
 struct connected {
-  std::shared_ptr<mpi_control> control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s);
-  mpi_transport wire{MPI_COMM_WORLD, control, test_deadline};
+  explicit connected(std::chrono::milliseconds heartbeat = 5s)
+      : control(std::make_shared<mpi_control>(MPI_COMM_WORLD, heartbeat, test_deadline)) {}
+
+  std::shared_ptr<mpi_control> control;
+  mpi_transport wire{MPI_COMM_WORLD, control, {test_deadline, test_deadline}};
   int rank = wire.rank();
   int size = wire.size();
   int next = (rank + 1) % size;
@@ -38,6 +41,16 @@ struct connected {
       wire.move();
       wire.doze(50us);
     }
+  }
+  /// A barrier in which each rank goes on answering.
+  void meet() {
+    MPI_Request everybody = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &everybody);
+    until([&] {
+      int done = 0;
+      MPI_Test(&everybody, &done, MPI_STATUS_IGNORE);
+      return done != 0;
+    });
   }
   ~connected() { wire.leave(); }
 };
@@ -144,13 +157,35 @@ TEST(mpi_transport, knows_where_everybody_is) {
   };
   ranks.until(arrived);
   EXPECT_EQ(ranks.wire.ask(0ms).size(), static_cast<std::size_t>(ranks.size));
-  MPI_Request everybody = MPI_REQUEST_NULL;
-  MPI_Ibarrier(MPI_COMM_WORLD, &everybody);
-  ranks.until([&] {
-    int done = 0;
-    MPI_Test(&everybody, &done, MPI_STATUS_IGNORE);
-    return done != 0;
-  });
+  ranks.meet();
+}
+
+TEST(mpi_transport, knows_where_ranks_are_that_begin_again) {
+  connected ranks;
+  auto const everybody_is = [&](cohort::whereabouts here) {
+    ranks.wire.note(here);
+    ranks.until([&] {
+      auto const all = ranks.wire.ask(0ms);
+      for (int r = 0; r < ranks.size; ++r)
+        if (r != ranks.rank && all[static_cast<std::size_t>(r)].where != here) return false;
+      return true;
+    });
+    ranks.meet();
+  };
+  everybody_is({99, 3});
+  everybody_is({0, 1});
+}
+
+TEST(mpi_transport, names_all_ranks_that_are_lost_together) {
+  connected ranks(400ms);
+  if (ranks.rank == 0) {
+    ranks.until([&] { return ranks.wire.trouble().has_value(); });
+    EXPECT_EQ(ranks.wire.trouble()->find(ranks.size == 2 ? "rank 1 has shown no sign of life for 0."
+                                                         : "ranks 1, 2 have shown no sign of life for 0."),
+              0U)
+        << *ranks.wire.trouble();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);  // the others are silent
 }
 
 TEST(mpi_transport, knows_who_has_ended_and_where) {
@@ -173,6 +208,28 @@ TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {
   EXPECT_EQ(ranks.wire.trouble(), why);
   ranks.until([&] { return ranks.control->delivered(); });
   EXPECT_EQ(ranks.control->was_told(), ranks.rank != 0);
+}
+
+TEST(mpi_transport, has_told_what_was_announced_when_it_is_abandoned_with_nothing_under_way) {
+  connected ranks;
+  if (ranks.rank == 0) {
+    ranks.wire.announce("enough");
+    ranks.wire.abandon();
+    EXPECT_TRUE(ranks.control->delivered());
+  } else {
+    ranks.until([&] { return ranks.wire.trouble().has_value(); });
+    EXPECT_EQ(ranks.wire.trouble(), "enough");
+  }
+}
+
+TEST(mpi_transport, waits_for_no_delivery_after_it_has_left) {
+  auto const control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s, test_deadline);
+  control->leave();
+  control->announce("too late");
+  EXPECT_FALSE(control->see_off(test_deadline));
+  auto const begin = std::chrono::steady_clock::now();
+  control->wait_for_delivery();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, mpi_control::longest_delivery / 2);
 }
 
 TEST(mpi_transport, touches_no_memory_after_abandon) {

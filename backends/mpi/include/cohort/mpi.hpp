@@ -21,8 +21,8 @@ inline bool mpi_started() {
 /// Order     starts MPI, and ends it after every rank has returned from its body. Once in a process.
 /// After     0, when all have returned. Else the process ends without MPI_Finalize, and says why on the standard error
 ///           stream: with communicator_exit_status if other ranks are lost or have failed, with 1 if this one's body has
-///           thrown anything else, of which the others are told.
-/// Errors    setting_error for an MPI without MPI_THREAD_MULTIPLE, or with fewer tags than 2³⁰.
+///           thrown anything but a communicator_error. What a body throws of its own, the others are told.
+/// Errors    setting_error, before MPI is started, for a deadline or heartbeat out of range; for an MPI without MPI_THREAD_MULTIPLE, or with fewer tags than 2³⁰.
 struct mpi {
   template <class Body>
   static int launch(int argc, char** argv, Body&& body) {
@@ -40,10 +40,10 @@ struct mpi {
 ///           other ranks, until the deadline. Ends before MPI_Finalize.
 /// Moves     as MPI does; only a thread of the communicator's own calls MPI in between.
 /// Errors    setting_error for an MPI that is not initialised, has not been given MPI_THREAD_MULTIPLE, or has fewer tags
-///           than 2³⁰; for MPI_COMM_NULL and intercommunicators.
+///           than 2³⁰; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out of range.
+///           communicator_error if not all ranks come within the deadline.
 inline std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {}) {
-  auto const patience = settings.deadline;
-  return detail::make_mpi_world(original, std::move(settings), patience).ranks;
+  return detail::make_mpi_world(original, settings, {settings.deadline, settings.deadline}).ranks;
 }
 
 }  // namespace cohort

@@ -2,7 +2,10 @@
 #pragma once
 #include <mpi.h>
 
+#include <chrono>
 #include <cohort/error/exceptions.hpp>
+#include <ctime>
+#include <memory>
 #include <string>
 
 namespace cohort::detail {
@@ -17,14 +20,34 @@ inline void mpi_call(int code, char const* routine) {
       {.what = {routine, " failed"}, .got = std::string(text, static_cast<std::size_t>(length))});
 }
 
+/// Sleeps between two looks at what MPI has done.
+inline void nap(std::chrono::microseconds time = std::chrono::microseconds(200)) {
+  timespec const its{time.count() / 1'000'000, time.count() % 1'000'000 * 1000};
+  ::nanosleep(&its, nullptr);
+}
+
 /// A duplicate of a communicator, so that nobody else's messages get mixed with ours; its errors return.
 ///
 /// Order     made collectively, over all ranks of the communicator. It stays for ever unless free() is called: a
 ///           communicator with messages under way must not be freed, and may become another one's number.
+/// Errors    communicator_error if not all ranks have come within `patience`.
 class mpi_duplicate {
  public:
-  explicit mpi_duplicate(MPI_Comm original) {
-    mpi_call(MPI_Comm_dup(original, &comm_), "MPI_Comm_dup");
+  mpi_duplicate(MPI_Comm original, std::chrono::milliseconds patience) {
+    auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
+    MPI_Request request = MPI_REQUEST_NULL;
+    mpi_call(MPI_Comm_idup(original, made.get(), &request), "MPI_Comm_idup");
+    auto const limit = std::chrono::steady_clock::now() + patience;
+    for (int done = 0;; nap()) {
+      mpi_call(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+      if (done) break;
+      if (std::chrono::steady_clock::now() < limit) continue;
+      made.release();  // MPI may still write there
+      throw communicator_error({.what = "not all ranks have come to make a communicator",
+                                .where = "MPI_Comm_idup",
+                                .expected = {"within ", patience.count(), " ms"}});
+    }
+    comm_ = *made;
     mpi_call(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   }
   mpi_duplicate(mpi_duplicate const&) = delete;

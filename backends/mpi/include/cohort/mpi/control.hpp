@@ -8,7 +8,6 @@
 #include <cohort/mpi/call.hpp>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,7 +18,7 @@ namespace cohort::detail {
 
 /// What ranks tell each other beside their data: that they live, how far everybody is, why they give up, that they leave.
 ///
-/// A *beat* carries the sender's table of where everybody is; tables are merged by their maximum. A *question* is a beat
+/// A *beat* carries the sender's table of where everybody is; of each rank the latest place counts. A *question* is a beat
 /// that is answered by one. A *failure* is a text. A *farewell* is a rank's last message. Failures and farewells are sent
 /// synchronously: they have arrived when they are done.
 ///
@@ -29,11 +28,16 @@ class mpi_control {
  public:
   using clock = std::chrono::steady_clock;
 
-  mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat)
-      : channel_(original), heartbeat_(heartbeat), last_round_(clock::now()), next_beat_(last_round_) {
+  /// `patience`: how long the other ranks are waited for.
+  mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat, std::chrono::milliseconds patience)
+      : channel_(original, patience),
+        heartbeat_(heartbeat),
+        last_round_(clock::now()),
+        next_beat_(last_round_) {
     int size = 0;
     mpi_call(MPI_Comm_rank(channel_.get(), &rank_), "MPI_Comm_rank");
     mpi_call(MPI_Comm_size(channel_.get(), &size), "MPI_Comm_size");
+    last_told_ = rank_;
     peers_.resize(static_cast<std::size_t>(size));
     auto const longest = std::max(longest_text, peers_.size() * sizeof(place));
     for (int r = 0; r < size; ++r) {
@@ -53,6 +57,7 @@ class mpi_control {
   void note(whereabouts here) noexcept {
     std::lock_guard const hold(mutex_);
     here_ = here;
+    ++notes_;
   }
   void announce(std::string const& why) noexcept {
     std::lock_guard const hold(mutex_);
@@ -71,7 +76,7 @@ class mpi_control {
   /// Before    another thread calls move().
   void wait_for_delivery() const {
     auto const end = clock::now() + longest_delivery;
-    while (!delivered() && !muted_ && clock::now() < end) pause();
+    while (!delivered() && !muted_ && clock::now() < end) nap();
   }
   /// Whether another rank has announced a failure.
   bool was_told() const { return was_told_; }
@@ -90,7 +95,7 @@ class mpi_control {
     if (patience.count() > 0) guard([this] { tell_all(tag::question, table()); });
     auto const answered = [](peer const& one) { return one.answers || one.left; };
     while (!std::all_of(peers_.begin(), peers_.end(), answered) && clock::now() < end) {
-      pause();
+      nap();
       round();
     }
     std::vector<standing> all;
@@ -103,13 +108,14 @@ class mpi_control {
     at(rank_).left = true;
   }
   /// Waits until all ranks have left, or one that has not is lost or fails, or that long.
-  /// After     whether all have left: nothing is under way any more.
+  /// Before    leave(): nobody listens to this rank any more.
+  /// After     whether all have left: nothing is under way any more. Else nothing moves any more.
   bool see_off(std::chrono::milliseconds limit) {
     auto const end = clock::now() + limit;
-    while (!finished()) {
-      if (clock::now() >= end || muted_ || trouble()) return false;
-      pause();
-      round();
+    for (; !finished(); nap(round_every)) {
+      if (clock::now() >= end || trouble()) mute();
+      if (muted_) return false;
+      move();
     }
     return true;
   }
@@ -118,11 +124,6 @@ class mpi_control {
 
   static constexpr auto longest_delivery = std::chrono::milliseconds(1000);
 
-  static void pause() {
-    timespec const fifth_of_a_millisecond{0, 200'000};
-    ::nanosleep(&fifth_of_a_millisecond, nullptr);
-  }
-
  private:
   static constexpr std::size_t longest_text = 4096;
   static constexpr auto round_every = std::chrono::milliseconds(1);
@@ -130,6 +131,7 @@ class mpi_control {
   enum class tag : int { beat, question, failure, farewell };
 
   struct place {
+    std::int64_t notes;  // of that rank so far
     std::int64_t step;
     std::int64_t bucket;
   };
@@ -137,6 +139,7 @@ class mpi_control {
     MPI_Request request = MPI_REQUEST_NULL;  // of the message that comes next
     std::vector<std::byte> buffer{};
     whereabouts where{};
+    std::int64_t notes = 0;
     clock::duration heard{};  // in listened_
     bool answers = false;
     bool left = false;
@@ -171,20 +174,20 @@ class mpi_control {
   void round() noexcept {
     if (!muted_) guard([this] { exchange(); });
   }
-  /// What MPI refuses is trouble, not an exception in a thread that serves others.
+  /// What MPI refuses is trouble of all ranks, not an exception in a thread that serves others.
   void guard(auto&& action) noexcept {
     try {
       action();
     } catch (std::exception const& error) {
-      give_up(error.what());
+      announce(text_of({"rank ", rank_, ": ", error.what()}));
     }
   }
   void exchange() {
     auto const now = clock::now();
     listened_ += std::min<clock::duration>(now - last_round_, heartbeat_ / 4);
     last_round_ = now;
-    receive();
-    clear_sent();
+    for (int r = 0; r < size(); ++r) guard([&] { receive(r); });
+    guard([&] { clear_sent(); });
     announce_failure();
     if (!at(rank_).left) beat(now);
     judge();
@@ -194,9 +197,9 @@ class mpi_control {
     auto const others = size() - 1;
     for (int k = 0; k < others && now >= next_beat_; ++k) {
       next_beat_ += std::min<clock::duration>(longest_pause, heartbeat_ / (4 * others));
-      next_heard_ = (next_heard_ + 1) % size();
-      if (next_heard_ == rank_) next_heard_ = (next_heard_ + 1) % size();
-      send_once(next_heard_, tag::beat, table());
+      last_told_ = (last_told_ + 1) % size();
+      if (last_told_ == rank_) last_told_ = (last_told_ + 1) % size();
+      send_once(last_told_, tag::beat, table());
     }
     next_beat_ = std::max(next_beat_, now);
   }
@@ -207,18 +210,16 @@ class mpi_control {
                        channel_.get(), &one.request),
              "MPI_Irecv");
   }
-  void receive() {
-    for (int r = 0; r < size(); ++r) {
-      while (listens(r)) {
-        int done = 0;
-        MPI_Status status;
-        mpi_call(MPI_Test(&at(r).request, &done, &status), "MPI_Test");
-        if (!done) break;
-        int bytes = 0;
-        mpi_call(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-        heard(r, static_cast<tag>(status.MPI_TAG), static_cast<std::size_t>(bytes));
-        if (listens(r)) listen(r);
-      }
+  void receive(int r) {
+    while (listens(r)) {
+      int done = 0;
+      MPI_Status status;
+      mpi_call(MPI_Test(&at(r).request, &done, &status), "MPI_Test");
+      if (!done) break;
+      int bytes = 0;
+      mpi_call(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
+      heard(r, static_cast<tag>(status.MPI_TAG), static_cast<std::size_t>(bytes));
+      if (listens(r)) listen(r);
     }
   }
   void heard(int r, tag what, std::size_t bytes) {
@@ -236,7 +237,9 @@ class mpi_control {
         for (std::size_t i = 0; i < std::min(peers_.size(), bytes / sizeof(place)); ++i) {
           place there{};
           std::memcpy(&there, one.buffer.data() + i * sizeof(place), sizeof(place));
-          peers_[i].where = std::max(peers_[i].where, {there.step, static_cast<int>(there.bucket)});
+          if (there.notes <= peers_[i].notes) continue;
+          peers_[i].notes = there.notes;
+          peers_[i].where = {there.step, static_cast<int>(there.bucket)};
         }
         one.left = what == tag::farewell;
         if (what == tag::question && !at(rank_).left) send(r, tag::beat, table());
@@ -247,10 +250,11 @@ class mpi_control {
     {
       std::lock_guard const hold(mutex_);
       at(rank_).where = here_;
+      at(rank_).notes = notes_;
     }
     std::vector<char> bytes(peers_.size() * sizeof(place));
     for (std::size_t i = 0; i < peers_.size(); ++i) {
-      place const there{peers_[i].where.step, peers_[i].where.bucket};
+      place const there{peers_[i].notes, peers_[i].where.step, peers_[i].where.bucket};
       std::memcpy(bytes.data() + i * sizeof(place), &there, sizeof(place));
     }
     return bytes;
@@ -269,17 +273,22 @@ class mpi_control {
     sent_.push_back({to, what, bytes, MPI_REQUEST_NULL});
     auto& one = sent_.back();
     bool const lasting = what == tag::failure || what == tag::farewell;
-    mpi_call(
-        (lasting ? MPI_Issend : MPI_Isend)(one.bytes.data(), static_cast<int>(one.bytes.size()), MPI_BYTE, to,
-                                           static_cast<int>(what), channel_.get(), &one.request),
-        lasting ? "MPI_Issend" : "MPI_Isend");
+    guard([&] {
+      mpi_call(
+          (lasting ? MPI_Issend : MPI_Isend)(one.bytes.data(), static_cast<int>(one.bytes.size()), MPI_BYTE,
+                                             to, static_cast<int>(what), channel_.get(), &one.request),
+          lasting ? "MPI_Issend" : "MPI_Isend");
+    });
   }
   void clear_sent() {
-    std::erase_if(sent_, [](message& one) {
+    int worst = MPI_SUCCESS;
+    std::erase_if(sent_, [&](message& one) {  // throws nothing: half erased, two would have one request
       int done = 0;
-      mpi_call(MPI_Test(&one.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-      return done != 0;
+      int const code = MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+      if (code != MPI_SUCCESS) worst = code;
+      return done != 0 || code != MPI_SUCCESS;
     });
+    mpi_call(worst, "MPI_Test");
   }
 
   void announce_failure() {
@@ -301,15 +310,30 @@ class mpi_control {
     std::lock_guard const hold(mutex_);
     if (!trouble_) trouble_ = std::move(why);
   }
+  /// Ranks that are lost together are named together: with the first also those that are silent for nearly as long.
   void judge() {
+    std::vector<int> silent;
+    std::vector<standing> all(peers_.size());
+    auto longest = clock::duration::zero(), shortest = clock::duration::max();
     for (int r = 0; r < size(); ++r) {
-      auto& one = at(r);
-      if (!listens(r) || one.lost || listened_ - one.heard <= heartbeat_) continue;
-      auto const tenths = (listened_ - one.heard) / std::chrono::milliseconds(100);
-      one.lost = true;
-      announce(text_of({"rank ", r, " has shown no sign of life for ", tenths / 10, ".", tenths % 10,
-                        " s; it was last heard of ", place_of(one.where)}));
+      auto const silence = listened_ - at(r).heard;
+      if (!listens(r) || at(r).lost || silence <= heartbeat_ * 3 / 4) continue;
+      silent.push_back(r);
+      all[static_cast<std::size_t>(r)].where = at(r).where;
+      longest = std::max(longest, silence);
+      shortest = std::min(shortest, silence);
     }
+    if (longest <= heartbeat_) return;
+    auto const tenths = shortest / std::chrono::milliseconds(100);
+    std::string text;
+    for (stand const& s : stands_of(all, silent)) {
+      bool const one = s.ranks.size() == 1;
+      text += text_of({text.empty() ? "" : "; ", one ? "rank " : "ranks ", list_of(s.ranks),
+                       one ? " has" : " have", " shown no sign of life for ", tenths / 10, ".", tenths % 10,
+                       " s; ", one ? "it was" : "they were", " last heard of ", place_of(s.what.where)});
+    }
+    for (int const r : silent) at(r).lost = true;
+    announce(text);
   }
 
   mpi_duplicate channel_;
@@ -320,11 +344,12 @@ class mpi_control {
   clock::duration listened_{};
   clock::time_point last_round_;
   clock::time_point next_beat_;
-  int next_heard_ = rank_;
+  int last_told_ = 0;
   bool announced_ = false;
 
   std::mutex mutable mutex_;
   whereabouts here_;
+  std::int64_t notes_ = 0;
   std::optional<std::string> announcement_;
   std::optional<std::string> trouble_;
   std::atomic<bool> delivered_ = true;

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
+#include <cohort/communicator/exit_at_once.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
 namespace cohort::detail {
-
-/// Ends the process at once, without what runs at exit: MPI would wait there for ranks that do not come.
-[[noreturn, gnu::cold]] inline void end_process(int status) {
-  std::fflush(nullptr);
-  std::_Exit(status);
-}
 
 /// Ends the process with communicator_exit_status unless it is destroyed in time: for calls of MPI that may never return.
 class fuse {
@@ -27,7 +20,7 @@ class fuse {
           std::unique_lock lock(mutex_);
           if (changed_.wait_for(lock, limit, [this] { return out_; })) return;
           stderr_sink()(text_of({why, " within ", limit.count(), " ms"}));
-          end_process(communicator_exit_status);
+          exit_at_once(communicator_exit_status);
         }) {}
   fuse(fuse const&) = delete;
   fuse& operator=(fuse const&) = delete;

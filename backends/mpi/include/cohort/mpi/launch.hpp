@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/mpi/environment.hpp>
 #include <chrono>
+#include <cohort/communicator/exit_at_once.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/mpi/control.hpp>
 #include <cohort/mpi/fuse.hpp>
@@ -47,15 +48,20 @@ struct mpi_world {
   std::unique_ptr<communicator> ranks;
 };
 
-inline mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings,
-                                std::chrono::milliseconds patience) {
-  check_mpi(original);
+inline void check_mpi_settings(communicator_settings const& settings) {
+  check_settings(settings);
   if (settings.heartbeat < std::chrono::milliseconds(100) || settings.heartbeat > std::chrono::hours(1000))
     throw setting_error({.what = "ranks cannot show that they live like this",
                          .where = "communicator_settings.heartbeat",
                          .expected = "100 ms to 1,000 hours",
                          .got = {settings.heartbeat.count(), " ms"}});
-  auto control = std::make_shared<mpi_control>(original, settings.heartbeat);
+}
+
+inline mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings,
+                                mpi_patience patience) {
+  check_mpi_settings(settings);
+  check_mpi(original);
+  auto control = std::make_shared<mpi_control>(original, settings.heartbeat, patience.to_begin);
   auto ranks = make_communicator(std::make_unique<mpi_transport>(original, control, patience), settings);
   return {std::move(control), std::move(ranks)};
 }
@@ -64,10 +70,11 @@ inline mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& 
 class mpi_process {
  public:
   mpi_process(int argc, char** argv, communicator_settings const& settings) : settings_(settings) {
+    check_mpi_settings(settings);
     fuse const limit(std::max(settings.deadline, for_mpi_itself),
-                     "not all ranks have come to MPI_Init_thread and MPI_Comm_dup");
+                     "not all ranks have come to MPI_Init_thread and MPI_Comm_idup");
     environment_.emplace(argc, argv, boost::mpi::threading::multiple, false);
-    world_ = make_mpi_world(MPI_COMM_WORLD, settings, as_long_as_they_live);
+    world_ = make_mpi_world(MPI_COMM_WORLD, settings, {as_long_as_they_live, as_long_as_they_live});
     rank_ = world_.ranks->rank();
   }
 
@@ -99,11 +106,11 @@ class mpi_process {
 
   /// Says why, sees to it that the others hear it, and ends the process: MPI_Finalize would wait for ranks that are lost.
   [[noreturn, gnu::cold]] void fail(std::string const& why, int status) {
-    if (world_.ranks && status != communicator_exit_status) world_.ranks->abort(why);
+    if (world_.ranks && !world_.control->trouble()) world_.ranks->abort(why);
     stderr_sink()(text_of({"rank ", rank_, ": ", why}));
     world_.control->wait_for_delivery();
     if (world_.control->was_told()) std::this_thread::sleep_for(before_who_was_told);
-    end_process(status);
+    exit_at_once(status);
   }
 
   communicator_settings settings_;

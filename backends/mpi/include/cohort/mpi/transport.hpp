@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <climits>
 #include <cohort/communicator/transport.hpp>
 #include <cohort/mpi/call.hpp>
 #include <cohort/mpi/control.hpp>
+#include <cohort/mpi/extent.hpp>
 #include <memory>
 #include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
+/// How long other ranks are waited for, to make a communicator and to end it.
+struct mpi_patience {
+  std::chrono::milliseconds to_begin;
+  std::chrono::milliseconds to_end;
+};
+
 /// Messages by MPI, over duplicates of a communicator: one for collectives, one for messages between two ranks, one for
 /// what goes on beside.
 ///
 /// Order     made collectively, over all ranks of `original`, as `control` is. MPI is called by the constructor, the
 ///           destructor and whoever calls what the concept lets one thread call.
-/// Units     `patience`: how long the destructor waits for the other ranks to leave.
 /// Errors    communicator_error with MPI's own text.
 class mpi_transport final : public transport {
  public:
-  mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control, std::chrono::milliseconds patience)
+  mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control, mpi_patience patience)
       : control_(std::move(control)),
         patience_(patience),
-        data_{mpi_duplicate(original), mpi_duplicate(original)} {}
+        data_{{original, patience.to_begin}, {original, patience.to_begin}} {}
   /// Waits for the other ranks to leave: until then their messages may arrive.
   ~mpi_transport() override {
-    if (some_under_way() || !control_->see_off(patience_)) return;
+    if (some_under_way() || !control_->see_off(patience_.to_end)) return;
     for (auto& one : data_) one.free();
     control_->free();
   }
@@ -35,14 +40,14 @@ class mpi_transport final : public transport {
   int size() const override { return control_->size(); }
 
   ticket send(int to, channel on, std::uint32_t tag, std::span<std::byte const> data) override {
-    extent const whole(data.size());
+    mpi_extent const whole(data.size());
     MPI_Request request = MPI_REQUEST_NULL;
     mpi_call(MPI_Isend(data.data(), whole.count, whole.type, to, static_cast<int>(tag), comm(on), &request),
              "MPI_Isend");
     return keep({request, -1, tag, 0});
   }
   ticket receive(int from, channel on, std::uint32_t tag, std::span<std::byte> data) override {
-    extent const whole(data.size());
+    mpi_extent const whole(data.size());
     MPI_Request request = MPI_REQUEST_NULL;
     mpi_call(MPI_Irecv(data.data(), whole.count, whole.type, from, static_cast<int>(tag), comm(on), &request),
              "MPI_Irecv");
@@ -67,15 +72,12 @@ class mpi_transport final : public transport {
     mpi_call(MPI_Iprobe(from < 0 ? MPI_ANY_SOURCE : from, static_cast<int>(tag), comm(on), &there, &status),
              "MPI_Iprobe");
     if (!there) return std::nullopt;
-    return waiting{status.MPI_SOURCE, bytes_of(status)};
+    return waiting{status.MPI_SOURCE, mpi_bytes(status)};
   }
 
   bool wants_a_thread() const override { return true; }
   void move() override { control_->move(); }
-  void doze(std::chrono::microseconds longest) override {
-    timespec const time{longest.count() / 1'000'000, longest.count() % 1'000'000 * 1000};
-    ::nanosleep(&time, nullptr);
-  }
+  void doze(std::chrono::microseconds longest) override { nap(longest); }
 
   void note(whereabouts here) noexcept override { control_->note(here); }
   std::vector<standing> ask(std::chrono::milliseconds patience) override { return control_->ask(patience); }
@@ -87,11 +89,15 @@ class mpi_transport final : public transport {
     for (auto& one : under_way_)
       if (one.from >= 0 && one.request != MPI_REQUEST_NULL) MPI_Cancel(&one.request);
     auto const begin = mpi_control::clock::now();
-    for (auto waited = begin - begin; some_under_way(); waited = mpi_control::clock::now() - begin) {
-      if (waited >= longest_delivery || (waited >= shortest_delivery && control_->delivered())) {
-        return control_->mute();
+    for (auto waited = begin - begin;; waited = mpi_control::clock::now() - begin) {
+      bool const some = some_under_way();
+      bool const heard = control_->delivered();
+      if (heard && !some) return;
+      if (waited >= longest_delivery || (waited >= shortest_delivery && heard)) {
+        if (some) control_->mute();
+        return;
       }
-      mpi_control::pause();
+      nap();
       control_->move();
     }
   }
@@ -106,32 +112,6 @@ class mpi_transport final : public transport {
     int from = -1;  // of a receive
     std::uint32_t tag = 0;
     std::size_t expected = 0;
-  };
-  /// A number of bytes as MPI counts it: an int, or a type of its own beyond.
-  struct extent {
-    explicit extent(std::size_t bytes) {
-      if (bytes <= INT_MAX) {
-        count = static_cast<int>(bytes);
-        return;
-      }
-      constexpr std::size_t part = std::size_t{1} << 30;
-      std::vector<int> lengths(bytes / part, part);
-      if (bytes % part != 0) lengths.push_back(static_cast<int>(bytes % part));
-      std::vector<MPI_Aint> places(lengths.size());
-      for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<MPI_Aint>(i * part);
-      mpi_call(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
-                                        MPI_BYTE, &type),
-               "MPI_Type_create_hindexed");
-      mpi_call(MPI_Type_commit(&type), "MPI_Type_commit");
-      count = 1;
-    }
-    extent(extent const&) = delete;
-    extent& operator=(extent const&) = delete;
-    ~extent() {
-      if (type != MPI_BYTE) MPI_Type_free(&type);
-    }
-    int count = 0;
-    MPI_Datatype type = MPI_BYTE;
   };
 
   MPI_Comm comm(channel on) const { return data_[on == channel::peer].get(); }
@@ -155,17 +135,12 @@ class mpi_transport final : public transport {
     }
     return some;
   }
-  static std::size_t bytes_of(MPI_Status const& status) {
-    MPI_Count bytes = 0;
-    mpi_call(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
-    return static_cast<std::size_t>(bytes);
-  }
   void check_size(message const& one, int code, MPI_Status const& status) const {
     int kind = MPI_SUCCESS;
     MPI_Error_class(code, &kind);
     bool const cut = kind == MPI_ERR_TRUNCATE;
     if (code != MPI_SUCCESS && !cut) return;
-    auto const got = bytes_of(status);
+    auto const got = mpi_bytes(status);
     if (got == one.expected && !cut) return;
     throw communicator_error({.what = {"a message from rank ", one.from, " does not fit"},
                               .where = {"tag ", one.tag},
@@ -174,7 +149,7 @@ class mpi_transport final : public transport {
   }
 
   std::shared_ptr<mpi_control> control_;
-  std::chrono::milliseconds patience_;
+  mpi_patience const patience_;
   mpi_duplicate data_[2];
   std::vector<message> under_way_;
   std::vector<ticket> unused_;

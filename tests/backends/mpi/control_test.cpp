@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// ranks: 2 3
+// What MPI refuses to the channel on which ranks tell each other how they are. MPI's profiling interface lets it refuse.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <chrono>
+#include <cohort/mpi/control.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "under_mpirun.hpp"
+
+namespace {
+
+MPI_Request* receive_from_last = nullptr;  // that of rank 0
+bool refuses = false;
+
+int rank_of_this() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+int last_rank() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size - 1;
+}
+
+}  // namespace
+
+extern "C" int MPI_Irecv(void* buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                         MPI_Request* request) {
+  if (tag == MPI_ANY_TAG && from == last_rank() && rank_of_this() == 0) receive_from_last = request;
+  return PMPI_Irecv(buffer, count, type, from, tag, comm, request);
+}
+extern "C" int MPI_Test(MPI_Request* request, int* done, MPI_Status* status) {
+  return refuses && request == receive_from_last ? MPI_ERR_OTHER : PMPI_Test(request, done, status);
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(mpi_control, tells_all_what_mpi_refuses_and_goes_on) {
+  constexpr auto heartbeat = 500ms;
+  cohort::detail::mpi_control control(MPI_COMM_WORLD, heartbeat, test_deadline);
+  refuses = rank_of_this() == 0;
+  auto const limit = std::chrono::steady_clock::now() + test_deadline;
+  while (!control.trouble() && std::chrono::steady_clock::now() < limit) control.move();
+  ASSERT_TRUE(control.trouble());
+  EXPECT_EQ(control.trouble()->find("rank 0: MPI_Test failed"), 0U) << *control.trouble();
+  if (rank_of_this() > 0) {
+    EXPECT_TRUE(control.was_told());
+    EXPECT_TRUE(control.ask(heartbeat)[0].answers);
+  }
+  auto const end = std::chrono::steady_clock::now() + 2 * heartbeat;  // in which the others ask
+  while (std::chrono::steady_clock::now() < end) control.move();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  int const failed = run_tests_on_every_rank(rank_of_this());
+  MPI_Finalize();
+  return failed;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/communicator/require_same.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+using facts = std::vector<shared_fact>;
+
+/// What ranks say that have these facts: "" or a refusal; the same on every rank, or "different sentences".
+std::string said(int ranks, std::function<facts(int rank)> const& of) {
+  std::vector<std::string> sentences(static_cast<std::size_t>(ranks));
+  launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    try {
+      require_same(world, of(world.rank()));
+    } catch (setting_error const& e) {
+      sentences[static_cast<std::size_t>(world.rank())] = e.what();
+    }
+  });
+  for (std::string const& one : sentences)
+    if (one != sentences[0]) return "different sentences";
+  return sentences[0];
+}
+
+std::string refusal(std::string const& names, std::string const& what) {
+  return "the ranks of this run do not fit together (" + names + "): expected the same on every rank, got "
+         + what;
+}
+
+TEST(require_same, accepts_what_is_the_same_in_any_order) {
+  EXPECT_EQ(said(1, [](int) { return facts{{"seed", "7"}}; }), "");
+  EXPECT_EQ(said(2, [](int) { return facts{}; }), "");
+  EXPECT_EQ(
+      said(3,
+           [](int rank) {
+             return rank == 1 ? facts{{"batch", "32"}, {"seed", "7"}} : facts{{"seed", "7"}, {"batch", "32"}};
+           }),
+      "");
+}
+
+TEST(require_same, names_each_fact_that_differs_and_who_has_what) {
+  EXPECT_EQ(
+      said(3,
+           [](int rank) {
+             return facts{{"seed", rank == 1 ? "8" : "7"}, {"epochs", "2"}, {"batch", std::to_string(rank)}};
+           }),
+      refusal("seed, batch",
+              "seed: 7 on ranks 0, 2; 8 on rank 1. batch: 0 on rank 0; 1 on rank 1; 2 on rank 2"));
+}
+
+TEST(require_same, refuses_another_library_version_with_other_facts) {
+  EXPECT_EQ(said(2,
+                 [](int rank) {
+                   return rank == 0 ? facts{{"library version", "0.1.0"}, {"seed", "7"}}
+                                    : facts{{"library version", "0.2.0"}, {"seed", "7"}};
+                 }),
+            refusal("library version", "library version: 0.1.0 on rank 0; 0.2.0 on rank 1"));
+}
+
+TEST(require_same, says_the_same_on_every_rank_where_one_knows_more) {
+  for (int const knows : {0, 1, 2})
+    EXPECT_EQ(said(3,
+                   [&](int rank) {
+                     facts mine{{"seed", "7"}};
+                     if (rank == knows) mine.insert(mine.begin(), {"label smoothing", "0.1"});
+                     return mine;
+                   }),
+              refusal("label smoothing", std::string("label smoothing: ")
+                                             + (knows == 0   ? "0.1 on rank 0; nothing on ranks 1, 2"
+                                                : knows == 1 ? "nothing on ranks 0, 2; 0.1 on rank 1"
+                                                             : "nothing on ranks 0, 1; 0.1 on rank 2")));
+}
+
+TEST(require_same, shows_four_values_at_most) {
+  EXPECT_EQ(said(6,
+                 [](int rank) {
+                   return facts{{"seed", std::to_string(rank)}};
+                 }),
+            refusal("seed", "seed: 0 on rank 0; 1 on rank 1; 2 on rank 2; 3 on rank 3; …"));
+}
+
+}  // namespace
