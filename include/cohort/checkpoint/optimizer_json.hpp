@@ -18,11 +18,16 @@ inline void write_numbers(json_writer& out, named_numbers const& numbers) {
   out.end_object();
 }
 
+inline void write_schedule(json_writer& out, std::string_view key, rate_schedule const& schedule) {
+  out.key(key).begin_object().field("name", schedule.name());
+  write_numbers(out, schedule.fields());
+  out.end_object();
+}
+
 inline void write_updater(json_writer& out, std::string_view key, updater const& rule) {
   out.key(key).begin_object().field("name", rule.name());
-  out.key("rate").begin_object().field("name", rule.rate().name());
-  write_numbers(out, rule.rate().fields());
-  out.end_object();
+  write_schedule(out, "rate", rule.rate());
+  if (rule.has_momentum() && !rule.momentum().is_fixed()) write_schedule(out, "momentum", rule.momentum());
   write_numbers(out, rule.fields());
   out.end_object();
 }
@@ -48,14 +53,20 @@ auto made_from(json_value value, Make make) {
   }
 }
 
-inline updater read_updater(json_value value) {
-  value.expect_only({"name", "rate", "fields"});
-  json_value const rate = value.at("rate");
-  rate.expect_only({"name", "fields"});
-  rate_schedule const schedule = made_from(
-      rate, [&] { return rate_schedule::from(rate.at("name").string(), read_numbers(rate.at("fields"))); });
+inline rate_schedule read_schedule(json_value value) {
+  value.expect_only({"name", "fields"});
   return made_from(value, [&] {
-    return updater::from(value.at("name").string(), schedule, read_numbers(value.at("fields")));
+    return rate_schedule::from(value.at("name").string(), read_numbers(value.at("fields")));
+  });
+}
+
+inline updater read_updater(json_value value) {
+  value.expect_only({"name", "rate", "momentum", "fields"});
+  rate_schedule const rate = read_schedule(value.at("rate"));
+  auto const momentum = value.find("momentum");
+  return made_from(value, [&] {
+    updater const rule = updater::from(value.at("name").string(), rate, read_numbers(value.at("fields")));
+    return momentum ? rule.with_momentum(read_schedule(*momentum)) : rule;
   });
 }
 

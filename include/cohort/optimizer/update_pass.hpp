@@ -7,56 +7,78 @@
 #include <cohort/optimizer/updater.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <type_traits>
 
 namespace cohort {
 
-/// What an update needs besides the updater: the rate and the step (from 0) of now, the penalties of the
-/// role, and a factor on the gradient (1 / examples where gradients come as sums, or a clipped norm's).
+/// What an update needs besides the updater: where the run stands (both from 0), a factor on the rate that
+/// schedules give, the penalties of the role, and what is done to the gradient before these: a factor (1 / examples
+/// where gradients come as sums, or a norm's), then elements clipped to ±clip (0: not).
 struct update_scalars {
-  double rate = 0;
   std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  double rate_factor = 1;
   double l1 = 0;
   double l2 = 0;
   double gradient_scale = 1;
+  double clip = 0;
 };
 
 namespace detail {
 
-/// The scalars of one step, computed once in double; `c` in the order in which the rule's formula reads them.
+/// The scalars of one step, computed once in double; `c` in the order of the formula's enumerators.
 struct update_constants {
   static constexpr int size = 8;
   double c[size] = {};
   double scale = 1;
+  double clip = 0;
   double l1 = 0;
   double l2 = 0;
 };
 
-inline update_constants constants_of(updater const& settings, update_scalars const& now) {
-  update_constants k{.scale = now.gradient_scale, .l1 = now.l1, .l2 = now.l2};
-  k.c[0] = now.rate;
-  switch (settings.rule()) {
+inline update_constants constants_of(updater const& rule, update_scalars const& now) {
+  update_constants k{.scale = now.gradient_scale, .clip = now.clip, .l1 = now.l1, .l2 = now.l2};
+  double const rate = now.rate_factor * rule.rate().value(now.step, now.epoch);
+  double const a = rule.number(0), b = rule.number(1);
+  auto const t = static_cast<double>(now.step + 1);
+  auto const put = [&](std::initializer_list<double> constants) {
+    double* to = k.c;
+    for (double const one : constants) *to++ = one;
+  };
+  switch (rule.rule()) {
     case update_rule::sgd:
+      put({rate});
       break;
     case update_rule::momentum:
     case update_rule::nesterov:
+      put({rate, rule.momentum().value(now.step, now.epoch)});
+      break;
+    case update_rule::adam:
+    case update_rule::adamw:
+    case update_rule::amsgrad:
+    case update_rule::nadam:
+    case update_rule::adabelief:
+      put({rate / (1 - std::pow(a, t)), 1 / std::sqrt(1 - std::pow(b, t)), a, 1 - a, b, 1 - b, rule.number(2),
+           rate * rule.number(3)});
+      break;
+    case update_rule::adamax:
+      put({rate / (1 - std::pow(a, t)), a, 1 - a, b, rule.number(2)});
+      break;
     case update_rule::adagrad:
-      k.c[1] = settings.number(0);
+      put({rate, a});
       break;
-    case update_rule::adam: {
-      double const beta1 = settings.number(0);
-      double const beta2 = settings.number(1);
-      auto const steps = static_cast<double>(now.step + 1);
-      k.c[0] = now.rate / (1 - std::pow(beta1, steps));
-      k.c[1] = 1 / std::sqrt(1 - std::pow(beta2, steps));
-      k.c[2] = beta1;
-      k.c[3] = 1 - beta1;
-      k.c[4] = beta2;
-      k.c[5] = 1 - beta2;
-      k.c[6] = settings.number(2);
+    case update_rule::adadelta:
+    case update_rule::rmsprop:
+      put({rate, a, 1 - a, b});
       break;
-    }
+    case update_rule::lion:
+      put({rate, a, 1 - a, b, 1 - b, rate * rule.number(2)});
+      break;
+    case update_rule::no_op:
+      put({1});
+      break;
   }
   return k;
 }
@@ -67,12 +89,6 @@ namespace baseline_f32 {
 namespace scalar_f64 {
 #include <cohort/optimizer/update_pass.inc>
 }
-
-static_assert(scalar_f64::sgd::states == updater(cohort::sgd{}).state_arrays());
-static_assert(scalar_f64::momentum::states == updater(cohort::momentum{}).state_arrays());
-static_assert(scalar_f64::nesterov::states == updater(cohort::nesterov{}).state_arrays());
-static_assert(scalar_f64::adagrad::states == updater(cohort::adagrad{}).state_arrays());
-static_assert(scalar_f64::adam::states == updater(cohort::adam{}).state_arrays());
 
 #if defined(__x86_64__) || defined(__i386__)
 #if defined(__clang__)
@@ -105,11 +121,11 @@ namespace avx512_f32 {
 
 }  // namespace detail
 
-/// Updates n parameters in one pass over memory: g = (Σ gradient parts, in order)·gradient_scale + l2·w +
+/// Updates n parameters in one pass over memory: g = clipped((Σ gradient parts, in order)·gradient_scale) + l2·w +
 /// l1·sign(w); u and the new state by the updater's rule; w −= u.
 ///
 /// Shapes    w, each gradient part and each of the updater's state_arrays() state arrays (n), n a multiple of 16.
-/// Before    state arrays begun at initial_state(k); parts ≥ 1; `which` is at most machine_isa() (double: ignored).
+/// Before    the updater's check has passed; state arrays begun at initial_state(k); parts ≥ 1; `which` is at most machine_isa() (double: ignored).
 /// Moves     (2 + parts + 2·state_arrays())·n elements.
 /// Errors    shape_error if n is no multiple of 16.
 /// Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0) stays zero. Between

@@ -79,8 +79,7 @@ class parameter_update {
         from[part] = reinterpret_cast<T const*>(parts[part]) + begin;
       for (int k = 0; k < rule.state_arrays(); ++k)
         states[k] = state_[static_cast<std::size_t>(k)].template as<T>() + begin;
-      update_scalars const now{
-          .rate = rule.rate().value(step, epoch), .step = step, .l1 = pull.l1, .l2 = pull.l2};
+      update_scalars const now{.step = step, .epoch = epoch, .l1 = pull.l1, .l2 = pull.l2};
       apply_update(isa_, rule, now, reinterpret_cast<T*>(parameters_.master()) + begin, from,
                    static_cast<int>(parts.size()), states, end - begin);
     }

@@ -59,8 +59,12 @@ inline std::string describe(updater const& one) {
   auto const add = [&](named_numbers const& fields) {
     for (named_number const& field : fields) text += text_of({" ", field.name, " ", field.value});
   };
-  text += text_of({", rate ", one.rate().name()});
-  add(one.rate().fields());
+  auto const add_schedule = [&](char const* of, rate_schedule const& schedule) {
+    text += text_of({", ", of, " ", schedule.name()});
+    add(schedule.fields());
+  };
+  add_schedule("rate", one.rate());
+  if (one.has_momentum() && !one.momentum().is_fixed()) add_schedule("momentum", one.momentum());
   add(one.fields());
   return text;
 }
