@@ -159,7 +159,8 @@ TEST(model_file, gives_the_updaters_state_back_in_other_layouts_and_types) {
   optimizer_settings const settings{
       .updater = adam{.rate = schedule::step{.initial = 0.01, .factor = 0.5, .every = 3}},
       .bias_updater = nesterov{.rate = 0.02, .momentum = schedule::map{.values = {{0, 0.8}, {2, 0.9}}}},
-      .l2 = 5e-4};
+      .l2 = 5e-4,
+      .normalisation = normalise::clip_global_norm{3}};
   trial_state const state(from, 2);
   std::string const bytes = written(net, from, updater_state_view{settings, {1234, 5}, state.arrays});
   model_file const saved = opened(bytes);

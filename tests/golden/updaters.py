@@ -7,7 +7,7 @@ Every updater is computed by the few lines of `oracle` below, from the published
 the same rule, its numbers are the ones written, after the two were found equal to 1e-13. Oracle alone, because PyTorch has
   adamax     ε inside the maximum (max(β₂n, |g| + ε)), not beside the root
   nadam      a schedule of β₁ that cannot be turned off
-  adabelief, lion, no_op   not at all
+  adabelief, lion, lamb, lars, no_op   not at all
 
 The rate starts at `rate` and is halved every 4 steps. l2 is added to the gradient before the rule (PyTorch's weight_decay,
 but for AdamW's, which is the rule's decay). The gradients of the ten steps (`g …`) come first and are the same in all cases;
@@ -31,11 +31,14 @@ CASES = {
                 lambda p, **k: torch.optim.Adam(p, betas=(0.9, 0.7), eps=1e-8, amsgrad=True, **k)),
     "adamax": (0.01, {"beta2": 0.9, "epsilon": 1e-3}, None),
     "nadam": (0.01, {"beta1": 0.8, "epsilon": 1e-3}, None),
-    "adabelief": (0.01, {"beta2": 0.95}, None),
+    "adabelief": (0.01, {"beta2": 0.95, "epsilon": 1e-3}, None),
     "adagrad": (0.1, {}, lambda p, **k: torch.optim.Adagrad(p, initial_accumulator_value=1e-6, eps=1e-6, **k)),
     "adadelta": (0.5, {"rho": 0.9}, lambda p, **k: torch.optim.Adadelta(p, rho=0.9, eps=1e-6, **k)),
-    "rmsprop": (0.01, {}, lambda p, **k: torch.optim.RMSprop(p, alpha=0.95, eps=1e-8, **k)),
+    "rmsprop": (0.01, {"epsilon": 1e-3},
+                lambda p, **k: torch.optim.RMSprop(p, alpha=0.95, eps=1e-3, **k)),
     "lion": (0.01, {"decay": 0.1}, None),
+    "lamb": (0.05, {"beta1": 0.8, "epsilon": 1e-3, "decay": 0.1}, None),
+    "lars": (1.0, {"momentum": 0.8, "decay": 0.1, "trust": 0.05}, None),
     "no_op": (1, {}, None),
 }
 DEFAULTS = {
@@ -94,6 +97,26 @@ def oracle(name, fields, l2, w, gradients, rates):
         yield w
 
 
+def by_norms(name, fields, l2, w, gradients, rates):
+    """All elements of lars or lamb after each step: they are tied by two norms."""
+    f = {**ADAM, **fields}
+    v, m = [0.0] * len(w), [0.0] * len(w)
+    for t, (g, lr) in enumerate(zip(gradients, rates), 1):
+        if name == "lars":
+            ratio = f["trust"] * math.hypot(*w) / (math.hypot(*g) + f["decay"] * math.hypot(*w))
+            v = [f["momentum"] * b + lr * ratio * (a + (l2 + f["decay"]) * x) for a, b, x in zip(g, v, w)]
+            w = [x - b for x, b in zip(w, v)]
+        else:
+            g = [a + l2 * x for a, x in zip(g, w)]
+            m = [f["beta1"] * b + (1 - f["beta1"]) * a for a, b in zip(g, m)]
+            v = [f["beta2"] * b + (1 - f["beta2"]) * a * a for a, b in zip(g, v)]
+            r = [a / (1 - f["beta1"]**t) / (math.sqrt(b / (1 - f["beta2"]**t)) + f["epsilon"]) + f["decay"] * x
+                 for a, b, x in zip(m, v, w)]
+            ratio = math.hypot(*w) / math.hypot(*r)
+            w = [x - lr * ratio * a for x, a in zip(w, r)]
+        yield w
+
+
 def by_pytorch(make, rate, l2, start, gradients):
     w = start.clone().requires_grad_()
     optimizer = make([w], lr=rate, weight_decay=l2)
@@ -122,8 +145,11 @@ def main():
     for name, (rate, fields, make) in CASES.items():
         for l2 in (0.0, 0.01):
             rates = [rate * 0.5 ** (step // 4) for step in range(STEPS)]
-            columns = [oracle(name, fields, l2, w, g, rates) for w, g in zip(start.tolist(), gradients.T.tolist())]
-            rows = list(zip(*columns))
+            if name in ("lars", "lamb"):
+                rows = list(by_norms(name, fields, l2, start.tolist(), gradients.tolist(), rates))
+            else:
+                columns = [oracle(name, fields, l2, w, g, rates) for w, g in zip(start.tolist(), gradients.T.tolist())]
+                rows = list(zip(*columns))
             if make:
                 torchs = [w.tolist() for w in by_pytorch(make, rate, l2, start, gradients)]
                 worst = max(abs(a - b) for x, y in zip(rows, torchs) for a, b in zip(x, y))

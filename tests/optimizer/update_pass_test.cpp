@@ -17,6 +17,7 @@ namespace {
 
 using cohort::isa;
 using cohort::nesterov;
+using cohort::detail::norm_of;
 namespace schedule = cohort::schedule;
 using cohort::update_scalars;
 using cohort::updater;
@@ -107,6 +108,14 @@ struct oracle {
       double const c = a * first + (1 - a) * g;
       first = b * first + (1 - b) * g;
       w -= rate * ((c > 0 ? 1 : c < 0 ? -1 : 0) + rule.number(2) * w);
+    } else if (name == "lamb") {
+      double const m = mean();
+      double const r = m / (std::sqrt(mean_square(g)) + rule.number(2)) + rule.number(3) * w;
+      w -= rate * now.parameter_norm / now.needed_norm * r;
+    } else if (name == "lars") {
+      double const ratio = b * now.parameter_norm / (now.needed_norm + a * now.parameter_norm);
+      first = momentum * first + rate * ratio * (g + a * w);
+      w -= first;
     } else if (name == "no_op") {
       w -= g;
     } else {
@@ -146,8 +155,25 @@ struct arrays {
     cohort::apply_update(which, rule, now, w.data() + from, g.data(), static_cast<int>(g.size()), s.data(),
                          n);
   }
+  /// The same with the norms of all elements that the rule needs, as they are now.
+  update_scalars with_norms(updater const& rule, update_scalars now) {
+    std::vector<T const*> g;
+    std::vector<T*> s;
+    for (auto const& part : gradients) g.push_back(part.data());
+    for (auto& state : states) s.push_back(state.data());
+    int const parts = static_cast<int>(g.size());
+    if (rule.needed_norm() == norm_of::step)
+      now.needed_norm = std::sqrt(
+          cohort::step_square_sum(isa::baseline, rule, now, w.data(), g.data(), parts, s.data(), w.size()));
+    if (rule.needed_norm() == norm_of::gradient)
+      now.needed_norm =
+          now.gradient_scale * std::sqrt(cohort::square_sum(isa::baseline, g.data(), parts, w.size()));
+    T const* const parameter[]{w.data()};
+    now.parameter_norm = std::sqrt(cohort::square_sum(isa::baseline, parameter, 1, w.size()));
+    return now;
+  }
   void update(isa which, updater const& rule, update_scalars const& now) {
-    update(which, rule, now, 0, w.size());
+    update(which, rule, with_norms(rule, now), 0, w.size());
   }
 };
 
@@ -174,13 +200,13 @@ TYPED_TEST(update_pass, agrees_with_a_scalar_oracle_on_every_instruction_set) {
         for (T const w : a.w)
           expected.push_back({.w = w, .first = rule.state_arrays() ? rule.initial_state(0) : 0});
         for (int step = 0; step < 10; ++step) {
-          update_scalars const now{.step = step,
-                                   .rate_factor = 0.9,
-                                   .l1 = 0.01,
-                                   .l2 = 0.03,
-                                   .gradient_scale = 0.5,
-                                   .clip = parts == 1 ? 0 : 0.3};
           a.draw(step);
+          update_scalars const now = a.with_norms(rule, {.step = step,
+                                                         .rate_factor = 0.9,
+                                                         .l1 = 0.01,
+                                                         .l2 = 0.03,
+                                                         .gradient_scale = 0.5,
+                                                         .clip = parts == 1 ? 0 : 0.3});
           a.update(which, rule, now);
           for (std::size_t i = 0; i < n; ++i) {
             T g = a.gradients[0][i];
@@ -203,11 +229,12 @@ TYPED_TEST(update_pass, changes_no_bit_when_the_range_is_cut) {
     for (updater const& rule : all_updaters(0.05)) {
       for (int const parts : {1, 2, 3}) {
         arrays<T> whole(rule, n, parts);
+        update_scalars const of_all = whole.with_norms(rule, now);
         whole.update(which, rule, now);
         for (std::size_t const piece : {16, 32, 80}) {
           arrays<T> cut(rule, n, parts);
           for (std::size_t from = 0; from < n; from += piece)
-            cut.update(which, rule, now, from, std::min(piece, n - from));
+            cut.update(which, rule, of_all, from, std::min(piece, n - from));
           EXPECT_EQ(std::memcmp(cut.w.data(), whole.w.data(), n * sizeof(T)), 0)
               << rule.name() << ' ' << piece;
           EXPECT_EQ(cut.states, whole.states) << rule.name() << ' ' << piece;
@@ -326,13 +353,68 @@ TYPED_TEST(update_pass, follows_a_schedule_of_momentum) {
   EXPECT_EQ(a.w[3], static_cast<T>(expected - 1.5));
 }
 
+TYPED_TEST(update_pass, refuses_an_updater_without_its_norms) {
+  using T = TypeParam;
+  for (updater const& rule : {updater(cohort::lars{}), updater(cohort::lamb{})}) {
+    arrays<T> a(rule, 16, 1);
+    EXPECT_THROW(a.update(isa::baseline, rule, {}, 0, 16), cohort::setting_error);
+    EXPECT_THROW(a.update(isa::baseline, rule, {.needed_norm = 1}, 0, 16), cohort::setting_error);
+    EXPECT_NO_THROW(a.update(isa::baseline, rule, {.needed_norm = 0, .parameter_norm = 1}, 0, 16));
+  }
+}
+
+// Whatever the rate, and with n beyond a block of the pass.
+TYPED_TEST(update_pass, measures_a_step_of_lamb_without_taking_it) {
+  using T = TypeParam;
+  std::size_t const n = 1200 / 16 * 16;
+  updater const adam = cohort::adamw{.rate = 1, .epsilon = 1e-6}, rule = cohort::lamb{.rate = 0.3};
+  update_scalars const now{.step = 2, .rate_factor = 0.5, .l2 = 0.01, .gradient_scale = 0.5};
+  for (isa const which : usable()) {
+    arrays<T> a(rule, n, 2);
+    arrays<T> const before = a;
+    std::vector<T const*> g{a.gradients[0].data(), a.gradients[1].data()};
+    std::vector<T*> s{a.states[0].data(), a.states[1].data()};
+    double const got = cohort::step_square_sum(which, rule, now, a.w.data(), g.data(), 2, s.data(), n);
+    EXPECT_EQ(a.w, before.w);
+    EXPECT_EQ(a.states, before.states);
+    a.update(which, adam, {.step = 2, .l2 = 0.01, .gradient_scale = 0.5});
+    double expected = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      double const u = static_cast<double>(before.w[i]) - a.w[i];
+      expected += u * u;
+    }
+    EXPECT_NEAR(got / expected, 1, sizeof(T) == 4 ? 1e-6 : 1e-14) << name_of(which);
+  }
+}
+
+TYPED_TEST(update_pass, sums_squares_of_a_sum_in_double) {
+  using T = TypeParam;
+  std::size_t const n = 16 * 300;
+  std::vector<T> a(n), b(n), c(n);
+  double expected = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    a[i] = static_cast<T>(std::sin(static_cast<double>(i)) * 1e15);
+    b[i] = static_cast<T>(i) / 7;
+    c[i] = i == 77 ? T(1e18) : T(-3);
+    double const sum = a[i] + b[i] + c[i];
+    expected += sum * sum;
+  }
+  T const* const parts[]{a.data(), b.data(), c.data()};
+  for (isa const which : usable()) {
+    double const got = cohort::square_sum(which, parts, 3, n);
+    EXPECT_NEAR(got / expected, 1, 1e-12) << name_of(which);
+    EXPECT_EQ(cohort::square_sum(which, parts, 3, std::size_t{0}), 0);
+  }
+}
+
 TEST(updater_text, is_the_text_of_the_formulas) {
   std::string const text = cohort::detail::updater_text;
   EXPECT_NE(text.find("struct adagrad"), std::string::npos);
   EXPECT_NE(text.find("s[0] = s[0] + g * g;"), std::string::npos);
   EXPECT_EQ(text.find('#'), std::string::npos);
   for (auto const& row : cohort::detail::update_rows) {
-    bool const has_formula = row.name != "no_op";  // which is sgd at rate 1
+    // These are sgd, momentum and adamw at other rates.
+    bool const has_formula = row.name != "no_op" && row.name != "lars" && row.name != "lamb";
     EXPECT_EQ(text.find("struct " + std::string(row.name) + ' ') != std::string::npos, has_formula)
         << row.name;
   }

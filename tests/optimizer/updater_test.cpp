@@ -47,6 +47,8 @@ TEST(updater, has_the_defaults_of_the_literature) {
                                   {"adadelta", 1, {0.95, 1e-6}},
                                   {"rmsprop", 1e-3, {0.95, 1e-8}},
                                   {"lion", 1e-4, {0.9, 0.99, 0}},
+                                  {"lamb", 1e-3, {0.9, 0.999, 1e-6, 1e-2}},
+                                  {"lars", 0.1, {0.9, 5e-4, 1e-3}},
                                   {"no_op", 1, {}}};
   ASSERT_EQ(expected.size(), cohort::detail::default_updaters.size());
   for (std::size_t k = 0; k < expected.size(); ++k) {
@@ -110,7 +112,7 @@ TEST(updater, refuses_an_epsilon_of_zero_by_name) {
     for (named_number const& field : each.fields()) {
       if (field.name != "epsilon") continue;
       ++with_epsilon;
-      for (double const bad : {0.0, -1e-6, 1e-46, __builtin_nan("")}) {  // 1e-46 is 0 as a float
+      for (double const bad : {0.0, -1e-6, 1e-46, __builtin_nan("")}) {  // 1e-46: 0 in float
         named_number const changed[] = {{"epsilon", bad}};
         try {
           updater::from(each.name(), each.rate(), changed).check();
@@ -120,19 +122,19 @@ TEST(updater, refuses_an_epsilon_of_zero_by_name) {
         }
       }
     }
-  EXPECT_EQ(with_epsilon, 9);
+  EXPECT_EQ(with_epsilon, 10);
 }
 
 TEST(updater, checks_each_field) {
   for (updater const& good :
        std::vector<updater>{momentum{.momentum = 0}, adagrad{.initial = 0}, cohort::adamw{.decay = 0}})
     EXPECT_NO_THROW(good.check());
-  for (updater const& bad :
-       std::vector<updater>{sgd{.rate = -1}, momentum{.momentum = 1}, nesterov{.momentum = -0.1},
-                            momentum{.momentum = __builtin_nan("")}, adagrad{.initial = -1}, adam{.beta1 = 1},
-                            adam{.beta2 = 1.5}, cohort::adamw{.decay = -1}, cohort::rmsprop{.rho = 1},
-                            cohort::adadelta{.rho = -0.1}, cohort::lion{.beta2 = 1},
-                            cohort::lion{.decay = __builtin_inf()}, updater::from("no_op", 0.5, {})})
+  for (updater const& bad : std::vector<updater>{
+           sgd{.rate = -1}, momentum{.momentum = 1}, nesterov{.momentum = -0.1},
+           momentum{.momentum = __builtin_nan("")}, adagrad{.initial = -1}, adam{.beta1 = 1},
+           adam{.beta2 = 1.5}, cohort::adamw{.decay = -1}, cohort::rmsprop{.rho = 1},
+           cohort::adadelta{.rho = -0.1}, cohort::lion{.beta2 = 1}, cohort::lion{.decay = __builtin_inf()},
+           cohort::lars{.trust = 0}, updater::from("no_op", 0.5, {})})
     EXPECT_THROW(bad.check(), cohort::setting_error) << bad.name();
 }
 

@@ -70,6 +70,13 @@ inline updater read_updater(json_value value) {
   });
 }
 
+inline gradient_normalisation read_normalisation(json_value value) {
+  value.expect_only({"name", "at"});
+  auto const at = value.find("at");
+  return made_from(
+      value, [&] { return gradient_normalisation::from(value.at("name").string(), at ? at->number() : 0); });
+}
+
 }  // namespace detail
 
 /// How a network's parameters are updated, as JSON in one line.
@@ -79,14 +86,20 @@ inline std::string to_json(optimizer_settings const& settings) {
   detail::write_updater(out, "updater", settings.updater);
   if (settings.bias_updater) detail::write_updater(out, "bias_updater", *settings.bias_updater);
   out.field("l1", settings.l1).field("l2", settings.l2);
-  return out.field("bias_l1", settings.bias_l1).field("bias_l2", settings.bias_l2).end_object().text();
+  out.field("bias_l1", settings.bias_l1).field("bias_l2", settings.bias_l2);
+  if (gradient_normalisation const& how = settings.normalisation; how != gradient_normalisation()) {
+    out.key("normalisation").begin_object().field("name", how.name());
+    if (how.has_threshold()) out.field("at", how.at);
+    out.end_object();
+  }
+  return out.end_object().text();
 }
 
 /// The inverse.
 ///
 /// Errors    data_error with the path of what is unknown, missing, or makes no sense.
 inline optimizer_settings optimizer_from_json(json_value value) {
-  value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2"});
+  value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "normalisation"});
   optimizer_settings settings;
   settings.updater = detail::read_updater(value.at("updater"));
   if (auto const bias = value.find("bias_updater")) settings.bias_updater = detail::read_updater(*bias);
@@ -94,6 +107,7 @@ inline optimizer_settings optimizer_from_json(json_value value) {
   settings.l2 = value.at("l2").number();
   settings.bias_l1 = value.at("bias_l1").number();
   settings.bias_l2 = value.at("bias_l2").number();
+  if (auto const how = value.find("normalisation")) settings.normalisation = detail::read_normalisation(*how);
   return detail::made_from(value, [&] { return settings; });
 }
 

@@ -24,6 +24,8 @@ struct update_scalars {
   double l2 = 0;
   double gradient_scale = 1;
   double clip = 0;
+  double needed_norm = -1;     ///< of the whole parameter: updater::needed_norm(), of the gradient as scaled
+  double parameter_norm = -1;  ///< likewise
 };
 
 namespace detail {
@@ -76,6 +78,20 @@ inline update_constants constants_of(updater const& rule, update_scalars const& 
     case update_rule::lion:
       put({rate, a, 1 - a, b, 1 - b, rate * rule.number(2)});
       break;
+    case update_rule::lamb: {
+      double const r = now.needed_norm, w = now.parameter_norm;
+      double const local = rate * (r > 0 && w > 0 ? w / r : 1);
+      put({local / (1 - std::pow(a, t)), 1 / std::sqrt(1 - std::pow(b, t)), a, 1 - a, b, 1 - b,
+           rule.number(2), local * rule.number(3)});
+      break;
+    }
+    case update_rule::lars: {
+      double const g = now.needed_norm, w = now.parameter_norm;
+      double const local = rate * (g > 0 && w > 0 ? b * w / (g + a * w) : 1);
+      k = {.scale = local * k.scale, .clip = local * k.clip, .l1 = local * k.l1, .l2 = local * (k.l2 + a)};
+      put({1, rule.momentum().value(now.step, now.epoch)});
+      break;
+    }
     case update_rule::no_op:
       put({1});
       break;
@@ -127,7 +143,7 @@ namespace avx512_f32 {
 /// Shapes    w, each gradient part and each of the updater's state_arrays() state arrays (n), n a multiple of 16.
 /// Before    the updater's check has passed; state arrays begun at initial_state(k); parts ≥ 1; `which` is at most machine_isa() (double: ignored).
 /// Moves     (2 + parts + 2·state_arrays())·n elements.
-/// Errors    shape_error if n is no multiple of 16.
+/// Errors    shape_error if n is no multiple of 16; setting_error if the updater needs norms and there are none.
 /// Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0) stays zero. Between
 ///           instruction sets a few units in the last place differ (fused multiply-add).
 template <class T>
@@ -137,6 +153,8 @@ void apply_update([[maybe_unused]] isa which, updater const& settings, update_sc
   if (n % 16 != 0)
     throw shape_error(
         {.what = "an updater's range is not padded", .expected = "a multiple of 16 elements", .got = {n}});
+  if (settings.needs_norms() && (now.needed_norm < 0 || now.parameter_norm < 0))
+    throw setting_error({.what = "an updater needs norms", .where = {settings.name()}});
   detail::update_constants const k = detail::constants_of(settings, now);
   if constexpr (std::is_same_v<T, double>) {
     detail::scalar_f64::update(settings.rule(), k, w, gradient_parts, parts, state, n);
@@ -148,6 +166,44 @@ void apply_update([[maybe_unused]] isa which, updater const& settings, update_sc
       return detail::avx2_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
 #endif
     detail::baseline_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+  }
+}
+
+/// The square of the gradient's norm: Σ (Σ parts, in order)² over n elements.
+///
+/// Before    parts ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
+/// Exact     products of floats are exact and sums in double; the order of summation is the instruction set's.
+template <class T>
+double square_sum([[maybe_unused]] isa which, T const* const* parts, int count, std::size_t n) {
+  if constexpr (std::is_same_v<T, double>) {
+    return detail::scalar_f64::square_sum(parts, count, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512) return detail::avx512_f32::square_sum(parts, count, n);
+    if (which == isa::avx2) return detail::avx2_f32::square_sum(parts, count, n);
+#endif
+    return detail::baseline_f32::square_sum(parts, count, n);
+  }
+}
+
+/// The square of the norm of the step that the updater would take at rate 1; nothing is written.
+///
+/// Before    as apply_update; needed_norm() is that of a step.
+template <class T>
+double step_square_sum([[maybe_unused]] isa which, updater const& settings, update_scalars now, T* w,
+                       T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
+  now.rate_factor = 1;
+  now.needed_norm = now.parameter_norm = 0;
+  detail::update_constants const k = detail::constants_of(settings.with_rate(1), now);
+  if constexpr (std::is_same_v<T, double>) {
+    return detail::scalar_f64::step_square_sum(k, w, gradient_parts, parts, state, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512)
+      return detail::avx512_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+    if (which == isa::avx2) return detail::avx2_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+#endif
+    return detail::baseline_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
   }
 }
 

@@ -30,8 +30,13 @@ enum class update_rule : std::uint8_t {
   adadelta,
   rmsprop,
   lion,
+  lamb,
+  lars,
   no_op
 };
+
+/// Which norms of a whole parameter a rule needs beside the parameter's own: its gradient's, or its step's at rate 1.
+enum class norm_of : std::uint8_t { nothing, gradient, step };
 
 /// One row of the table of updaters: its fields but rate and momentum, in the order of declaration, and its state arrays.
 /// A state array starts at 0 unless `initial_from` names the field that says where.
@@ -41,9 +46,10 @@ struct update_row {
   std::array<std::string_view, 4> states{};
   std::array<int, 4> initial_from{-1, -1, -1, -1};
   bool momentum = false;
+  norm_of norm = norm_of::nothing;
 };
 
-inline constexpr std::array<update_row, 14> update_rows{{
+inline constexpr std::array<update_row, 16> update_rows{{
     {.name = "sgd"},
     {.name = "momentum", .states = {"velocity"}, .momentum = true},
     {.name = "nesterov", .states = {"velocity"}, .momentum = true},
@@ -62,6 +68,15 @@ inline constexpr std::array<update_row, 14> update_rows{{
     {.name = "adadelta", .fields = {"rho", "epsilon"}, .states = {"mean_square", "mean_square_step"}},
     {.name = "rmsprop", .fields = {"rho", "epsilon"}, .states = {"mean_square"}},
     {.name = "lion", .fields = {"beta1", "beta2", "decay"}, .states = {"mean"}},
+    {.name = "lamb",
+     .fields = {"beta1", "beta2", "epsilon", "decay"},
+     .states = {"mean", "mean_square"},
+     .norm = norm_of::step},
+    {.name = "lars",
+     .fields = {"decay", "trust"},
+     .states = {"velocity"},
+     .momentum = true,
+     .norm = norm_of::gradient},
     {.name = "no_op"},
 }};
 
@@ -96,6 +111,8 @@ class updater {
   constexpr updater(adadelta const& s) : updater(rule_of::adadelta, s.rate, {s.rho, s.epsilon}) {}
   constexpr updater(rmsprop const& s) : updater(rule_of::rmsprop, s.rate, {s.rho, s.epsilon}) {}
   constexpr updater(lion const& s) : updater(rule_of::lion, s.rate, {s.beta1, s.beta2, s.decay}) {}
+  constexpr updater(lamb const& s) : updater(rule_of::lamb, s.rate, {s.beta1, s.beta2, s.epsilon, s.decay}) {}
+  constexpr updater(lars const& s) : updater(rule_of::lars, s.rate, {s.decay, s.trust}, s.momentum) {}
   constexpr updater(no_op const&) : updater(rule_of::no_op, 1) {}
 
   constexpr bool operator==(updater const&) const = default;
@@ -104,6 +121,9 @@ class updater {
   constexpr detail::update_rule rule() const { return rule_; }
   constexpr rate_schedule const& rate() const { return rate_; }
   constexpr bool has_momentum() const { return row().momentum; }
+  /// The norm on which its step depends, together with the norm of the parameter.
+  constexpr detail::norm_of needed_norm() const { return row().norm; }
+  constexpr bool needs_norms() const { return needed_norm() != detail::norm_of::nothing; }
   /// Before    has_momentum().
   constexpr rate_schedule const& momentum() const { return momentum_; }
 
@@ -135,6 +155,13 @@ class updater {
     return result;
   }
 
+  /// The same with another rate.
+  constexpr updater with_rate(rate_schedule const& rate) const {
+    updater result = *this;
+    result.rate_ = rate;
+    return result;
+  }
+
   /// The inverse of name, rate and fields; a field that is not given keeps its default.
   static updater from(std::string_view name, rate_schedule const& rate, std::span<named_number const> fields);
 
@@ -149,6 +176,8 @@ class updater {
       };
       if (field.name == "epsilon")
         require(field.value >= std::numeric_limits<float>::min(), "a finite number of at least 1.2e-38");
+      else if (field.name == "trust")
+        require(field.value > 0, "a finite number above 0");
       else if (field.name == "initial" || field.name == "decay")
         require(field.value >= 0, "a finite number, at least 0");
       else
@@ -191,8 +220,8 @@ namespace detail {
 
 /// Every updater with its defaults.
 inline constexpr std::array<updater, update_rows.size()> default_updaters{
-    sgd{},   momentum{},  nesterov{}, adam{},     adamw{},   amsgrad{}, adamax{},
-    nadam{}, adabelief{}, adagrad{},  adadelta{}, rmsprop{}, lion{},    no_op{}};
+    sgd{},       momentum{}, nesterov{}, adam{},    adamw{}, amsgrad{}, adamax{}, nadam{},
+    adabelief{}, adagrad{},  adadelta{}, rmsprop{}, lion{},  lamb{},    lars{},   no_op{}};
 
 }  // namespace detail
 

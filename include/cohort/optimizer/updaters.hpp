@@ -122,6 +122,27 @@ struct lion {
   double decay = 0;
 };
 
+/// r = m̂ / (√v̂ + epsilon) + decay·w with the m and v of Adam; u = rate·r·‖w‖ / ‖r‖ with the norms of the whole parameter
+///
+/// Source    You et al., ICLR 2020; the ratio is 1 where a norm is 0.
+struct lamb {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double decay = 1e-2;
+};
+
+/// v = momentum·v + rate·λ·(g + decay·w), λ = trust·‖w‖ / (‖g‖ + decay·‖w‖) with the norms of the whole parameter; u = v
+///
+/// Source    You, Gitman and Ginsburg 2017; λ is 1 where a norm is 0.
+struct lars {
+  rate_schedule rate = 0.1;
+  rate_schedule momentum = 0.9;
+  double decay = 5e-4;
+  double trust = 1e-3;
+};
+
 /// u = g
 struct no_op {};
 

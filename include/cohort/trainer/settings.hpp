@@ -32,6 +32,7 @@ struct training_settings {
   double l2 = 0;
   double bias_l1 = 0;
   double bias_l2 = 0;
+  gradient_normalisation normalisation{};
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
   std::uint64_t seed = 123;
@@ -48,7 +49,8 @@ struct training_settings {
             .l1 = l1,
             .l2 = l2,
             .bias_l1 = bias_l1,
-            .bias_l2 = bias_l2};
+            .bias_l2 = bias_l2,
+            .normalisation = normalisation};
   }
 };
 
@@ -82,6 +84,10 @@ inline std::string describe(training_settings const& s) {
                   s.bias_l1,
                   ", ",
                   s.bias_l2,
+                  "; gradients ",
+                  s.normalisation.name(),
+                  " ",
+                  s.normalisation.at,
                   "; initial weights ",
                   s.weights.name(),
                   " ",
