@@ -66,8 +66,8 @@ CASES = [
     ("fixed", {"value": 0.02, "warm_up": 5}, times(WARM, [0.02] * COUNT)),
     ("cosine", {"initial": 0.4, "length": 4, "floor": 0.01, "restarts": 1, "growth": 2, "warm_up": 5}, times(WARM, COSINE)),
 ]
-LOSSES = [1, 0.5, 0.5, 0.49, 0.49, 0.489, 0.489, 0.489, 0.489, 0.4, 0.4, 0.4, 0.39999, 0.4, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3]
-PLATEAU = {"factor": 0.5, "patience": 2, "threshold": 0.01, "cooldown": 1, "least": 0.2}
+LOSSES = [1, 0.5, 0.5, 0.49, 0.49, 0.489, 0.489, 0.489, 0.489, 0.4, 0.4, 0.4, 0.39999, 0.4, *[0.3] * 10]
+PLATEAU = {"factor": 0.5, "patience": 2, "threshold": 0.01, "cooldown": 1, "least": 0.1}
 
 
 def numbers(values):

@@ -60,7 +60,7 @@ struct fixture {
   void update(optimizer_settings const& settings, int workers, int steps = 1) {
     parameter_update updates(store, settings);
     for (int step = 0; step < steps; ++step) {
-      for (int phase = 0; phase < updates.phases(); ++phase)
+      for (int phase = 0; phase < updates.phases(workers); ++phase)
         for (int w = 0; w < workers; ++w) updates.measure(phase, w, workers, parts, step, 0);
       for (int w = 0; w < workers; ++w) updates.apply(w, workers, parts, step, 0);
     }

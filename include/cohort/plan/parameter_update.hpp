@@ -17,7 +17,7 @@ namespace cohort {
 /// The updater's state and its pass over the parameters, sharded over the workers of a rank.
 ///
 /// Shapes    each state array is an arena of the master's size and layouts.
-/// Order     for each phase of phases() every worker calls measure, and all wait for each other before they go on.
+/// Order     for each phase of phases(workers) every worker calls measure, and all wait for each other before they go on.
 /// Exact     a shard's bounds are multiples of 16 elements: the number of workers changes no bit here.
 class parameter_update {
  public:
@@ -55,8 +55,9 @@ class parameter_update {
     });
   }
 
-  /// How many rounds of norms of whole tensors the update needs beforehand: of gradients, then of steps.
-  int phases() const { return step_squares_ ? 2 : gradient_squares_ ? 1 : 0; }
+  /// How many rounds of norms of whole tensors must be measured before apply: of gradients, then of steps. None by one worker,
+  /// whose apply measures itself.
+  int phases(int workers) const { return workers == 1 ? 0 : rounds(); }
 
   /// Worker's share of one of them.
   void measure(int phase, int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
@@ -70,11 +71,15 @@ class parameter_update {
   /// Worker's share of one update with the sum of the parts.
   void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
              std::int64_t epoch) {
+    for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
+      measure(phase, worker, workers, parts, step, epoch);
     by_type([&]<class T>(T*) { apply_as<T>(worker, workers, parts, step, epoch); });
   }
 
  private:
   using scope = gradient_normalisation::scope;
+
+  int rounds() const { return step_squares_ ? 2 : gradient_squares_ ? 1 : 0; }
 
   bool needs(detail::norm_of norm) const {
     return updaters_[0].needed_norm() == norm || updaters_[1].needed_norm() == norm;
