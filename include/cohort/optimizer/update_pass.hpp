@@ -99,6 +99,9 @@ inline update_constants constants_of(updater const& rule, update_scalars const& 
   return k;
 }
 
+/// Elements that a pass takes at a time.
+inline constexpr std::size_t update_block = 1024;
+
 namespace baseline_f32 {
 #include <cohort/optimizer/update_pass.inc>
 }
@@ -141,7 +144,8 @@ namespace avx512_f32 {
 /// l1·sign(w); u and the new state by the updater's rule; w −= u.
 ///
 /// Shapes    w, each gradient part and each of the updater's state_arrays() state arrays (n), n a multiple of 16.
-/// Before    the updater's check has passed; state arrays begun at initial_state(k); parts ≥ 1; `which` is at most machine_isa() (double: ignored).
+/// Before    the updater's check has passed; state arrays begun at initial_state(k); parts ≥ 1; `which` is at most
+///           machine_isa() (double: ignored).
 /// Moves     (2 + parts + 2·state_arrays())·n elements.
 /// Errors    shape_error if n is no multiple of 16; setting_error if the updater needs norms and there are none.
 /// Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0) stays zero. Between
