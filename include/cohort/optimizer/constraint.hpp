@@ -13,8 +13,8 @@
 
 namespace cohort {
 
-/// What parameters are held to after each update. A unit is one filter of a convolution or one output of a dense layer: its w is
-/// all that goes into it.
+/// What parameters are held to after each update. A unit is one filter of a convolution or one output of a dense layer; its w
+/// is all that goes into it.
 namespace constraint {
 
 /// w · at / ‖w‖ for units with ‖w‖ > at.
@@ -69,7 +69,7 @@ struct parameter_constraint {
 
 /// Holds a parameter tensor to a constraint, in place.
 ///
-/// Shapes    dense and canonical, K×C×R×S or U×inputs: `units` (its first extent) rows of one length. A bias's units have one
+/// Shapes    dense and canonical, K×C×R×S or U×inputs: `units` (its first extent) rows of one length; a bias's have one
 ///           element each.
 /// Exact     one unit's result depends on that unit alone; a tensor that keeps to the constraint does not change a bit, but
 ///           for unit_norm, whose result does to a unit in the last place. Norms are summed in double, in order.

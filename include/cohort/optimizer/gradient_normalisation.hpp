@@ -13,7 +13,7 @@
 
 namespace cohort {
 
-/// What is done to the mean gradient g before penalties and updater. ‖g‖ is over a layer's parameters, one parameter or all.
+/// What is done to the mean gradient g before penalties and updater. ‖g‖ is over a layer's parameters, one or all.
 namespace normalise {
 
 struct none {};

@@ -7,7 +7,7 @@ namespace cohort {
 
 /// When and by how much a factor on all rates falls because a loss has stopped falling.
 ///
-/// Units     `patience`, `cooldown`: observations, say epochs; `threshold` is relative to the best loss; `least`: of the factor.
+/// Units     `patience`, `cooldown`: observations, say epochs; `threshold`: a share of the best loss; `least`: a factor.
 /// Errors    check: setting_error naming the field.
 struct reduce_on_plateau {
   double factor = 0.1;
@@ -33,8 +33,8 @@ struct reduce_on_plateau {
 /// What has been seen of a loss so far, and the factor on rates (update_scalars::rate_factor) that follows from it: a value
 /// that a checkpoint can keep and ranks that see one loss agree on.
 ///
-/// After     after(…): one loss more was seen. The factor falls when more than `patience` in a row were not better than the best
-///           by `threshold`; the next `cooldown` do not count. A loss that is NaN is not better.
+/// After     after(…): one loss more was seen. The factor falls when more than `patience` in a row were not better than the
+///           best by `threshold`; the next `cooldown` do not count. A loss that is NaN is not better.
 /// Source    ReduceLROnPlateau of Keras and PyTorch.
 struct plateau {
   double best = std::numeric_limits<double>::max();

@@ -66,8 +66,8 @@ inline double eased(double a, double b, double t) {
 
 /// A learning rate or a momentum over time: a number or any of schedule::….
 ///
-/// Errors    check: setting_error naming `owner` and field: a value that is not finite or negative (of a momentum: not below
-///           1), a period or length < 1, a map that does not begin at 0 or does not rise.
+/// Errors    check: setting_error naming `owner` and field: a value that is not finite or is negative (of a momentum: not
+///           below 1), a period or length < 1, a map that does not begin at 0 or does not rise.
 ///           from: setting_error for an unknown name or field.
 class rate_schedule {
  public:

@@ -3,8 +3,8 @@
 #include <cohort/optimizer/rate_schedule.hpp>
 
 /// The updaters. g is the gradient with its penalties, u the step taken (w −= u), m̂ and v̂ are m / (1 − β₁ᵗ) and
-/// v / (1 − β₂ᵗ) in step t = 1, 2, …; state starts at 0 unless said otherwise. A decay is decoupled: it takes rate·decay·w of
-/// the parameter before the step, whatever its role (biases need a bias_updater to be spared).
+/// v / (1 − β₂ᵗ) in step t = 1, 2, …; state starts at 0 unless said otherwise. A decay is decoupled: it takes rate·decay·w
+/// of the parameter before the step, whatever its role (biases need a bias_updater to be spared).
 namespace cohort {
 
 /// u = rate·g

@@ -55,8 +55,8 @@ class parameter_update {
     });
   }
 
-  /// How many rounds of norms of whole tensors must be measured before apply: of gradients, then of steps. None by one worker,
-  /// whose apply measures itself.
+  /// How many rounds of norms of whole tensors must be measured before apply: of gradients, then of steps. None by one
+  /// worker, whose apply measures itself.
   int phases(int workers) const { return workers == 1 ? 0 : rounds(); }
 
   /// Worker's share of one of them.
