@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each updater beside a copy of the bytes that it must move, the two in turn: updater/RULE/f32/n:ELEMENTS.
+// Each updater beside a copy of the bytes that it must move, the two in turn: updater/RULE/f32/n:ELEMENTS. (The norms that
+// lars and lamb need are another pass.)
 // bytes_per_second and copy_bytes_per_second are of medians; ratio is their quotient, the number to look at.
 #include "context.hpp"
 #include "stopwatch.hpp"
@@ -58,8 +59,10 @@ void update_beside_copy(benchmark::State& state, updater const& rule, std::size_
     // Twice, and the second counts, so that each finds its own arrays where the one before left them.
     for (int turn = 0; turn < 2; ++turn) {
       double const taken = seconds([&] {
-        cohort::apply_update(which, rule, {.rate = 1e-6, .step = step++, .l2 = 5e-4}, w.get(), parts, 1,
-                             states.data(), n);
+        cohort::apply_update(
+            which, rule,
+            {.step = step++, .rate_factor = 1e-6, .l2 = 5e-4, .needed_norm = 1, .parameter_norm = 1}, w.get(),
+            parts, 1, states.data(), n);
         benchmark::ClobberMemory();
       });
       if (turn == 1) {
@@ -79,9 +82,7 @@ void update_beside_copy(benchmark::State& state, updater const& rule, std::size_
 }
 
 void declare(std::size_t n) {
-  for (updater const& rule :
-       {updater(cohort::sgd{}), updater(cohort::momentum{}), updater(cohort::nesterov{}),
-        updater(cohort::adagrad{}), updater(cohort::adam{})})
+  for (updater const& rule : cohort::detail::default_updaters)
     benchmark::RegisterBenchmark(
         ("updater/" + std::string(rule.name()) + "/f32/n:" + std::to_string(n)).c_str(),
         [rule, n](benchmark::State& state) { update_beside_copy(state, rule, n); })

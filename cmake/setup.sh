@@ -128,6 +128,9 @@ want cmake has_cmake
 want ninja-build has_command ninja
 want librandom123-dev has_header Random123/philox.h
 want zlib1g-dev has_header zlib.h
+want libturbojpeg0-dev has_header turbojpeg.h
+want libpng-dev has_header png.h
+want libzip-dev has_header zip.h
 want libxtensor-dev has_header xtensor
 want libboost-mpi-dev has_boost_mpi
 want libopenmpi-dev has_mpi

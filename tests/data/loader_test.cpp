@@ -122,6 +122,22 @@ TEST(loader, gives_the_same_order_at_any_depth) {
   }
 }
 
+TEST(loader, tells_the_data_set_which_epoch_an_example_is_for) {
+  struct epochs : numbers {
+    using numbers::numbers;
+    void get(std::int64_t, cohort::example_view& out) const {
+      *out.fill<float>(0) = static_cast<float>(out.epoch);
+    }
+  };
+  for (int prefetch : {0, 2}) {
+    cohort::loader loader(epochs(4), {.batch = 4, .prefetch = prefetch});
+    for (int epoch : {0, 3, 1}) {
+      loader.start(epoch);
+      EXPECT_EQ(loader.next()->input().as<float>()[2], static_cast<float>(epoch));
+    }
+  }
+}
+
 TEST(loader, begins_again_in_the_middle_of_an_epoch) {
   for (int prefetch : {0, 1, 3}) {
     cohort::loader loader(numbers(60), {.batch = 4, .seed = 2, .prefetch = prefetch});

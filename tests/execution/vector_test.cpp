@@ -16,7 +16,7 @@ using cohort::isa;
 // instruction set from outside: √(g²) and the division, over most of the exponents of a float.
 TEST(vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   std::size_t const n = 1600;
-  cohort::updater const rule = cohort::adagrad{.epsilon = 1e-30, .initial = 0};
+  cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
   std::vector<float> g(n);
   for (std::size_t i = 0; i < n; ++i)
     g[i] = static_cast<float>((i % 2 ? -1 : 1) * std::pow(10.0, static_cast<double>(i) / n * 34 - 17));
@@ -25,7 +25,7 @@ TEST(vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
     std::vector<float> w(n), h(n);
     float const* const parts[] = {g.data()};
     float* const states[] = {h.data()};
-    cohort::apply_update(which, rule, {.rate = 1}, w.data(), parts, 1, states, n);
+    cohort::apply_update(which, rule, {}, w.data(), parts, 1, states, n);
     double largest = 0;
     for (std::size_t i = 0; i < n; ++i) {
       double const square = h[i];
@@ -38,13 +38,13 @@ TEST(vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
 }
 
 TEST(vector, divides_zero_by_epsilon_alone) {
-  cohort::updater const rule = cohort::adagrad{.epsilon = 1e-30, .initial = 0};
+  cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > cohort::machine_isa()) continue;
     std::vector<float> w(16), g(16), h(16);
     float const* const parts[] = {g.data()};
     float* const states[] = {h.data()};
-    cohort::apply_update(which, rule, {.rate = 1}, w.data(), parts, 1, states, 16);
+    cohort::apply_update(which, rule, {}, w.data(), parts, 1, states, 16);
     EXPECT_EQ(w, std::vector<float>(16));
     EXPECT_EQ(h, std::vector<float>(16));
   }

@@ -23,28 +23,72 @@ static_assert(updater(momentum{}) != updater(nesterov{}));
 static_assert(slow.state_arrays() == 1 && slow.state_name(0) == "squares" && slow.initial_state(0) == 1e-6);
 static_assert(updater(adagrad{.initial = 0.5}).initial_state(0) == 0.5);
 static_assert(updater(sgd{}).state_arrays() == 0 && updater(momentum{}).state_arrays() == 1);
+static_assert(updater(cohort::amsgrad{}).state_arrays() == 3);
 static_assert(updater(adam{}).state_arrays() == 2 && updater(adam{}).initial_state(1) == 0);
-static_assert(sizeof(updater) <= 96);
+static_assert(sizeof(updater) <= 360);
+
+struct row {
+  std::string name;
+  double rate;
+  std::vector<double> numbers;  // momentum or fields
+};
 
 TEST(updater, has_the_defaults_of_the_literature) {
-  EXPECT_EQ(updater(sgd{}).rate(), cohort::rate_schedule(0.1));
-  EXPECT_EQ(updater(momentum{}).number(0), 0.9);
-  EXPECT_EQ(updater(nesterov{}).rate(), cohort::rate_schedule(0.1));
-  EXPECT_EQ(updater(adam{}).rate(), cohort::rate_schedule(1e-3));
-  EXPECT_EQ(updater(adam{}).number(0), 0.9);
-  EXPECT_EQ(updater(adam{}).number(1), 0.999);
-  EXPECT_EQ(updater(adam{}).number(2), 1e-8);
+  std::vector<row> const expected{{"sgd", 0.1, {}},
+                                  {"momentum", 0.1, {0.9}},
+                                  {"nesterov", 0.1, {0.9}},
+                                  {"adam", 1e-3, {0.9, 0.999, 1e-8}},
+                                  {"adamw", 1e-3, {0.9, 0.999, 1e-8, 1e-2}},
+                                  {"amsgrad", 1e-3, {0.9, 0.999, 1e-8}},
+                                  {"adamax", 1e-3, {0.9, 0.999, 1e-8}},
+                                  {"nadam", 1e-3, {0.9, 0.999, 1e-8}},
+                                  {"adabelief", 1e-3, {0.9, 0.999, 1e-14}},
+                                  {"adagrad", 0.1, {1e-6, 1e-6}},
+                                  {"adadelta", 1, {0.95, 1e-6}},
+                                  {"rmsprop", 1e-3, {0.95, 1e-8}},
+                                  {"lion", 1e-4, {0.9, 0.99, 0}},
+                                  {"lamb", 1e-3, {0.9, 0.999, 1e-6, 1e-2}},
+                                  {"lars", 0.1, {0.9, 5e-4, 1e-3}},
+                                  {"no_op", 1, {}}};
+  ASSERT_EQ(expected.size(), cohort::detail::default_updaters.size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    updater const& one = cohort::detail::default_updaters[k];
+    EXPECT_EQ(one.name(), expected[k].name);
+    EXPECT_EQ(one.rate(), cohort::rate_schedule(expected[k].rate)) << one.name();
+    std::vector<double> numbers;
+    for (named_number const& field : one.fields()) numbers.push_back(field.value);
+    EXPECT_EQ(numbers, expected[k].numbers) << one.name();
+    EXPECT_NO_THROW(one.check()) << one.name();
+  }
 }
 
 TEST(updater, comes_back_from_its_name_and_fields) {
-  for (updater const& each : std::vector<updater>{
-           sgd{0.3}, momentum{.momentum = 0.5}, nesterov{.momentum = 0.7},
-           adagrad{.rate = 1, .epsilon = 1e-3, .initial = 0.1},
-           adam{.rate = cohort::schedule::step{}, .beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-5}}) {
-    auto const fields = each.fields();
-    EXPECT_EQ(updater::from(each.name(), each.rate(), {fields.begin(), fields.end()}), each);
+  for (updater const& each : cohort::detail::default_updaters) {
+    std::vector<named_number> changed;
+    for (named_number const& field : each.fields()) changed.push_back({field.name, field.value / 2});
+    updater const other = updater::from(each.name(), cohort::schedule::cosine{.length = 7}, changed);
+    EXPECT_NE(other, each);
+    auto const fields = other.fields();
+    EXPECT_EQ(fields.size(), changed.size());
+    EXPECT_EQ(updater::from(other.name(), other.rate(), {fields.begin(), fields.end()}), other);
+    EXPECT_EQ(updater::from(each.name(), each.rate(), {}), each);
   }
-  EXPECT_EQ(updater::from("adam", 1e-3, {}), updater(adam{}));
+}
+
+TEST(updater, takes_a_schedule_for_its_momentum) {
+  cohort::rate_schedule const falling = cohort::schedule::step{.initial = 0.9, .factor = 0.5};
+  updater const rule = nesterov{.momentum = falling};
+  EXPECT_EQ(rule.momentum(), falling);
+  EXPECT_EQ(rule.fields().size(), 0U);
+  EXPECT_EQ(updater::from("nesterov", 0.1, {}).with_momentum(falling), rule);
+  EXPECT_NO_THROW(rule.check());
+  EXPECT_THROW(updater(adam{}).with_momentum(falling), cohort::setting_error);
+  try {
+    updater(momentum{.momentum = cohort::schedule::one_cycle{0.85, 1.5, 0.85, 10}}).check();
+    FAIL() << "accepted";
+  } catch (cohort::setting_error const& e) {
+    EXPECT_EQ(e.why().where, "momentum.peak");
+  }
 }
 
 TEST(updater, names_its_fields_in_order) {
@@ -63,25 +107,35 @@ TEST(updater, refuses_unknown_names_and_fields) {
 }
 
 TEST(updater, refuses_an_epsilon_of_zero_by_name) {
-  try {
-    updater(adagrad{.epsilon = 0}).check();
-    FAIL() << "accepted";
-  } catch (cohort::setting_error const& e) {
-    EXPECT_EQ(e.why().where, "adagrad.epsilon");
-    EXPECT_EQ(e.why().got, "0");
-  }
-  EXPECT_THROW(updater(adam{.epsilon = 0}).check(), cohort::setting_error);
+  int with_epsilon = 0;
+  for (updater const& each : cohort::detail::default_updaters)
+    for (named_number const& field : each.fields()) {
+      if (field.name != "epsilon") continue;
+      ++with_epsilon;
+      for (double const bad : {0.0, -1e-6, 1e-46, __builtin_nan("")}) {  // 1e-46: 0 in float
+        named_number const changed[] = {{"epsilon", bad}};
+        try {
+          updater::from(each.name(), each.rate(), changed).check();
+          FAIL() << each.name() << " accepted " << bad;
+        } catch (cohort::setting_error const& e) {
+          EXPECT_EQ(e.why().where, std::string(each.name()) + ".epsilon");
+        }
+      }
+    }
+  EXPECT_EQ(with_epsilon, 10);
 }
 
 TEST(updater, checks_each_field) {
-  for (updater const& good : std::vector<updater>{sgd{}, momentum{}, nesterov{}, adagrad{}, adam{},
-                                                  momentum{.momentum = 0}, adagrad{.initial = 0}})
+  for (updater const& good :
+       std::vector<updater>{momentum{.momentum = 0}, adagrad{.initial = 0}, cohort::adamw{.decay = 0}})
     EXPECT_NO_THROW(good.check());
   for (updater const& bad : std::vector<updater>{
-           sgd{.rate = -1}, momentum{.momentum = 1}, nesterov{.momentum = -0.1}, adagrad{.epsilon = -1e-6},
-           adagrad{.initial = -1}, adam{.beta1 = 1}, adam{.beta2 = 1.5}, adam{.epsilon = __builtin_nan("")},
-           momentum{.momentum = __builtin_nan("")}})
-    EXPECT_THROW(bad.check(), cohort::setting_error);
+           sgd{.rate = -1}, momentum{.momentum = 1}, nesterov{.momentum = -0.1},
+           momentum{.momentum = __builtin_nan("")}, adagrad{.initial = -1}, adam{.beta1 = 1},
+           adam{.beta2 = 1.5}, cohort::adamw{.decay = -1}, cohort::rmsprop{.rho = 1},
+           cohort::adadelta{.rho = -0.1}, cohort::lion{.beta2 = 1}, cohort::lion{.decay = __builtin_inf()},
+           cohort::lars{.trust = 0}, updater::from("no_op", 0.5, {})})
+    EXPECT_THROW(bad.check(), cohort::setting_error) << bad.name();
 }
 
 }  // namespace

@@ -87,6 +87,31 @@ TEST(training, agrees_with_one_worker_however_many_share_the_batch) {
     for (std::size_t i = 0; i < other.size(); ++i) ASSERT_NEAR(other[i], parameters[0][i], 1e-12) << i;
 }
 
+TEST(training, normalises_the_gradient_of_the_whole_rank) {
+  bright_thirds const examples(103);
+  auto const parameters = [&](int workers, gradient_normalisation const& how, updater const& rule) {
+    training_settings settings = with(workers);
+    settings.normalisation = how;
+    settings.updater = rule;
+    training made = trainer<reference<double>>(small, settings);
+    made.fit(examples.data(), {.batch = 10, .epochs = 1});
+    std::vector<double> values(static_cast<std::size_t>(made.parameters().elements()));
+    made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(values.data()));
+    return values;
+  };
+  for (updater const& rule : {updater(sgd{}), updater(lars{.trust = 0.1}), updater(lamb{.rate = 0.01})}) {
+    auto const free = parameters(1, {}, rule);
+    auto const one = parameters(1, normalise::clip_global_norm{0.2}, rule);
+    EXPECT_NE(one, free);
+    EXPECT_EQ(parameters(1, normalise::clip_global_norm{1e9}, rule), free);
+    for (int workers : {2, 3, 11}) {
+      auto const many = parameters(workers, normalise::clip_global_norm{0.2}, rule);
+      for (std::size_t i = 0; i < many.size(); ++i)
+        ASSERT_NEAR(many[i], one[i], 1e-12) << workers << ' ' << i;
+    }
+  }
+}
+
 TEST(training, agrees_between_backends_to_rounding) {
   bright_thirds const examples(64);
   auto const wide = [&](auto tag) {

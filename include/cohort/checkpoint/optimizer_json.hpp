@@ -18,11 +18,16 @@ inline void write_numbers(json_writer& out, named_numbers const& numbers) {
   out.end_object();
 }
 
+inline void write_schedule(json_writer& out, std::string_view key, rate_schedule const& schedule) {
+  out.key(key).begin_object().field("name", schedule.name());
+  write_numbers(out, schedule.fields());
+  out.end_object();
+}
+
 inline void write_updater(json_writer& out, std::string_view key, updater const& rule) {
   out.key(key).begin_object().field("name", rule.name());
-  out.key("rate").begin_object().field("name", rule.rate().name());
-  write_numbers(out, rule.rate().fields());
-  out.end_object();
+  write_schedule(out, "rate", rule.rate());
+  if (rule.has_momentum() && !rule.momentum().is_fixed()) write_schedule(out, "momentum", rule.momentum());
   write_numbers(out, rule.fields());
   out.end_object();
 }
@@ -48,15 +53,28 @@ auto made_from(json_value value, Make make) {
   }
 }
 
-inline updater read_updater(json_value value) {
-  value.expect_only({"name", "rate", "fields"});
-  json_value const rate = value.at("rate");
-  rate.expect_only({"name", "fields"});
-  rate_schedule const schedule = made_from(
-      rate, [&] { return rate_schedule::from(rate.at("name").string(), read_numbers(rate.at("fields"))); });
+inline rate_schedule read_schedule(json_value value) {
+  value.expect_only({"name", "fields"});
   return made_from(value, [&] {
-    return updater::from(value.at("name").string(), schedule, read_numbers(value.at("fields")));
+    return rate_schedule::from(value.at("name").string(), read_numbers(value.at("fields")));
   });
+}
+
+inline updater read_updater(json_value value) {
+  value.expect_only({"name", "rate", "momentum", "fields"});
+  rate_schedule const rate = read_schedule(value.at("rate"));
+  auto const momentum = value.find("momentum");
+  return made_from(value, [&] {
+    updater const rule = updater::from(value.at("name").string(), rate, read_numbers(value.at("fields")));
+    return momentum ? rule.with_momentum(read_schedule(*momentum)) : rule;
+  });
+}
+
+inline gradient_normalisation read_normalisation(json_value value) {
+  value.expect_only({"name", "at"});
+  auto const at = value.find("at");
+  return made_from(
+      value, [&] { return gradient_normalisation::from(value.at("name").string(), at ? at->number() : 0); });
 }
 
 }  // namespace detail
@@ -68,14 +86,20 @@ inline std::string to_json(optimizer_settings const& settings) {
   detail::write_updater(out, "updater", settings.updater);
   if (settings.bias_updater) detail::write_updater(out, "bias_updater", *settings.bias_updater);
   out.field("l1", settings.l1).field("l2", settings.l2);
-  return out.field("bias_l1", settings.bias_l1).field("bias_l2", settings.bias_l2).end_object().text();
+  out.field("bias_l1", settings.bias_l1).field("bias_l2", settings.bias_l2);
+  if (gradient_normalisation const& how = settings.normalisation; how != gradient_normalisation()) {
+    out.key("normalisation").begin_object().field("name", how.name());
+    if (how.has_threshold()) out.field("at", how.at);
+    out.end_object();
+  }
+  return out.end_object().text();
 }
 
 /// The inverse.
 ///
 /// Errors    data_error with the path of what is unknown, missing, or makes no sense.
 inline optimizer_settings optimizer_from_json(json_value value) {
-  value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2"});
+  value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "normalisation"});
   optimizer_settings settings;
   settings.updater = detail::read_updater(value.at("updater"));
   if (auto const bias = value.find("bias_updater")) settings.bias_updater = detail::read_updater(*bias);
@@ -83,6 +107,7 @@ inline optimizer_settings optimizer_from_json(json_value value) {
   settings.l2 = value.at("l2").number();
   settings.bias_l1 = value.at("bias_l1").number();
   settings.bias_l2 = value.at("bias_l2").number();
+  if (auto const how = value.find("normalisation")) settings.normalisation = detail::read_normalisation(*how);
   return detail::made_from(value, [&] { return settings; });
 }
 

@@ -23,6 +23,7 @@ class example_view {
  public:
   float weight = 1;
   std::string_view key;
+  std::int64_t epoch = 0;  ///< told by who asks: the pass over the data that the example is for
 
   /// Part `part` lies at `where`, packed, until the next example is asked for.
   void point(std::size_t part, void const* where) { at_[part] = static_cast<std::byte const*>(where); }
@@ -59,7 +60,7 @@ struct example_rows {
 /// describe()     the parts of every example; never changes.
 /// size()         how many examples.
 /// get(i, out)    example i: each part is pointed to or filled; weight and key where described. May be called by
-///                several threads, each with its own `out`. The same i gives the same example.
+///                several threads, each with its own `out`. The same i and out.epoch give the same example.
 /// rows()         optional, span<example_rows const>: one a part, for weightless, keyless data that lies in memory.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {

@@ -43,6 +43,7 @@ class batch_source {
   void start(std::int64_t epoch, std::int64_t position) {
     epoch_ = epoch;
     position_ = position;
+    example_.epoch = epoch;
     if (data_.indexed()) {
       epoch_order(order_, settings_.seed, epoch, data_.size(), settings_.shuffle);
     } else {

@@ -21,13 +21,14 @@ struct named_number {
 
 /// A few named numbers, in the order of the fields that they come from.
 struct named_numbers {
-  std::array<named_number, 8> items{};
+  std::array<named_number, 20> items{};
   std::size_t count = 0;
 
   constexpr named_numbers() = default;
   constexpr named_numbers(std::initializer_list<named_number> list) {
     for (named_number const& item : list) items[count++] = item;
   }
+  constexpr void add(std::string_view name, double value) { items[count++] = {name, value}; }
   constexpr named_number const* begin() const { return items.data(); }
   constexpr named_number const* end() const { return items.data() + count; }
   constexpr std::size_t size() const { return count; }

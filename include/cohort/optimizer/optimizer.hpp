@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/optimizer/gradient_normalisation.hpp>
 #include <cohort/optimizer/regularisation.hpp>
 #include <cohort/optimizer/updater.hpp>
 #include <cstdint>
@@ -20,6 +21,7 @@ struct optimizer_settings {
   double l2 = 0;
   double bias_l1 = 0;
   double bias_l2 = 0;
+  gradient_normalisation normalisation{};
 
   constexpr bool operator==(optimizer_settings const&) const = default;
 
@@ -35,6 +37,7 @@ struct optimizer_settings {
     if (bias_updater) bias_updater->check();
     penalties{l1, l2}.check("weights");
     penalties{bias_l1, bias_l2}.check("biases");
+    normalisation.check();
   }
 };
 

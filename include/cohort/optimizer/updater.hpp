@@ -1,79 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
-#include <cohort/optimizer/schedule.hpp>
+#include <cohort/optimizer/rate_schedule.hpp>
+#include <cohort/optimizer/updaters.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace cohort {
 
-/// u = rate·g
-struct sgd {
-  rate_schedule rate = 0.1;
-};
-
-/// v = momentum·v + g; u = rate·v
-struct momentum {
-  rate_schedule rate = 0.1;
-  double momentum = 0.9;
-};
-
-/// v = momentum·v + g; u = rate·(g + momentum·v)
-struct nesterov {
-  rate_schedule rate = 0.1;
-  double momentum = 0.9;
-};
-
-/// h += g²; u = rate·g / (√h + epsilon); h starts at `initial`.
-///
-/// Source    Duchi, Hazan and Singer, JMLR 2011.
-struct adagrad {
-  rate_schedule rate = 0.1;
-  double epsilon = 1e-6;
-  double initial = 1e-6;
-};
-
-/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = rate·m̂ / (√v̂ + epsilon), both bias-corrected.
-///
-/// Source    Kingma and Ba, ICLR 2015.
-struct adam {
-  rate_schedule rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-};
-
 namespace detail {
 
-enum class update_rule : std::uint8_t { sgd, momentum, nesterov, adagrad, adam };
+enum class update_rule : std::uint8_t {
+  sgd,
+  momentum,
+  nesterov,
+  adam,
+  adamw,
+  amsgrad,
+  adamax,
+  nadam,
+  adabelief,
+  adagrad,
+  adadelta,
+  rmsprop,
+  lion,
+  lamb,
+  lars,
+  no_op
+};
 
-/// One row of the table of updaters. A state array without a name does not exist; it starts at 0 unless
-/// `initial_from` names the field that says where.
+/// Which norms of a whole parameter a rule needs beside the parameter's own: its gradient's, or its step's at rate 1.
+enum class norm_of : std::uint8_t { nothing, gradient, step };
+
+/// One row of the table of updaters: its fields but rate and momentum, in the order of declaration, and its state arrays.
+/// A state array starts at 0 unless `initial_from` names the field that says where.
 struct update_row {
   std::string_view name;
   std::array<std::string_view, 4> fields{};
-  std::array<double, 4> defaults{};
   std::array<std::string_view, 4> states{};
   std::array<int, 4> initial_from{-1, -1, -1, -1};
+  bool momentum = false;
+  norm_of norm = norm_of::nothing;
 };
 
-inline constexpr std::array<update_row, 5> update_rows{{
+inline constexpr std::array<update_row, 16> update_rows{{
     {.name = "sgd"},
-    {.name = "momentum", .fields = {"momentum"}, .defaults = {momentum{}.momentum}, .states = {"velocity"}},
-    {.name = "nesterov", .fields = {"momentum"}, .defaults = {nesterov{}.momentum}, .states = {"velocity"}},
+    {.name = "momentum", .states = {"velocity"}, .momentum = true},
+    {.name = "nesterov", .states = {"velocity"}, .momentum = true},
+    {.name = "adam", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "mean_square"}},
+    {.name = "adamw", .fields = {"beta1", "beta2", "epsilon", "decay"}, .states = {"mean", "mean_square"}},
+    {.name = "amsgrad",
+     .fields = {"beta1", "beta2", "epsilon"},
+     .states = {"mean", "mean_square", "largest_mean_square"}},
+    {.name = "adamax", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "norm"}},
+    {.name = "nadam", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "mean_square"}},
+    {.name = "adabelief", .fields = {"beta1", "beta2", "epsilon"}, .states = {"mean", "variance"}},
     {.name = "adagrad",
      .fields = {"epsilon", "initial"},
-     .defaults = {adagrad{}.epsilon, adagrad{}.initial},
      .states = {"squares"},
      .initial_from = {1, -1, -1, -1}},
-    {.name = "adam",
-     .fields = {"beta1", "beta2", "epsilon"},
-     .defaults = {adam{}.beta1, adam{}.beta2, adam{}.epsilon},
-     .states = {"mean", "mean_square"}},
+    {.name = "adadelta", .fields = {"rho", "epsilon"}, .states = {"mean_square", "mean_square_step"}},
+    {.name = "rmsprop", .fields = {"rho", "epsilon"}, .states = {"mean_square"}},
+    {.name = "lion", .fields = {"beta1", "beta2", "decay"}, .states = {"mean"}},
+    {.name = "lamb",
+     .fields = {"beta1", "beta2", "epsilon", "decay"},
+     .states = {"mean", "mean_square"},
+     .norm = norm_of::step},
+    {.name = "lars",
+     .fields = {"decay", "trust"},
+     .states = {"velocity"},
+     .momentum = true,
+     .norm = norm_of::gradient},
+    {.name = "no_op"},
 }};
 
 constexpr int count_of(std::array<std::string_view, 4> const& names) {
@@ -84,37 +88,54 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 
 }  // namespace detail
 
-/// Any of sgd, momentum, nesterov, adagrad and adam, as one value.
+/// Any updater, as one value.
 ///
 /// Shapes    each of `state_arrays()` has the shape of its parameter.
-/// Errors    check: setting_error naming the field (ε = 0 is 0/0 in padding and dead units).
+/// Errors    check: setting_error naming the field (ε = 0, in single precision too, is 0/0 in padding and dead units).
 ///           from: setting_error for an unknown name or field.
 class updater {
  public:
   constexpr updater() : updater(sgd{}) {}
-  constexpr updater(sgd const& s) : updater(detail::update_rule::sgd, s.rate, {}) {}
-  constexpr updater(momentum const& s) : updater(detail::update_rule::momentum, s.rate, {s.momentum}) {}
-  constexpr updater(nesterov const& s) : updater(detail::update_rule::nesterov, s.rate, {s.momentum}) {}
-  constexpr updater(adagrad const& s)
-      : updater(detail::update_rule::adagrad, s.rate, {s.epsilon, s.initial}) {}
-  constexpr updater(adam const& s)
-      : updater(detail::update_rule::adam, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr updater(sgd const& s) : updater(rule_of::sgd, s.rate) {}
+  constexpr updater(cohort::momentum const& s) : updater(rule_of::momentum, s.rate, {}, s.momentum) {}
+  constexpr updater(nesterov const& s) : updater(rule_of::nesterov, s.rate, {}, s.momentum) {}
+  constexpr updater(adam const& s) : updater(rule_of::adam, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr updater(adamw const& s)
+      : updater(rule_of::adamw, s.rate, {s.beta1, s.beta2, s.epsilon, s.decay}) {}
+  constexpr updater(amsgrad const& s) : updater(rule_of::amsgrad, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr updater(adamax const& s) : updater(rule_of::adamax, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr updater(nadam const& s) : updater(rule_of::nadam, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr updater(adabelief const& s)
+      : updater(rule_of::adabelief, s.rate, {s.beta1, s.beta2, s.epsilon}) {}
+  constexpr updater(adagrad const& s) : updater(rule_of::adagrad, s.rate, {s.epsilon, s.initial}) {}
+  constexpr updater(adadelta const& s) : updater(rule_of::adadelta, s.rate, {s.rho, s.epsilon}) {}
+  constexpr updater(rmsprop const& s) : updater(rule_of::rmsprop, s.rate, {s.rho, s.epsilon}) {}
+  constexpr updater(lion const& s) : updater(rule_of::lion, s.rate, {s.beta1, s.beta2, s.decay}) {}
+  constexpr updater(lamb const& s) : updater(rule_of::lamb, s.rate, {s.beta1, s.beta2, s.epsilon, s.decay}) {}
+  constexpr updater(lars const& s) : updater(rule_of::lars, s.rate, {s.decay, s.trust}, s.momentum) {}
+  constexpr updater(no_op const&) : updater(rule_of::no_op, 1) {}
 
   constexpr bool operator==(updater const&) const = default;
 
   constexpr std::string_view name() const { return row().name; }
-  constexpr rate_schedule const& rate() const { return rate_; }
   constexpr detail::update_rule rule() const { return rule_; }
+  constexpr rate_schedule const& rate() const { return rate_; }
+  constexpr bool has_momentum() const { return row().momentum; }
+  /// The norm on which its step depends, together with the norm of the parameter.
+  constexpr detail::norm_of needed_norm() const { return row().norm; }
+  constexpr bool needs_norms() const { return needed_norm() != detail::norm_of::nothing; }
+  /// Before    has_momentum().
+  constexpr rate_schedule const& momentum() const { return momentum_; }
 
-  /// Its fields but the rate, in the order of declaration.
+  /// What is a number among its fields: all but the rate, and the momentum where that has a schedule.
   constexpr named_numbers fields() const {
     named_numbers result;
-    for (std::size_t k = 0; k < 4 && !row().fields[k].empty(); ++k)
-      result.items[result.count++] = {row().fields[k], numbers_[k]};
+    if (has_momentum() && momentum_.is_fixed()) result.add("momentum", momentum_.fields().items[0].value);
+    for (std::size_t k = 0; k < 4 && !row().fields[k].empty(); ++k) result.add(row().fields[k], numbers_[k]);
     return result;
   }
 
-  /// The k-th field but the rate.
+  /// The k-th field but rate and momentum.
   constexpr double number(int k) const { return numbers_[static_cast<std::size_t>(k)]; }
 
   constexpr int state_arrays() const { return detail::count_of(row().states); }
@@ -124,44 +145,62 @@ class updater {
     return from < 0 ? 0 : number(from);
   }
 
-  /// The inverse of name, rate and fields; a field that is not given keeps its default.
-  static updater from(std::string_view name, rate_schedule const& rate,
-                      std::span<named_number const> fields) {
-    for (std::size_t rule = 0; rule < detail::update_rows.size(); ++rule) {
-      if (detail::update_rows[rule].name != name) continue;
-      updater result(static_cast<detail::update_rule>(rule), rate, detail::update_rows[rule].defaults);
-      for (named_number const& field : fields) result.set(field);
-      return result;
-    }
-    std::string expected;
-    for (detail::update_row const& row : detail::update_rows)
-      expected += (expected.empty() ? "" : ", ") + std::string(row.name);
-    throw setting_error({.what = "unknown updater", .expected = {"one of ", expected}, .got = {name}});
+  /// The same with another momentum.
+  ///
+  /// Errors    setting_error if it has none.
+  constexpr updater with_momentum(rate_schedule const& momentum) const {
+    if (!has_momentum()) throw setting_error({.what = "an updater without momentum", .got = {name()}});
+    updater result = *this;
+    result.momentum_ = momentum;
+    return result;
   }
+
+  /// The same with another rate.
+  constexpr updater with_rate(rate_schedule const& rate) const {
+    updater result = *this;
+    result.rate_ = rate;
+    return result;
+  }
+
+  /// The inverse of name, rate and fields; a field that is not given keeps its default.
+  static updater from(std::string_view name, rate_schedule const& rate, std::span<named_number const> fields);
 
   void check() const {
     rate_.check();
+    if (rule_ == rule_of::no_op && rate_ != rate_schedule(1))
+      throw setting_error({.what = "an updater without a rate has one", .where = "no_op", .expected = "1"});
+    if (has_momentum()) momentum_.check("momentum", true);
     for (named_number const& field : fields()) {
+      auto const require = [&](bool allowed, char const* expected) {
+        detail::require_setting(allowed, name(), field.name, expected, field.value);
+      };
       if (field.name == "epsilon")
-        detail::require_setting(field.value > 0, name(), field.name, "a finite number above 0", field.value);
-      else if (field.name == "initial")
-        detail::require_setting(field.value >= 0, name(), field.name, "a finite number, at least 0",
-                                field.value);
+        require(field.value >= std::numeric_limits<float>::min(), "a finite number of at least 1.2e-38");
+      else if (field.name == "trust")
+        require(field.value > 0, "a finite number above 0");
+      else if (field.name == "initial" || field.name == "decay")
+        require(field.value >= 0, "a finite number, at least 0");
       else
-        detail::require_setting(field.value >= 0 && field.value < 1, name(), field.name,
-                                "at least 0 and below 1", field.value);
+        require(field.value >= 0 && field.value < 1, "at least 0 and below 1");
     }
   }
 
  private:
-  constexpr updater(detail::update_rule rule, rate_schedule const& rate, std::array<double, 4> const& numbers)
-      : rule_(rule), rate_(rate), numbers_(numbers) {}
+  using rule_of = detail::update_rule;
+
+  constexpr updater(detail::update_rule rule, rate_schedule const& rate,
+                    std::array<double, 4> const& numbers = {}, rate_schedule const& momentum = 0)
+      : rule_(rule), rate_(rate), momentum_(momentum), numbers_(numbers) {}
 
   constexpr detail::update_row const& row() const {
     return detail::update_rows[static_cast<std::size_t>(rule_)];
   }
 
   void set(named_number const& field) {
+    if (has_momentum() && field.name == "momentum") {
+      momentum_ = field.value;
+      return;
+    }
     for (std::size_t k = 0; k < 4; ++k) {
       if (row().fields[k].empty() || row().fields[k] != field.name) continue;
       numbers_[k] = field.value;
@@ -173,7 +212,31 @@ class updater {
 
   detail::update_rule rule_;
   rate_schedule rate_;
+  rate_schedule momentum_;
   std::array<double, 4> numbers_;
 };
+
+namespace detail {
+
+/// Every updater with its defaults.
+inline constexpr std::array<updater, update_rows.size()> default_updaters{
+    sgd{},       momentum{}, nesterov{}, adam{},    adamw{}, amsgrad{}, adamax{}, nadam{},
+    adabelief{}, adagrad{},  adadelta{}, rmsprop{}, lion{},  lamb{},    lars{},   no_op{}};
+
+}  // namespace detail
+
+inline updater updater::from(std::string_view name, rate_schedule const& rate,
+                             std::span<named_number const> fields) {
+  for (updater result : detail::default_updaters) {
+    if (result.name() != name) continue;
+    result.rate_ = rate;
+    for (named_number const& field : fields) result.set(field);
+    return result;
+  }
+  std::string expected;
+  for (detail::update_row const& row : detail::update_rows)
+    expected += (expected.empty() ? "" : ", ") + std::string(row.name);
+  throw setting_error({.what = "unknown updater", .expected = {"one of ", expected}, .got = {name}});
+}
 
 }  // namespace cohort

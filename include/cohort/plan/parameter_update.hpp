@@ -2,10 +2,13 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/update_pass.hpp>
+#include <cohort/plan/arena_sums.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +17,7 @@ namespace cohort {
 /// The updater's state and its pass over the parameters, sharded over the workers of a rank.
 ///
 /// Shapes    each state array is an arena of the master's size and layouts.
+/// Order     for each phase of phases(workers) every worker calls measure, and all wait for each other before they go on.
 /// Exact     a shard's bounds are multiples of 16 elements: the number of workers changes no bit here.
 class parameter_update {
  public:
@@ -27,6 +31,11 @@ class parameter_update {
     settings.check();
     int const arrays = std::max(updaters_[0].state_arrays(), updaters_[1].state_arrays());
     for (int k = 0; k < arrays; ++k) state_.emplace_back(parameters.arena_bytes());
+    if (settings.normalisation.norm() != scope::nothing || needs(detail::norm_of::gradient))
+      gradient_squares_.emplace(parameters);
+    if (needs(detail::norm_of::step)) step_squares_.emplace(parameters);
+    if (needs(detail::norm_of::gradient) || needs(detail::norm_of::step))
+      parameter_squares_.emplace(parameters);
     reset();
   }
 
@@ -46,17 +55,108 @@ class parameter_update {
     });
   }
 
+  /// How many rounds of norms of whole tensors must be measured before apply: of gradients, then of steps. None by one
+  /// worker, whose apply measures itself.
+  int phases(int workers) const { return workers == 1 ? 0 : rounds(); }
+
+  /// Worker's share of one of them.
+  void measure(int phase, int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
+               std::int64_t epoch) {
+    by_type([&]<class T>(T*) {
+      if (phase == 0) measure_gradients<T>(worker, workers, parts);
+      if (phase == 1) measure_steps<T>(worker, workers, parts, step, epoch);
+    });
+  }
+
   /// Worker's share of one update with the sum of the parts.
   void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
              std::int64_t epoch) {
+    for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
+      measure(phase, worker, workers, parts, step, epoch);
     by_type([&]<class T>(T*) { apply_as<T>(worker, workers, parts, step, epoch); });
   }
 
  private:
+  using scope = gradient_normalisation::scope;
+
+  int rounds() const { return step_squares_ ? 2 : gradient_squares_ ? 1 : 0; }
+
+  bool needs(detail::norm_of norm) const {
+    return updaters_[0].needed_norm() == norm || updaters_[1].needed_norm() == norm;
+  }
+
   template <class F>
   void by_type(F f) const {
     parameters_.type() == element_type::f64 ? f(static_cast<double*>(nullptr))
                                             : f(static_cast<float*>(nullptr));
+  }
+
+  template <class T>
+  void measure_gradients(int worker, int workers, std::span<std::byte* const> parts) {
+    T const* from[max_parts];
+    if (gradient_squares_)
+      gradient_squares_->measure(worker, workers, [&](std::size_t, std::size_t begin, std::size_t n) {
+        point(parts, begin, from);
+        return square_sum(isa_, from, static_cast<int>(parts.size()), n);
+      });
+    if (parameter_squares_)
+      parameter_squares_->measure(worker, workers, [&](std::size_t, std::size_t begin, std::size_t n) {
+        from[0] = master<T>() + begin;
+        return square_sum(isa_, from, 1, n);
+      });
+  }
+
+  template <class T>
+  void measure_steps(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
+                     std::int64_t epoch) {
+    T const* from[max_parts];
+    T* states[max_state_arrays];
+    double const whole = factor_of_all();
+    step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n) {
+      updater const& rule = updater_of(parameters_.table()[p].spec.role);
+      if (rule.needed_norm() != detail::norm_of::step) return 0.0;
+      point(parts, begin, from);
+      point(begin, states);
+      return step_square_sum(isa_, rule, scalars(p, whole, step, epoch), master<T>() + begin, from,
+                             static_cast<int>(parts.size()), states, n);
+    });
+  }
+
+  template <class T>
+  T* master() const {
+    return reinterpret_cast<T*>(parameters_.master());
+  }
+  template <class T>
+  void point(std::span<std::byte* const> parts, std::size_t begin, T const** from) const {
+    for (std::size_t part = 0; part < parts.size(); ++part)
+      from[part] = reinterpret_cast<T const*>(parts[part]) + begin;
+  }
+  template <class T>
+  void point(std::size_t begin, T** states) {
+    for (buffer& one : state_) *states++ = one.template as<T>() + begin;
+  }
+
+  double factor_of_all() const {
+    gradient_normalisation const& how = settings_.normalisation;
+    return how.norm() == scope::network ? how.factor(std::sqrt(gradient_squares_->of_all())) : 1;
+  }
+  /// The factor that normalises parameter p's gradient; `whole` is that of the whole network.
+  double factor(std::size_t p, double whole) const {
+    gradient_normalisation const& how = settings_.normalisation;
+    if (how.norm() == scope::parameter) return how.factor(std::sqrt(gradient_squares_->of_parameter(p)));
+    if (how.norm() == scope::layer) return how.factor(std::sqrt(gradient_squares_->of_layer(p)));
+    return whole;
+  }
+
+  /// All but the norms that the updater may need.
+  update_scalars scalars(std::size_t p, double whole, std::int64_t step, std::int64_t epoch) const {
+    penalties const pull = settings_.penalties_of(parameters_.table()[p].spec.role);
+    return {.step = step,
+            .epoch = epoch,
+            .l1 = pull.l1,
+            .l2 = pull.l2,
+            .gradient_scale = factor(p, whole),
+            .clip = settings_.normalisation.element_bound()};
   }
 
   template <class T>
@@ -70,19 +170,25 @@ class parameter_update {
     std::size_t const first = bound(worker), last = bound(worker + 1);
     T const* from[max_parts];
     T* states[max_state_arrays];
-    for (parameter const& p : parameters_.table()) {
+    double const whole = factor_of_all();
+    for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
+      parameter const& p = parameters_.table()[index];
       std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
       if (begin >= end) continue;
       updater const& rule = updater_of(p.spec.role);
-      penalties const pull = settings_.penalties_of(p.spec.role);
-      for (std::size_t part = 0; part < parts.size(); ++part)
-        from[part] = reinterpret_cast<T const*>(parts[part]) + begin;
-      for (int k = 0; k < rule.state_arrays(); ++k)
-        states[k] = state_[static_cast<std::size_t>(k)].template as<T>() + begin;
-      update_scalars const now{
-          .rate = rule.rate().value(step, epoch), .step = step, .l1 = pull.l1, .l2 = pull.l2};
-      apply_update(isa_, rule, now, reinterpret_cast<T*>(parameters_.master()) + begin, from,
-                   static_cast<int>(parts.size()), states, end - begin);
+      point(parts, begin, from);
+      point(begin, states);
+      update_scalars now = scalars(index, whole, step, epoch);
+      if (rule.needs_norms()) {
+        bool const of_step = rule.needed_norm() == detail::norm_of::step;
+        double const square =
+            of_step ? step_squares_->of_parameter(index)
+                    : gradient_squares_->of_parameter(index) * now.gradient_scale * now.gradient_scale;
+        now.needed_norm = std::sqrt(square);
+        now.parameter_norm = std::sqrt(parameter_squares_->of_parameter(index));
+      }
+      apply_update(isa_, rule, now, master<T>() + begin, from, static_cast<int>(parts.size()), states,
+                   end - begin);
     }
   }
 
@@ -96,6 +202,9 @@ class parameter_update {
   std::array<updater, 2> updaters_;
   isa isa_;
   std::vector<buffer> state_;
+  std::optional<arena_sums> gradient_squares_;
+  std::optional<arena_sums> step_squares_;
+  std::optional<arena_sums> parameter_squares_;
 };
 
 }  // namespace cohort

@@ -32,6 +32,7 @@ struct training_settings {
   double l2 = 0;
   double bias_l1 = 0;
   double bias_l2 = 0;
+  gradient_normalisation normalisation{};
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
   std::uint64_t seed = 123;
@@ -48,7 +49,8 @@ struct training_settings {
             .l1 = l1,
             .l2 = l2,
             .bias_l1 = bias_l1,
-            .bias_l2 = bias_l2};
+            .bias_l2 = bias_l2,
+            .normalisation = normalisation};
   }
 };
 
@@ -59,8 +61,12 @@ inline std::string describe(updater const& one) {
   auto const add = [&](named_numbers const& fields) {
     for (named_number const& field : fields) text += text_of({" ", field.name, " ", field.value});
   };
-  text += text_of({", rate ", one.rate().name()});
-  add(one.rate().fields());
+  auto const add_schedule = [&](char const* of, rate_schedule const& schedule) {
+    text += text_of({", ", of, " ", schedule.name()});
+    add(schedule.fields());
+  };
+  add_schedule("rate", one.rate());
+  if (one.has_momentum() && !one.momentum().is_fixed()) add_schedule("momentum", one.momentum());
   add(one.fields());
   return text;
 }
@@ -78,6 +84,10 @@ inline std::string describe(training_settings const& s) {
                   s.bias_l1,
                   ", ",
                   s.bias_l2,
+                  "; gradients ",
+                  s.normalisation.name(),
+                  " ",
+                  s.normalisation.at,
                   "; initial weights ",
                   s.weights.name(),
                   " ",

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/optimizer/rate_schedule.hpp>
+
+/// The updaters. g is the gradient with its penalties, u the step taken (w −= u), m̂ and v̂ are m / (1 − β₁ᵗ) and
+/// v / (1 − β₂ᵗ) in step t = 1, 2, …; state starts at 0 unless said otherwise. A decay is decoupled: it takes rate·decay·w
+/// of the parameter before the step, whatever its role (biases need a bias_updater to be spared).
+namespace cohort {
+
+/// u = rate·g
+struct sgd {
+  rate_schedule rate = 0.1;
+};
+
+/// v = momentum·v + g; u = rate·v
+struct momentum {
+  rate_schedule rate = 0.1;
+  rate_schedule momentum = 0.9;
+};
+
+/// v = momentum·v + g; u = rate·(g + momentum·v)
+struct nesterov {
+  rate_schedule rate = 0.1;
+  rate_schedule momentum = 0.9;
+};
+
+/// m = β₁m + (1−β₁)g; v = β₂v + (1−β₂)g²; u = rate·m̂ / (√v̂ + epsilon)
+///
+/// Source    Kingma and Ba, ICLR 2015.
+struct adam {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+/// Adam's u + rate·decay·w
+///
+/// Source    Loshchilov and Hutter, ICLR 2019.
+struct adamw {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double decay = 1e-2;
+};
+
+/// Adam with the largest v so far in the place of v.
+///
+/// Source    Reddi, Kale and Kumar, ICLR 2018; with the bias correction of PyTorch.
+struct amsgrad {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+/// n = max(β₂n, |g|); u = rate·m̂ / (n + epsilon)
+///
+/// Source    Kingma and Ba, ICLR 2015, section 7.
+struct adamax {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+/// u = rate·(β₁m̂ + (1−β₁)g / (1−β₁ᵗ)) / (√v̂ + epsilon)
+///
+/// Source    Dozat, ICLR 2016 workshop, without its schedule of β₁.
+struct nadam {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+/// s = β₂s + (1−β₂)(g−m)² + epsilon; u = rate·m̂ / (√ŝ + epsilon)
+///
+/// Source    Zhuang et al., NeurIPS 2020.
+struct adabelief {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-14;
+};
+
+/// h += g²; u = rate·g / (√h + epsilon); h starts at `initial`.
+///
+/// Source    Duchi, Hazan and Singer, JMLR 2011.
+struct adagrad {
+  rate_schedule rate = 0.1;
+  double epsilon = 1e-6;
+  double initial = 1e-6;
+};
+
+/// a = rho·a + (1−rho)g²; x = g·√(d + epsilon) / √(a + epsilon); d = rho·d + (1−rho)x²; u = rate·x
+///
+/// Source    Zeiler 2012, whose rate is 1.
+struct adadelta {
+  rate_schedule rate = 1;
+  double rho = 0.95;
+  double epsilon = 1e-6;
+};
+
+/// a = rho·a + (1−rho)g²; u = rate·g / (√a + epsilon)
+///
+/// Source    Tieleman and Hinton, Coursera, lecture 6.5, 2012.
+struct rmsprop {
+  rate_schedule rate = 1e-3;
+  double rho = 0.95;
+  double epsilon = 1e-8;
+};
+
+/// u = rate·(sign(β₁m + (1−β₁)g) + decay·w); m = β₂m + (1−β₂)g
+///
+/// Source    Chen et al., NeurIPS 2023.
+struct lion {
+  rate_schedule rate = 1e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double decay = 0;
+};
+
+/// r = m̂ / (√v̂ + epsilon) + decay·w with the m and v of Adam; u = rate·r·‖w‖ / ‖r‖ with the norms of the whole parameter
+///
+/// Source    You et al., ICLR 2020; the ratio is 1 where a norm is 0.
+struct lamb {
+  rate_schedule rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-6;
+  double decay = 1e-2;
+};
+
+/// v = momentum·v + rate·λ·(g + decay·w), λ = trust·‖w‖ / (‖g‖ + decay·‖w‖) with the norms of the whole parameter; u = v
+///
+/// Source    You, Gitman and Ginsburg 2017; λ is 1 where a norm is 0.
+struct lars {
+  rate_schedule rate = 0.1;
+  rate_schedule momentum = 0.9;
+  double decay = 5e-4;
+  double trust = 1e-3;
+};
+
+/// u = g
+struct no_op {};
+
+}  // namespace cohort

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/plan/parameter_set.hpp>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace cohort {
+
+/// A sum over each parameter of an arena, made by several workers.
+///
+/// Order     every worker calls measure, all wait for each other, and then any may ask.
+/// Exact     sums are those of chunks of a fixed size, in their order: the number of workers changes no bit.
+class arena_sums {
+ public:
+  /// Elements of a chunk, a multiple of 16; the last of a parameter may be shorter.
+  static constexpr std::size_t chunk = 4096;
+
+  explicit arena_sums(parameter_set const& parameters) : table_(parameters.table()) {
+    std::size_t first = 0;
+    for (parameter const& p : table_) {
+      std::size_t const end = first + (p.room + chunk - 1) / chunk;
+      ranges_.push_back({first, end});
+      first = end;
+    }
+    sums_.resize(first);
+  }
+
+  /// Worker's share: sum(p, begin, n) gives the sum over n elements of the arena from `begin`, of parameter p.
+  template <class Sum>
+  void measure(int worker, int workers, Sum sum) {
+    auto const bound = [&](int w) {
+      return sums_.size() * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers);
+    };
+    std::size_t p = 0;
+    for (std::size_t c = bound(worker); c < bound(worker + 1); ++c) {
+      while (c >= ranges_[p].end) ++p;
+      std::size_t const from = (c - ranges_[p].first) * chunk;
+      sums_[c] = sum(p, table_[p].offset + from, std::min(chunk, table_[p].room - from));
+    }
+  }
+
+  double of_parameter(std::size_t p) const { return total(ranges_[p].first, ranges_[p].end); }
+  /// Of all parameters of p's layer.
+  double of_layer(std::size_t p) const {
+    std::size_t first = p, last = p;  // which stand together
+    while (first > 0 && table_[first - 1].node == table_[p].node) --first;
+    while (last + 1 < table_.size() && table_[last + 1].node == table_[p].node) ++last;
+    return total(ranges_[first].first, ranges_[last].end);
+  }
+  double of_all() const { return total(0, sums_.size()); }
+
+ private:
+  struct range {
+    std::size_t first, end;  // of its chunks
+  };
+  double total(std::size_t first, std::size_t end) const {
+    double sum = 0;
+    for (std::size_t c = first; c < end; ++c) sum += sums_[c];
+    return sum;
+  }
+
+  std::span<parameter const> table_;
+  std::vector<range> ranges_;
+  std::vector<double> sums_;
+};
+
+}  // namespace cohort

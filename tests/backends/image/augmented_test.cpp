@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: image
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/image/augmented.hpp>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "../../data/refused.hpp"
+
+namespace {
+
+using cohort::augmented;
+using cohort::placing;
+
+constexpr int count = 40;
+
+/// Images whose pixels tell example, row and column; key and label tell the example.
+class ruler {
+ public:
+  ruler() {
+    what_.inputs = {{.name = "input", .example = {2, 6, 5}}};
+    what_.targets = {{.name = "label",
+                      .stored = cohort::element_type::i32,
+                      .type = cohort::element_type::i32,
+                      .classes = count}};
+    what_.keyed = true;
+    what_.weighted = true;
+    for (int i = 0; i < count; ++i) keys_.push_back("example " + std::to_string(i));
+  }
+  cohort::data_description const& describe() const { return what_; }
+  std::int64_t size() const { return count; }
+  void get(std::int64_t i, cohort::example_view& out) const {
+    float* pixel = out.fill<float>(0);
+    for (int c = 0; c < 2; ++c)
+      for (int y = 0; y < 6; ++y)
+        for (int x = 0; x < 5; ++x) *pixel++ = static_cast<float>(1000 * i + 100 * c + 10 * y + x + 1);
+    *out.fill<std::int32_t>(1) = static_cast<std::int32_t>(i);
+    out.key = keys_[static_cast<std::size_t>(i)];
+    out.weight = static_cast<float>(i);
+  }
+
+ private:
+  cohort::data_description what_;
+  std::vector<std::string> keys_;
+};
+
+using pixels = std::vector<float>;
+
+/// What every example becomes in an epoch, by the loader of one of several ranks.
+std::map<std::int64_t, pixels> epoch_of(augmented<ruler> const& data, std::int64_t epoch, int ranks,
+                                        int prefetch) {
+  std::map<std::int64_t, pixels> seen;
+  for (int rank = 0; rank < ranks; ++rank) {
+    cohort::loader loader(data, {.batch = 3, .rank = rank, .ranks = ranks, .seed = 5, .prefetch = prefetch});
+    loader.start(epoch);
+    while (cohort::batch const* b = loader.next()) {
+      auto const all = b->input().as<float>();
+      std::size_t const each = all.size() / static_cast<std::size_t>(b->count);
+      for (std::size_t row = 0; row < b->indices.size(); ++row) {
+        std::int64_t const i = b->indices[row];
+        seen[i].assign(all.begin() + static_cast<std::ptrdiff_t>(row * each),
+                       all.begin() + static_cast<std::ptrdiff_t>((row + 1) * each));
+        EXPECT_EQ(b->target().as<std::int32_t>()[row], i);
+        EXPECT_EQ(b->keys[row], "example " + std::to_string(i));
+        EXPECT_EQ(b->weights[row], static_cast<float>(i));
+      }
+    }
+  }
+  return seen;
+}
+
+augmented<ruler> chance(std::uint64_t seed = 1) {
+  return augmented(
+      ruler(),
+      {.height = 4, .width = 4, .padding = 2, .place = placing::anywhere, .flip = true, .seed = seed});
+}
+
+TEST(augmented, is_the_same_on_any_rank_and_thread) {
+  auto const alone = epoch_of(chance(), 3, 1, 0);
+  EXPECT_EQ(alone.size(), 40U);
+  for (int ranks : {1, 2, 3})
+    for (int prefetch : {0, 2}) EXPECT_EQ(epoch_of(chance(), 3, ranks, prefetch), alone);
+}
+
+TEST(augmented, is_another_in_another_epoch_and_by_another_seed) {
+  auto const first = epoch_of(chance(), 0, 1, 0);
+  auto const second = epoch_of(chance(), 1, 1, 0);
+  auto const other = epoch_of(chance(2), 0, 1, 0);
+  int same_epoch = 0;
+  int same_seed = 0;
+  for (auto const& [i, image] : first) {
+    same_epoch += second.at(i) == image ? 1 : 0;
+    same_seed += other.at(i) == image ? 1 : 0;
+  }
+  EXPECT_LT(same_epoch, 10);
+  EXPECT_LT(same_seed, 10);
+}
+
+TEST(augmented, puts_windows_at_every_place_equally_often_and_flips_half) {
+  cohort::augmentation const how{
+      .height = 4, .width = 4, .padding = 2, .place = placing::anywhere, .flip = true, .seed = 9};
+  std::map<std::pair<int, int>, int> places;
+  int flips = 0;
+  constexpr int n = 12'600;
+  for (int i = 0; i < n; ++i) {
+    cohort::augmentation_draw const made = drawn(how, 6, 5, i % 7, i);
+    ++places[{made.window.top, made.window.left}];
+    flips += made.flip ? 1 : 0;
+  }
+  EXPECT_EQ(places.size(), 7U * 6U);  // tops −2 to 4, lefts −2 to 3
+  EXPECT_EQ(places.begin()->first, std::pair(-2, -2));
+  EXPECT_EQ(places.rbegin()->first, std::pair(4, 3));
+  for (auto const& [place, often] : places)
+    EXPECT_NEAR(often, 300, 6 * 17.1);  // six deviations of a binomial count
+  EXPECT_NEAR(flips, n / 2, 6 * 56.2);
+}
+
+TEST(augmented, tells_the_epoch_to_what_it_is_over) {
+  augmented const outer(chance(), {.height = 3});
+  cohort::loader loader(outer, {.batch = count, .shuffle = false});
+  std::set<pixels> seen;
+  for (int epoch = 0; epoch < 8; ++epoch) {
+    loader.start(epoch);
+    auto const values = loader.next()->input().as<float>();
+    seen.insert(pixels(values.begin(), values.end()));
+  }
+  EXPECT_EQ(seen.size(), 8U);
+}
+
+TEST(augmented, cuts_out_the_middle_without_chance) {
+  augmented const middle(ruler(), {.height = 2, .width = 3});
+  EXPECT_EQ(middle.describe().inputs[0].example, cohort::shape(2, 2, 3));
+  auto const seen = epoch_of(middle, 0, 1, 0);
+  EXPECT_EQ(seen.at(1), (pixels{1022, 1023, 1024, 1032, 1033, 1034, 1122, 1123, 1124, 1132, 1133, 1134}));
+  EXPECT_EQ(epoch_of(middle, 1, 1, 0), seen);
+}
+
+TEST(augmented, works_on_images_that_are_used_where_they_lie) {
+  std::vector<std::uint8_t> const images = {1, 2, 3, 4};
+  std::vector<std::uint8_t> const labels = {0};
+  augmented const data(cohort::arrays(images, {1, 2, 2}, labels, 1, 0.5), {.flip = true, .seed = 4});
+  std::set<pixels> seen;
+  cohort::loader loader(data, {.batch = 1});
+  for (int epoch = 0; epoch < 32; ++epoch) {
+    loader.start(epoch);
+    auto const values = loader.next()->input().as<float>();
+    seen.insert(pixels(values.begin(), values.end()));
+  }
+  EXPECT_EQ(seen, (std::set<pixels>{{0.5, 1, 1.5, 2}, {1, 0.5, 2, 1.5}}));
+}
+
+TEST(augmented, refuses_what_it_cannot_do) {
+  auto const settings = [](cohort::augmentation how) {
+    return refused<cohort::setting_error>([&] { augmented(ruler(), how); });
+  };
+  expect_parts(settings({.padding = -1, .place = placing::anywhere}), {"padding", "got -1"});
+  expect_parts(settings({.padding = 2}), {"padding", "in the centre", "got 2"});
+  expect_parts(settings({.height = -3}), {"height", "got -3"});
+  expect_parts(refused<cohort::shape_error>(
+                   [] { augmented(ruler(), {.height = 11, .padding = 2, .place = placing::anywhere}); }),
+               {"height", "at most 10, got 11"});
+  std::vector<float> const rows(12);
+  std::vector<std::int32_t> const label = {0};
+  expect_parts(refused<cohort::shape_error>([&] { augmented(cohort::arrays(rows, {12}, label, 1), {}); }),
+               {"channels x height x width", "got 12"});
+}
+
+}  // namespace

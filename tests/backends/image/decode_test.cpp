@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: image
+#include <algorithm>
+#include <cmath>
+#include <cohort/image/decode.hpp>
+#include <cstring>
+
+#include "../../data/refused.hpp"
+#include "image_files.hpp"
+
+namespace {
+
+using cohort::decoded;
+using cohort::image;
+
+std::string refusal_of(file_bytes const& file, cohort::decoding how = {}) {
+  return refused<cohort::data_error>([&] { decoded(file, "cats/7.jpg", how); });
+}
+
+file_bytes cut(file_bytes const& whole, std::size_t bytes) {
+  return {whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(bytes)};
+}
+
+double mean_distance(image const& a, image const& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.pixels.size(); ++i) sum += std::abs(int{a.pixels[i]} - int{b.pixels[i]});
+  return sum / static_cast<double>(a.pixels.size());
+}
+
+TEST(decode, gives_back_a_png_in_colour_and_grey) {
+  for (int width : {1, 7, 64}) {
+    image const colour = picture(3, 5, width);
+    image const grey = picture(1, 5, width);
+    EXPECT_EQ(decoded(png_of(colour), "x"), colour);
+    EXPECT_EQ(decoded(png_of(grey), "x", {.channels = 1}), grey);
+  }
+}
+
+TEST(decode, makes_colour_of_grey_by_repetition_and_grey_of_colour_by_brightness) {
+  image const grey = picture(1, 4, 6);
+  image const three = decoded(png_of(grey), "x");
+  for (int c = 0; c < 3; ++c)
+    EXPECT_EQ(std::vector<std::uint8_t>(three.plane(c), three.plane(c) + 24), grey.pixels);
+  EXPECT_EQ(decoded(jpeg_of(grey), "x").plane(2)[5],
+            decoded(jpeg_of(grey), "x", {.channels = 1}).plane(0)[5]);
+
+  image const colour = picture(3, 4, 6);
+  image const one = decoded(png_of(colour), "x", {.channels = 1});
+  ASSERT_EQ(one.dims, cohort::shape(1, 4, 6));
+  for (std::size_t i = 0; i < 24; ++i)
+    EXPECT_NEAR(one.pixels[i],
+                0.299 * colour.plane(0)[i] + 0.587 * colour.plane(1)[i] + 0.114 * colour.plane(2)[i], 0.51);
+}
+
+TEST(decode, looks_up_palettes_and_ignores_transparency) {
+  std::vector<std::uint8_t> const indices = {0, 1, 2, 1};
+  image const looked_up = decoded(
+      png_bytes(indices.data(), 2, 2, PNG_FORMAT_RGB_COLORMAP, {9, 8, 7, 6, 5, 4, 250, 251, 252}), "x");
+  EXPECT_EQ(looked_up.pixels, (std::vector<std::uint8_t>{9, 6, 250, 6, 8, 5, 251, 5, 7, 4, 252, 4}));
+  std::vector<std::uint8_t> const transparent = {10, 20, 30, 0, 40, 50, 60, 128};
+  EXPECT_EQ(decoded(png_bytes(transparent.data(), 1, 2, PNG_FORMAT_RGBA), "x").pixels,
+            (std::vector<std::uint8_t>{10, 40, 20, 50, 30, 60}));
+  std::vector<std::uint8_t> const grey = {10, 0, 40, 128};
+  EXPECT_EQ(decoded(png_bytes(grey.data(), 1, 2, PNG_FORMAT_GA), "x", {.channels = 1}).pixels,
+            (std::vector<std::uint8_t>{10, 40}));
+}
+
+TEST(decode, comes_near_what_was_made_a_jpeg) {
+  image const colour = picture(3, 33, 50);
+  for (int flags : {0, TJFLAG_PROGRESSIVE})
+    EXPECT_LT(mean_distance(decoded(jpeg_of(colour, 98, flags), "x"), colour), 1.5);
+  for (int subsampling : {TJSAMP_422, TJSAMP_420, TJSAMP_440, TJSAMP_411})
+    EXPECT_LT(mean_distance(decoded(jpeg_bytes(interleaved(colour), 33, 50, TJPF_RGB, subsampling, 98), "x"),
+                            colour),
+              14);
+  image const grey = picture(1, 33, 50);
+  EXPECT_LT(mean_distance(decoded(jpeg_of(grey, 98), "x", {.channels = 1}), grey), 1.5);
+}
+
+TEST(decode, takes_a_jpegs_own_brightness_for_grey) {
+  image const colour = picture(3, 16, 16);
+  file_bytes const file = jpeg_of(colour, 98);
+  image const grey = decoded(file, "x", {.channels = 1});
+  image const three = decoded(file, "x");
+  for (std::size_t i = 0; i < 256; ++i)
+    EXPECT_NEAR(grey.pixels[i], cohort::detail::luma(three.plane(0)[i], three.plane(1)[i], three.plane(2)[i]),
+                2);
+}
+
+TEST(decode, knows_a_size_before_it_decodes) {
+  EXPECT_EQ(cohort::image_size(jpeg_of(picture(3, 4, 9)), "x"), cohort::shape(3, 4, 9));
+  EXPECT_EQ(cohort::image_size(jpeg_of(picture(1, 9, 4)), "x"), cohort::shape(1, 9, 4));
+  EXPECT_EQ(cohort::image_size(png_of(picture(3, 1, 2)), "x"), cohort::shape(3, 1, 2));
+  expect_parts(refused<cohort::data_error>([] { cohort::image_size({}, "a.png"); }),
+               {"a.png", "an empty file"});
+}
+
+TEST(decode, refuses_what_is_neither_jpeg_nor_png) {
+  file_bytes gif(20);
+  std::memcpy(gif.data(), "GIF89a", 6);
+  expect_parts(refusal_of(gif), {"cats/7.jpg", "expected a JPEG or PNG file", "47 49 46 38 39 61 00 00"});
+  expect_parts(refusal_of({}), {"cats/7.jpg", "an empty file"});
+  expect_parts(refusal_of(file_bytes(2, std::byte{0xff})), {"begins with ff ff"});
+}
+
+TEST(decode, refuses_cmyk_and_16_bits_by_name) {
+  std::vector<std::uint8_t> const pixels(4 * 8 * 8, 77);
+  expect_parts(refusal_of(jpeg_bytes(pixels, 8, 8, TJPF_CMYK, TJSAMP_444)),
+               {"cats/7.jpg", "JPEG", "got CMYK"});
+  std::vector<std::uint16_t> const deep(3 * 4 * 4, 1000);
+  expect_parts(refusal_of(png_bytes(deep.data(), 4, 4, PNG_FORMAT_LINEAR_RGB)),
+               {"cats/7.jpg", "PNG", "expected 8 bits a channel, got 16"});
+  expect_parts(refusal_of(png_bytes(deep.data(), 4, 4, PNG_FORMAT_LINEAR_Y)), {"8 bits a channel, got 16"});
+}
+
+TEST(decode, refuses_files_cut_anywhere) {
+  for (file_bytes const& whole : {jpeg_of(picture(3, 20, 20)), jpeg_of(picture(1, 20, 20)),
+                                  jpeg_of(picture(3, 20, 20), 90, TJFLAG_PROGRESSIVE)})
+    for (std::size_t n = 3; n < whole.size(); ++n)
+      expect_parts(refusal_of(cut(whole, n)), {"the JPEG (cats/7.jpg", "expected a sound file, got "});
+  file_bytes const png = png_of(picture(3, 20, 20));
+  std::size_t const end_chunk = 12;  // says nothing about the image: libpng does not read it
+  for (std::size_t n = 8; n < png.size() - end_chunk - 4; ++n)
+    expect_parts(refusal_of(cut(png, n)), {"the PNG (cats/7.jpg", "expected a sound file, got "});
+}
+
+TEST(decode, never_gives_another_size_or_dies_of_a_changed_byte) {
+  for (file_bytes const& whole :
+       {jpeg_of(picture(3, 24, 24)), jpeg_of(picture(3, 24, 24), 90, TJFLAG_PROGRESSIVE),
+        png_of(picture(3, 24, 24)), png_of(picture(1, 24, 24))}) {
+    int refusals = 0;
+    for (std::size_t n = 0; n < whole.size(); ++n)
+      for (unsigned const change : {0x01U, 0x80U, 0xffU}) {
+        file_bytes changed = whole;
+        changed[n] ^= static_cast<std::byte>(change);
+        try {
+          image const made = decoded(changed, "x", {.max_pixels = 1 << 20, .salvage = n % 2 == 0});
+          EXPECT_EQ(static_cast<std::int64_t>(made.pixels.size()), made.dims.elements());
+        } catch (cohort::data_error const&) {
+          ++refusals;
+        }
+      }
+    EXPECT_GT(refusals, 100);
+  }
+}
+
+TEST(decode, finds_every_changed_byte_of_a_pngs_pixels) {
+  file_bytes const whole = png_of(picture(3, 24, 24));
+  auto const data = std::search(whole.begin(), whole.end(), reinterpret_cast<std::byte const*>("IDAT"),
+                                reinterpret_cast<std::byte const*>("IDAT") + 4)
+                    - whole.begin();
+  for (auto n = static_cast<std::size_t>(data) + 4; n < whole.size() - 16; ++n) {
+    file_bytes changed = whole;
+    changed[n] ^= std::byte{4};
+    expect_parts(refusal_of(changed), {"the PNG (", "expected a sound file, got "});
+  }
+}
+
+TEST(decode, refuses_bombs_by_their_header) {
+  file_bytes jpeg = jpeg_of(picture(3, 8, 8));
+  for (std::size_t n = 0; n + 9 < jpeg.size(); ++n)
+    if (jpeg[n] == std::byte{0xff} && jpeg[n + 1] == std::byte{0xc0})  // start of frame: height, width
+      for (std::size_t i = 5; i < 9; ++i) jpeg[n + i] = std::byte{0xf0};
+  expect_parts(refusal_of(jpeg), {"cats/7.jpg", "too large", "at most 67108864 pixels, got 61680x61680"});
+  file_bytes const png = png_of(image(1, 3000, 3000));
+  EXPECT_LT(png.size(), 20'000U);
+  expect_parts(refusal_of(png, {.max_pixels = 8'999'999}), {"too large", "3000x3000"});
+  EXPECT_EQ(decoded(png, "x", {.channels = 1, .max_pixels = 9'000'000}).pixels.size(), 9'000'000U);
+}
+
+TEST(decode, salvages_the_upper_part_of_a_cut_jpeg_where_that_is_wanted) {
+  image const whole = decoded(jpeg_of(picture(3, 64, 64)), "x");
+  file_bytes const file = jpeg_of(picture(3, 64, 64));
+  image const half = decoded(cut(file, file.size() - (file.size() - 620) / 2), "x", {.salvage = true});
+  ASSERT_EQ(half.dims, whole.dims);
+  EXPECT_EQ(std::memcmp(half.plane(0), whole.plane(0), 64 * 16), 0);
+  EXPECT_NE(half, whole);
+  expect_parts(refused<cohort::data_error>([&] { decoded(cut(file, 30), "x", {.salvage = true}); }),
+               {"the JPEG (", "expected a sound file, got "});
+}
+
+TEST(decode, refuses_settings_that_make_no_sense) {
+  file_bytes const file = png_of(picture(3, 2, 2));
+  expect_parts(refused<cohort::setting_error>([&] { decoded(file, "x", {.channels = 4}); }),
+               {"channels", "got 4"});
+  expect_parts(refused<cohort::setting_error>([&] { decoded(file, "x", {.max_pixels = 0}); }),
+               {"max_pixels"});
+}
+
+}  // namespace

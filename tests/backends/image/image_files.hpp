@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <gtest/gtest.h>
+#include <png.h>
+#include <turbojpeg.h>
+
+#include <cohort/image/image.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using file_bytes = std::vector<std::byte>;
+
+/// An image that is different everywhere, and smooth enough for a JPEG.
+inline cohort::image picture(int channels, int height, int width, int variant = 0) {
+  cohort::image made(channels, height, width);
+  for (int c = 0; c < channels; ++c)
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x)
+        made.plane(c)[y * width + x] =
+            static_cast<std::uint8_t>(20 + (3 * x + (2 + c) * y + 40 * c + 17 * variant) % 200);
+  return made;
+}
+
+/// Pixel after pixel, as files have them.
+inline std::vector<std::uint8_t> interleaved(cohort::image const& from) {
+  std::vector<std::uint8_t> pixels;
+  for (std::size_t i = 0; i < from.plane_bytes(); ++i)
+    for (int c = 0; c < from.channels(); ++c) pixels.push_back(from.plane(c)[i]);
+  return pixels;
+}
+
+/// `pixel_format` and `subsampling` are TurboJPEG's.
+inline file_bytes jpeg_bytes(std::vector<std::uint8_t> const& pixels, int height, int width, int pixel_format,
+                             int subsampling, int quality = 90, int flags = 0) {
+  tjhandle const codec = tjInitCompress();
+  unsigned char* made = nullptr;
+  unsigned long size = 0;
+  EXPECT_EQ(tjCompress2(codec, pixels.data(), width, 0, height, pixel_format, &made, &size, subsampling,
+                        quality, flags),
+            0)
+      << tjGetErrorStr2(codec);
+  auto const* const first = reinterpret_cast<std::byte const*>(made);
+  file_bytes bytes(first, first + size);
+  tjFree(made);
+  tjDestroy(codec);
+  return bytes;
+}
+
+inline file_bytes jpeg_of(cohort::image const& from, int quality = 90, int flags = 0) {
+  bool const grey = from.channels() == 1;
+  return jpeg_bytes(interleaved(from), from.height(), from.width(), grey ? TJPF_GRAY : TJPF_RGB,
+                    grey ? TJSAMP_GRAY : TJSAMP_444, quality, flags);
+}
+
+/// `format` is libpng's; 16-bit pixels are given as their bytes.
+inline file_bytes png_bytes(void const* pixels, int height, int width, png_uint_32 format,
+                            std::vector<std::uint8_t> const& palette = {}) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = static_cast<png_uint_32>(width);
+  png.height = static_cast<png_uint_32>(height);
+  png.format = format;
+  png.colormap_entries = static_cast<png_uint_32>(palette.size() / 3);
+  void const* const colours = palette.empty() ? nullptr : palette.data();
+  png_alloc_size_t size = 0;
+  EXPECT_NE(png_image_write_to_memory(&png, nullptr, &size, 0, pixels, 0, colours), 0) << png.message;
+  file_bytes bytes(size);
+  EXPECT_NE(png_image_write_to_memory(&png, bytes.data(), &size, 0, pixels, 0, colours), 0) << png.message;
+  bytes.resize(size);
+  return bytes;
+}
+
+inline file_bytes png_of(cohort::image const& from) {
+  return png_bytes(interleaved(from).data(), from.height(), from.width(),
+                   from.channels() == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB);
+}
+
+/// Writes a file, and the folders in which it is.
+inline void put(std::string const& path, file_bytes const& bytes) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  ASSERT_TRUE(file.good()) << path;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: image
+#include <algorithm>
+#include <cohort/data/file.hpp>
+#include <cohort/image/pack_files.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../../checkpoint/scratch_folder.hpp"
+#include "../../checkpoint/small_disk.hpp"
+#include "../../data/refused.hpp"
+#include "image_files.hpp"
+
+/// libzip asks the C library for the time zone, which is behind a lock that ThreadSanitizer cannot see.
+extern "C" char const* __tsan_default_suppressions() { return "race:libzip"; }
+
+namespace {
+
+using cohort::pack_files;
+using cohort::detail::zip_reader;
+
+file_bytes content(int i) {
+  return file_bytes(static_cast<std::size_t>(100 + 13 * i), static_cast<std::byte>(i));
+}
+
+/// 23 files in folders of different depth, one of them empty.
+void fill(std::string const& folder) {
+  for (int i = 0; i < 22; ++i)
+    put(folder + (i % 2 ? "/train/odd/" : "/even/") + std::to_string(i) + ".bin", content(i));
+  put(folder + "/empty", {});
+  put(folder + "/.hidden", content(1));
+}
+
+using contents = std::map<std::string, file_bytes>;
+
+contents of_archives(std::vector<std::string> const& paths) {
+  contents all;
+  for (std::string const& path : paths) {
+    zip_reader const archive(path);
+    std::uint64_t number = 0;
+    for (auto const& entry : archive.entries()) all[entry.name] = archive.read(number++, 1 << 20);
+  }
+  return all;
+}
+
+contents of_folder(std::string const& folder) {
+  contents all = {{"empty", {}}};
+  for (int i = 0; i < 22; ++i)
+    all[(i % 2 ? "train/odd/" : "even/") + std::to_string(i) + ".bin"] =
+        cohort::read_file(folder + (i % 2 ? "/train/odd/" : "/even/") + std::to_string(i) + ".bin");
+  return all;
+}
+
+std::vector<file_bytes> bytes_of(std::vector<std::string> const& paths) {
+  std::vector<file_bytes> all;
+  for (std::string const& path : paths) all.push_back(cohort::read_file(path));
+  return all;
+}
+
+TEST(pack_files, packs_every_file_once_as_it_is) {
+  scratch_folder const at;
+  fill(at / "in");
+  std::vector<std::string> const made = pack_files(at / "in", at / "a/b/out", 5, 1);
+  ASSERT_EQ(made.size(), 5U);
+  EXPECT_EQ(made[4], at / "a/b/out/batch-000004.zip");
+  EXPECT_EQ(zip_reader(made[0]).entries().size(), 5U);
+  EXPECT_EQ(zip_reader(made[4]).entries().size(), 3U);
+  EXPECT_EQ(of_archives(made), of_folder(at / "in"));
+  std::size_t bytes = 0;
+  for (auto const& [name, file] : of_folder(at / "in")) bytes += file.size();
+  std::size_t archived = 0;
+  for (file_bytes const& archive : bytes_of(made)) archived += archive.size();
+  EXPECT_GT(archived, bytes);  // stored: these files of one byte repeated would shrink to little
+}
+
+TEST(pack_files, makes_the_same_bytes_from_the_same_seed_by_any_number_of_threads) {
+  scratch_folder const at;
+  fill(at / "in");
+  auto const first = bytes_of(pack_files(at / "in", at / "1", 4, 7, 1));
+  std::filesystem::last_write_time(at / "in/even/2.bin",
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(900));
+  EXPECT_EQ(bytes_of(pack_files(at / "in", at / "2", 4, 7, 4)), first);
+  EXPECT_NE(bytes_of(pack_files(at / "in", at / "3", 4, 8)), first);
+}
+
+TEST(pack_files, mixes_the_folders) {
+  scratch_folder const at;
+  fill(at / "in");
+  int mixed = 0;
+  for (std::string const& path : pack_files(at / "in", at / "out", 6, 1)) {
+    auto const entries = zip_reader(path).entries();
+    auto const odd = [](zip_reader::entry const& e) { return e.name.starts_with("train/"); };
+    mixed +=
+        std::any_of(entries.begin(), entries.end(), odd) && !std::all_of(entries.begin(), entries.end(), odd)
+            ? 1
+            : 0;
+  }
+  EXPECT_GE(mixed, 3);
+}
+
+TEST(pack_files, goes_on_where_it_was_interrupted_and_keeps_what_is_complete) {
+  scratch_folder const at;
+  fill(at / "in");
+  std::vector<std::string> const made = pack_files(at / "in", at / "out", 4, 3);
+  auto const whole = bytes_of(made);
+  std::filesystem::remove(made[1]);
+  put(made[3] + ".partial", content(3));
+  put(made[3] + ".partial.k3Xz9a", content(4));
+  auto const old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(5);
+  std::filesystem::last_write_time(made[0], old);
+  EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3), made);
+  EXPECT_EQ(bytes_of(made), whole);
+  EXPECT_EQ(std::filesystem::last_write_time(made[0]), old);
+  EXPECT_EQ(cohort::detail::names_in(at / "out")->size(), made.size());
+}
+
+TEST(pack_files, refuses_to_mix_packings) {
+  scratch_folder const at;
+  fill(at / "in");
+  std::vector<std::string> const made = pack_files(at / "in", at / "out", 4, 3);
+  auto const again = [&](int n, std::uint64_t seed) {
+    return refused<cohort::data_error>([&] { pack_files(at / "in", at / "out", n, seed); });
+  };
+  expect_parts(again(4, 4), {"/out/batch-00000", "another packing", "seed"});
+  expect_parts(again(12, 3), {"/out/batch-00000", "another packing", "names up to batch-000001.zip"});
+  put(at / "in/even/0.bin", content(9));
+  expect_parts(again(4, 3), {"another packing"});
+}
+
+TEST(pack_files, leaves_nothing_behind_where_the_disk_is_full) {
+  scratch_folder const at;
+  put(at / "in/a/large", file_bytes(100'000, std::byte{1}));
+  {
+    small_disk const full(50'000);
+    expect_parts(refused<cohort::file_error>([&] { pack_files(at / "in", at / "out", 4, 3, 1); }),
+                 {"/out/batch-000000.zip", "cannot write the zip archive"});
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(at / "out"));
+  EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3, 1).size(), 1U);
+}
+
+TEST(pack_files, refuses_what_it_cannot_pack) {
+  scratch_folder const at;
+  expect_parts(refused<cohort::file_error>([&] { pack_files(at / "none", at / "out", 4, 3); }),
+               {"/none", "No such file"});
+  std::filesystem::create_directory(at / "in");
+  expect_parts(refused<cohort::file_error>([&] { pack_files(at / "in", at / "out", 4, 3); }),
+               {"/in", "no files"});
+  expect_parts(refused<cohort::setting_error>([&] { pack_files(at / "in", at / "out", 0, 3); }),
+               {"n", "got 0"});
+  expect_parts(refused<cohort::setting_error>([&] { pack_files(at / "in", at / "out", 1, 3, -1); }),
+               {"threads", "got -1"});
+  fill(at / "in");
+  std::filesystem::create_directory_symlink(at / "in/even", at / "in/link");
+  expect_parts(refused<cohort::file_error>([&] { pack_files(at / "in", at / "out", 4, 3); }),
+               {"/in/link", "a link to a folder"});
+}
+
+}  // namespace

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "golden_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cohort/optimizer/rate_schedule.hpp>
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+using cohort::named_number;
+using cohort::rate_schedule;
+namespace schedule = cohort::schedule;
+using schedule::unit;
+
+constexpr rate_schedule halved = schedule::step{.initial = 0.4, .factor = 0.5, .every = 3};
+static_assert(halved == rate_schedule(schedule::step{0.4, 0.5, 3, unit::epoch}));
+static_assert(halved != rate_schedule(0.4));
+static_assert(rate_schedule(1) == rate_schedule(1.0)
+              && rate_schedule(schedule::fixed{0.1}) == rate_schedule(0.1));
+static_assert(rate_schedule(0.1).is_fixed() && !halved.is_fixed());
+
+constexpr rate_schedule pieces = schedule::map{.values = {{0, 0.1}, {1000, 0.01}}, .by = unit::step};
+static_assert(pieces != rate_schedule(schedule::map{.values = {{0, 0.1}, {1001, 0.01}}, .by = unit::step}));
+constexpr rate_schedule warm = schedule::warm_up{.length = 5, .rate = halved};
+static_assert(warm != halved && warm == rate_schedule(schedule::warm_up{5, halved, unit::step}));
+static_assert(rate_schedule(schedule::warm_up{.length = 0, .rate = halved}) == halved);
+static_assert(!rate_schedule(schedule::warm_up{.length = 5, .rate = 0.1}).is_fixed());
+
+/// One of each kind whose numbers are all allowed, none of them a default.
+std::vector<rate_schedule> examples() {
+  return {0.25,
+          halved,
+          schedule::exponential{0.2, 0.5, unit::step},
+          schedule::inverse{0.2, 0.5, 0.75, unit::step},
+          schedule::polynomial{0.2, 100, 2, unit::step},
+          schedule::sigmoid{0.2, 0.5, 10, unit::step},
+          pieces,
+          schedule::cosine{0.2, 100, 0.01, true, 2, unit::step},
+          schedule::one_cycle{0.1, 0.2, 0.01, 100, 0.5, unit::epoch},
+          warm,
+          schedule::warm_up{3, 0.25, unit::epoch}};
+}
+
+// Values of PyTorch and of formulas, made by tests/golden/schedules.py. Both sides round a power or a cosine and a few
+// products: some units in the last place of numbers below 1.
+TEST(rate_schedule, takes_the_values_of_pytorch) {
+  std::set<std::string> seen;
+  bool warmed = false;
+  for (golden::one_case const& one : golden::read("schedules.txt")) {
+    if (one.name.empty() || one.name == "reduce_on_plateau") continue;  // the latter: plateau_test
+    ASSERT_EQ(one.rows.size(), 1U);
+    seen.insert(one.name);
+    auto fields = one.fields();
+    auto const by = [&](double what) {
+      auto all = fields;
+      if (one.name != "fixed") all.push_back({"by", what});
+      all.push_back({"warm_up_by", what});
+      return rate_schedule::from(one.name, all);
+    };
+    for (named_number const& field : fields) warmed |= field.name == "warm_up";
+    EXPECT_NO_THROW(by(0).check()) << one.name;
+    std::int64_t x = 0;
+    for (double const expected : one.rows[0].numbers) {
+      EXPECT_NEAR(by(0).value(x, 77), expected, 1e-15) << one.name << " at step " << x;
+      EXPECT_NEAR(by(1).value(77, x), expected, 1e-15) << one.name << " at epoch " << x;
+      ++x;
+    }
+    EXPECT_GE(x, 10) << one.name;
+  }
+  EXPECT_TRUE(warmed);
+  for (auto const& row : cohort::detail::schedule_rows)
+    EXPECT_TRUE(seen.count(std::string(row.name))) << row.name << " has no golden case";
+}
+
+TEST(rate_schedule, keeps_its_last_value_where_it_ends) {
+  EXPECT_EQ(rate_schedule(schedule::polynomial{.length = 10}).value(0, 11), 0);
+  EXPECT_EQ(rate_schedule(schedule::cosine{.length = 10, .floor = 0.01}).value(0, 15), 0.01);
+  EXPECT_EQ(rate_schedule(schedule::one_cycle{.final = 0.02, .length = 10}).value(15, 0), 0.02);
+  EXPECT_EQ(pieces.value(1'000'000, 0), 0.01);
+}
+
+TEST(rate_schedule, holds_eight_pieces) {
+  rate_schedule const full =
+      schedule::map{.values = {{0, 8}, {1, 7}, {2, 6}, {3, 5}, {4, 4}, {5, 3}, {6, 2}, {7, 1}}};
+  EXPECT_NO_THROW(full.check());
+  for (int x = 0; x < 8; ++x) EXPECT_EQ(full.value(0, x), 8 - x);
+  EXPECT_EQ(full.value(0, 100), 1);
+}
+
+TEST(rate_schedule, begins_with_x_at_0_and_never_waits_for_its_warm_up) {
+  rate_schedule const both = schedule::warm_up{
+      .length = 4, .rate = schedule::exponential{.initial = 1, .factor = 0.5, .by = unit::step}};
+  double const expected[] = {0.25, 0.5 * 0.5, 0.75 * 0.25, 0.125, 0.0625};
+  for (int x = 0; x < 5; ++x) EXPECT_DOUBLE_EQ(both.value(x, 9), expected[x]);
+}
+
+TEST(rate_schedule, comes_back_from_its_name_and_fields) {
+  std::set<std::string> seen;
+  for (rate_schedule const& rate : examples()) {
+    auto const fields = rate.fields();
+    EXPECT_EQ(rate_schedule::from(rate.name(), {fields.begin(), fields.end()}), rate) << rate.name();
+    seen.insert(std::string(rate.name()));
+  }
+  for (rate_schedule const& rate : cohort::detail::default_schedules) {
+    EXPECT_TRUE(seen.count(std::string(rate.name()))) << rate.name() << " is in no example";
+    EXPECT_EQ(rate_schedule::from(rate.name(), {}), rate) << rate.name();
+  }
+}
+
+TEST(rate_schedule, refuses_unknown_names_and_fields) {
+  EXPECT_THROW(rate_schedule::from("stair", {}), cohort::setting_error);
+  named_number const unknown[] = {{"gamma", 0.5}};
+  EXPECT_THROW(rate_schedule::from("step", unknown), cohort::setting_error);
+  named_number const nameless[] = {{"", 0.5}};
+  EXPECT_THROW(rate_schedule::from("step", nameless), cohort::setting_error);
+  named_number const unit[] = {{"by", 2}};
+  EXPECT_THROW(rate_schedule::from("step", unit), cohort::setting_error);
+  named_number const by[] = {{"by", 1}};
+  EXPECT_THROW(rate_schedule::from("fixed", by), cohort::setting_error);
+}
+
+TEST(rate_schedule, refuses_to_warm_up_twice) {
+  EXPECT_THROW(rate_schedule(schedule::warm_up{.length = 5, .rate = warm}), cohort::setting_error);
+}
+
+TEST(rate_schedule, accepts_its_examples) {
+  for (rate_schedule const& rate : examples()) EXPECT_NO_THROW(rate.check()) << rate.name();
+  EXPECT_NO_THROW(rate_schedule(0).check());
+}
+
+void refuses(rate_schedule const& rate, std::string const& field) {
+  try {
+    rate.check();
+    ADD_FAILURE() << rate.name() << ": accepted a bad " << field;
+  } catch (cohort::setting_error const& e) {
+    EXPECT_EQ(e.why().where, "rate." + field);
+  }
+}
+
+TEST(rate_schedule, refuses_bad_numbers_by_name) {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  double const infinity = std::numeric_limits<double>::infinity();
+  refuses(-0.1, "value");
+  refuses(nan, "value");
+  refuses(infinity, "value");
+  refuses(schedule::step{.initial = -1}, "initial");
+  refuses(schedule::step{.factor = 0}, "factor");
+  refuses(schedule::step{.every = 0}, "every");
+  refuses(schedule::exponential{.factor = -1}, "factor");
+  refuses(schedule::inverse{.gamma = -0.1}, "gamma");
+  refuses(schedule::inverse{.power = -1}, "power");
+  refuses(schedule::polynomial{}, "length");
+  refuses(schedule::sigmoid{.gamma = nan}, "gamma");
+  EXPECT_NO_THROW(rate_schedule(schedule::sigmoid{.gamma = -1, .middle = -5}).check());
+  refuses(schedule::cosine{}, "length");
+  refuses(schedule::cosine{.length = 5, .floor = -1}, "floor");
+  refuses(schedule::cosine{.length = 5, .growth = 0.5}, "growth");
+  refuses(schedule::one_cycle{}, "length");
+  refuses(schedule::one_cycle{.peak = -1, .length = 5}, "peak");
+  refuses(schedule::one_cycle{.length = 5, .rise = 1}, "rise");
+  refuses(schedule::warm_up{.length = -5}, "warm_up");
+}
+
+TEST(rate_schedule, refuses_a_map_that_does_not_rise_from_0) {
+  refuses(schedule::map{}, "from_0");
+  refuses(schedule::map{.values = {{1, 0.1}}}, "from_0");
+  refuses(schedule::map{.values = {{0, 0.1}, {5, 0.1}, {5, 0.2}}}, "from_2");
+  refuses(schedule::map{.values = {{0, 0.1}, {5, 0.1}, {0, 0.2}}}, "from_2");
+  refuses(schedule::map{.values = {{0, 0.1}, {-1, 0.2}}}, "from_1");
+  refuses(schedule::map{.values = {{0, 0.1}, {}, {5, 0.2}}}, "from_2");
+  refuses(schedule::map{.values = {{0, 0.1}, {5, -0.1}}}, "value_1");
+}
+
+TEST(rate_schedule, of_a_momentum_stays_below_one) {
+  EXPECT_NO_THROW(rate_schedule(0.99).check("momentum", true));
+  for (rate_schedule const& bad :
+       {rate_schedule(1), rate_schedule(schedule::exponential{.initial = 0.5, .factor = 1.1}),
+        rate_schedule(schedule::one_cycle{.initial = 0.85, .peak = 1, .final = 0.85, .length = 10}),
+        rate_schedule(schedule::map{.values = {{0, 0.5}, {5, 1.5}}})})
+    EXPECT_THROW(bad.check("momentum", true), cohort::setting_error) << bad.name();
+}
+
+}  // namespace

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cohort/backend/reference.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/optimizer/gradient_normalisation.hpp>
+#include <cohort/plan/arena_sums.hpp>
+#include <cohort/plan/parameter_update.hpp>
+#include <cstring>
+#include <vector>
+
+#include "trial.hpp"
+
+namespace {
+
+using namespace cohort;
+
+/// dense_1.weights has 96·64 elements: more than one chunk.
+graph net() {
+  return graph::build([](builder& net) {
+    net.input({96}) | dense{.units = 64} | relu{} | dense{.units = 3, .bias = false} | relu{}
+        | dense{.units = 2} | softmax_cross_entropy{};
+  });
+}
+
+/// Parameters, two gradient parts and their sum, all dense.
+template <class T>
+struct fixture {
+  trial<reference<T>> run{net(), {.batch = 1}};
+  parameter_store<reference<T>>& store = *run.store;
+  std::vector<buffer> arenas;
+  std::vector<std::byte*> parts;
+  std::vector<std::vector<T>> sum;
+
+  fixture() {
+    for (int part = 0; part < 2; ++part) {
+      arenas.emplace_back(store.arena_bytes());
+      std::memset(arenas.back().data(), 0, store.arena_bytes());
+      parts.push_back(arenas.back().data());
+    }
+    for (int p = 0; p < run.parameters(); ++p) {
+      random_stream const numbers(9, run.parameter(p).name);
+      auto& both = sum.emplace_back(static_cast<std::size_t>(run.parameter(p).spec.dims.elements()));
+      for (std::size_t part = 0; part < 2; ++part) {
+        std::vector<T> one(both.size());
+        for (std::size_t i = 0; i < one.size(); ++i) {
+          one[i] = static_cast<T>(numbers.template normal<float>(2 * i + part));
+          both[i] += one[i];
+        }
+        store.write(p, reinterpret_cast<std::byte const*>(one.data()), parts[part]);
+      }
+    }
+  }
+  std::vector<std::vector<T>> parameters() const {
+    std::vector<std::vector<T>> list;
+    for (int p = 0; p < run.parameters(); ++p) list.push_back(run.dense(p, store.master()));
+    return list;
+  }
+  void update(optimizer_settings const& settings, int workers, int steps = 1) {
+    parameter_update updates(store, settings);
+    for (int step = 0; step < steps; ++step) {
+      for (int phase = 0; phase < updates.phases(workers); ++phase)
+        for (int w = 0; w < workers; ++w) updates.measure(phase, w, workers, parts, step, 0);
+      for (int w = 0; w < workers; ++w) updates.apply(w, workers, parts, step, 0);
+    }
+  }
+};
+
+template <class T>
+class parameter_update_of : public testing::Test {};
+using elements = testing::Types<float, double>;
+TYPED_TEST_SUITE(parameter_update_of, elements);
+
+std::vector<gradient_normalisation> normalisations() {
+  return {{},
+          normalise::renormalize_l2_per_layer{},
+          normalise::renormalize_l2_per_parameter{},
+          normalise::clip_elementwise{0.5},
+          normalise::clip_l2_per_layer{20},
+          normalise::clip_l2_per_parameter{5},
+          normalise::clip_global_norm{10}};
+}
+
+TYPED_TEST(parameter_update_of, gradients_normalised_as_by_definition) {
+  using T = TypeParam;
+  ASSERT_EQ(normalisations().size(), gradient_normalisation::rows.size());
+  for (gradient_normalisation const& how : normalisations()) {
+    fixture<T> all;
+    auto const before = all.parameters();
+    auto expected = all.sum;
+    std::vector<layer_gradient<T>> list;
+    for (std::size_t p = 0; p < expected.size(); ++p)
+      list.push_back({expected[p], all.run.parameter(static_cast<int>(p)).node});
+    apply_normalisation<T>(how, list);
+    all.update({.updater = sgd{.rate = 1}, .normalisation = how}, 2);
+    auto const after = all.parameters();
+    for (std::size_t p = 0; p < before.size(); ++p)
+      for (std::size_t i = 0; i < before[p].size(); ++i)
+        ASSERT_NEAR(before[p][i] - after[p][i], expected[p][i], sizeof(T) == 4 ? 2e-6 : 1e-14)
+            << how.name() << " parameter " << p << " element " << i;
+  }
+}
+
+TYPED_TEST(parameter_update_of, any_number_of_workers_gives_the_same_bits) {
+  using T = TypeParam;
+  std::vector<optimizer_settings> cases{{.updater = lars{.rate = 1, .trust = 0.1}, .bias_updater = adamw{}},
+                                        {.updater = lamb{}, .normalisation = normalise::clip_l2_per_layer{3}},
+                                        {.updater = lamb{}, .bias_updater = lars{}}};
+  for (gradient_normalisation const& how : normalisations())
+    cases.push_back({.updater = adam{}, .l2 = 1e-3, .normalisation = how});
+  for (optimizer_settings const& settings : cases) {
+    fixture<T> one;
+    one.update(settings, 1, 3);
+    for (int const workers : {2, 3, 7}) {
+      fixture<T> many;
+      many.update(settings, workers, 3);
+      EXPECT_EQ(many.parameters(), one.parameters()) << settings.normalisation.name() << ' ' << workers;
+    }
+  }
+}
+
+TYPED_TEST(parameter_update_of, lars_goes_by_norms_of_whole_tensors) {
+  using T = TypeParam;
+  fixture<T> all;
+  auto const before = all.parameters();
+  all.update({.updater = lars{.rate = 2, .momentum = 0, .decay = 0.01, .trust = 0.1},
+              .normalisation = normalise::clip_global_norm{3}},
+             2);
+  auto const after = all.parameters();
+  double whole = 0;
+  for (auto const& g : all.sum)
+    for (T const x : g) whole += static_cast<double>(x) * x;
+  for (std::size_t p = 0; p < before.size(); ++p) {
+    double w2 = 0, g2 = 0;
+    for (T const x : before[p]) w2 += static_cast<double>(x) * x;
+    for (T const x : all.sum[p]) g2 += static_cast<double>(x) * x;
+    double const clip = 3 / std::sqrt(whole), w = std::sqrt(w2), g = clip * std::sqrt(g2);
+    for (std::size_t i = 0; i < before[p].size(); ++i)
+      ASSERT_NEAR(before[p][i] - after[p][i],
+                  2 * 0.1 * w / (g + 0.01 * w) * (clip * all.sum[p][i] + 0.01 * before[p][i]),
+                  sizeof(T) == 4 ? 1e-6 : 1e-14)
+          << "parameter " << p << " element " << i;
+  }
+}
+
+// In the first step m̂ = g and v̂ = g².
+TYPED_TEST(parameter_update_of, lamb_goes_by_norms_of_whole_tensors) {
+  using T = TypeParam;
+  fixture<T> all;
+  auto const before = all.parameters();
+  all.update({.updater = lamb{.rate = 0.5, .epsilon = 0.1, .decay = 0.2}}, 2);
+  auto const after = all.parameters();
+  for (std::size_t p = 0; p < before.size(); ++p) {
+    std::vector<double> r;
+    double w2 = 0, r2 = 0;
+    for (std::size_t i = 0; i < before[p].size(); ++i) {
+      double const w = before[p][i], g = all.sum[p][i];
+      r.push_back(g / (std::abs(g) + 0.1) + 0.2 * w);
+      w2 += w * w;
+      r2 += r[i] * r[i];
+    }
+    for (std::size_t i = 0; i < r.size(); ++i)
+      ASSERT_NEAR(before[p][i] - after[p][i], 0.5 * std::sqrt(w2 / r2) * r[i], sizeof(T) == 4 ? 2e-6 : 1e-13)
+          << "parameter " << p << " element " << i;
+  }
+}
+
+TEST(arena_sums, are_of_parameters_layers_and_all) {
+  fixture<float> all;
+  arena_sums sums(all.store);
+  std::vector<double> elements(all.store.table().size());
+  sums.measure(0, 1, [&](std::size_t p, std::size_t begin, std::size_t n) {
+    EXPECT_GE(begin, all.store.table()[p].offset);
+    EXPECT_LE(begin + n, all.store.table()[p].offset + all.store.table()[p].room);
+    EXPECT_LE(n, arena_sums::chunk);
+    elements[p] += static_cast<double>(n);
+    return static_cast<double>(n);
+  });
+  double whole = 0;
+  for (std::size_t p = 0; p < elements.size(); ++p) {
+    EXPECT_EQ(elements[p], static_cast<double>(all.store.table()[p].room));
+    EXPECT_EQ(sums.of_parameter(p), elements[p]);
+    whole += elements[p];
+  }
+  EXPECT_GT(elements[0], arena_sums::chunk);
+  EXPECT_EQ(sums.of_all(), whole);
+  ASSERT_EQ(elements.size(), 5U);  // dense_1: weights and bias; dense_2: weights; dense_3: weights and bias
+  for (std::size_t const p : {0, 1}) EXPECT_EQ(sums.of_layer(p), elements[0] + elements[1]);
+  EXPECT_EQ(sums.of_layer(2), elements[2]);
+  for (std::size_t const p : {3, 4}) EXPECT_EQ(sums.of_layer(p), elements[3] + elements[4]);
+}
+
+}  // namespace
