@@ -7,13 +7,3 @@
 #include <cohort/layer/join.hpp>
 #include <cohort/layer/max_pool.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
-
-namespace cohort {
-
-/// The kinds that the library brings, in the order of the documentation. Files name kinds by these names.
-inline constexpr std::array<kind const*, 9> built_in_kinds{
-    &kind_of<input>, &kind_of<conv2d>,      &kind_of<max_pool>,
-    &kind_of<dense>, &kind_of<relu>,        &kind_of<leaky_relu>,
-    &kind_of<add>,   &kind_of<concatenate>, &kind_of<softmax_cross_entropy>};
-
-}  // namespace cohort

@@ -5,6 +5,7 @@
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/update_pass.hpp>
 #include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/running_statistics.hpp>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -34,13 +35,14 @@ class parameter_update {
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)].data(); }
   std::size_t bytes() const { return state_.size() * parameters_.arena_bytes(); }
   optimizer_settings const& settings() const { return settings_; }
+  /// Before    the role is trained.
   updater const& updater_of(parameter_role role) const { return updaters_[static_cast<std::size_t>(role)]; }
 
   /// Sets every state array to its initial value; padding as well, where no gradient ever comes.
   void reset() {
     by_type([&]<class T>(T*) {
       for (parameter const& p : parameters_.table())
-        for (int k = 0; k < updater_of(p.spec.role).state_arrays(); ++k)
+        for (int k = 0; is_trained(p.spec.role) && k < updater_of(p.spec.role).state_arrays(); ++k)
           std::fill_n(state_[static_cast<std::size_t>(k)].template as<T>() + p.offset, p.room,
                       static_cast<T>(updater_of(p.spec.role).initial_state(k)));
     });
@@ -49,7 +51,10 @@ class parameter_update {
   /// Worker's share of one update with the sum of the parts.
   void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
              std::int64_t epoch) {
-    by_type([&]<class T>(T*) { apply_as<T>(worker, workers, parts, step, epoch); });
+    by_type([&]<class T>(T*) {
+      apply_as<T>(worker, workers, parts, step, epoch);
+      if (worker == 0) detail::follow_statistics<T>(parameters_, parts);
+    });
   }
 
  private:
@@ -72,7 +77,7 @@ class parameter_update {
     T* states[max_state_arrays];
     for (parameter const& p : parameters_.table()) {
       std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
-      if (begin >= end) continue;
+      if (begin >= end || !is_trained(p.spec.role)) continue;
       updater const& rule = updater_of(p.spec.role);
       penalties const pull = settings_.penalties_of(p.spec.role);
       for (std::size_t part = 0; part < parts.size(); ++part)

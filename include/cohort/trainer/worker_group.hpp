@@ -214,6 +214,7 @@ class worker_group {
     ready_function ready{};
     std::vector<tensor_view> inputs{};
     std::vector<tensor_view> targets{};
+    forward_request request{};
   };
   /// What the workers work on. A member, as everything that they touch: it outlives a call that a deadline ends.
   struct job {
@@ -235,7 +236,7 @@ class worker_group {
       worker& mine = group->results_[static_cast<std::size_t>(w)];
       if (!mine.now) return;
       group->take_rows(w, false);
-      mine.now->forward(mine.inputs, {});
+      mine.now->forward(mine.request);
     }
   };
 
@@ -280,6 +281,16 @@ class worker_group {
       mine.inputs.push_back(mine_of(job_.data->input(i)));
     for (std::size_t i = 0; targets && i < job_.data->targets.size(); ++i)
       mine.targets.push_back(mine_of(job_.data->target(i)));
+    auto const mine_in = [&](auto const& all) {
+      std::span const whole(all);
+      return whole.empty() ? whole : whole.subspan(std::size_t(rows.first), std::size_t(rows.count));
+    };
+    mine.request = {.inputs = mine.inputs,
+                    .targets = mine.targets,
+                    .weights = mine_in(job_.data->weights),
+                    .indices = mine_in(job_.data->indices),
+                    .seed = settings_.seed,
+                    .step = job_.now.step};
   }
 
   /// One worker's step.
@@ -312,7 +323,7 @@ class worker_group {
     std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
     if (mine.now) {
       take_rows(w, true);
-      mine.now->forward(mine.inputs, mine.targets);
+      mine.now->forward(mine.request);
       mine.loss = mine.now->loss();
       if (!is_finite(mine.loss)) set_bad();
     }

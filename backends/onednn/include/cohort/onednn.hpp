@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/layer_on_host.hpp>
-#include <cohort/backend/loss_kernels.hpp>
 #include <cohort/onednn/convolution.hpp>
 #include <cohort/onednn/inner_product.hpp>
 #include <cohort/onednn/joining.hpp>
@@ -81,9 +80,6 @@ inline operation<onednn> onednn::prepare(operation_request<onednn> const& reques
   if (k == kind_of<relu> || k == kind_of<leaky_relu>) return detail::prepare_rectifier(engine_, request);
   if (k == kind_of<add>) return detail::prepare(engine_, request, add{});
   if (k == kind_of<concatenate>) return detail::prepare(engine_, request, concatenate{});
-  if (k == kind_of<softmax_cross_entropy>)
-    return detail::softmax_cross_entropy_on_host(request, plain(request.output_shape.batched(request.batch)),
-                                                 plain(shape{request.batch}));
   return detail::prepare_on_host(*this, request, k.float_kernel, "host:" + std::string(k.name));
 }
 

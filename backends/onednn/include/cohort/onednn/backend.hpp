@@ -34,8 +34,10 @@ class onednn {
   static std::string environment_note() { return detail::affinity_note(); }
 
   bool supports(kind const& k) const {
-    for (kind const* known : built_in_kinds)
-      if (k == *known) return true;
+    for (std::string_view const name :
+         {conv2d::kind_name, dense::kind_name, max_pool::kind_name, relu::kind_name, leaky_relu::kind_name,
+          add::kind_name, concatenate::kind_name})
+      if (k.name == name) return true;
     return k.float_kernel.forward != nullptr;
   }
   bool fuses(kind const& a, kind const& b) const {
