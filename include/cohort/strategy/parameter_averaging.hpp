@@ -21,7 +21,7 @@ namespace cohort {
 ///           many steps that is, the same number on all ranks (the clock then decides the bits).
 /// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped.
 /// Before    rank r holds w_r, having seen m_r examples since the last meeting.   After  all hold Σ m_r·w_r / Σ m_r.
-/// Moves     2(P−1)/P · (n·(1 + state arrays) + 4) elements a rank and meeting; 8 bytes more with `seconds`; in the
+/// Moves     2(P−1)/P · (n·(1 + state arrays) + 5) elements a rank and meeting; 8 bytes more with `seconds`; in the
 ///           beginning rank 0's arrays once to all.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     the same bits on every rank after a meeting; `every` 1 with sgd is allreduce, to rounding. With one rank no
@@ -78,10 +78,10 @@ class averaging_strategy final : public strategy {
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
     // Right after a meeting only what is not averaged there differs, and nobody has seen more than others.
     std::int64_t const weight = steps_ > 0 ? seen_ : 1, expected = steps_ > 0 ? expected_ : world_->size();
-    sum.start(*world_, weight, expected, {});
+    sum.start(*world_, {weight, static_cast<double>(weight)}, expected, {});
     sum.wait();
     if (std::int64_t const examples = sum.voted(0).examples; examples > 0) {
-      sum.settle(examples, expected);
+      sum.settle(static_cast<double>(examples), expected);
       for (std::size_t array = 0; array < dense.size(); ++array)
         std::memcpy(dense[array], sum.data() + array * mine.bytes(), mine.bytes());
     } else {
@@ -122,12 +122,12 @@ class averaging_strategy final : public strategy {
     };
     for (int array = 0; array < arrays_; ++array) mine.read(array, part(array));
     under_way_ = true;
-    sum_->start(*world_, seen_, expected_, own_);
+    sum_->start(*world_, {seen_, static_cast<double>(seen_)}, expected_, own_);
     sum_->wait();
     under_way_ = false;
     agreed_ = sum_->voted(agreed_.meetings + 1);
     if (agreed_.examples > 0) {
-      sum_->settle(agreed_.examples, expected_);
+      sum_->settle(agreed_.weight, expected_);
       for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
       mine.parameters.changed();
     }

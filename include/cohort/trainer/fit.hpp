@@ -99,6 +99,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   step_info const now{.step = position_.step,
                       .epoch = position_.epoch,
                       .examples = next->count,
+                      .weight = next->weight(),
                       .expected = next->global_count > 0 ? next->global_count : share,
                       .mine = {.stop = wishes_->stop.load(), .save = wishes_->save.load()}};
   world_->note({now.step, -1});
@@ -119,7 +120,10 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   if (next != &nothing_) position_.position = next->next_position;
   ++all.steps;
   of_epoch.examples += next->count;
-  of_epoch.loss += done.finite ? done.loss : 0;
+  if (done.finite) {
+    of_epoch.loss += done.loss;
+    of_epoch.weight += now.weight;
+  }
   of_epoch.wait_seconds += waited;
   of_epoch.exchange_seconds += done.exchange_seconds;
   if (met.all.not_finite && (meets || !done.finite)) refuse_numbers(now, done.loss);
@@ -129,7 +133,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                            .step_in_epoch = place < 0 ? all.steps - 1 : place,
                            .steps_in_epoch = batches->batches(),
                            .examples = next->count,
-                           .loss = done.loss / std::max(next->count, 1),
+                           .loss = now.weight > 0 ? done.loss / now.weight : 0,
                            .step_seconds = since(working),
                            .wait_seconds = waited,
                            .exchange_seconds = done.exchange_seconds,
@@ -164,22 +168,23 @@ inline void training::refuse_numbers(step_info const& now, double loss) {
   trouble_.clear();
   if (where.empty())
     where = detail::text_of({"step ", now.step, ", epoch ", now.epoch, ", in the sum over the ranks"});
-  numeric_error const why({.what = is_finite(loss) ? "a gradient is not finite" : "the loss is not finite",
-                           .where = where,
-                           .expected = "finite numbers; a smaller learning rate, or data without NaN",
-                           .got = is_finite(loss)
-                                      ? detail::text_of({"a loss of ", loss / std::max(now.examples, 1)})
-                                      : "NaN or infinity"});
+  numeric_error const why(
+      {.what = is_finite(loss) ? "a gradient is not finite" : "the loss is not finite",
+       .where = where,
+       .expected = "finite numbers; a smaller learning rate, or data without NaN",
+       .got = is_finite(loss) ? detail::text_of({"a loss of ", now.weight > 0 ? loss / now.weight : 0})
+                              : "NaN or infinity"});
   if (settings_.not_finite == when_not_finite::stop) throw why;
   if (settings_.log) settings_.log(detail::text_of({"step left out: ", why.what()}));
 }
 
 /// Makes the examples and the loss of an epoch those of all ranks.
 inline void training::add_ranks(epoch_report& of_epoch) const {
-  double sums[2]{static_cast<double>(of_epoch.examples), of_epoch.loss};
+  double sums[3]{static_cast<double>(of_epoch.examples), of_epoch.weight, of_epoch.loss};
   world_->allreduce(std::span<double>(sums));
   of_epoch.examples = static_cast<std::int64_t>(sums[0]);
-  of_epoch.loss = sums[1] / std::max(sums[0], 1.0);
+  of_epoch.weight = sums[1];
+  of_epoch.loss = sums[1] > 0 ? sums[2] / sums[1] : 0;
 }
 
 }  // namespace cohort

@@ -88,7 +88,7 @@ class worker_group {
 
   /// What a step has come to on this rank.
   ///
-  /// Units     `loss` is Σ over its examples; `exchange_seconds` those in which it waited for other ranks.
+  /// Units     `loss` is Σ over its examples, weighted; `exchange_seconds` those in which it waited for other ranks.
   struct outcome {
     double loss = 0;
     bool updated = false;
@@ -338,8 +338,8 @@ class worker_group {
         if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_bad();
         arrive(one);
       };
-    mine.now->backward(
-        {.gradient_scale = 1.0 / job_.data->count, .ready = job_.exchanges ? &mine.ready : nullptr});
+    mine.now->backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
+                        .ready = job_.exchanges ? &mine.ready : nullptr});
     if (!job_.exchanges && !finite(arena, 0, port_.parameters->arena_elements())) set_bad();
   }
 
