@@ -35,7 +35,8 @@ struct example_batch {
       } else {
         cohort::shape const dims = wanted.values.batched(batch);
         auto& values = targets.emplace_back(static_cast<std::size_t>(dims.elements()));
-        for (T& value : values) value = static_cast<T>(numbers.uniform01<float>(drawn++));
+        for (T& value : values)
+          value = static_cast<T>(static_cast<float>(wanted.between(numbers.uniform01<float>(drawn++))));
         target_views.emplace_back(values.data(), dims);
       }
     }

@@ -33,11 +33,22 @@ struct step_scalars {
 };
 
 /// What a loss asks of the target of an example: an index below `classes` (i32) where that is above 0, or numbers of the
-/// shape `values` where `numbers` says so. Either where both are allowed.
+/// shape `values` from `lowest` to `highest` where `numbers` says so. Either where both are allowed.
 struct target_spec {
+  static constexpr double unbounded = 1e300;
+
   int classes = 0;
   bool numbers = false;
   shape values{};
+  double lowest = -unbounded;
+  double highest = unbounded;
+
+  constexpr bool takes_any_number() const { return lowest == -unbounded && highest == unbounded; }
+  /// A number that it takes, not far from 0 if it takes any, for a share from 0 to 1.
+  constexpr double between(double share) const {
+    double const least = lowest > -unbounded ? lowest : highest < unbounded ? highest - 2 : -1;
+    return least + share * ((highest < unbounded ? highest : least + 2) - least);
+  }
   constexpr bool operator==(target_spec const&) const = default;
 };
 

@@ -13,7 +13,7 @@ namespace cohort {
 ///           probabilities.
 /// Units     `label_smoothing` s: the target becomes (1 − s)·target + s/classes. `weight` of this loss among several.
 /// After     loss = mean over examples of −Σ target·log p; gradient of the logits (p·Σ target − target)/count.
-/// Exact     the row's largest logit is subtracted first: no overflow.
+/// Exact     the row's largest logit is subtracted first: no overflow; a logit of −∞ rules out a class that is not wanted.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.
 struct softmax_cross_entropy {
   static constexpr std::string_view kind_name = "softmax_cross_entropy";
@@ -58,7 +58,7 @@ struct softmax_cross_entropy {
         double const log_total = static_cast<double>(std::log(total));
         double row = 0;
         each_target(a, n, [&](int c, double wanted) {
-          row += wanted * (log_total - static_cast<double>(logits[c] - largest));
+          if (wanted != 0) row += wanted * (log_total - static_cast<double>(logits[c] - largest));
         });
         sum += a.scalars->weight(n) * row;
       }

@@ -277,6 +277,7 @@ class bound_context final : public context {
       targets_[t] = given;
       if (numbers && given.type != element_of<T>)
         targets_[t] = {converted(target_staging_[t], given, given.dims.elements()), given.dims};
+      if (numbers) check_numbers(t, wanted);
     }
   }
   std::string expectation(target_spec const& wanted) const {
@@ -294,6 +295,18 @@ class bound_context final : public context {
                           .where = {"target ", t, ", example ", n, " of the batch"},
                           .expected = {"0 to ", classes - 1},
                           .got = {labels[n]}});
+  }
+
+  void check_numbers(std::size_t t, target_spec const& wanted) const {
+    if (wanted.takes_any_number()) return;
+    auto const width = static_cast<std::size_t>(wanted.values.elements());
+    std::span<T const> const values = targets_[t].template as<T>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (auto const one = static_cast<double>(values[i]); !(one >= wanted.lowest && one <= wanted.highest))
+        throw data_error({.what = "a target is out of range",
+                          .where = {"target ", t, ", example ", i / width, " of the batch"},
+                          .expected = {wanted.lowest, " to ", wanted.highest},
+                          .got = {one}});
   }
 
   template <class E>

@@ -62,7 +62,7 @@ class checked_network {
         });
       else
         add_target<double>(wanted.values.batched(settings.batch),
-                           [&] { return numbers.uniform01<double>(drawn++); });
+                           [&] { return wanted.between(numbers.uniform01<double>(drawn++)); });
     }
   }
 
