@@ -4,13 +4,14 @@
 #include <span>
 
 #include "operations/basic.hpp"
+#include "operations/elementwise.hpp"
 #include "operations/losses.hpp"
 
 /// The one table of operations. A backend's conformance (ladder.hpp) and the gradient check walk over it; a new operation
 /// is one row more, in the family of its layer.
 namespace operations {
 
-inline constexpr std::span<row const> families[]{basic, losses};
+inline constexpr std::span<row const> families[]{basic, elementwise, losses};
 
 template <class Visit>
 void each_row(Visit visit) {

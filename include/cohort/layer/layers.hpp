@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/layer/activation.hpp>
+#include <cohort/layer/arithmetic.hpp>
 #include <cohort/layer/binary_cross_entropy.hpp>
+#include <cohort/layer/bounded_activations.hpp>
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/layer/dense.hpp>
+#include <cohort/layer/dropout.hpp>
+#include <cohort/layer/embedding.hpp>
+#include <cohort/layer/gaussian_noise.hpp>
 #include <cohort/layer/hinge.hpp>
 #include <cohort/layer/huber.hpp>
 #include <cohort/layer/input.hpp>
@@ -12,4 +17,13 @@
 #include <cohort/layer/max_pool.hpp>
 #include <cohort/layer/mean_absolute_error.hpp>
 #include <cohort/layer/mean_squared_error.hpp>
+#include <cohort/layer/pointwise.hpp>
+#include <cohort/layer/prelu.hpp>
+#include <cohort/layer/rectifying_activations.hpp>
+#include <cohort/layer/reshape.hpp>
+#include <cohort/layer/scale.hpp>
+#include <cohort/layer/softmax.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
+#include <cohort/layer/subset.hpp>
+#include <cohort/layer/upsampling.hpp>
+#include <cohort/layer/zero_padding.hpp>
