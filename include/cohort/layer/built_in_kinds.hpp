@@ -20,6 +20,7 @@ inline constexpr std::array built_in_kinds{
     &kind_of<average>, &kind_of<maximum>, &kind_of<subset>, &kind_of<scale>,
     &kind_of<zero_padding>, &kind_of<cropping>, &kind_of<upsampling>, &kind_of<reshape>,
     &kind_of<flatten>, &kind_of<embedding>, &kind_of<dropout>, &kind_of<spatial_dropout>,
-    &kind_of<gaussian_noise>};
+    &kind_of<gaussian_noise>,
+    &kind_of<conv1d>, &kind_of<conv2d_transposed>};
 
 }  // namespace cohort

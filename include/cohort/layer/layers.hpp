@@ -4,7 +4,9 @@
 #include <cohort/layer/arithmetic.hpp>
 #include <cohort/layer/binary_cross_entropy.hpp>
 #include <cohort/layer/bounded_activations.hpp>
+#include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/conv2d.hpp>
+#include <cohort/layer/conv2d_transposed.hpp>
 #include <cohort/layer/dense.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/embedding.hpp>
@@ -22,6 +24,7 @@
 #include <cohort/layer/rectifying_activations.hpp>
 #include <cohort/layer/reshape.hpp>
 #include <cohort/layer/scale.hpp>
+#include <cohort/layer/separable_conv2d.hpp>
 #include <cohort/layer/softmax.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
 #include <cohort/layer/subset.hpp>
