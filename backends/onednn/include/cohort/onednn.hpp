@@ -77,7 +77,7 @@ inline operation<onednn> onednn::prepare(operation_request<onednn> const& reques
   if (k == kind_of<dense>) return detail::prepare(engine_, request, detail::decode<dense>(request.fields));
   if (k == kind_of<max_pool>)
     return detail::prepare(engine_, request, detail::decode<max_pool>(request.fields));
-  if (k == kind_of<relu> || k == kind_of<leaky_relu>) return detail::prepare_rectifier(engine_, request);
+  if (detail::find_activation(k)) return detail::prepare_activation(engine_, request);
   if (k == kind_of<add>) return detail::prepare(engine_, request, add{});
   if (k == kind_of<concatenate>) return detail::prepare(engine_, request, concatenate{});
   return detail::prepare_on_host(*this, request, k.float_kernel, "host:" + std::string(k.name));

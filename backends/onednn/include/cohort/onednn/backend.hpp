@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/layer/layers.hpp>
+#include <cohort/onednn/activation.hpp>
 #include <cohort/onednn/kernel.hpp>
 #include <cohort/onednn/threads.hpp>
 #include <span>
@@ -42,7 +43,8 @@ class onednn {
   }
   bool fuses(kind const& a, kind const& b) const {
     bool const weighted = a == kind_of<conv2d> || a == kind_of<dense>;
-    return weighted && (b == kind_of<relu> || b == kind_of<leaky_relu>);
+    detail::dnnl_activation const* const activation = detail::find_activation(b);
+    return weighted && activation && activation->reads_output();
   }
   layout plain(shape const& s) const {
     std::vector<dnnl_dim_t> dims;
