@@ -6,12 +6,14 @@
 #include "operations/basic.hpp"
 #include "operations/elementwise.hpp"
 #include "operations/losses.hpp"
+#include "operations/normalisations.hpp"
+#include "operations/windows.hpp"
 
 /// The one table of operations. A backend's conformance (ladder.hpp) and the gradient check walk over it; a new operation
 /// is one row more, in the family of its layer.
 namespace operations {
 
-inline constexpr std::span<row const> families[]{basic, elementwise, losses};
+inline constexpr std::span<row const> families[]{basic, elementwise, losses, windows, normalisations};
 
 template <class Visit>
 void each_row(Visit visit) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <cohort/layer/activation.hpp>
 #include <cohort/layer/arithmetic.hpp>
+#include <cohort/layer/avg_pool.hpp>
+#include <cohort/layer/batch_norm.hpp>
 #include <cohort/layer/binary_cross_entropy.hpp>
 #include <cohort/layer/bounded_activations.hpp>
 #include <cohort/layer/conv1d.hpp>
@@ -11,11 +13,14 @@
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/embedding.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
+#include <cohort/layer/global_pool.hpp>
 #include <cohort/layer/hinge.hpp>
 #include <cohort/layer/huber.hpp>
 #include <cohort/layer/input.hpp>
 #include <cohort/layer/join.hpp>
 #include <cohort/layer/kullback_leibler.hpp>
+#include <cohort/layer/layer_norm.hpp>
+#include <cohort/layer/lrn.hpp>
 #include <cohort/layer/max_pool.hpp>
 #include <cohort/layer/mean_absolute_error.hpp>
 #include <cohort/layer/mean_squared_error.hpp>
