@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/classification.hpp>
@@ -41,6 +42,31 @@ struct examples {
   }
 };
 
+// What is let through makes sense in itself.
+void expect_sense(roc_report const& report) {
+  for (int c = 0; c < report.columns(); ++c) {
+    ASSERT_EQ(report.of(c).positive() + report.of(c).negative(), report.examples());
+    ASSERT_TRUE(report.auc(c).value_or(0) >= 0 && report.auc(c).value_or(0) <= 1);
+  }
+}
+void expect_sense(regression_report const& report) {
+  for (int c = 0; c < report.columns(); ++c) {
+    ASSERT_GE(report.mse(c).value_or(0), 0);
+    ASSERT_LE(std::abs(report.correlation(c).value_or(0)), 1);
+  }
+}
+void expect_sense(calibration_report const& report) {
+  for (int c = 0; c <= report.columns(); ++c) {
+    std::int64_t sum = 0;
+    for (calibration_bin const& one : report.bins(c)) {
+      sum += one.examples;
+      ASSERT_LE(std::abs(one.probability.value_or(0.5) - 0.5), 0.5001);
+      ASSERT_LE(one.frequency.value_or(0), 1);
+    }
+    ASSERT_EQ(sum, report.examples());
+  }
+}
+
 template <class Report>
 void expect_safe_merging(Report const& empty) {
   examples const all(60);
@@ -65,7 +91,7 @@ void expect_safe_merging(Report const& empty) {
       changed[i] = static_cast<std::byte>(value);
       Report now = empty;
       if (!refusal_of<data_error>([&] { now.merge(changed); }).empty()) continue;
-      EXPECT_GE(now.examples(), 0);  // what is let through can be read and sent on
+      expect_sense(now);
       EXPECT_FALSE(now.stats().empty());
       Report again = empty;
       again.merge(now.to_bytes());

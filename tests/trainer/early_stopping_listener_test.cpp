@@ -99,7 +99,8 @@ TEST(early_stopping, leaves_a_run_alone_that_ends_by_itself_and_begins_anew_afte
   EXPECT_FALSE(trained(run, stopping, 2).stopped);
   EXPECT_TRUE(trained(run, stopping, 2).stopped) << "epoch 3 was the second without improvement";
   EXPECT_EQ(run.epoch(), 3);
-  EXPECT_FALSE(trained(run, stopping, 1).stopped);
+  EXPECT_FALSE(trained(run, stopping, 2).stopped);
+  EXPECT_EQ(run.epoch(), 5);
   EXPECT_EQ(stopping.best(), 3);
 }
 

@@ -88,7 +88,8 @@ class calibration_report final : public evaluator {
       if (part.examples > 0) {
         part.positive = in.count("positive examples", 0, part.examples);
         auto const most = static_cast<double>(part.examples);
-        part.said = {in.real("probabilities", 0, most), in.real("probabilities, lost", -most, most)};
+        part.said = {in.real("probabilities", 0, most),
+                     in.real("probabilities, lost", -1e-6 * most, 1e-6 * most)};
         all[i].add(part);
       }
       if ((i + 1) % static_cast<std::size_t>(bins_) != 0) continue;

@@ -87,8 +87,11 @@ class regression_report final : public evaluator {
     for (column& one : all) {
       constexpr double large = 1e305;
       column part;
-      part.absolute = {in.real("absolute errors", 0, large), in.real("absolute errors, lost", -large, large)};
-      part.squared = {in.real("squared errors", 0, large), in.real("squared errors, lost", -large, large)};
+      for (auto [what, errors] :
+           {std::pair("absolute errors", &part.absolute), std::pair("squared errors", &part.squared)}) {
+        errors->sum = in.real(what, 0, large);
+        errors->lost = in.real(what, -1e-6 * errors->sum, 1e-6 * errors->sum);
+      }
       detail::paired_moments& m = part.moments;
       m.count = static_cast<double>(count);
       for (double* number : {&m.x0, &m.y0, &m.x, &m.y}) *number = in.real("mean", -2 * most, 2 * most);
