@@ -42,7 +42,7 @@ class onednn {
     return k.float_kernel.forward != nullptr;
   }
   bool fuses(kind const& a, kind const& b) const {
-    bool const weighted = a == kind_of<conv2d> || a == kind_of<dense>;
+    bool const weighted = a == kind_of<conv2d> || a == kind_of<dense> || a.name == conv1d::kind_name;
     detail::dnnl_activation const* const activation = detail::find_activation(b);
     return weighted && activation && activation->reads_output();
   }
