@@ -121,13 +121,25 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
   std::vector<float> const logits(static_cast<std::size_t>(batch * classes), 0.1F);
   std::vector<float> probabilities(logits.size());
   std::vector<float> gradient(logits.size());
-  auto const* const labels = target.as<std::int32_t>().data();
-  parts.push_back({"softmax and loss, both passes", "host:softmax", [&] {
-                     cohort::loss_sum loss;
-                     cohort::detail::softmax_forward(logits.data(), labels, probabilities.data(), &loss,
-                                                     batch, classes);
-                     cohort::detail::softmax_cross_entropy_backward(
-                         probabilities.data(), labels, {1.0 / batch}, gradient.data(), batch, classes);
+  cohort::shape const logits_shape{classes};
+  float const* const inputs[]{logits.data()};
+  float* const diff_inputs[]{gradient.data()};
+  cohort::step_scalars const scalars{.gradient_scale = 1.0 / batch};
+  cohort::loss_sum loss;
+  cohort::host_arguments<float> arguments;
+  arguments.batch = batch;
+  arguments.input_shapes = {&logits_shape, 1};
+  arguments.output_shape = logits_shape;
+  arguments.inputs = inputs;
+  arguments.output = probabilities.data();
+  arguments.scalars = &scalars;
+  arguments.target = &target;
+  arguments.loss = &loss;
+  arguments.diff_inputs = diff_inputs;
+  parts.push_back({"softmax and loss, both passes", "host:softmax_cross_entropy", [&] {
+                     cohort::softmax_cross_entropy const layer;
+                     layer.forward(arguments);
+                     layer.backward(arguments);
                      benchmark::DoNotOptimize(loss.sum);
                      benchmark::ClobberMemory();
                    }});

@@ -71,9 +71,10 @@ class rung : public testing::Test {
 
 template <class B>
 bool register_ladder(char const* suite) {
-  for (operations::row const& r : operations::table)
+  operations::each_row([&](operations::row const& r) {
     testing::RegisterTest(suite, r.name, nullptr, nullptr, __FILE__, __LINE__,
                           [&r]() -> testing::Test* { return new rung<B>(r); });
+  });
   return true;
 }
 

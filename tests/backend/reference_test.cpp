@@ -84,8 +84,8 @@ void compare(golden_case& wanted, tensor (*body)(builder&)) {
   std::vector<double>& input = wanted.lines.at("input");
   ASSERT_EQ(input.size(), trained.batch.inputs[0].size());
   trained.batch.inputs[0].assign(input.begin(), input.end());
-  for (std::size_t n = 0; n < trained.batch.targets[0].size(); ++n)
-    trained.batch.targets[0][n] = static_cast<std::int32_t>(wanted.lines.at("target").at(n));
+  for (std::size_t n = 0; n < trained.batch.indices[0].size(); ++n)
+    trained.batch.indices[0][n] = static_cast<std::int32_t>(wanted.lines.at("target").at(n));
 
   inferred.run->forward(trained.batch.input_views, {});
   expect_near(inferred.output(), wanted.lines.at("output"), "output");

@@ -10,7 +10,7 @@ import lenet_mnist_program as program
 
 PARAMETERS = 67_780
 STATES = 1  # of AdaGrad, as large as the parameters
-VOTES = 4  # words that travel with a sum
+VOTES = 5  # words that travel with a sum
 WORD = 4  # bytes
 EPOCH_END = 4096  # bytes of an epoch's sums and reports, and of the handshake: generous
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/layer/layers.hpp>
+#include <cohort/layer/built_in_kinds.hpp>
 
 #include <array>
 #include <set>

@@ -171,7 +171,7 @@ TEST(context, gives_probabilities_at_inference_that_agree_with_the_loss) {
   double wanted = 0;
   for (std::size_t n = 0; n < 4; ++n) {
     EXPECT_NEAR(p[3 * n] + p[3 * n + 1] + p[3 * n + 2], 1, 1e-15);
-    wanted -= std::log(p[3 * n + static_cast<std::size_t>(trained.batch.targets[0][n])]) / 4;
+    wanted -= std::log(p[3 * n + static_cast<std::size_t>(trained.batch.indices[0][n])]) / 4;
   }
   EXPECT_NEAR(loss, wanted, 1e-14);
 }
@@ -246,8 +246,8 @@ TEST(context, refuses_inputs_and_targets_that_do_not_fit) {
   expect_parts(refused<shape_error>([&] { t.run->forward(bytes, target); }),
                {"element type", "f32 or f64", "u8"});
   expect_parts(refused<shape_error>([&] { t.run->forward(view, target.rows(0, 2)); }),
-               {"class index", "target 0", "3 x i32", "2 x i32"});
-  expect_parts(refused<shape_error>([&] { t.run->forward(view, view); }), {"class index", "f64"});
+               {"target", "target 0", "3 x i32", "2 x i32"});
+  expect_parts(refused<shape_error>([&] { t.run->forward(view, view); }), {"target", "f64"});
   trial<B> inferred(branched(), {.batch = 2, .training = false});
   expect_parts(refused<shape_error>([&] { inferred.run->forward(view); }), {"2x2x7x7", "3x2x7x7"});
 }

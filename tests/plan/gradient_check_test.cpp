@@ -28,9 +28,10 @@ class gradients : public testing::Test {
 };
 
 bool const registered = [] {
-  for (operations::row const& r : operations::table)
+  operations::each_row([&](operations::row const& r) {
     testing::RegisterTest("gradients", r.name, nullptr, nullptr, __FILE__, __LINE__,
                           [&r]() -> testing::Test* { return new gradients(r); });
+  });
   return true;
 }();
 

@@ -11,7 +11,8 @@
 template <class T>
 struct example_batch {
   std::vector<std::vector<T>> inputs;
-  std::vector<std::vector<std::int32_t>> targets;
+  std::vector<std::vector<std::int32_t>> indices;
+  std::vector<std::vector<T>> targets;
   std::vector<cohort::tensor_view> input_views;
   std::vector<cohort::tensor_view> target_views;
 
@@ -25,10 +26,19 @@ struct example_batch {
       input_views.emplace_back(values.data(), dims);
     }
     for (int id : net.with_role(cohort::layer_role::loss)) {
-      auto& labels = targets.emplace_back(static_cast<std::size_t>(batch));
-      auto const classes = static_cast<std::uint64_t>(net[id].output[0]);
-      for (std::int32_t& label : labels) label = static_cast<std::int32_t>(numbers.below(drawn++, classes));
-      target_views.emplace_back(labels.data(), cohort::shape{batch});
+      auto const wanted = net.kind(id).target(net.fields(id), net.input_shapes(id));
+      if (wanted.classes > 0) {
+        auto& labels = indices.emplace_back(static_cast<std::size_t>(batch));
+        auto const classes = static_cast<std::uint64_t>(wanted.classes);
+        for (std::int32_t& label : labels) label = static_cast<std::int32_t>(numbers.below(drawn++, classes));
+        target_views.emplace_back(labels.data(), cohort::shape{batch});
+      } else {
+        cohort::shape const dims = wanted.values.batched(batch);
+        auto& values = targets.emplace_back(static_cast<std::size_t>(dims.elements()));
+        for (T& value : values)
+          value = static_cast<T>(static_cast<float>(wanted.between(numbers.uniform01<float>(drawn++))));
+        target_views.emplace_back(values.data(), dims);
+      }
     }
   }
 };
@@ -76,7 +86,7 @@ struct trial {
   }
 
   double forward() {
-    run->forward(batch.input_views, batch.target_views);
+    run->forward({.inputs = batch.input_views, .targets = batch.target_views, .seed = 1});
     return run->loss() / plan->batch();
   }
   /// Forward and backward of the mean loss, which it gives back.

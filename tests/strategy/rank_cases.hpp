@@ -432,12 +432,12 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   };
   double const n = static_cast<double>(small.parameter_count());
   double const rounds = 2.0 * (world.size() - 1);  // 2(P−1)/P from each of P ranks
-  EXPECT_EQ(in_step(allreduce{}, 5), rounds * (n + 4) * 4);
-  EXPECT_EQ(in_step(allreduce{.resync = 10}, 10), rounds * ((n + 4) * 4 + 16));
+  EXPECT_EQ(in_step(allreduce{}, 5), rounds * (n + 5) * 4);
+  EXPECT_EQ(in_step(allreduce{.resync = 10}, 10), rounds * ((n + 5) * 4 + 16));
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 4), 0);
-  EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 5), rounds * (2 * n + 4) * 4);
+  EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 5), rounds * (2 * n + 5) * 4);
   EXPECT_EQ(in_step(parameter_averaging{.every = 3, .average_updater_state = false}, 5),
-            rounds * (n + 4) * 4);
+            rounds * (n + 5) * 4);
 }
 
 }  // namespace cohort_test

@@ -15,50 +15,75 @@ class layer_on_host {
  public:
   using pass = void (*)(double const*, host_arguments<T> const&);
 
-  layer_on_host(pass run, std::vector<double> fields, int batch, std::vector<shape> inputs, shape output,
-                std::vector<char> wants_diff_input, int parameters)
+  layer_on_host(pass run, std::vector<double> fields, host_arguments<T> const& fixed,
+                std::vector<shape> inputs, std::vector<std::pair<operand_role, int>> roles)
       : run_(run),
         fields_(std::move(fields)),
-        batch_(batch),
+        fixed_(fixed),
         inputs_(std::move(inputs)),
-        output_(output),
-        wants_(std::move(wants_diff_input)),
-        parameters_(parameters) {}
+        roles_(std::move(roles)) {}
 
-  /// Order     inputs, output, parameters; backward: then diff_output, the wanted diff_inputs, diff_parameters.
   void operator()(std::span<void* const> a) const {
-    std::size_t const n = inputs_.size(), p = static_cast<std::size_t>(parameters_);
-    host_arguments<T> call;
-    call.batch = batch_;
-    call.input_shapes = inputs_;
-    call.output_shape = output_;
-    T* at[3 + 2 * max_inputs + 2 * std::tuple_size_v<decltype(parameter_list::specs)>] = {};
-    for (std::size_t i = 0; i < a.size(); ++i) at[i] = static_cast<T*>(a[i]);
-    call.inputs = at;
-    call.output = at[n];
-    call.parameters = at + n + 1;
+    host_arguments<T> call = fixed_;
+    T* inputs[max_inputs] = {};
     T* diff_inputs[max_inputs] = {};
-    if (a.size() > n + 1 + p) {
-      std::size_t next = n + 2 + p;
-      call.diff_output = at[next - 1];
-      for (std::size_t i = 0; i < n; ++i)
-        if (wants_[i]) diff_inputs[i] = at[next++];
-      call.diff_inputs = diff_inputs;
-      call.diff_parameters = at + next;
+    T* parameters[max_parameters] = {};
+    T* diff_parameters[max_parameters] = {};
+    call.input_shapes = inputs_;
+    call.inputs = inputs;
+    call.parameters = parameters;
+    call.diff_inputs = diff_inputs;
+    call.diff_parameters = diff_parameters;
+    for (std::size_t i = 0; i < roles_.size(); ++i) {
+      auto const [role, index] = roles_[i];
+      T* const at = static_cast<T*>(a[i]);
+      switch (role) {
+        case operand_role::input:
+          inputs[index] = at;
+          break;
+        case operand_role::output:
+          call.output = at;
+          break;
+        case operand_role::parameter:
+          parameters[index] = at;
+          break;
+        case operand_role::workspace:
+          call.workspace = at;
+          break;
+        case operand_role::scalars:
+          call.scalars = static_cast<step_scalars const*>(a[i]);
+          break;
+        case operand_role::target:
+          call.target = static_cast<tensor_view const*>(a[i]);
+          break;
+        case operand_role::loss:
+          call.loss = static_cast<loss_sum*>(a[i]);
+          break;
+        case operand_role::diff_output:
+          call.diff_output = at;
+          break;
+        case operand_role::diff_input:
+          diff_inputs[index] = at;
+          break;
+        case operand_role::diff_parameter:
+          diff_parameters[index] = at;
+          break;
+        case operand_role::scratch:
+          break;
+      }
     }
     run_(fields_.data(), call);
   }
 
   static constexpr std::size_t max_inputs = 64;
+  static constexpr std::size_t max_parameters = std::tuple_size_v<decltype(parameter_list::specs)>;
 
  private:
   pass run_;
   std::vector<double> fields_;
-  int batch_;
+  host_arguments<T> fixed_;
   std::vector<shape> inputs_;
-  shape output_;
-  std::vector<char> wants_;
-  int parameters_;
+  std::vector<std::pair<operand_role, int>> roles_;
 };
 
 /// The kernels that a layer brings, or that a backend names for it, on plain tensors.
@@ -70,39 +95,56 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
                              std::string const& implementation) {
   using T = typename B::scalar;
   using layout = typename B::layout;
+  using enum operand_role;
   if (request.input_shapes.size() > layer_on_host<T>::max_inputs)
     throw backend_error({.what = "a layer has too many inputs for kernels on the processor",
                          .where = request.name,
                          .expected = {"at most ", layer_on_host<T>::max_inputs},
                          .got = {request.input_shapes.size()}});
+  kind const& what = *request.kind;
+  bool const is_loss = what.role == layer_role::loss;
+  std::vector<double> const fields(request.fields, request.fields + what.slots);
+  std::vector<shape> const inputs(request.input_shapes.begin(), request.input_shapes.end());
+
   operation<B> made;
   std::vector<operand<layout>> operands;
-  for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
-    operands.push_back({operand_role::input, static_cast<int>(i),
-                        backend.plain(request.input_shapes[i].batched(request.batch))});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    operands.push_back({input, static_cast<int>(i), backend.plain(inputs[i].batched(request.batch))});
   made.output = backend.plain(request.output_shape.batched(request.batch));
-  operands.push_back({operand_role::output, 0, made.output});
+  operands.push_back({output, 0, made.output});
   for (parameter_spec const& spec : request.parameter_specs) {
     made.parameters.push_back(backend.plain(spec.dims));
-    operands.push_back(
-        {operand_role::parameter, static_cast<int>(made.parameters.size()) - 1, made.parameters.back()});
+    operands.push_back({parameter, static_cast<int>(made.parameters.size()) - 1, made.parameters.back()});
   }
-  std::vector<double> const fields(request.fields, request.fields + request.kind->slots);
-  std::vector<shape> const inputs(request.input_shapes.begin(), request.input_shapes.end());
-  std::vector<char> const& wants = request.wants_diff_input;
-  int const parameters = static_cast<int>(made.parameters.size());
-  double const flops = request.kind->flops(request.fields, request.input_shapes) * request.batch;
+  if (request.training) {
+    if (auto const elements = what.workspace(request.fields, inputs, request.batch); elements > 0)
+      operands.push_back({workspace, 0, backend.plain(shape{static_cast<int>(elements)})});
+    if (what.reads_scalars) operands.push_back({scalars, 0, {}});
+    if (is_loss) operands.push_back({target, 0, {}});
+    if (is_loss) operands.push_back({loss, 0, {}});
+  }
+  host_arguments<T> fixed;
+  fixed.batch = request.batch;
+  fixed.training = request.training;
+  fixed.layer = purpose_of("layer", request.name);
+  fixed.output_shape = request.output_shape;
   auto const pass = [&](auto run) {
-    return host_function(
-        layer_on_host<T>(run, fields, request.batch, inputs, request.output_shape, wants, parameters));
+    std::vector<std::pair<operand_role, int>> roles;
+    for (auto const& one : operands) roles.emplace_back(one.role, one.index);
+    return host_function(layer_on_host<T>(run, fields, fixed, inputs, std::move(roles)));
   };
+  double const flops = what.flops(request.fields, inputs) * request.batch;
   made.forward.push_back({pass(kernel.forward), operands, implementation, flops});
   if (!request.training) return made;
-  operands.push_back({operand_role::diff_output, 0, made.output});
+  if (is_loss)
+    operands.pop_back();  // the loss is known
+  else
+    operands.push_back({diff_output, 0, made.output});
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (wants[i]) operands.push_back({operand_role::diff_input, static_cast<int>(i), operands[i].layout});
-  for (int p = 0; p < parameters; ++p)
-    operands.push_back({operand_role::diff_parameter, p, made.parameters[static_cast<std::size_t>(p)]});
+    if (request.wants_diff_input[i])
+      operands.push_back({diff_input, static_cast<int>(i), operands[i].layout});
+  for (std::size_t p = 0; p < made.parameters.size(); ++p)
+    operands.push_back({diff_parameter, static_cast<int>(p), made.parameters[p]});
   made.backward.push_back({pass(kernel.backward), operands, implementation, 2 * flops});
   return made;
 }

@@ -14,28 +14,19 @@ namespace cohort {
 ///
 /// Order     forward reads inputs, parameters and targets; it writes output, workspace and loss.
 ///           backward reads these and diff_output; it writes diff_input and diff_parameter.
+/// Shapes    target, loss and scalars have no layout: their argument is the address of the object.
 enum class operand_role : std::uint8_t {
   input,
   output,
   parameter,
   workspace,
-  target,
+  target,   ///< tensor_view of a loss's targets
   loss,     ///< loss_sum, written by a loss's forward
-  scalars,  ///< step_scalars, read by a loss's backward
+  scalars,  ///< step_scalars, read by losses and by layers that say so
   diff_output,
   diff_input,
   diff_parameter,
   scratch
-};
-
-/// What a loss layer found: Σ over the examples, not the mean.
-struct loss_sum {
-  double sum = 0;
-};
-
-/// What changes from step to step. `gradient_scale` is 1/examples of the rank's batch: it makes the mean.
-struct step_scalars {
-  double gradient_scale = 1;
 };
 
 /// One argument of a kernel, in the layout that the kernel wants. `index` tells inputs and parameters apart.

@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/backend/host_call.hpp>
 #include <cohort/backend/layer_on_host.hpp>
-#include <cohort/backend/loss_kernels.hpp>
 #include <cohort/backend/reference/convolution.hpp>
 #include <cohort/backend/reference/dense.hpp>
 #include <cohort/backend/reference/elementwise.hpp>
@@ -30,9 +29,7 @@ class reference {
   static availability probe() { return {}; }
   static int threads(int) { return 1; }
 
-  bool supports(kind const& k) const {
-    return k == kind_of<softmax_cross_entropy> || kernels_of(k).forward || k.template host<T>().forward;
-  }
+  bool supports(kind const& k) const { return kernels_of(k).forward || k.template host<T>().forward; }
   bool fuses(kind const&, kind const&) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return static_cast<std::size_t>(l.elements()) * sizeof(T); }
@@ -49,9 +46,6 @@ class reference {
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
   operation<reference> prepare(operation_request<reference> const& request) const {
-    shape const output = request.output_shape.batched(request.batch);
-    if (*request.kind == kind_of<softmax_cross_entropy>)
-      return detail::softmax_cross_entropy_on_host(request, output, shape{request.batch});
     host_kernel<T> const own = request.kind->template host<T>();
     return detail::prepare_on_host(*this, request, own.forward ? own : kernels_of(*request.kind),
                                    "plain loops");

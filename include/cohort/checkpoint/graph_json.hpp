@@ -6,7 +6,7 @@
 #include <cohort/checkpoint/json.hpp>
 #include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/graph/graph.hpp>
-#include <cohort/layer/layers.hpp>
+#include <cohort/layer/built_in_kinds.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -47,6 +47,13 @@ struct batch {
   std::int64_t next_position = 0;  ///< examples of the epoch consumed by all ranks after this global batch
   std::int64_t global_count = 0;   ///< examples in the whole global batch; −1 in a stream shared by ranks
 
+  /// Σ of the weights; the number of examples where they have none.
+  double weight() const {
+    double sum = 0;
+    for (float const one : weights) sum += static_cast<double>(one);
+    return weights.empty() ? count : sum;
+  }
+
   tensor_view input(std::size_t which = 0) const { return checked(inputs, which, "input").view(count); }
   tensor_view target(std::size_t which = 0) const { return checked(targets, which, "target").view(count); }
   tensor_view mask(std::size_t which = 0) const { return checked(masks, which, "mask").view(count); }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
+#include <cohort/evaluation/compensated_sum.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
 #include <cohort/evaluation/evaluator.hpp>
 #include <cohort/evaluation/report_bytes.hpp>
@@ -26,28 +27,6 @@ struct classification_options {
   int top = 1;                        // also count a label among this many highest scores as a hit
   std::vector<std::string> labels{};  // the classes' names, in order; or none
 };
-
-namespace detail {
-
-/// A sum of many doubles that does not depend on their order beyond its last bits (Neumaier, 1974).
-struct compensated_sum {
-  double sum = 0;
-  double lost = 0;
-
-  void add(double term) {
-    double const total = sum + term;
-    lost += std::abs(sum) >= std::abs(term) ? (sum - total) + term : (term - total) + sum;
-    sum = total;
-  }
-  void add(compensated_sum const& other) {
-    double const also_lost = other.lost;
-    add(other.sum);
-    lost += also_lost;
-  }
-  double value() const { return sum + lost; }
-};
-
-}  // namespace detail
 
 /// What a classifier got right and wrong, from its scores and the true labels.
 ///

@@ -99,6 +99,9 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
 
 /// An operator cannot ask for its line: a finding names that of its right operand.
 constexpr tensor operator+(tensor a, tensor b) { return join(add{.at = b.net().view()[b.id()].at}, a, b); }
+constexpr tensor operator*(tensor a, tensor b) {
+  return join(multiply{.at = b.net().view()[b.id()].at}, a, b);
+}
 
 /// As `+`, a finding names the line of the last operand; join(concatenate{}, a, b) has its own.
 template <std::same_as<tensor>... More>

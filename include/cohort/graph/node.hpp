@@ -96,6 +96,7 @@ struct graph_view {
     auto const shapes = input_shapes(id);
     parameter_list list = kind(id).parameters(fields(id), shapes);
     for (parameter_spec& spec : list.specs) {
+      if (!is_trained(spec.role)) continue;
       auto const& own =
           spec.role == parameter_role::weights ? (*this)[id].settings.weights : (*this)[id].settings.bias;
       if (own) spec.initial = own;
@@ -103,10 +104,12 @@ struct graph_view {
     return list;
   }
 
+  /// Elements that are trained: without running statistics.
   constexpr std::int64_t parameter_count() const {
     std::int64_t total = 0;
     for (int id = 0; id < size(); ++id)
-      for (parameter_spec const& spec : parameters(id)) total += spec.dims.elements();
+      for (parameter_spec const& spec : parameters(id))
+        if (is_trained(spec.role)) total += spec.dims.elements();
     return total;
   }
 

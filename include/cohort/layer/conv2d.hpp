@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/window.hpp>
+#include <cohort/layer/convolution.hpp>
 
 namespace cohort {
 
 /// Two-dimensional convolution (cross-correlation, as everywhere in the field).
 ///
-/// Shapes    input C×H×W → output K×H'×W'; weights K×C×R×S, bias K.
+/// Shapes    input C×H×W → output K×H'×W'; weights K×(C/groups)×R×S, bias K.
+/// Order     group i makes the i-th part of the filters from the i-th part of the channels; depthwise: groups = C.
+/// Units     dilation d: a kernel of k covers (k − 1)·d + 1 elements.
 /// Source    padding: semantics of `padding`; defaults as Deeplearning4j's ConvolutionLayer but bias 0.
 struct conv2d {
   static constexpr std::string_view kind_name = "conv2d";
@@ -15,41 +17,35 @@ struct conv2d {
   required<extent2> kernel;
   extent2 stride = 1;
   cohort::padding padding = {};
+  extent2 dilation = 1;
+  int groups = 1;
   bool bias = true;
   layer_settings settings = {};
   std::string_view name{};
   source at = source::here();
 
   static constexpr auto fields() {
-    return std::tuple{field{"filters", &conv2d::filters}, field{"kernel", &conv2d::kernel},
-                      field{"stride", &conv2d::stride}, field{"padding", &conv2d::padding},
+    return std::tuple{field{"filters", &conv2d::filters},   field{"kernel", &conv2d::kernel},
+                      field{"stride", &conv2d::stride},     field{"padding", &conv2d::padding},
+                      field{"dilation", &conv2d::dilation}, field{"groups", &conv2d::groups},
                       field{"bias", &conv2d::bias}};
   }
 
-  constexpr cohort::window window() const { return {kernel, stride, 1, padding}; }
+  constexpr cohort::window window() const { return {kernel, stride, dilation, padding}; }
 
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (filters < 1) return {"a convolution needs at least one filter", labelled_number("filters", filters)};
-    return slide(window(), inputs[0], filters);
+    return detail::grouped(slide(window(), inputs[0], filters), inputs[0], filters, groups);
   }
 
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
     extent2 const k = kernel;
-    int const area = k.height * k.width;
-    parameter_list list;
-    int const fan_in = inputs[0][0] * area, fan_out = filters * area;
-    list.add({"weights",
-              {filters.value, inputs[0][0], k.height, k.width},
-              parameter_role::weights,
-              fan_in,
-              fan_out});
-    if (bias) list.add({"bias", {filters.value}, parameter_role::biases, fan_in, fan_out});
-    return list;
+    return detail::convolution_parameters(inputs[0][0], filters, groups, {k.height, k.width}, bias);
   }
 
   constexpr double flops(std::span<shape const> inputs) const {
     extent2 const k = kernel;
-    return 2.0 * static_cast<double>(infer(inputs).output.elements()) * inputs[0][0] * k.height * k.width;
+    return 2.0 * static_cast<double>(infer(inputs).output.elements()) * (inputs[0][0] / groups) * k.height
+           * k.width;
   }
 };
 

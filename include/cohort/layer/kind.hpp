@@ -34,7 +34,9 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 /// `infer(inputs)`       constexpr, shapes without the batch → inference
 /// members `name` and `at` last: std::string_view name{}; source at = source::here();
 /// optional              `max_inputs` (1), `parameters(inputs)`, `flops(inputs)` (forward, one example), member
-///                       `settings`, `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`
+///                       `settings`, `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`,
+///                       `reads_scalars` (true: its kernels get `scalars` in training), `workspace(inputs, batch)` in
+///                       elements; a loss: `target(inputs)` → target_spec
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;
@@ -54,6 +56,9 @@ struct kind {
   inference (*infer)(double const* values, std::span<shape const> inputs) = nullptr;
   parameter_list (*parameters)(double const* values, std::span<shape const> inputs) = nullptr;
   double (*flops)(double const* values, std::span<shape const> inputs) = nullptr;
+  std::int64_t (*workspace)(double const* values, std::span<shape const> inputs, int batch) = nullptr;
+  target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  // of a loss
+  bool reads_scalars = false;
   host_kernel<float> float_kernel{};
   host_kernel<double> double_kernel{};
 
@@ -177,6 +182,14 @@ constexpr int max_inputs_of() {
     return role_of<L>() == layer_role::input ? 0 : 1;
 }
 
+template <layer L>
+constexpr bool reads_scalars() {
+  if constexpr (requires { L::reads_scalars; })
+    return L::reads_scalars;
+  else
+    return role_of<L>() == layer_role::loss;
+}
+
 template <layer L, class T>
 constexpr host_kernel<T> host_kernel_of() {
   if constexpr (has_host_kernels<L, T>)
@@ -212,6 +225,21 @@ inline constexpr kind kind_of{
           else
             return (void)values, (void)inputs, 0.0;
         },
+    .workspace =
+        [](double const* values, std::span<shape const> inputs, int batch) {
+          if constexpr (requires(L const& l) { l.workspace(inputs, batch); })
+            return static_cast<std::int64_t>(detail::decode<L>(values).workspace(inputs, batch));
+          else
+            return (void)values, (void)inputs, (void)batch, std::int64_t{0};
+        },
+    .target =
+        [](double const* values, std::span<shape const> inputs) {
+          if constexpr (requires(L const& l) { l.target(inputs); })
+            return detail::decode<L>(values).target(inputs);
+          else
+            return (void)values, (void)inputs, target_spec{};
+        },
+    .reads_scalars = detail::reads_scalars<L>(),
     .float_kernel = detail::host_kernel_of<L, float>(),
     .double_kernel = detail::host_kernel_of<L, double>(),
 };

@@ -1,19 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/layer/activation.hpp>
+#include <cohort/layer/arithmetic.hpp>
+#include <cohort/layer/avg_pool.hpp>
+#include <cohort/layer/batch_norm.hpp>
+#include <cohort/layer/binary_cross_entropy.hpp>
+#include <cohort/layer/bounded_activations.hpp>
+#include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/conv2d.hpp>
+#include <cohort/layer/conv2d_transposed.hpp>
 #include <cohort/layer/dense.hpp>
+#include <cohort/layer/dropout.hpp>
+#include <cohort/layer/embedding.hpp>
+#include <cohort/layer/gaussian_noise.hpp>
+#include <cohort/layer/global_pool.hpp>
+#include <cohort/layer/hinge.hpp>
+#include <cohort/layer/huber.hpp>
 #include <cohort/layer/input.hpp>
 #include <cohort/layer/join.hpp>
+#include <cohort/layer/kullback_leibler.hpp>
+#include <cohort/layer/layer_norm.hpp>
+#include <cohort/layer/lrn.hpp>
 #include <cohort/layer/max_pool.hpp>
+#include <cohort/layer/mean_absolute_error.hpp>
+#include <cohort/layer/mean_squared_error.hpp>
+#include <cohort/layer/pointwise.hpp>
+#include <cohort/layer/prelu.hpp>
+#include <cohort/layer/rectifying_activations.hpp>
+#include <cohort/layer/reshape.hpp>
+#include <cohort/layer/scale.hpp>
+#include <cohort/layer/separable_conv2d.hpp>
+#include <cohort/layer/softmax.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
-
-namespace cohort {
-
-/// The kinds that the library brings, in the order of the documentation. Files name kinds by these names.
-inline constexpr std::array<kind const*, 9> built_in_kinds{
-    &kind_of<input>, &kind_of<conv2d>,      &kind_of<max_pool>,
-    &kind_of<dense>, &kind_of<relu>,        &kind_of<leaky_relu>,
-    &kind_of<add>,   &kind_of<concatenate>, &kind_of<softmax_cross_entropy>};
-
-}  // namespace cohort
+#include <cohort/layer/subset.hpp>
+#include <cohort/layer/upsampling.hpp>
+#include <cohort/layer/zero_padding.hpp>

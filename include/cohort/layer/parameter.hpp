@@ -22,6 +22,7 @@ struct parameter_spec {
   int fan_in = 0;
   int fan_out = 0;
   std::optional<initialiser> initial{};
+  double kept = 0;  ///< of running statistics: the share that a step leaves
 };
 
 /// A layer's parameter tensors, in the order of files and of the flat view. Room for four.

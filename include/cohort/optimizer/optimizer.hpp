@@ -8,8 +8,13 @@
 
 namespace cohort {
 
-/// What a parameter is for: biases and the parameters of norms take penalties only on request.
-enum class parameter_role : std::uint8_t { weights, biases };
+/// What a parameter is for: biases and the parameters of norms take penalties only on request. Running statistics are not
+/// trained, but followed: see `running_statistics`.
+enum class parameter_role : std::uint8_t { weights, biases, running_mean, running_variance };
+
+constexpr bool is_trained(parameter_role role) {
+  return role == parameter_role::weights || role == parameter_role::biases;
+}
 
 /// How a network's parameters are updated, where a layer says nothing else.
 ///

@@ -36,19 +36,23 @@ class bound_context final : public context {
         own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0),
         gradients_(gradients ? gradients : own_gradients_.data()),
         staging_(made_->inputs.size()),
-        losses_(static_cast<std::size_t>(made_->code.losses)) {
+        target_staging_(made_->code.targets.size()),
+        targets_(made_->code.targets.size()),
+        losses_(made_->code.targets.size()) {
     bind(made_->code.forward, forward_);
     bind(made_->code.backward, backward_);
   }
 
-  void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) override {
-    check_inputs(inputs);
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      point(place::input, static_cast<int>(i), staged(i, inputs[i]));
+  void forward(forward_request const& request) override {
+    check_inputs(request.inputs);
+    for (std::size_t i = 0; i < request.inputs.size(); ++i)
+      point(static_cast<int>(i), staged(i, request.inputs[i]));
     if (made_->training) {
-      check_targets(targets);
-      for (std::size_t t = 0; t < targets.size(); ++t)
-        point(place::target, static_cast<int>(t), const_cast<std::byte*>(targets[t].data));
+      take_targets(request.targets);
+      scalars_ = {.seed = request.seed,
+                  .step = request.step,
+                  .weights = one_an_example(request.weights, "weights"),
+                  .indices = one_an_example(request.indices, "indices")};
     }
     run(forward_, 0, forward_.size());
   }
@@ -88,8 +92,7 @@ class bound_context final : public context {
 
   std::string first_non_finite() override {
     for (outside const& o : outside_) {
-      if (o.at.where != place::input) continue;
-      auto const& dims = made_->inputs[static_cast<std::size_t>(o.at.index)];
+      auto const& dims = made_->inputs[static_cast<std::size_t>(o.input)];
       auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());
       if (!all_finite(isa_, static_cast<T const*>(o.now), count)) return "the input";
     }
@@ -128,11 +131,11 @@ class bound_context final : public context {
     int row;
     std::vector<int> gradients;  ///< parameters whose gradients it writes
   };
-  /// An argument that is set anew at each step.
+  /// An argument that is an input of the batch, set anew at each step.
   struct outside {
     bound* command;
     std::size_t argument;
-    address at;
+    int input;
     void* now;
   };
 
@@ -145,8 +148,8 @@ class bound_context final : public context {
         if (a.where == place::gradient) b.gradients.push_back(a.index);
       to.push_back(std::move(b));
       for (std::size_t i = 0; i < c.arguments.size(); ++i)
-        if (c.arguments[i].where == place::input || c.arguments[i].where == place::target)
-          outside_.push_back({&to.back(), i, c.arguments[i], nullptr});
+        if (c.arguments[i].where == place::input)
+          outside_.push_back({&to.back(), i, c.arguments[i].index, nullptr});
     }
   }
 
@@ -174,8 +177,10 @@ class bound_context final : public context {
         case place::scalars:
           at = &scalars_;
           break;
-        case place::input:
         case place::target:
+          at = &targets_[index];
+          break;
+        case place::input:
           break;
       }
       addresses.push_back(at);
@@ -183,9 +188,9 @@ class bound_context final : public context {
     return addresses;
   }
 
-  void point(place where, int index, void* to) {
+  void point(int input, void* to) {
     for (outside& o : outside_)
-      if (o.at.where == where && o.at.index == index && o.now != to) {
+      if (o.input == input && o.now != to) {
         o.command->call.set(o.argument, to);
         o.now = to;
       }
@@ -250,40 +255,85 @@ class bound_context final : public context {
     }
   }
 
-  void check_targets(std::span<tensor_view const> targets) const {
-    if (targets.size() != losses_.size())
+  void take_targets(std::span<tensor_view const> targets) {
+    if (targets.size() != targets_.size())
       throw shape_error({.what = "the batch has another number of targets than the network has losses",
-                         .expected = {losses_.size()},
+                         .expected = {targets_.size()},
                          .got = {targets.size()}});
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      if (targets[t].type != element_type::i32 || targets[t].dims.elements() != made_->batch)
-        throw shape_error({.what = "a loss needs one class index an example",
+      tensor_view const& given = targets[t];
+      target_spec const& wanted = made_->code.targets[t];
+      bool const indices =
+          wanted.classes > 0 && given.type == element_type::i32 && given.dims.elements() == made_->batch;
+      bool const numbers = wanted.numbers
+                           && (given.type == element_type::f32 || given.type == element_of<T>)&&given.dims
+                                  == wanted.values.batched(made_->batch);
+      if (!indices && !numbers)
+        throw shape_error({.what = "a target does not fit its loss",
                            .where = {"target ", t},
-                           .expected = {made_->batch, " x i32"},
-                           .got = {to_string(targets[t].dims), " x ", name_of(targets[t].type)}});
-      auto const labels = targets[t].as<std::int32_t>();
-      int const classes = made_->code.loss_classes[t];
-      for (std::size_t n = 0; n < labels.size(); ++n)
-        if (labels[n] < 0 || labels[n] >= classes)
-          throw data_error({.what = "a label is out of range",
-                            .where = {"target ", t, ", example ", n, " of the batch"},
-                            .expected = {"0 to ", classes - 1},
-                            .got = {labels[n]}});
+                           .expected = expectation(wanted),
+                           .got = {to_string(given.dims), " x ", name_of(given.type)}});
+      if (indices) check_indices(t, given.as<std::int32_t>(), wanted.classes);
+      targets_[t] = given;
+      if (numbers && given.type != element_of<T>)
+        targets_[t] = {converted(target_staging_[t], given, given.dims.elements()), given.dims};
+      if (numbers) check_numbers(t, wanted);
     }
+  }
+  std::string expectation(target_spec const& wanted) const {
+    std::string text;
+    if (wanted.classes > 0) text = text_of({made_->batch, " x i32"});
+    if (wanted.numbers)
+      text += text_of({wanted.classes > 0 ? ", or " : "", to_string(wanted.values.batched(made_->batch)),
+                       " x ", name_of(element_of<T>)});
+    return text;
+  }
+  static void check_indices(std::size_t t, std::span<std::int32_t const> labels, int classes) {
+    for (std::size_t n = 0; n < labels.size(); ++n)
+      if (labels[n] < 0 || labels[n] >= classes)
+        throw data_error({.what = "a label is out of range",
+                          .where = {"target ", t, ", example ", n, " of the batch"},
+                          .expected = {"0 to ", classes - 1},
+                          .got = {labels[n]}});
+  }
+
+  void check_numbers(std::size_t t, target_spec const& wanted) const {
+    if (wanted.takes_any_number()) return;
+    auto const width = static_cast<std::size_t>(wanted.values.elements());
+    std::span<T const> const values = targets_[t].template as<T>();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (auto const one = static_cast<double>(values[i]); !(one >= wanted.lowest && one <= wanted.highest))
+        throw data_error({.what = "a target is out of range",
+                          .where = {"target ", t, ", example ", i / width, " of the batch"},
+                          .expected = {wanted.lowest, " to ", wanted.highest},
+                          .got = {one}});
+  }
+
+  template <class E>
+  E const* one_an_example(std::span<E const> values, char const* what) const {
+    if (!values.empty() && values.size() != static_cast<std::size_t>(made_->batch))
+      throw shape_error({.what = {"the batch has another number of ", what, " than examples"},
+                         .expected = {made_->batch},
+                         .got = {values.size()}});
+    return values.empty() ? nullptr : values.data();
   }
 
   /// The input itself where a kernel can read it in place, else a copy of the plan's batch and element type.
   void* staged(std::size_t i, tensor_view const& input) {
     if (input.type == element_of<T> && examples_ == made_->batch) return const_cast<std::byte*>(input.data);
-    auto const whole = static_cast<std::size_t>(made_->inputs[i].batched(made_->batch).elements());
-    if (staging_[i].bytes() == 0) staging_[i] = buffer(whole * sizeof(T));
-    T* const to = staging_[i].template as<T>();
-    auto const count = static_cast<std::size_t>(input.dims.elements());
-    if (input.type == element_type::f32)
-      std::copy_n(reinterpret_cast<float const*>(input.data), count, to);
+    return converted(staging_[i], input, made_->inputs[i].batched(made_->batch).elements());
+  }
+
+  /// A copy in the backend's type, filled up with zeros to `whole` elements.
+  static T* converted(buffer& memory, tensor_view const& from, std::int64_t whole) {
+    auto const size = static_cast<std::size_t>(whole), count = static_cast<std::size_t>(from.dims.elements());
+    if (memory.bytes() == 0) memory = buffer(size * sizeof(T));
+    T* const to = memory.template as<T>();
+    if (from.type == element_type::f32)
+      std::copy_n(reinterpret_cast<float const*>(from.data), count, to);
     else
-      std::copy_n(reinterpret_cast<T const*>(input.data), count, to);
-    std::fill(to + count, to + whole, T(0));
+      std::copy_n(reinterpret_cast<T const*>(from.data), count, to);
+    std::fill(to + count, to + size, T(0));
     return to;
   }
 
@@ -293,6 +343,8 @@ class bound_context final : public context {
   std::byte* gradients_;
   buffer kept_;
   std::vector<buffer> staging_;
+  std::vector<buffer> target_staging_;
+  std::vector<tensor_view> targets_;
   std::vector<loss_sum> losses_;
   step_scalars scalars_;
   std::vector<bound> forward_;

@@ -16,7 +16,7 @@ enum class place : std::uint8_t {
   copy,       ///< index: working copy
   gradient,   ///< index: parameter
   input,      ///< index: input of the batch, set at each step
-  target,     ///< index: target of the batch, set at each step
+  target,     ///< index: loss
   loss,       ///< index: loss
   scalars
 };
@@ -49,8 +49,7 @@ struct program {
   std::vector<completion> completions;
   std::vector<arena_slot> slots;
   std::size_t arena_bytes = 0;
-  int losses = 0;
-  std::vector<int> loss_classes;
+  std::vector<target_spec> targets;  ///< one a loss
   std::vector<int> output_slots;
 };
 

@@ -57,11 +57,11 @@ class compiler {
       operations_.push_back(prepare(step));
       loss_of_.push_back(net_.kind(step.node).role == layer_role::loss ? loss++ : -1);
       if (loss_of_.back() >= 0)
-        made_.loss_classes.push_back(low_.values[static_cast<std::size_t>(step.output)].dims[0]);
+        made_.targets.push_back(
+            net_.kind(step.node).target(net_.fields(step.node), net_.input_shapes(step.node)));
       values_[static_cast<std::size_t>(step.output)] =
           stored{new_slot(operations_.back().output), operations_.back().output, {}};
     }
-    made_.losses = loss;
     if (training_ && loss == 0)
       throw graph_error({.what = "this network cannot be trained: it has no loss layer",
                          .expected = "a loss, for example `| softmax_cross_entropy{}`",

@@ -41,7 +41,8 @@ class checked_network {
   checked_network(graph_view net, gradient_check_settings const& settings)
       : store_(std::make_shared<parameter_store<reference<double>>>(reference<double>{}, net)),
         plan_(make_plan(store_, net, {.batch = settings.batch})),
-        run_(plan_->make_context()) {
+        run_(plan_->make_context()),
+        seed_(settings.seed) {
     store_->initialise(settings.seed, {.bias = init::normal{0.1}});
     random_stream const numbers(settings.seed, "gradient check");
     std::uint64_t drawn = 0;
@@ -53,11 +54,15 @@ class checked_network {
       inputs_.emplace_back(memory_.back().as<double>(), dims);
     }
     for (int loss : net.with_role(layer_role::loss)) {
-      memory_.emplace_back(static_cast<std::size_t>(settings.batch) * sizeof(std::int32_t));
-      auto const classes = static_cast<std::uint64_t>(net[loss].output[0]);
-      for (int n = 0; n < settings.batch; ++n)
-        memory_.back().as<std::int32_t>()[n] = static_cast<std::int32_t>(numbers.below(drawn++, classes));
-      targets_.emplace_back(memory_.back().as<std::int32_t>(), shape{settings.batch});
+      target_spec const wanted = net.kind(loss).target(net.fields(loss), net.input_shapes(loss));
+      if (wanted.classes > 0)
+        add_target<std::int32_t>(shape{settings.batch}, [&] {
+          return static_cast<std::int32_t>(
+              numbers.below(drawn++, static_cast<std::uint64_t>(wanted.classes)));
+        });
+      else
+        add_target<double>(wanted.values.batched(settings.batch),
+                           [&] { return wanted.between(numbers.uniform01<double>(drawn++)); });
     }
   }
 
@@ -69,7 +74,7 @@ class checked_network {
     return reinterpret_cast<double const*>(store_->parameter_data(parameter, run_->gradients()))[i];
   }
   double mean_loss() {
-    run_->forward(inputs_, targets_);
+    run_->forward({.inputs = inputs_, .targets = targets_, .seed = seed_});
     return run_->loss() / plan_->batch();
   }
   void differentiate() {
@@ -78,9 +83,18 @@ class checked_network {
   }
 
  private:
+  template <class E, class Draw>
+  void add_target(shape const& dims, Draw next) {
+    E* const to =
+        memory_.emplace_back(static_cast<std::size_t>(dims.elements()) * sizeof(E)).template as<E>();
+    for (std::int64_t i = 0; i < dims.elements(); ++i) to[i] = next();
+    targets_.emplace_back(to, dims);
+  }
+
   std::shared_ptr<parameter_store<reference<double>>> store_;
   std::shared_ptr<plan const> plan_;
   std::unique_ptr<context> run_;
+  std::uint64_t seed_;
   std::vector<buffer> memory_;
   std::vector<tensor_view> inputs_;
   std::vector<tensor_view> targets_;
@@ -103,7 +117,9 @@ inline gradient_report check_gradients(graph_view net, gradient_check_settings c
   auto const table = checked.parameters().table();
   double largest = 0;
   for (int p = 0; p < static_cast<int>(table.size()); ++p)
-    for (std::int64_t i = 0; i < table[static_cast<std::size_t>(p)].spec.dims.elements(); ++i)
+    for (std::int64_t i = 0; is_trained(table[static_cast<std::size_t>(p)].spec.role)
+                             && i < table[static_cast<std::size_t>(p)].spec.dims.elements();
+         ++i)
       largest = std::max(largest, std::abs(checked.gradient(p, i)));
 
   auto const difference = [&](int p, std::int64_t i, double epsilon) {
@@ -125,6 +141,7 @@ inline gradient_report check_gradients(graph_view net, gradient_check_settings c
   gradient_report worst;
   for (int p = 0; p < static_cast<int>(table.size()); ++p) {
     parameter const& tensor = table[static_cast<std::size_t>(p)];
+    if (!is_trained(tensor.spec.role)) continue;
     std::int64_t const elements = tensor.spec.dims.elements();
     bool const all = settings.samples < 1 || elements <= settings.samples;
     random_stream const chosen(settings.seed, tensor.name);

@@ -7,6 +7,7 @@
 #include <cohort/optimizer/update_pass.hpp>
 #include <cohort/plan/arena_sums.hpp>
 #include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/running_statistics.hpp>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -43,13 +44,14 @@ class parameter_update {
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)].data(); }
   std::size_t bytes() const { return state_.size() * parameters_.arena_bytes(); }
   optimizer_settings const& settings() const { return settings_; }
+  /// Before    the role is trained.
   updater const& updater_of(parameter_role role) const { return updaters_[static_cast<std::size_t>(role)]; }
 
   /// Sets every state array to its initial value; padding as well, where no gradient ever comes.
   void reset() {
     by_type([&]<class T>(T*) {
       for (parameter const& p : parameters_.table())
-        for (int k = 0; k < updater_of(p.spec.role).state_arrays(); ++k)
+        for (int k = 0; is_trained(p.spec.role) && k < updater_of(p.spec.role).state_arrays(); ++k)
           std::fill_n(state_[static_cast<std::size_t>(k)].template as<T>() + p.offset, p.room,
                       static_cast<T>(updater_of(p.spec.role).initial_state(k)));
     });
@@ -73,7 +75,10 @@ class parameter_update {
              std::int64_t epoch) {
     for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
       measure(phase, worker, workers, parts, step, epoch);
-    by_type([&]<class T>(T*) { apply_as<T>(worker, workers, parts, step, epoch); });
+    by_type([&]<class T>(T*) {
+      apply_as<T>(worker, workers, parts, step, epoch);
+      if (worker == 0) detail::follow_statistics<T>(parameters_, parts);
+    });
   }
 
  private:
@@ -174,7 +179,7 @@ class parameter_update {
     for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
       parameter const& p = parameters_.table()[index];
       std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
-      if (begin >= end) continue;
+      if (begin >= end || !is_trained(p.spec.role)) continue;
       updater const& rule = updater_of(p.spec.role);
       point(parts, begin, from);
       point(begin, states);

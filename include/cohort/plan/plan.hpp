@@ -39,9 +39,23 @@ struct plan_memory {
 /// Who is told that a bucket's gradients are complete in a context's gradient arena.
 using ready_function = std::function<void(bucket const&)>;
 
+/// One part of a batch, as a context takes it.
+///
+/// Shapes    inputs: batch × shape each, dense; f32 or the backend's scalar. Training: as many examples as the plan's batch,
+///           one target for each loss: i32 indices, or f32 or the backend's scalar. Inference: at most as many, no targets.
+///           `weights` (none: 1 each) and `indices` (none: 0, 1, …), which key random masks: one an example.
+struct forward_request {
+  std::span<tensor_view const> inputs;
+  std::span<tensor_view const> targets{};
+  std::span<float const> weights{};
+  std::span<std::int64_t const> indices{};
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+};
+
 /// What backward is to do beside the gradients.
 ///
-/// `gradient_scale`  1 / examples of the whole batch of the rank: the gradient is that of the mean loss.
+/// `gradient_scale`  1 / weights of the whole batch of the rank (1 an example): the gradient is that of the mean loss.
 /// `accumulate`      add to the gradients of the micro-batches before, instead of replacing them.
 /// `ready`           called on this thread as buckets get complete; leave it empty but for the last micro-batch.
 struct backward_request {
@@ -59,18 +73,18 @@ class context {
  public:
   virtual ~context() = default;
 
-  /// Shapes    inputs: batch × shape each, dense; f32 or the backend's scalar. Training: as many examples as the
-  ///           plan's batch, and one i32 index an example for each loss. Inference: at most as many.
+  /// Before    what the request points to lives until backward has run.
   /// Errors    shape_error; data_error for a target out of range.
-  virtual void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) = 0;
+  virtual void forward(forward_request const& request) = 0;
+  void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) {
+    forward({.inputs = inputs, .targets = targets});
+  }
   void forward(tensor_view input, tensor_view target) {
-    forward(std::span<tensor_view const>(&input, 1), std::span<tensor_view const>(&target, 1));
+    forward({.inputs = {&input, 1}, .targets = {&target, 1}});
   }
-  void forward(tensor_view input) {
-    forward(std::span<tensor_view const>(&input, 1), std::span<tensor_view const>());
-  }
+  void forward(tensor_view input) { forward({.inputs = {&input, 1}}); }
 
-  /// Σ of the losses over the examples of the last forward.
+  /// Σ of the losses over the examples of the last forward, weighted.
   virtual double loss() const = 0;
   virtual void backward(backward_request const& request) = 0;
 

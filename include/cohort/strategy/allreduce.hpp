@@ -17,8 +17,9 @@ namespace cohort {
 /// Units     every `resync` steps (0: never) ranks compare a checksum of their parameters; where these differ, as between
 ///           ranks of different backends, rank 0's go to all.
 /// Order     a bucket leaves while backward still runs below it.
-/// Before    rank r has the gradient g_r of the mean over its m_r examples.    After  all have Σ m_r·g_r / Σ m_r.
-/// Moves     2(P−1)/P · n elements a rank and step, and 4 words with the first bucket; once in the beginning n more at most
+/// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
+/// After     all have Σ m_r·g_r / Σ m_r.
+/// Moves     2(P−1)/P · n elements a rank and step, and 5 words with the first bucket; once in the beginning n more at most
 ///           ⌈log2 P⌉ times; 16 bytes more at a resync.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
@@ -73,18 +74,18 @@ class allreduce_strategy final : public strategy {
     weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
     gradients.pack(one, sum.data());
     under_way_ = true;
-    sum.start(*world_, now.examples, now.expected, now.mine);
+    sum.start(*world_, {now.examples, now.weight}, now.expected, now.mine);
     world_->note({now.step, one.index});
   }
 
   bool before_update(step_info const& now, gradient_parts& gradients) override {
-    agreed_ = {agreed_.meetings + 1, now.expected, now.mine};
+    agreed_ = {agreed_.meetings + 1, now.expected, static_cast<double>(now.expected), now.mine};
     for (bucket const& one : gradients.parameters().buckets()) {
       weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
       sum.wait();
       if (one.index == 0) agreed_ = sum.voted(agreed_.meetings);
-      if (agreed_.examples == 0) continue;
-      sum.settle(agreed_.examples, now.expected);
+      if (agreed_.weight == 0) continue;
+      sum.settle(agreed_.weight, now.expected);
       gradients.unpack(one, sum.data());
     }
     under_way_ = false;

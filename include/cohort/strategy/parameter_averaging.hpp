@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/spread_of_means.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <memory>
 #include <optional>
@@ -23,7 +24,7 @@ namespace cohort {
 /// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped. Where ranks
 ///           share a stream, one that has run out makes empty steps until the next meeting.
 /// Before    rank r holds w_r, having seen m_r examples since the last meeting.   After  all hold Σ m_r·w_r / Σ m_r.
-/// Moves     2(P−1)/P · (n·(1 + state arrays) + 4) elements a rank and meeting; 8 bytes more with `seconds`; in the
+/// Moves     2(P−1)/P · (n·(1 + state arrays) + 5) elements a rank and meeting, running variances once more; 8 bytes more with `seconds`; in the
 ///           beginning rank 0's arrays once to all.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     the same bits on every rank after a meeting; `every` 1 with sgd is allreduce, to rounding. With one rank no
@@ -76,10 +77,12 @@ class averaging_strategy final : public strategy {
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
     // Right after a meeting only what is not averaged there differs, and nobody has seen more than others.
     std::int64_t const weight = steps_ > 0 ? seen_ : 1, expected = steps_ > 0 ? expected_ : world_->size();
-    sum.start(*world_, weight, expected, {});
+    weighted_sum::share const own{weight, static_cast<double>(weight)};
+    sum.start(*world_, own, expected, {});
     sum.wait();
     if (std::int64_t const examples = sum.voted(0).examples; examples > 0) {
-      sum.settle(examples, expected);
+      sum.settle(static_cast<double>(examples), expected);
+      add_spread_of_means(*world_, mine, sum.data(), own, expected, static_cast<double>(examples));
       for (std::size_t array = 0; array < dense.size(); ++array)
         std::memcpy(dense[array], sum.data() + array * mine.bytes(), mine.bytes());
     } else {
@@ -129,13 +132,15 @@ class averaging_strategy final : public strategy {
       return sum_->data() + static_cast<std::size_t>(array) * mine.bytes();
     };
     for (int array = 0; array < arrays_; ++array) mine.read(array, part(array));
+    weighted_sum::share const own{seen_, static_cast<double>(seen_)};
     under_way_ = true;
-    sum_->start(*world_, seen_, expected_, own_);
+    sum_->start(*world_, own, expected_, own_);
     sum_->wait();
     under_way_ = false;
     agreed_ = sum_->voted(agreed_.meetings + 1);
     if (agreed_.examples > 0) {
-      sum_->settle(agreed_.examples, expected_);
+      sum_->settle(agreed_.weight, expected_);
+      add_spread_of_means(*world_, mine, part(0), own, expected_, agreed_.weight);
       for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
       mine.parameters.changed();
     }

@@ -31,21 +31,24 @@ struct votes {
 
 /// What all ranks know alike after they have met.
 ///
-/// Units     `meetings` counts; `examples` are those of all ranks since they met before: 0 when nobody has any left.
+/// Units     `meetings` counts; `examples` are those of all ranks since they met before: 0 when nobody has any left. `weight`
+///           is Σ of their weights, their number where they have none.
 struct agreement {
   std::int64_t meetings = 0;
   std::int64_t examples = 0;
+  double weight = 0;
   votes all{};
 };
 
 /// Where a run stands when a hook is called.
 ///
 /// Units     `step` counts updates from 0; `examples` those of this rank in this step; `expected` those of all ranks, exact
-///           but where a stream ends.
+///           but where a stream ends; `weight` is Σ of the weights of this rank's, their number where they have none.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
   int examples = 0;
+  double weight = 0;
   std::int64_t expected = 0;
   votes mine{};
 };
@@ -84,7 +87,7 @@ enum class exchanged { nothing, gradient, parameters };
 ///                (replica.read) with what all would agree on now, and leaves the run as it was
 ///
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
-/// Before    gradients are those of the mean loss over this rank's examples.
+/// Before    gradients are those of the mean loss over this rank's examples: Σ weight·loss / Σ weight.
 /// Errors    what a hook throws ends the run on this rank; after those of a step `abandon` is called with its words, for other
 ///           ranks to hear; then nothing under way is left to memory that ends.
 class strategy {

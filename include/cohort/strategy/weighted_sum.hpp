@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Elements that become their mean over the ranks, weighted by examples, and the votes that travel with them.
+/// Elements that become their mean over the ranks, weighted, and the votes that travel with them.
 ///
 /// Shapes    `elements` of f32 or f64 and, with votes, `vote_words` more behind them.
 /// Order     fill data(), start, wait, voted, settle; again and again.
@@ -17,7 +17,7 @@ namespace cohort::detail {
 ///           in f32 up to 2²⁴.
 class weighted_sum {
  public:
-  static constexpr std::size_t vote_words = 4;
+  static constexpr std::size_t vote_words = 5;
 
   weighted_sum(element_type type, std::size_t count, bool with_votes)
       : type_(type),
@@ -28,12 +28,18 @@ class weighted_sum {
   std::byte* data() { return memory_.data(); }
   std::size_t bytes() const { return count_ * bytes_of(type_); }
 
-  /// Weighs with mine / expected and starts the sum.
-  void start(communicator& world, std::int64_t mine, std::int64_t expected, votes const& own) {
-    scale(static_cast<double>(mine), static_cast<double>(expected));
+  /// What a rank has: examples, and what its elements weigh among all ranks'.
+  struct share {
+    std::int64_t examples = 0;
+    double weight = 0;
+  };
+
+  /// Weighs with own weight / expected and starts the sum.
+  void start(communicator& world, share const& mine, std::int64_t expected, votes const& own) {
+    scale(mine.weight, static_cast<double>(expected));
     if (words_ > 0) {
-      double const words[vote_words]{static_cast<double>(mine), own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0,
-                                     own.not_finite ? 1.0 : 0.0};
+      double const words[vote_words]{static_cast<double>(mine.examples), mine.weight, own.stop ? 1.0 : 0.0,
+                                     own.save ? 1.0 : 0.0, own.not_finite ? 1.0 : 0.0};
       by_type([&]<class T>(T* values) {
         for (std::size_t i = 0; i < vote_words; ++i) values[count_ + i] = static_cast<T>(words[i]);
       });
@@ -47,14 +53,13 @@ class weighted_sum {
     agreement result{.meetings = meetings};
     by_type([&]<class T>(T const* values) {
       result.examples = static_cast<std::int64_t>(values[count_]);
-      result.all = {values[count_ + 1] > 0, values[count_ + 2] > 0, values[count_ + 3] > 0};
+      result.weight = static_cast<double>(values[count_ + 1]);
+      result.all = {values[count_ + 2] > 0, values[count_ + 3] > 0, values[count_ + 4] > 0};
     });
     return result;
   }
-  /// Makes the sum the mean where there were other examples than expected.  Before: wait; examples > 0.
-  void settle(std::int64_t examples, std::int64_t expected) {
-    scale(static_cast<double>(expected), static_cast<double>(examples));
-  }
+  /// Makes the sum the mean where all weigh otherwise than expected.  Before: wait; weight > 0.
+  void settle(double weight, std::int64_t expected) { scale(static_cast<double>(expected), weight); }
 
  private:
   template <class F>

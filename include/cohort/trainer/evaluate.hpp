@@ -78,18 +78,27 @@ inline void training::check_fits(dataset const& data) const {
     throw shape_error({.what = "the data set has another number of targets than the network has losses",
                        .expected = {losses.size()},
                        .got = {has.targets.size()}});
-  for (std::size_t t = 0; t < losses.size(); ++t)
-    if (has.targets[t].type != element_type::i32 || has.targets[t].example.elements() != 1)
-      throw shape_error({.what = "a loss needs one class index an example",
-                         .where = net.name(losses[t]),
-                         .expected = "i32, one an example",
-                         .got = {name_of(has.targets[t].type), ", ", to_string(has.targets[t].example)}});
-  for (std::size_t t = 0; t < losses.size(); ++t)
-    if (has.targets[t].classes > net[losses[t]].output[0])
+  for (std::size_t t = 0; t < losses.size(); ++t) {
+    target_spec const wanted = net.kind(losses[t]).target(net.fields(losses[t]), net.input_shapes(losses[t]));
+    tensor_description const& given = has.targets[t];
+    bool const index = wanted.classes > 0 && given.type == element_type::i32 && given.example.elements() == 1;
+    bool const numbers = wanted.numbers && given.example == wanted.values
+                         && (given.type == element_type::f32 || given.type == parameters().type());
+    if (!index && !numbers)
+      throw shape_error(
+          {.what = "the data set's target does not fit the loss",
+           .where = net.name(losses[t]),
+           .expected = {wanted.classes > 0 ? "one class index an example, i32" : "",
+                        wanted.classes > 0 && wanted.numbers ? ", or " : "",
+                        wanted.numbers ? to_string(wanted.values) : "",
+                        wanted.numbers ? detail::text_of({", ", name_of(parameters().type())}) : ""},
+           .got = {to_string(given.example), ", ", name_of(given.type)}});
+    if (index && given.classes > wanted.classes)
       throw shape_error({.what = "the data set has more classes than the network",
                          .where = net.name(losses[t]),
-                         .expected = {"at most ", net[losses[t]].output[0]},
-                         .got = {has.targets[t].classes}});
+                         .expected = {"at most ", wanted.classes},
+                         .got = {given.classes}});
+  }
 }
 
 }  // namespace cohort

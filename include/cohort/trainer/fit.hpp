@@ -130,6 +130,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   step_info const now{.step = position_.step,
                       .epoch = position_.epoch,
                       .examples = next->count,
+                      .weight = next->weight(),
                       .expected = next->global_count > 0 ? next->global_count : share,
                       .mine = wanted()};
   world_->note({now.step, -1});
@@ -153,7 +154,10 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   ++all.steps;
   ++of_epoch.steps;
   of_epoch.examples += next->count;
-  of_epoch.loss += done.finite ? done.loss : 0;
+  if (done.finite) {
+    of_epoch.loss += done.loss;
+    of_epoch.weight += now.weight;
+  }
   of_epoch.wait_seconds += waited;
   of_epoch.exchange_seconds += done.exchange_seconds;
   if (met.all.not_finite) refuse_numbers(now);
@@ -163,7 +167,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                            .step_in_epoch = place < 0 ? of_epoch.steps - 1 : place,
                            .steps_in_epoch = batches->batches(),
                            .examples = next->count,
-                           .loss = done.loss / std::max(next->count, 1),
+                           .loss = now.weight > 0 ? done.loss / now.weight : 0,
                            .step_seconds = since(working),
                            .wait_seconds = waited,
                            .exchange_seconds = done.exchange_seconds,
@@ -213,10 +217,11 @@ inline void training::refuse_numbers(step_info const& now) {
 
 /// Makes the examples and the loss of an epoch those of all ranks.
 inline void training::add_ranks(epoch_report& of_epoch) const {
-  double sums[2]{static_cast<double>(of_epoch.examples), of_epoch.loss};
+  double sums[3]{static_cast<double>(of_epoch.examples), of_epoch.weight, of_epoch.loss};
   world_->allreduce(std::span<double>(sums));
   of_epoch.examples = static_cast<std::int64_t>(sums[0]);
-  of_epoch.loss = sums[1] / std::max(sums[0], 1.0);
+  of_epoch.weight = sums[1];
+  of_epoch.loss = sums[1] > 0 ? sums[2] / sums[1] : 0;
 }
 
 }  // namespace cohort

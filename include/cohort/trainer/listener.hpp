@@ -28,12 +28,14 @@ struct step_report {
   bool updated = true;  ///< whether this rank's parameters have taken the step
 };
 
-/// What is known when an epoch is done. `examples` and `loss`, their mean, are those of all ranks, the seconds this rank's.
+/// What is known when an epoch is done. `examples`, Σ of their weights (1 each where they have none) and `loss`, their mean,
+/// are those of all ranks, the seconds this rank's.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;
   std::int64_t steps = 0;
   std::int64_t examples = 0;
+  double weight = 0;
   double loss = 0;
   double seconds = 0;
   double wait_seconds = 0;

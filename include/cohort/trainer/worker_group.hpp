@@ -89,7 +89,7 @@ class worker_group {
 
   /// What a step has come to on this rank.
   ///
-  /// Units     `loss` is Σ over its examples; `exchange_seconds` those in which it waited for other ranks.
+  /// Units     `loss` is Σ over its examples, weighted; `exchange_seconds` those in which it waited for other ranks.
   struct outcome {
     double loss = 0;
     bool updated = false;
@@ -218,6 +218,7 @@ class worker_group {
     ready_function ready{};
     std::vector<tensor_view> inputs{};
     std::vector<tensor_view> targets{};
+    forward_request request{};
   };
   /// What the workers work on. A member, as everything that they touch: it outlives a call that a deadline ends.
   struct job {
@@ -239,7 +240,7 @@ class worker_group {
       worker& mine = group->results_[static_cast<std::size_t>(w)];
       if (!mine.now) return;
       group->take_rows(w, false);
-      mine.now->forward(mine.inputs, {});
+      mine.now->forward(mine.request);
     }
   };
 
@@ -284,6 +285,16 @@ class worker_group {
       mine.inputs.push_back(mine_of(job_.data->input(i)));
     for (std::size_t i = 0; targets && i < job_.data->targets.size(); ++i)
       mine.targets.push_back(mine_of(job_.data->target(i)));
+    auto const mine_in = [&](auto const& all) {
+      std::span const whole(all);
+      return whole.empty() ? whole : whole.subspan(std::size_t(rows.first), std::size_t(rows.count));
+    };
+    mine.request = {.inputs = mine.inputs,
+                    .targets = mine.targets,
+                    .weights = mine_in(job_.data->weights),
+                    .indices = mine_in(job_.data->indices),
+                    .seed = settings_.seed,
+                    .step = job_.now.step};
   }
 
   /// One worker's step.
@@ -319,7 +330,7 @@ class worker_group {
     std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
     if (mine.now) {
       take_rows(w, true);
-      mine.now->forward(mine.inputs, mine.targets);
+      mine.now->forward(mine.request);
       mine.loss = mine.now->loss();
       if (!is_finite(mine.loss)) set_bad();
     }
@@ -334,8 +345,8 @@ class worker_group {
         if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_bad();
         arrive(one);
       };
-    mine.now->backward(
-        {.gradient_scale = 1.0 / job_.data->count, .ready = job_.exchanges ? &mine.ready : nullptr});
+    mine.now->backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
+                        .ready = job_.exchanges ? &mine.ready : nullptr});
     if (!job_.exchanges && !finite(arena, 0, port_.parameters->arena_elements())) set_bad();
   }
 

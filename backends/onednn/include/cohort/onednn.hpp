@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/layer_on_host.hpp>
-#include <cohort/backend/loss_kernels.hpp>
 #include <cohort/onednn/convolution.hpp>
+#include <cohort/onednn/deconvolution.hpp>
 #include <cohort/onednn/inner_product.hpp>
 #include <cohort/onednn/joining.hpp>
+#include <cohort/onednn/normalisation.hpp>
 #include <cohort/onednn/pooling.hpp>
 #include <string>
 #include <string_view>
@@ -76,14 +77,15 @@ inline operation<onednn> onednn::prepare(operation_request<onednn> const& reques
   kind const& k = *request.kind;
   if (k == kind_of<conv2d>) return detail::prepare(engine_, request, detail::decode<conv2d>(request.fields));
   if (k == kind_of<dense>) return detail::prepare(engine_, request, detail::decode<dense>(request.fields));
-  if (k == kind_of<max_pool>)
-    return detail::prepare(engine_, request, detail::decode<max_pool>(request.fields));
-  if (k == kind_of<relu> || k == kind_of<leaky_relu>) return detail::prepare_rectifier(engine_, request);
+  if (detail::find_activation(k)) return detail::prepare_activation(engine_, request);
   if (k == kind_of<add>) return detail::prepare(engine_, request, add{});
   if (k == kind_of<concatenate>) return detail::prepare(engine_, request, concatenate{});
-  if (k == kind_of<softmax_cross_entropy>)
-    return detail::softmax_cross_entropy_on_host(request, plain(request.output_shape.batched(request.batch)),
-                                                 plain(shape{request.batch}));
+  if (k.name == conv1d::kind_name)
+    return detail::prepare(engine_, request, detail::decode<conv1d>(request.fields));
+  if (k.name == conv2d_transposed::kind_name)
+    return detail::prepare(engine_, request, detail::decode<conv2d_transposed>(request.fields));
+  if (auto made = detail::prepare_pool(engine_, request)) return std::move(*made);
+  if (auto made = detail::prepare_normalisation(engine_, request)) return std::move(*made);
   return detail::prepare_on_host(*this, request, k.float_kernel, "host:" + std::string(k.name));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/layer/layers.hpp>
+#include <cohort/onednn/activation.hpp>
 #include <cohort/onednn/kernel.hpp>
 #include <cohort/onednn/threads.hpp>
 #include <span>
@@ -34,13 +35,16 @@ class onednn {
   static std::string environment_note() { return detail::affinity_note(); }
 
   bool supports(kind const& k) const {
-    for (kind const* known : built_in_kinds)
-      if (k == *known) return true;
+    for (std::string_view const name :
+         {conv2d::kind_name, dense::kind_name, max_pool::kind_name, relu::kind_name, leaky_relu::kind_name,
+          add::kind_name, concatenate::kind_name})
+      if (k.name == name) return true;
     return k.float_kernel.forward != nullptr;
   }
   bool fuses(kind const& a, kind const& b) const {
-    bool const weighted = a == kind_of<conv2d> || a == kind_of<dense>;
-    return weighted && (b == kind_of<relu> || b == kind_of<leaky_relu>);
+    bool const weighted = a == kind_of<conv2d> || a == kind_of<dense> || a.name == conv1d::kind_name;
+    detail::dnnl_activation const* const activation = detail::find_activation(b);
+    return weighted && activation && activation->reads_output();
   }
   layout plain(shape const& s) const {
     std::vector<dnnl_dim_t> dims;

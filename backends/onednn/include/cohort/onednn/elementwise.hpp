@@ -1,59 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/activation.hpp>
+#include <cohort/onednn/activation.hpp>
 #include <cohort/onednn/primitive.hpp>
 
 namespace cohort::detail {
 
-/// The slope of a relu or leaky relu behind its description.
-inline double slope_of(kind const& k, double const* fields) {
-  return k == kind_of<leaky_relu> ? decode<leaky_relu>(fields).slope : 0;
+inline dnnl_pd forward_of_activation(dnnl_engine_handle const& engine, dnnl_prop_kind_t propagation,
+                                     dnnl_alg_kind_t algorithm, dnnl_activation const& f,
+                                     memory_layout const& lies) {
+  dnnl_attributes const plain;
+  dnnl_primitive_desc_t pd = nullptr;
+  dnnl_eltwise_forward_primitive_desc_create(&pd, engine.get(), propagation, algorithm, lies.get(),
+                                             lies.get(), f.alpha, f.beta, plain.get());
+  return dnnl_pd(pd);
 }
 
-/// diff_output ← diff_output where output > 0, else slope·diff_output; in place, from what forward wrote.
+/// diff_output ← diff_output · derivative, in place, from the output or the input as the activation says; as `lies`, or
+/// dense where oneDNN has `ref` alone for that (padded blocks of what is not 0 at 0).
 ///
 /// Errors    backend_error naming the request's layer where there is no fit implementation.
-inline invocation<onednn> rectifier_backward(dnnl_engine_handle const& engine,
-                                             operation_request<onednn> const& request,
-                                             memory_layout const& lies, double slope) {
-  dnnl_attributes const plain;
-  auto const alpha = static_cast<float>(slope);
-  dnnl_primitive_desc_t hint = nullptr, pd = nullptr;
-  check_dnnl(dnnl_eltwise_forward_primitive_desc_create(&hint, engine.get(), dnnl_forward_training,
-                                                        dnnl_eltwise_relu_use_dst_for_bwd, lies.get(),
-                                                        lies.get(), alpha, 0, plain.get()),
-             "describing a relu");
-  dnnl_pd const forward(hint);
-  dnnl_eltwise_backward_primitive_desc_create(&pd, engine.get(), dnnl_eltwise_relu_use_dst_for_bwd,
-                                              lies.get(), lies.get(), lies.get(), alpha, 0, forward.get(),
-                                              plain.get());
-  dnnl_pd const backward(pd);
-  if (!is_fit(backward)) refuse_step(request, "backward (activation)");
+inline invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
+                                                 operation_request<onednn> const& request,
+                                                 memory_layout const& lies, dnnl_activation const& f) {
+  auto const as = [&](memory_layout const& layout) {
+    dnnl_attributes const plain;
+    dnnl_pd const hint = forward_of_activation(engine, dnnl_forward_training, f.backward, f, layout);
+    dnnl_primitive_desc_t pd = nullptr;
+    if (hint)
+      dnnl_eltwise_backward_primitive_desc_create(&pd, engine.get(), f.backward, layout.get(), layout.get(),
+                                                  layout.get(), f.alpha, f.beta, hint.get(), plain.get());
+    return dnnl_pd(pd);
+  };
+  dnnl_pd const backward =
+      first_fit([&] { return as(lies); }, [&] { return as(memory_layout::dense(lies.dims())); });
+  if (!backward) refuse_step(request, "backward (activation)");
+  dnnl_argument const read = f.reads_output() ? dnnl_argument{operand_role::output, 0, DNNL_ARG_DST}
+                                              : dnnl_argument{operand_role::input, 0, DNNL_ARG_SRC};
   return invoke(engine, backward,
-                {{operand_role::output, 0, DNNL_ARG_DST},
+                {read,
                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_SRC}});
 }
 
-/// Relu and leaky relu that stand alone, both passes in place.
-inline operation<onednn> prepare_rectifier(dnnl_engine_handle const& engine,
-                                           operation_request<onednn> const& request) {
-  memory_layout const& lies = request.inputs[0];
-  double const slope = slope_of(*request.kind, request.fields);
-  dnnl_attributes const plain;
-  dnnl_primitive_desc_t pd = nullptr;
-  dnnl_eltwise_forward_primitive_desc_create(
-      &pd, engine.get(), request.training ? dnnl_forward_training : dnnl_forward_inference, dnnl_eltwise_relu,
-      lies.get(), lies.get(), static_cast<float>(slope), 0, plain.get());
-  dnnl_pd const forward(pd);
-  if (!is_fit(forward)) refuse_step(request, "forward");
+/// An activation that stands alone, in the layout of its input or dense as above; both passes may run in place.
+inline operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
+                                            operation_request<onednn> const& request) {
+  dnnl_activation const f = activation_of(*request.kind, request.fields);
+  auto const as = [&](memory_layout const& lies) {
+    return forward_of_activation(engine, request.training ? dnnl_forward_training : dnnl_forward_inference,
+                                 f.forward, f, lies);
+  };
+  dnnl_pd const forward = first_fit([&] { return as(request.inputs[0]); },
+                                    [&] { return as(memory_layout::dense(request.inputs[0].dims())); });
+  if (!forward) refuse_step(request, "forward");
   operation<onednn> made;
-  made.output = lies;
+  made.output = layout_of(forward, DNNL_ARG_DST);
   made.overwrites = true;
   made.forward.push_back(invoke(
       engine, forward, {{operand_role::input, 0, DNNL_ARG_SRC}, {operand_role::output, 0, DNNL_ARG_DST}}));
   if (!request.training || !request.wants_diff_input[0]) return made;
-  invocation<onednn> backward = rectifier_backward(engine, request, lies, slope);
+  invocation<onednn> backward = backward_of_activation(engine, request, made.output, f);
   backward.operands[2].role = operand_role::diff_input;
   made.backward.push_back(std::move(backward));
   return made;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/backend/host_call.hpp>
 #include <cohort/onednn/handle.hpp>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +18,8 @@ using dnnl_memory_handle = dnnl_shared<dnnl_memory, dnnl_memory_destroy>;
 
 /// A primitive with the numbers and descriptors of its arguments, or a function of our own. Arguments without an
 /// address of their own are the last operand once more: a primitive in place names it as source and destination.
+///
+/// Units     offsets, bytes from the operand's address to the argument's: none, or one an argument.
 struct dnnl_kernel {
   dnnl_kernel() = default;
   dnnl_kernel(host_function own) : host(std::move(own)) {}
@@ -26,6 +29,7 @@ struct dnnl_kernel {
   dnnl_engine_handle engine{};
   std::vector<int> arguments{};
   std::vector<memory_layout> layouts{};
+  std::vector<std::size_t> offsets{};
 };
 
 /// What oneDNN calls the kernel's implementation; nothing for a function of our own.
@@ -52,8 +56,9 @@ class dnnl_call {
     stream_ = dnnl_stream_handle(stream);
     for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
       dnnl_memory_t memory = nullptr;
-      check_dnnl(dnnl_memory_create(&memory, kernel.layouts[i].get(), kernel.engine.get(),
-                                    addresses[std::min(i, addresses.size() - 1)]),
+      std::size_t const offset = kernel.offsets.empty() ? 0 : kernel.offsets[i];
+      void* const at = static_cast<std::byte*>(addresses[std::min(i, addresses.size() - 1)]) + offset;
+      check_dnnl(dnnl_memory_create(&memory, kernel.layouts[i].get(), kernel.engine.get(), at),
                  "binding memory");
       memory_.emplace_back(memory);
       arguments_.push_back({kernel.arguments[i], memory});
@@ -66,6 +71,7 @@ class dnnl_call {
                                       arguments_.data()),
                "running a primitive");
   }
+  /// Before    the argument has no offset.
   void set(std::size_t argument, void* where) {
     if (host_)
       host_->set(argument, where);

@@ -7,10 +7,15 @@
 namespace cohort::detail {
 
 /// Which argument of a primitive an operand is.
+///
+/// Shapes    `whole`: how the operand lies where the primitive knows it otherwise, the same bytes in other extents, or by
+///           a part of it, which begins `offset` bytes behind its beginning.
 struct dnnl_argument {
   operand_role role;
   int index;
   int argument;
+  memory_layout whole{};
+  std::size_t offset = 0;
 };
 
 inline memory_layout layout_of(dnnl_pd const& pd, int argument) {
@@ -32,7 +37,8 @@ inline invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const
     if (lies.bytes() == 0) continue;
     made.kernel.arguments.push_back(a.argument);
     made.kernel.layouts.push_back(lies);
-    made.operands.push_back({a.role, a.index, lies});
+    made.kernel.offsets.push_back(a.offset);
+    made.operands.push_back({a.role, a.index, a.whole.get() ? a.whole : lies});
   }
   made.implementation = implementation_of(pd.get());
   made.flops = flops;

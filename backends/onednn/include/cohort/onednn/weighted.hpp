@@ -44,8 +44,10 @@ inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
   auto const weights_any = memory_layout::tagged(weights_dims);
   bool const has_bias = request.parameter_specs.size() > 1;
   auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
-  double const slope = request.activation ? slope_of(*request.activation, request.activation_fields) : -1;
-  dnnl_attributes const fused(slope), plain;
+  dnnl_activation const behind = request.activation
+                                     ? activation_of(*request.activation, request.activation_fields)
+                                     : dnnl_activation{};
+  dnnl_attributes const fused(behind.forward, behind.alpha, behind.beta), plain;
 
   dnnl_pd forward;
   for (activation_layouts const& as : candidates) {
@@ -71,7 +73,8 @@ inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
                                 flops));
   if (!request.training) return made;
 
-  if (request.activation) made.backward.push_back(rectifier_backward(engine, request, made.output, slope));
+  if (request.activation)
+    made.backward.push_back(backward_of_activation(engine, request, made.output, behind));
   auto const src = layout_of(forward, DNNL_ARG_SRC);
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
   dnnl_pd const weights_pd = first_fit(

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace cohort::detail {
+
+/// Count, means and centred second moments of pairs (x, y), of parts that are put together in any order.
+///
+/// Units     x, y: means, as distances from the origins x0, y0, which are values of the part: numbers that lie close to each
+///           other and far from 0 lose nothing. xx, yy, xy: Σ (x − mean x)², …
+/// Source    Chan, Golub and LeVeque, Am. Stat. 37(3), 1983.
+struct paired_moments {
+  double count = 0;
+  double x0 = 0, y0 = 0;
+  double x = 0, y = 0;
+  double xx = 0, yy = 0, xy = 0;
+
+  /// Of `count` > 0 pairs, in two passes over them; `pair(i)` gives one's .x and .y.
+  template <class Pair>
+  static paired_moments of(int count, Pair pair) {
+    paired_moments made{.count = static_cast<double>(count), .x0 = pair(0).x, .y0 = pair(0).y};
+    for (int i = 0; i < count; ++i) {
+      auto const p = pair(i);
+      made.x += (p.x - made.x0) / made.count;
+      made.y += (p.y - made.y0) / made.count;
+    }
+    for (int i = 0; i < count; ++i) {
+      auto const p = pair(i);
+      double const dx = (p.x - made.x0) - made.x, dy = (p.y - made.y0) - made.y;
+      made.xx += dx * dx;
+      made.yy += dy * dy;
+      made.xy += dx * dy;
+    }
+    return made;
+  }
+
+  void add(paired_moments const& part) {
+    if (part.count == 0) return;
+    if (count == 0) {
+      *this = part;
+      return;
+    }
+    double const dx = (part.x0 - x0) + part.x - x, dy = (part.y0 - y0) + part.y - y;
+    double const share = part.count / (count + part.count);
+    xx += part.xx + dx * dx * count * share;
+    yy += part.yy + dy * dy * count * share;
+    xy += part.xy + dx * dy * count * share;
+    x += dx * share;
+    y += dy * share;
+    count += part.count;
+  }
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/layer/kind.hpp>
+
+namespace cohort {
+
+/// Batch normalisation: y = scale·(x − mean)/√(variance + ε) + shift, each channel by its own statistics over examples and
+/// positions: the batch's in training, running ones at inference.
+///
+/// Shapes    input C×H×W, C×L or C (one channel a unit) → output the same; scale, shift, running_mean, running_variance C.
+/// Units     momentum is the share of the running statistics that a step keeps. The variance is biased (÷ N) both where
+///           it normalises and where it runs; PyTorch's running variance is N/(N − 1) times the batch's.
+/// Order     each worker normalises by the statistics of its own part of the batch. Running statistics follow the whole
+///           batch of the rank, see `running_statistics`: example weights count there, and only there.
+/// Exact     one example of one position is legal: its output is `shift` and no gradient passes it. Sums run in double.
+/// Source    Ioffe and Szegedy, ICML 2015.
+struct batch_norm {
+  static constexpr std::string_view kind_name = "batch_norm";
+  static constexpr bool reads_scalars = true;
+
+  double momentum = 0.9;
+  double epsilon = 1e-5;
+  layer_settings settings = {};  ///< the initialiser of biases is that of scale and shift
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"momentum", &batch_norm::momentum}, field{"epsilon", &batch_norm::epsilon}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (inputs[0].rank == 0) return {"batch normalisation needs channels", {"input", inputs[0]}};
+    if (!(momentum >= 0 && momentum <= 1)) return {"the momentum of batch normalisation lies in [0, 1]"};
+    if (!(epsilon > 0)) return {"the epsilon of batch normalisation is above 0"};
+    return inputs[0];
+  }
+  constexpr parameter_list parameters(std::span<shape const> inputs) const {
+    shape const each{inputs[0][0]};
+    parameter_list list;
+    list.add({"scale", each, parameter_role::biases, 1, 1, init::ones{}});
+    list.add({"shift", each, parameter_role::biases, 1, 1, init::zeros{}});
+    list.add({"running_mean", each, parameter_role::running_mean, 1, 1, init::zeros{}, momentum});
+    list.add({"running_variance", each, parameter_role::running_variance, 1, 1, init::ones{}, momentum});
+    return list;
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return 7.0 * static_cast<double>(inputs[0].elements());
+  }
+  /// The batch's means, then its variances.
+  constexpr std::int64_t workspace(std::span<shape const> inputs, int) const { return 2 * inputs[0][0]; }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    for (std::size_t c = 0; c < channels; ++c) {
+      if (a.training) {
+        double const count = elements_of_channel(a);
+        double sum = 0, squares = 0;
+        each(a, c, [&](std::size_t i) { sum += static_cast<double>(a.inputs[0][i]); });
+        double const mean = sum / count;
+        each(a, c, [&](std::size_t i) {
+          double const apart = static_cast<double>(a.inputs[0][i]) - mean;
+          squares += apart * apart;
+        });
+        a.workspace[c] = static_cast<T>(mean);
+        a.workspace[channels + c] = static_cast<T>(squares / count);
+      }
+      T const mean = a.training ? a.workspace[c] : a.parameters[2][c];
+      T const variance = a.training ? a.workspace[channels + c] : a.parameters[3][c];
+      T const factor = a.parameters[0][c] * inverse_deviation(variance), shift = a.parameters[1][c];
+      each(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
+    }
+  }
+
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    for (std::size_t c = 0; c < channels; ++c) {
+      T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
+      double sum = 0, along = 0;
+      each(a, c, [&](std::size_t i) {
+        double const g = static_cast<double>(a.diff_output[i]);
+        sum += g;
+        along += g * static_cast<double>((a.inputs[0][i] - mean) * inverse);
+      });
+      a.diff_parameters[0][c] = static_cast<T>(along);
+      a.diff_parameters[1][c] = static_cast<T>(sum);
+      if (!a.diff_inputs[0]) continue;
+      double const count = elements_of_channel(a);
+      T const of_mean = static_cast<T>(sum / count), slope = static_cast<T>(along / count) * inverse;
+      T const factor = a.parameters[0][c] * inverse;
+      each(a, c, [&](std::size_t i) {
+        a.diff_inputs[0][i] = factor * (a.diff_output[i] - of_mean - (a.inputs[0][i] - mean) * slope);
+      });
+    }
+    move_statistics(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,
+                    a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
+  }
+
+  /// Writes the gradients of the running statistics: see `running_statistics`.
+  template <class T>
+  static void move_statistics(step_scalars const& scalars, int batch, int channels, T const* mean,
+                              T const* variance, T const* running_mean, T* diff_mean, T* diff_variance) {
+    double weight = 0;
+    for (int n = 0; n < batch; ++n) weight += scalars.weight(n);
+    T const share = static_cast<T>(scalars.gradient_scale * weight);
+    for (int c = 0; c < channels; ++c) {
+      T const apart = mean[c] - running_mean[c];
+      diff_mean[c] = share * apart;
+      diff_variance[c] = share * (variance[c] + apart * apart);
+    }
+  }
+
+ private:
+  template <class T>
+  T inverse_deviation(T variance) const {
+    return 1 / std::sqrt(variance + static_cast<T>(epsilon));
+  }
+  template <class T>
+  static double elements_of_channel(host_arguments<T> const& a) {
+    return static_cast<double>(a.elements_of_output()) / a.output_shape[0];
+  }
+  template <class T, class Visit>
+  static void each(host_arguments<T> const& a, std::size_t c, Visit visit) {
+    auto const all = static_cast<std::size_t>(a.output_shape.elements());
+    std::size_t const area = all / static_cast<std::size_t>(a.output_shape[0]);
+    for (std::size_t first = c * area; first < a.elements_of_output(); first += all)
+      for (std::size_t i = first; i < first + area; ++i) visit(i);
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cmath>
+#include <cohort/layer/loss.hpp>
+
+namespace cohort {
+
+/// The logistic loss of yes-or-no questions, one a logit: the loss in training, probabilities at inference.
+///
+/// Shapes    input: logits of any shape; target and output (probabilities σ(x)): the same.
+/// Units     targets: probabilities, in [0, 1]. `weight` of this loss among several.
+/// After     loss = mean over examples of (1/outputs)·Σ −(target·log p + (1 − target)·log(1 − p)); gradient
+///           (p − target)/(outputs·count).
+/// Exact     from the logits, log(1 + e^−|x|) + |x|·(the target's distance from x's side): no overflow, nothing lost
+///           for sure answers, and 0 for an infinite logit on the right side.
+/// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT sums over them.
+struct binary_cross_entropy {
+  static constexpr std::string_view kind_name = "binary_cross_entropy";
+  static constexpr layer_role role = layer_role::loss;
+
+  double weight = 1;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{field{"weight", &binary_cross_entropy::weight}}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    return detail::infer_loss(inputs, weight);
+  }
+  constexpr target_spec target(std::span<shape const> inputs) const {
+    return {.numbers = true, .values = inputs[0], .lowest = 0, .highest = 1};
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return 6.0 * static_cast<double>(inputs[0].elements());
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0, count = a.elements_of_output(); i < count; ++i) {
+      T const x = a.inputs[0][i], small = std::exp(-std::abs(x));
+      a.output[i] = (x > 0 ? 1 : small) / (1 + small);
+    }
+    detail::sum_loss(a, weight * detail::one_output(a), [](T x, T wanted) {
+      T const away = x > 0 ? 1 - wanted : wanted, size = std::abs(x);
+      return std::log1p(std::exp(-size)) + (away > 0 ? away * size : T(0));
+    });
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    detail::differentiate_loss(a, weight * detail::one_output(a), [](T p, T wanted) { return p - wanted; });
+  }
+};
+
+}  // namespace cohort

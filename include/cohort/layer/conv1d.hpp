@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/convolution.hpp>
+#include <cohort/layer/convolution_loops.hpp>
+
+namespace cohort {
+
+/// One-dimensional convolution: conv2d on rows.
+///
+/// Shapes    input C×L → output K×L'; weights K×(C/groups)×R, bias K.
+/// Order     padding on given sides: padding(1) on both, padding(0, 0, before, after).
+struct conv1d {
+  static constexpr std::string_view kind_name = "conv1d";
+
+  required<int> filters;
+  required<int> kernel;
+  int stride = 1;
+  cohort::padding padding = {};
+  int dilation = 1;
+  int groups = 1;
+  bool bias = true;
+  layer_settings settings = {};
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"filters", &conv1d::filters},   field{"kernel", &conv1d::kernel},
+                      field{"stride", &conv1d::stride},     field{"padding", &conv1d::padding},
+                      field{"dilation", &conv1d::dilation}, field{"groups", &conv1d::groups},
+                      field{"bias", &conv1d::bias}};
+  }
+
+  /// C×L as an image of one row, C×1×L.
+  static constexpr shape row(shape const& sequence) { return {sequence[0], 1, sequence[1]}; }
+  constexpr cohort::window window() const {
+    cohort::padding along = padding;
+    along.top = along.bottom = 0;
+    return {{1, kernel}, {1, stride}, {1, dilation}, along};
+  }
+
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (inputs[0].rank != 2) return {"this layer needs channels x length", {"input", inputs[0]}};
+    bool const every_side = padding == cohort::padding(padding.left);
+    if (padding.mode == padding_mode::sides && !every_side && (padding.top != 0 || padding.bottom != 0))
+      return {"a sequence has nothing above or below to pad",
+              {"padding", {padding.top, padding.bottom, padding.left, padding.right}}};
+    inference made = detail::grouped(slide(window(), row(inputs[0]), filters), inputs[0], filters, groups);
+    if (!made.problem.found()) made.output = {made.output[0], made.output[2]};
+    return made;
+  }
+
+  constexpr parameter_list parameters(std::span<shape const> inputs) const {
+    return detail::convolution_parameters(inputs[0][0], filters, groups, {kernel.value}, bias);
+  }
+
+  constexpr double flops(std::span<shape const> inputs) const {
+    return 2.0 * static_cast<double>(infer(inputs).output.elements()) * (inputs[0][0] / groups) * kernel;
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    loops(a.input_shapes[0], a.output_shape).forward(a, bias);
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    loops(a.input_shapes[0], a.output_shape).backward(a, bias);
+  }
+
+ private:
+  detail::convolution_loops loops(shape const& input, shape const& output) const {
+    return {.image = row(input), .map = row(output), .window = window(), .groups = groups};
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/window.hpp>
+
+namespace cohort::detail {
+
+/// `made`, if the groups of a convolution are whole: what convolutions of every kind refuse alike.
+constexpr inference grouped(inference const& made, shape const& input, int filters, int groups) {
+  if (filters < 1) return {"a convolution needs at least one filter", labelled_number("filters", filters)};
+  if (made.problem.found()) return made;
+  if (groups < 1) return {"a convolution needs at least one group", labelled_number("groups", groups)};
+  if (input[0] % groups != 0)
+    return {"the channels must be divisible by the groups", labelled_number("channels", input[0]),
+            labelled_number("groups", groups)};
+  if (filters % groups != 0)
+    return {"the filters must be divisible by the groups", labelled_number("filters", filters),
+            labelled_number("groups", groups)};
+  return made;
+}
+
+/// Weights K×(C/groups)×taps and, where there is one, the bias K.
+///
+/// Shapes    taps: R×S, or R alone.
+/// Units     fan_in, fan_out: of one group.
+constexpr parameter_list convolution_parameters(int channels, int filters, int groups, shape const& taps,
+                                                bool bias) {
+  int const depth = channels / groups, area = static_cast<int>(taps.elements());
+  shape weights{filters, depth, taps[0], taps[1]};
+  weights.rank = 2 + taps.rank;
+  int const fan_in = depth * area, fan_out = filters / groups * area;
+  parameter_list list;
+  list.add({"weights", weights, parameter_role::weights, fan_in, fan_out});
+  if (bias) list.add({"bias", {filters}, parameter_role::biases, fan_in, fan_out});
+  return list;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/layer/host_kernel.hpp>
+
+namespace cohort::detail {
+
+/// output ← input, for layers that change no number.
+template <class T>
+void copy_forward(host_arguments<T> const& a) {
+  std::copy_n(a.inputs[0], a.elements_of_output(), a.output);
+}
+/// diff_input ← diff_output.
+template <class T>
+void copy_backward(host_arguments<T> const& a) {
+  if (a.diff_inputs[0]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[0]);
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/copy.hpp>
+#include <cohort/layer/kind.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace cohort {
+
+namespace detail {
+
+inline constexpr char const* dropout_rate_sentence = "the rate of a dropout lies in [0, 1)";
+constexpr bool is_dropout_rate(double rate) { return rate >= 0 && rate < 1; }
+
+/// Calls visit(i, is kept) for the elements of a mask; each is dropped with probability `rate`, rounded down to a
+/// multiple of 2⁻³². Element i is word i mod 4 of block i / 4: the same for every type.
+template <class Visit>
+void each_of_mask(random_stream const& numbers, double rate, std::size_t count, Visit visit) {
+  auto const dropped_below = static_cast<std::uint32_t>(rate * 0x1p32);
+  for (std::size_t i = 0; i < count; i += 4) {
+    auto const words = numbers.block(i / 4);
+    for (std::size_t k = 0; k < 4 && i + k < count; ++k) visit(i + k, words[k] >= dropped_below);
+  }
+}
+
+}  // namespace detail
+
+/// Drops elements at random in training, so that no unit relies on another; identity at inference.
+///
+/// Units     `rate` is the probability of dropping; what is kept is divided by 1 − rate, which keeps the mean.
+/// Exact     an example's mask depends on (seed, layer, step, its number in the data set) alone: the same on any number of
+///           ranks and threads. Backward makes it again: nothing is stored.
+/// Source    Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, JMLR 2014.
+struct dropout {
+  static constexpr std::string_view kind_name = "dropout";
+  static constexpr bool reads_scalars = true;
+
+  double rate = 0.5;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{field{"rate", &dropout::rate}}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (!detail::is_dropout_rate(rate)) return {detail::dropout_rate_sentence};
+    return inputs[0];
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    if (!a.training) return detail::copy_forward(a);
+    mask(a, a.inputs[0], a.output);
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (a.diff_inputs[0]) mask(a, a.diff_output, a.diff_inputs[0]);
+  }
+
+ private:
+  template <class T>
+  void mask(host_arguments<T> const& a, T const* from, T* to) const {
+    T const factor[]{0, static_cast<T>(1 / (1 - rate))};  // no branch: none could be foretold
+    auto const size = static_cast<std::size_t>(a.output_shape.elements());
+    for (int n = 0; n < a.batch; ++n, from += size, to += size)
+      detail::each_of_mask(a.random(n), rate, size,
+                           [&](std::size_t i, bool kept) { to[i] = factor[kept] * from[i]; });
+  }
+};
+
+/// As `dropout`, but whole channels: neighbours in an image tell the same, so that single elements are no loss.
+///
+/// Shapes    input C×…; output as input.
+/// Source    Tompson, Goroshin, Jain, LeCun and Bregler, CVPR 2015.
+struct spatial_dropout {
+  static constexpr std::string_view kind_name = "spatial_dropout";
+  static constexpr bool reads_scalars = true;
+
+  double rate = 0.5;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{field{"rate", &spatial_dropout::rate}}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (!detail::is_dropout_rate(rate)) return {detail::dropout_rate_sentence};
+    if (inputs[0].rank < 2)
+      return {"spatial dropout needs channels of several elements: use dropout", {"input", inputs[0]}};
+    return inputs[0];
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    if (!a.training) return detail::copy_forward(a);
+    mask(a, a.inputs[0], a.output);
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (a.diff_inputs[0]) mask(a, a.diff_output, a.diff_inputs[0]);
+  }
+
+ private:
+  template <class T>
+  void mask(host_arguments<T> const& a, T const* from, T* to) const {
+    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    std::size_t const area = static_cast<std::size_t>(a.output_shape.elements()) / channels;
+    for (int n = 0; n < a.batch; ++n, from += channels * area, to += channels * area)
+      detail::each_of_mask(a.random(n), rate, channels, [&](std::size_t c, bool kept) {
+        auto const factor = static_cast<T>(kept ? 1 / (1 - rate) : 0);
+        for (std::size_t i = c * area; i < (c + 1) * area; ++i) to[i] = factor * from[i];
+      });
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/layer/kind.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace cohort {
+
+/// Each index is replaced by a learned vector of `width` numbers.
+///
+/// Shapes    input S, one or two extents: indices 0 … vocabulary − 1, as numbers; output width×S: a vector's numbers are
+///           channels, as convolutions read them. Weights vocabulary×width.
+/// Errors    data_error naming example and index where it is none of the vocabulary; forward then writes no more.
+/// Exact     gradients are added in the order of the examples; an index takes no gradient.
+struct embedding {
+  static constexpr std::string_view kind_name = "embedding";
+
+  required<int> vocabulary;
+  required<int> width;
+  layer_settings settings = {};
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"vocabulary", &embedding::vocabulary}, field{"width", &embedding::width}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (vocabulary < 1)
+      return {"an embedding needs at least one index", labelled_number("vocabulary", vocabulary)};
+    if (vocabulary > 1 << 24)
+      return {"an index of 2^24 or more is no f32", labelled_number("vocabulary", vocabulary)};
+    if (width < 1)
+      return {"an embedding needs at least one number a vector", labelled_number("width", width)};
+    if (inputs[0].rank < 1 || inputs[0].rank > 2)
+      return {"indices have one or two extents", {"input", inputs[0]}};
+    return inputs[0].batched(width);
+  }
+  constexpr parameter_list parameters(std::span<shape const>) const {
+    parameter_list list;
+    list.add({"weights", {vocabulary.value, width.value}, parameter_role::weights, vocabulary, width});
+    return list;
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    each_vector(a, [&](std::size_t vector, std::size_t to, std::size_t step) {
+      for (std::size_t k = 0; k < size(); ++k) a.output[to + k * step] = a.parameters[0][vector + k];
+    });
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    std::fill_n(a.diff_parameters[0], static_cast<std::size_t>(vocabulary.value) * size(), T(0));
+    each_vector(a, [&](std::size_t vector, std::size_t from, std::size_t step) {
+      for (std::size_t k = 0; k < size(); ++k)
+        a.diff_parameters[0][vector + k] += a.diff_output[from + k * step];
+    });
+    if (a.diff_inputs[0]) std::fill_n(a.diff_inputs[0], a.elements_of_input(), T(0));
+  }
+
+ private:
+  std::size_t size() const { return static_cast<std::size_t>(width.value); }
+
+  /// Calls visit(where an index's vector begins in the weights, where its first number stands in the output, how far the
+  /// next one is from it).
+  template <class T, class Visit>
+  void each_vector(host_arguments<T> const& a, Visit visit) const {
+    auto const indices = static_cast<std::size_t>(a.input_shapes[0].elements());
+    for (std::size_t n = 0; n < static_cast<std::size_t>(a.batch); ++n)
+      for (std::size_t i = 0; i < indices; ++i)
+        visit(row_of(a.inputs[0][n * indices + i], n, i) * size(), n * indices * size() + i, indices);
+  }
+  template <class T>
+  std::size_t row_of(T given, std::size_t example, std::size_t place) const {
+    if (is_finite(given) && given >= 0 && given < static_cast<T>(vocabulary.value)) {
+      auto const row = static_cast<std::size_t>(given);
+      if (static_cast<T>(row) == given) return row;
+    }
+    throw data_error({.what = "an index is not in the vocabulary",
+                      .where = {"example ", example, " of the batch, index ", place},
+                      .expected = {"a whole number from 0 to ", vocabulary.value - 1},
+                      .got = {static_cast<double>(given)}});
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/copy.hpp>
+#include <cohort/layer/kind.hpp>
+#include <cstddef>
+
+namespace cohort {
+
+/// Adds normal numbers in training; identity at inference, and for gradients.
+///
+/// Units     `deviation` in those of the input.
+/// Exact     an example's noise depends on (seed, layer, step, its number in the data set) alone, as a dropout's mask.
+struct gaussian_noise {
+  static constexpr std::string_view kind_name = "gaussian_noise";
+  static constexpr bool reads_scalars = true;
+
+  double deviation = 0.1;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{field{"deviation", &gaussian_noise::deviation}}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (!(deviation >= 0 && deviation < 1e300)) return {"the deviation of a noise is a number, at least 0"};
+    return inputs[0];
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    if (!a.training) return detail::copy_forward(a);
+    auto const size = static_cast<std::size_t>(a.output_shape.elements());
+    for (int n = 0; n < a.batch; ++n) {
+      random_stream const numbers = a.random(n);
+      std::size_t const first = static_cast<std::size_t>(n) * size;
+      for (std::size_t i = 0; i < size; ++i)
+        a.output[first + i] = a.inputs[0][first + i] + static_cast<T>(deviation * numbers.normal<double>(i));
+    }
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    detail::copy_backward(a);
+  }
+};
+
+}  // namespace cohort

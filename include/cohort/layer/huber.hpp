@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cmath>
+#include <cohort/layer/loss.hpp>
+
+namespace cohort {
+
+/// Squared near the target, absolute far from it.
+///
+/// Shapes    input, target and output (the input as it is): any, the same.
+/// Units     `delta`: the distance at which the one becomes the other. `weight` of this loss among several.
+/// After     loss = mean over examples of (1/outputs)·Σ h(x − target), h(d) = ½d² where |d| ≤ δ, else δ·(|d| − ½δ);
+///           gradient clip(x − target, ±δ)/(outputs·count).
+/// Source    Huber, 1964; PyTorch huber_loss.
+struct huber {
+  static constexpr std::string_view kind_name = "huber";
+  static constexpr layer_role role = layer_role::loss;
+
+  double delta = 1;
+  double weight = 1;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"delta", &huber::delta}, field{"weight", &huber::weight}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (!(delta > 0 && delta < 1e300)) return {"the delta of a Huber loss is a number above 0"};
+    return detail::infer_loss(inputs, weight);
+  }
+  constexpr target_spec target(std::span<shape const> inputs) const {
+    return {.numbers = true, .values = inputs[0]};
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return 4.0 * static_cast<double>(inputs[0].elements());
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    detail::output_is_input(a);
+    detail::sum_loss(a, weight * detail::one_output(a), [d = static_cast<T>(delta)](T x, T wanted) {
+      T const distance = std::abs(x - wanted);
+      return distance <= d ? distance * distance / 2 : d * (distance - d / 2);
+    });
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    detail::differentiate_loss(a, weight * detail::one_output(a), [d = static_cast<T>(delta)](T x, T wanted) {
+      T const difference = x - wanted;
+      return difference > d ? d : difference < -d ? -d : difference;
+    });
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/loss.hpp>
+
+namespace cohort {
+
+/// The squared distance to numbers, for regression.
+///
+/// Shapes    input, target and output (the input as it is): any, the same.
+/// Units     `weight` of this loss among several.
+/// After     loss = mean over examples of (1/outputs)·Σ (x − target)²; gradient 2·(x − target)/(outputs·count).
+/// Source    DL4J LossMSE, PyTorch mse_loss: divided by the number of outputs, without ½.
+struct mean_squared_error {
+  static constexpr std::string_view kind_name = "mean_squared_error";
+  static constexpr layer_role role = layer_role::loss;
+
+  double weight = 1;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{field{"weight", &mean_squared_error::weight}}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    return detail::infer_loss(inputs, weight);
+  }
+  constexpr target_spec target(std::span<shape const> inputs) const {
+    return {.numbers = true, .values = inputs[0]};
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return 3.0 * static_cast<double>(inputs[0].elements());
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    detail::output_is_input(a);
+    detail::sum_loss(a, weight * detail::one_output(a),
+                     [](T x, T wanted) { return (x - wanted) * (x - wanted); });
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    detail::differentiate_loss(a, weight * detail::one_output(a),
+                               [](T x, T wanted) { return 2 * (x - wanted); });
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/kind.hpp>
+#include <concepts>
+#include <cstddef>
+
+namespace cohort {
+
+/// The formula of an activation: y = value(x) for each element, and dy/dx = derivative(x, y).
+template <class F>
+concept pointwise_formula = requires(F const& f, float narrow, double wide) {
+  { f.value(narrow) } -> std::same_as<float>;
+  { f.value(wide) } -> std::same_as<double>;
+  { f.derivative(narrow, narrow) } -> std::same_as<float>;
+  { f.derivative(wide, wide) } -> std::same_as<double>;
+};
+
+namespace detail {
+
+template <pointwise_formula F, class T>
+void forward_pointwise(F const& f, host_arguments<T> const& a) {
+  std::size_t const count = a.elements_of_output();
+  T const* const x = a.inputs[0];
+  T* const y = a.output;
+  for (std::size_t i = 0; i < count; ++i) y[i] = f.value(x[i]);
+}
+
+template <pointwise_formula F, class T>
+void backward_pointwise(F const& f, host_arguments<T> const& a) {
+  std::size_t const count = a.elements_of_output();
+  T const *const x = a.inputs[0], *const y = a.output, *const diff_output = a.diff_output;
+  T* const diff_input = a.diff_inputs[0];
+  for (std::size_t i = 0; diff_input && i < count; ++i)
+    diff_input[i] = diff_output[i] * f.derivative(x[i], y[i]);
+}
+
+}  // namespace detail
+
+/// An activation without fields: `F` brings its formula and its kind's name.
+///
+/// Shapes    any; output as input.
+template <pointwise_formula F>
+struct pointwise {
+  static constexpr std::string_view kind_name = F::kind_name;
+
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return static_cast<double>(inputs[0].elements());
+  }
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    detail::forward_pointwise(F{}, a);
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    detail::backward_pointwise(F{}, a);
+  }
+};
+
+namespace formula {
+
+struct identity {
+  static constexpr std::string_view kind_name = "identity";
+  template <class T>
+  static constexpr T value(T x) {
+    return x;
+  }
+  template <class T>
+  static constexpr T derivative(T, T) {
+    return 1;
+  }
+};
+
+}  // namespace formula
+
+/// y = x: a place with a name.
+using identity = pointwise<formula::identity>;
+
+}  // namespace cohort

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/each_channel.hpp>
+#include <cohort/layer/kind.hpp>
+
+namespace cohort {
+
+/// factor·x; where it is `learned`, one factor a channel, which starts at `factor`.
+///
+/// Shapes    input C or C×…; output as input; learned: factor C.
+/// Exact     a learned factor takes penalties as biases do: on request.
+struct scale {
+  static constexpr std::string_view kind_name = "scale";
+
+  double factor = 1;
+  bool learned = false;
+  layer_settings settings = {};
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"factor", &scale::factor}, field{"learned", &scale::learned}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (!(factor > -1e300 && factor < 1e300)) return {"the factor of a scale is a finite number"};
+    if (inputs[0].rank == 0) return {"a scale needs channels", {"input", inputs[0]}};
+    return inputs[0];
+  }
+  constexpr parameter_list parameters(std::span<shape const> inputs) const {
+    parameter_list list;
+    if (learned) list.add({"factor", {inputs[0][0]}, parameter_role::biases, 1, 1, init::constant{factor}});
+    return list;
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return static_cast<double>(inputs[0].elements());
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    multiply_channels(a, a.inputs[0], a.output);
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (a.diff_inputs[0]) multiply_channels(a, a.diff_output, a.diff_inputs[0]);
+    if (!learned) return;
+    for (int c = 0; c < a.output_shape[0]; ++c) a.diff_parameters[0][c] = 0;
+    detail::each_channel(a.batch, a.output_shape, [&](int, int c, std::size_t first, std::size_t area) {
+      T sum = 0;
+      for (std::size_t i = first; i < first + area; ++i) sum += a.diff_output[i] * a.inputs[0][i];
+      a.diff_parameters[0][c] += sum;
+    });
+  }
+
+ private:
+  template <class T>
+  void multiply_channels(host_arguments<T> const& a, T const* from, T* to) const {
+    detail::each_channel(a.batch, a.output_shape, [&](int, int c, std::size_t first, std::size_t area) {
+      T const by = learned ? a.parameters[0][c] : static_cast<T>(factor);
+      for (std::size_t i = first; i < first + area; ++i) to[i] = by * from[i];
+    });
+  }
+};
+
+}  // namespace cohort

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/layer/kind.hpp>
+#include <cstddef>
+
+namespace cohort {
+
+/// e^x / Σ e^x over the first axis, at each place behind it: an activation. As a loss: `softmax_cross_entropy`.
+///
+/// Shapes    input C or C×…; output as input, with sums of 1 over C.
+/// Exact     the largest x is subtracted first: no overflow.
+struct softmax {
+  static constexpr std::string_view kind_name = "softmax";
+
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (inputs[0].rank == 0 || inputs[0][0] < 2)
+      return {"softmax over less than two channels is always 1", {"input", inputs[0]}};
+    return inputs[0];
+  }
+  constexpr double flops(std::span<shape const> inputs) const {
+    return 4.0 * static_cast<double>(inputs[0].elements());
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    each_block(a, [&](std::size_t first, std::size_t places, std::size_t step, std::size_t last) {
+      T largest[block], total[block] = {};
+      std::copy_n(a.inputs[0] + first, places, largest);
+      for (std::size_t at = first; at < last; at += step)
+        for (std::size_t i = 0; i < places; ++i) largest[i] = std::max(largest[i], a.inputs[0][at + i]);
+      for (std::size_t at = first; at < last; at += step)
+        for (std::size_t i = 0; i < places; ++i)
+          total[i] += a.output[at + i] = std::exp(a.inputs[0][at + i] - largest[i]);
+      for (std::size_t at = first; at < last; at += step)
+        for (std::size_t i = 0; i < places; ++i) a.output[at + i] /= total[i];
+    });
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (!a.diff_inputs[0]) return;
+    each_block(a, [&](std::size_t first, std::size_t places, std::size_t step, std::size_t last) {
+      T mean[block] = {};
+      for (std::size_t at = first; at < last; at += step)
+        for (std::size_t i = 0; i < places; ++i) mean[i] += a.diff_output[at + i] * a.output[at + i];
+      for (std::size_t at = first; at < last; at += step)
+        for (std::size_t i = 0; i < places; ++i)
+          a.diff_inputs[0][at + i] = a.output[at + i] * (a.diff_output[at + i] - mean[i]);
+    });
+  }
+
+ private:
+  static constexpr std::size_t block = 64;
+
+  /// Calls visit(first, places, step, last) for up to `block` neighbouring places at a time: channel after channel they stand
+  /// `step` apart, from `first` to before `last`.
+  template <class T, class Visit>
+  static void each_block(host_arguments<T> const& a, Visit visit) {
+    auto const size = static_cast<std::size_t>(a.output_shape.elements());
+    std::size_t const area = size / static_cast<std::size_t>(a.output_shape[0]);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(a.batch) * size; row += size)
+      for (std::size_t place = 0; place < area; place += block)
+        visit(row + place, std::min(block, area - place), area, row + size);
+  }
+};
+
+}  // namespace cohort

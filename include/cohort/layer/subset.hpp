@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/layer/each_channel.hpp>
+#include <cohort/layer/kind.hpp>
+#include <cstddef>
+#include <utility>
+
+namespace cohort {
+
+/// Channels first, first + 1, …, last − 1: subset{.first = 0, .last = 3}. What `concatenate` has joined comes apart so.
+///
+/// Shapes    input C or C×…; output (last − first) or (last − first)×….
+struct subset {
+  static constexpr std::string_view kind_name = "subset";
+
+  required<int> first;
+  required<int> last;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"first", &subset::first}, field{"last", &subset::last}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const {
+    if (inputs[0].rank == 0) return {"a subset needs channels", {"input", inputs[0]}};
+    if (first < 0 || last <= first)
+      return {"a subset begins at 0 or behind it, and ends behind its beginning",
+              labelled_number("first", first), labelled_number("last", last)};
+    if (last > inputs[0][0])
+      return {"a subset ends within its input", labelled_number("last", last), {"input", inputs[0]}};
+    shape part = inputs[0];
+    part[0] = last - first;
+    return part;
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    T* to = a.output;
+    detail::each_channel(a.batch, a.input_shapes[0], [&](int, int c, std::size_t begin, std::size_t area) {
+      if (taken(c)) to = std::copy_n(a.inputs[0] + begin, area, to);
+    });
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (!a.diff_inputs[0]) return;
+    T const* from = a.diff_output;
+    detail::each_channel(a.batch, a.input_shapes[0], [&](int, int c, std::size_t begin, std::size_t area) {
+      T* const to = a.diff_inputs[0] + begin;
+      if (taken(c))
+        std::copy_n(std::exchange(from, from + area), area, to);
+      else
+        std::fill_n(to, area, T(0));
+    });
+  }
+
+ private:
+  constexpr bool taken(int channel) const { return channel >= first && channel < last; }
+};
+
+}  // namespace cohort

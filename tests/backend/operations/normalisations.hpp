@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/batch_norm.hpp>
+#include <cohort/layer/conv1d.hpp>
+#include <cohort/layer/global_pool.hpp>
+#include <cohort/layer/layer_norm.hpp>
+#include <cohort/layer/lrn.hpp>
+
+#include "row.hpp"
+
+namespace operations {
+
+/// Scale and shift that are not 1 and 0. A bias right in front of a norm of its channel would have no gradient but rounding,
+/// so a relu stands between.
+inline constexpr layer_settings uneven{.bias = init::normal{0.7}};
+
+inline constexpr row normalisations[]{
+    {"normalisation_01_batch_norm",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(1, 19), 5, 6}) | relu{} | batch_norm{.settings = uneven};
+     }},
+    {"normalisation_02_batch_norm_of_whole_blocks_between_convolutions",
+     [](builder& net, draw& d) {
+       return image(net, {16, 6, 6}) | relu{}
+              | conv2d{.filters = 16 * d.between(1, 2), .kernel = 3, .bias = false}
+              | batch_norm{.epsilon = 1e-3, .settings = uneven} | relu{} | conv2d{.filters = 5, .kernel = 2};
+     }},
+    {"normalisation_03_batch_norm_of_the_batch_itself",
+     [](builder& net, draw& d) {
+       return net.input({d.between(1, 3), 6, 5}) | batch_norm{.settings = uneven}
+              | conv2d{.filters = 4, .kernel = 3};
+     }},
+    {"normalisation_04_batch_norm_of_units",
+     [](builder& net, draw& d) {
+       // ε is large: with few examples a variance may be small, and 1/√ would magnify the rounding of f32
+       return net.input({7}) | dense{.units = d.between(1, 33)}
+              | batch_norm{.epsilon = 0.5, .settings = uneven} | relu{} | dense{.units = 4};
+     }},
+    {"normalisation_05_batch_norm_of_a_sequence",
+     [](builder& net, draw& d) {
+       return net.input({2, 9}) | conv1d{.filters = d.between(1, 18), .kernel = 2} | relu{}
+              | batch_norm{.settings = uneven} | global_avg_pool{};
+     }},
+    {"normalisation_06_layer_norm",
+     [](builder& net, draw& d) {
+       return net.input({7}) | dense{.units = d.between(4, 33)}
+              | layer_norm{.epsilon = 0.1, .settings = uneven} | relu{};
+     }},
+    {"normalisation_07_layer_norm_of_all_axes",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(1, 17), 4, 5}) | layer_norm{.axes = 3, .settings = uneven}
+              | conv2d{.filters = 5, .kernel = 2};
+     }},
+    {"normalisation_08_layer_norm_of_rows",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(1, 5), 3, 9}) | relu{}
+              | layer_norm{.axes = d.between(1, 2), .epsilon = 0.1};
+     }},
+    {"normalisation_09_lrn",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(1, 20), 4, 5}) | lrn{} | conv2d{.filters = 3, .kernel = 2};
+     }},
+    {"normalisation_10_lrn_of_whole_blocks",
+     [](builder& net, draw& d) {
+       return image(net, {16 * d.between(1, 2), 5, 6}) | lrn{.k = 1, .alpha = 0.3} | relu{};
+     }},
+    {"normalisation_11_lrn_of_other_windows",
+     [](builder& net, draw& d) {
+       return image(net, {9, 4, 4}) | lrn{.k = 1.5, .n = 2 * d.between(0, 4) + 1, .alpha = 0.2, .beta = 0.5};
+     }},
+};
+
+}  // namespace operations

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/onednn.hpp>
+
+#include <cohort/backend/reference.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <string>
+#include <vector>
+
+#include "../../plan/trial.hpp"
+#include "../../trainer/bright_thirds.hpp"
+
+namespace {
+
+using namespace cohort;
+using cohort_test::bright_thirds;
+
+/// "batch_norm: bnorm_jit:avx512_core" for every kernel of the steps that begin with `step`.
+template <class Body>
+std::vector<std::string> implementations(std::string const& step, Body body, bool training = true) {
+  graph const net = graph::build([&](builder& b) {
+    tensor const made = body(b);
+    if (training) made | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  std::vector<std::string> found;
+  for (plan_row const& row : trial<onednn>(net, {.batch = 8, .training = training}).plan->rows())
+    if (row.step.starts_with(step) && row.implementation != "reorder") found.push_back(row.implementation);
+  return found;
+}
+
+template <class Body>
+void expect_native(std::string const& step, std::size_t kernels, Body body) {
+  std::vector<std::string> const found = implementations(step, body);
+  EXPECT_EQ(found.size(), kernels) << step;
+  for (std::string const& one : found) {
+    EXPECT_EQ(one.find("ref"), std::string::npos) << step << ": " << one;
+    EXPECT_TRUE(!one.starts_with("host:") || one == "host:running_statistics") << step << ": " << one;
+  }
+}
+
+tensor image(builder& b, int channels) {
+  return b.input({3, 8, 8}) | conv2d{.filters = channels, .kernel = 3, .padding = 1};
+}
+
+TEST(onednn, has_kernels_of_its_own_for_windows_and_norms) {
+  for (int channels : {16, 19}) {
+    SCOPED_TRACE(channels);
+    expect_native("batch_norm", 3, [&](builder& b) { return image(b, channels) | batch_norm{}; });
+    expect_native("layer_norm", 2, [&](builder& b) { return image(b, channels) | layer_norm{.axes = 3}; });
+    expect_native("avg_pool", 2, [&](builder& b) { return image(b, channels) | avg_pool{.window = 2}; });
+    expect_native("global_avg_pool", 2, [&](builder& b) { return image(b, channels) | global_avg_pool{}; });
+    expect_native("global_max_pool", 2, [&](builder& b) { return image(b, channels) | global_max_pool{}; });
+    expect_native("conv2d_transposed", 3, [&](builder& b) {
+      return image(b, channels) | conv2d_transposed{.filters = channels, .kernel = 3, .stride = 2};
+    });
+    expect_native("conv2d_2", 3, [&](builder& b) {
+      return image(b, channels) | conv2d{.filters = channels, .kernel = 3, .groups = channels};
+    });
+  }
+  expect_native("lrn", 2, [](builder& b) { return image(b, 16) | lrn{}; });
+  expect_native("batch_norm", 3, [](builder& b) { return b.input({8}) | dense{.units = 5} | batch_norm{}; });
+  expect_native("conv1d_2 + relu", 4, [](builder& b) {
+    return b.input({3, 20}) | conv1d{.filters = 8, .kernel = 3} | conv1d{.filters = 9, .kernel = 5} | relu{};
+  });
+}
+
+TEST(onednn, says_where_a_layer_runs_by_its_kernels_for_the_host) {
+  EXPECT_EQ(implementations("lrn", [](builder& b) { return image(b, 19) | lrn{.n = 9}; }),
+            (std::vector<std::string>{"host:lrn", "host:lrn"}));
+}
+
+TEST(onednn, follows_running_statistics_as_the_reference_does) {
+  constexpr auto net = network<[](builder& b) {
+    return b.input({1, 8, 8}) | batch_norm{} | conv2d{.filters = 5, .kernel = 3, .bias = false} | batch_norm{}
+           | relu{} | dense{.units = 6, .bias = false} | relu{} | batch_norm{.epsilon = 0.1}
+           | dense{.units = 3} | softmax_cross_entropy{};
+  }>();
+  bright_thirds const examples(44);
+  auto const predicted = [&](auto tag, int workers) {
+    training made = trainer<typename decltype(tag)::type>(
+        net, {.updater = sgd{.rate = 0.05}, .seed = 7, .workers = workers});
+    made.fit(examples.data(), {.batch = 16, .epochs = 2});
+    return made.predict(tensor_view(examples.pixels.data(), shape{44, 1, 8, 8})).values;
+  };
+  for (int workers : {1, 2}) {
+    auto const oracle = predicted(std::type_identity<reference<double>>{}, workers);
+    auto const other = predicted(std::type_identity<onednn>{}, workers);
+    ASSERT_EQ(oracle.size(), other.size());
+    for (std::size_t i = 0; i < oracle.size(); ++i)
+      ASSERT_NEAR(oracle[i], other[i], 2e-4) << i << ", " << workers << " workers";  // 6 steps in f32
+  }
+}
+
+}  // namespace

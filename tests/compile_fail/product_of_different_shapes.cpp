@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: only tensors of equal shape can be multiplied
+// expect: product_of_different_shapes.cpp
+// expect: 4711
+#include <cohort/graph/network.hpp>
+
+using namespace cohort;
+
+constexpr auto net = network<[](builder& b) {
+  tensor const x = b.input({12});
+  tensor const left = x | dense{.units = 20} | sigmoid{};
+#ifdef MUST_FAIL
+#line 4711
+  tensor const right = x | dense{.units = 10};
+#else
+  tensor const right = x | dense{.units = 20};
+#endif
+  return left * right;
+}>();

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes layers_elementwise.txt beside it: one layer a case by PyTorch in double precision, forward and backward.
+
+python3 tests/golden/layers_elementwise.py    (made with PyTorch 2.15)
+
+For each case a line `case NAME`; then, row-major behind their extents and a colon: each `input`, each `parameter`, `output`, the
+gradient `diff_output` of the output, and `diff_input` and `diff_parameter` for each of both. What is given is a
+multiple of 1/64. The layers of the same names stand in layer/elementwise_golden_test.cpp.
+"""
+import pathlib
+import random
+
+import torch
+import torch.nn.functional as f
+
+torch.set_default_dtype(torch.float64)
+BATCH = 2
+drawn = random.Random(5)
+
+
+def draw(*extents, most=3.0):
+    count = torch.Size(extents).numel()
+    values = [drawn.randrange(int(-64 * most), int(64 * most) + 1) / 64 for _ in range(count)]
+    return torch.tensor(values).reshape(extents)
+
+
+def kinks():
+    """Both sides of what the activations bend at, and the bends."""
+    return torch.tensor([[-9, -2.5, -1, -0.25, 0, 0.125, 0.75, 1], [-6, -1.5, -0.5, 0.0625, 1.5, 2.5, 6, 9]])
+
+
+ACTIVATIONS = {
+    "relu6": f.relu6,
+    "elu": f.elu,
+    "elu_of_another_alpha": lambda x: f.elu(x, 0.4),
+    "selu": f.selu,
+    "sigmoid": torch.sigmoid,
+    "hard_sigmoid": lambda x: f.hardtanh(0.2 * x + 0.5, 0.0, 1.0),  # PyTorch's own has x/6
+    "tanh": torch.tanh,
+    "hard_tanh": f.hardtanh,
+    "softplus": f.softplus,
+    "softsign": f.softsign,
+    "swish": f.silu,
+    "gelu": f.gelu,
+    "mish": f.mish,
+    "identity": lambda x: x * 1,
+}
+
+
+def channels(parameter):
+    return parameter.reshape(1, -1, 1, 1)
+
+
+def crop(x, top, bottom, left, right):
+    return x[:, :, top : x.shape[2] - bottom, left : x.shape[3] - right]
+
+
+# name: (inputs without the batch, parameters, layer)
+LAYERS = {
+    "prelu": ([(3, 2, 2)], [(3,)], lambda x, a: f.prelu(x, a)),
+    "prelu_of_one_slope": ([(3, 2, 2)], [(1,)], lambda x, a: f.prelu(x, a)),
+    "softmax": ([(5,)], [], lambda x: f.softmax(x, 1)),
+    "softmax_of_an_image": ([(3, 2, 2)], [], lambda x: f.softmax(x, 1)),
+    "multiply": ([(2, 3)] * 3, [], lambda a, b, c: a * b * c),
+    "average": ([(2, 3)] * 3, [], lambda a, b, c: (a + b + c) / 3),
+    "maximum": ([(2, 3)] * 3, [], lambda a, b, c: torch.maximum(torch.maximum(a, b), c)),
+    "subset": ([(5, 2, 2)], [], lambda x: x[:, 1:3] * 1),
+    "scale": ([(2, 3)], [], lambda x: -0.75 * x),
+    "scale_that_is_learned": ([(3, 2, 2)], [(3,)], lambda x, a: x * channels(a)),
+    "zero_padding": ([(2, 2, 3)], [], lambda x: f.pad(x, (0, 3, 1, 2))),  # left, right, top, bottom
+    "cropping": ([(2, 4, 5)], [], lambda x: crop(x, 1, 0, 2, 1) * 1),
+    "upsampling": ([(2, 2, 2)], [], lambda x: x.repeat_interleave(2, 2).repeat_interleave(3, 3)),
+    "reshape": ([(2, 6)], [], lambda x: x.reshape(-1, 3, 2, 2) * 1),
+    "flatten": ([(2, 2, 2)], [], lambda x: x.flatten(1) * 1),
+}
+
+
+def line(what, tensor):
+    extents = " ".join(str(e) for e in tensor.shape)
+    return f"{what} {extents} : " + " ".join(f"{x:.17g}" for x in tensor.detach().flatten().tolist())
+
+
+def case(name, inputs, parameters, layer):
+    for tensor in inputs + parameters:
+        tensor.requires_grad_(tensor.is_floating_point())
+    output = layer(*inputs, *parameters)
+    diff_output = draw(*output.shape)
+    output.backward(diff_output)
+    lines = [f"case {name}"]
+    lines += [line("input", x) for x in inputs]
+    lines += [line("parameter", p) for p in parameters]
+    lines += [line("output", output), line("diff_output", diff_output)]
+    lines += [line("diff_input", x.grad if x.grad is not None else torch.zeros(x.shape)) for x in inputs]
+    lines += [line("diff_parameter", p.grad) for p in parameters]
+    return lines
+
+
+def main():
+    lines = []
+    for name, activation in ACTIVATIONS.items():
+        lines += case(name, [kinks()], [], activation)
+    for name, (inputs, parameters, layer) in LAYERS.items():
+        lines += case(name, [draw(BATCH, *e) for e in inputs], [draw(*e) for e in parameters], layer)
+    indices = torch.tensor([[4, 0, 4], [1, 3, 0]])
+    lines += case("embedding", [indices], [draw(5, 2)], lambda i, w: f.embedding(i, w).transpose(1, 2))
+    pathlib.Path(__file__).with_suffix(".txt").write_text("\n".join(lines) + "\n")
+
+
+main()

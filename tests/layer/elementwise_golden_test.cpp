@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/layer/layers.hpp>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lone_layer.hpp"
+
+namespace {
+
+using namespace cohort;
+
+struct golden_tensor {
+  shape dims;
+  std::vector<double> values;
+};
+/// A case of golden/layers_elementwise.txt: its tensors by the first words of their lines, in their order.
+using golden_case = std::map<std::string, std::vector<golden_tensor>>;
+
+std::map<std::string, golden_case> read_golden() {
+  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/layers_elementwise.txt");
+  std::map<std::string, golden_case> cases;
+  golden_case* now = nullptr;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string key, word;
+    words >> key >> word;
+    if (key == "case") {
+      now = &cases[word];
+      continue;
+    }
+    golden_tensor made;
+    for (; word != ":"; words >> word) made.dims[made.dims.rank++] = std::stoi(word);
+    for (double x = 0; words >> x;) made.values.push_back(x);
+    (*now)[key].push_back(std::move(made));
+  }
+  return cases;
+}
+
+/// Of numbers of size 1 to 20: expm1, erfc and tanh differ between mathematical libraries by a few units in the last place,
+/// and sums of up to 20 terms by their order.
+constexpr double tolerance = 2e-14;
+
+void expect_near(std::vector<double> const& got, golden_tensor const& wanted, std::string const& what) {
+  ASSERT_EQ(got.size(), wanted.values.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_NEAR(got[i], wanted.values[i], tolerance) << what << ' ' << i;
+}
+
+/// The file's cases, and which of them have been compared.
+class golden {
+ public:
+  template <layer L>
+  void compare(std::string const& name, L const& l) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(cases_.contains(name));
+    golden_case& wanted = cases_.at(name);
+    std::vector<shape> shapes;
+    std::vector<std::vector<double>> inputs, parameters;
+    for (golden_tensor const& one : wanted["input"]) {
+      shapes.push_back(one.dims.example());
+      inputs.push_back(one.values);
+    }
+    for (golden_tensor const& one : wanted["parameter"]) parameters.push_back(one.values);
+    lone_layer<double> run(l, wanted["input"][0].dims[0], shapes, inputs, parameters);
+    EXPECT_EQ(run.output_shape, wanted["output"][0].dims.example());
+    expect_near(run.forward(), wanted["output"][0], "output");
+    run.differentiate(wanted["diff_output"][0].values);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      expect_near(run.diff_inputs[i], wanted["diff_input"][i], "gradient of input");
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+      expect_near(run.diff_parameters[p], wanted["diff_parameter"][p], "gradient of parameter");
+    compared_.insert(name);
+  }
+  void expect_all_compared() const { EXPECT_EQ(compared_.size(), cases_.size()); }
+
+ private:
+  std::map<std::string, golden_case> cases_ = read_golden();
+  std::set<std::string> compared_{};
+};
+
+TEST(elementwise_layers, agree_with_pytorch) {
+  golden numbers;
+  numbers.compare("relu6", relu6{});
+  numbers.compare("elu", elu{});
+  numbers.compare("elu_of_another_alpha", elu{.alpha = 0.4});
+  numbers.compare("selu", selu{});
+  numbers.compare("sigmoid", sigmoid{});
+  numbers.compare("hard_sigmoid", hard_sigmoid{});
+  numbers.compare("tanh", tanh_activation{});
+  numbers.compare("hard_tanh", hard_tanh{});
+  numbers.compare("softplus", softplus{});
+  numbers.compare("softsign", softsign{});
+  numbers.compare("swish", swish{});
+  numbers.compare("gelu", gelu{});
+  numbers.compare("mish", mish{});
+  numbers.compare("identity", cohort::identity{});
+  numbers.compare("prelu", prelu{});
+  numbers.compare("prelu_of_one_slope", prelu{.per_channel = false});
+  numbers.compare("softmax", softmax{});
+  numbers.compare("softmax_of_an_image", softmax{});
+  numbers.compare("multiply", multiply{});
+  numbers.compare("average", average{});
+  numbers.compare("maximum", maximum{});
+  numbers.compare("scale", cohort::scale{.factor = -0.75});
+  numbers.compare("scale_that_is_learned", cohort::scale{.learned = true});
+  numbers.compare("subset", subset{.first = 1, .last = 3});
+  numbers.compare("zero_padding", zero_padding{.sides = {1, 2, 0, 3}});
+  numbers.compare("cropping", cropping{.sides = {1, 0, 2, 1}});
+  numbers.compare("upsampling", upsampling{.factor = {2, 3}});
+  numbers.compare("reshape", reshape{.extents = {3, 2, 2}});
+  numbers.compare("flatten", flatten{});
+  numbers.compare("embedding", embedding{.vocabulary = 5, .width = 2});
+  numbers.expect_all_compared();
+}
+
+}  // namespace

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+
+#include <cmath>
+#include <vector>
+
+#include "../data/refused.hpp"
+#include "../plan/trial.hpp"
+#include "lone_layer.hpp"
+
+namespace {
+
+using namespace cohort;
+using list = std::vector<double>;
+
+static_assert(shape_of(zero_padding{.sides = {1, 2, 3, 4}}, shape{2, 5, 6}) == shape{2, 8, 13});
+static_assert(shape_of(zero_padding{.sides = 1}, shape{2, 5, 6}) == shape{2, 7, 8});
+static_assert(shape_of(cropping{.sides = {1, 2, 3, 2}}, shape{2, 5, 6}) == shape{2, 2, 1});
+static_assert(shape_of(upsampling{.factor = {2, 3}}, shape{2, 5, 6}) == shape{2, 10, 18});
+static_assert(shape_of(reshape{.extents = {3, 20}}, shape{2, 5, 6}) == shape{3, 20});
+static_assert(shape_of(flatten{}, shape{2, 5, 6}) == shape{60} && shape_of(flatten{}, shape{7}) == shape{7});
+static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7}) == shape{4, 7});
+static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7, 2}) == shape{4, 7, 2});
+
+TEST(zero_padding, puts_zeros_around_and_takes_the_gradient_of_what_is_within) {
+  lone_layer<> run(zero_padding{.sides = {1, 0, 0, 2}}, 1, {shape{2, 1, 2}}, {{1, 2, 3, 4}});
+  EXPECT_EQ(run.forward(), (list{0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0}));
+  EXPECT_EQ(run.differentiate({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}), (list{5, 6, 13, 14}));
+}
+
+TEST(cropping, undoes_zero_padding) {
+  lone_layer<> run(cropping{.sides = {1, 0, 0, 2}}, 1, {shape{2, 2, 4}},
+                   {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}});
+  EXPECT_EQ(run.forward(), (list{5, 6, 13, 14}));
+  EXPECT_EQ(run.differentiate({1, 2, 3, 4}), (list{0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0}));
+}
+
+TEST(upsampling, repeats_elements_and_sums_their_gradients) {
+  lone_layer<> run(upsampling{.factor = {2, 3}}, 1, {shape{1, 2, 2}}, {{1, 2, 3, 4}});
+  EXPECT_EQ(run.forward(), (list{1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4}));
+  list counted;
+  for (int i = 0; i < 24; ++i) counted.push_back(i);
+  EXPECT_EQ(run.differentiate(counted), (list{3. + 21, 12. + 30, 39. + 57, 48. + 66}));
+}
+
+TEST(reshape, keeps_elements_in_their_order) {
+  lone_layer<> run(reshape{.extents = {3, 2}}, 1, {shape{2, 3}}, {{1, 2, 3, 4, 5, 6}});
+  EXPECT_EQ(run.forward(), (list{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(run.differentiate({6, 5, 4, 3, 2, 1}), (list{6, 5, 4, 3, 2, 1}));
+}
+
+TEST(embedding, gives_each_index_its_vector_as_channels_and_adds_gradients) {
+  lone_layer<> run(embedding{.vocabulary = 3, .width = 2}, 2, {shape{2}}, {{2, 0, 2, 2}},
+                   {{1, 2, 3, 4, 5, 6}});
+  EXPECT_EQ(run.forward(), (list{5, 1, 6, 2, 5, 5, 6, 6}));
+  EXPECT_EQ(run.differentiate({1, 2, 4, 8, 16, 32, 64, 128}), (list{0, 0, 0, 0}));
+  EXPECT_EQ(run.diff_parameters[0], (list{2, 8, 0, 0, 1 + 16 + 32, 4 + 64 + 128}));
+}
+
+TEST(embedding, names_example_and_index_of_what_is_not_in_its_vocabulary) {
+  graph const net = graph::build([](builder& b) { b.input({2}) | embedding{.vocabulary = 3, .width = 2}; });
+  trial<reference<float>> t(net, {.batch = 2, .training = false});
+  t.batch.inputs[0] = {0, 2, 1, 0};
+  t.run->forward(t.batch.input_views, {});
+  for (float const wrong : {3.0F, -1.0F, 0.5F, 1e30F, std::nanf("")}) {
+    t.batch.inputs[0][3] = wrong;
+    expect_parts(refused<data_error>([&] { t.run->forward(t.batch.input_views, {}); }),
+                 {"an index is not in the vocabulary", "example 1 of the batch, index 1", "0 to 2"});
+  }
+}
+
+TEST(shapes, are_refused_in_these_words) {
+  constexpr std::string_view image = "this layer needs channels x height x width";
+  EXPECT_EQ(refusal_of(zero_padding{.sides = 1}, shape{4}), image);
+  EXPECT_EQ(refusal_of(cropping{.sides = 1}, shape{4, 4}), image);
+  EXPECT_EQ(refusal_of(zero_padding{.sides = {0, -1, 0, 0}}, shape{2, 4, 4}), "a side must not be negative");
+  EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 0, -1}}, shape{2, 4, 4}), "a side must not be negative");
+  EXPECT_EQ(refusal_of(zero_padding{.sides = padding::same}, shape{2, 4, 4}),
+            "the sides are numbers: top, bottom, left, right");
+  EXPECT_EQ(refusal_of(cropping{.sides = {2, 2, 0, 0}}, shape{2, 4, 4}), "nothing of the image is left");
+  EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 1, 3}}, shape{2, 4, 4}), "nothing of the image is left");
+  EXPECT_EQ(refusal_of(upsampling{.factor = {2, 0}}, shape{2, 4, 4}), "the factor must be at least 1");
+  EXPECT_EQ(refusal_of(upsampling{.factor = 2}, shape{4}), "upsampling needs channels x height x width");
+  EXPECT_EQ(refusal_of(reshape{.extents = {3, 4}}, shape{3, 5}), "reshape keeps the number of elements");
+  EXPECT_EQ(refusal_of(reshape{.extents = {-3, -5}}, shape{3, 5}), "every extent must be at least 1");
+  EXPECT_EQ(refusal_of(reshape{.extents = {1, 1, 3, 5}}, shape{3, 5}), "a tensor has one to three extents");
+  EXPECT_EQ(refusal_of(embedding{.vocabulary = 0, .width = 4}, shape{3}),
+            "an embedding needs at least one index");
+  EXPECT_EQ(refusal_of(embedding{.vocabulary = (1 << 24) + 1, .width = 4}, shape{3}),
+            "an index of 2^24 or more is no f32");
+  EXPECT_EQ(refusal_of(embedding{.vocabulary = 5, .width = 0}, shape{3}),
+            "an embedding needs at least one number a vector");
+  EXPECT_EQ(refusal_of(embedding{.vocabulary = 5, .width = 4}, shape{3, 1, 1}),
+            "indices have one or two extents");
+}
+
+}  // namespace

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cmath>
+#include <cohort/backend/reference.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/parameter_averaging.hpp>
+#include <cohort/trainer/early_stopping_listener.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+#include "../checkpoint/refusals.hpp"
+#include "bright_thirds.hpp"
+
+namespace {
+
+using namespace cohort;
+using cohort_test::bright_thirds;
+using cohort_test::small;
+using narrow = reference<float>;
+using texts = std::vector<std::string>;
+
+struct recorded {
+  texts lines{};
+  sink to() {
+    return [this](std::string_view line) { lines.emplace_back(line); };
+  }
+};
+
+/// A metric with these numbers, one an epoch.
+metric told(std::vector<double> numbers, bool more_is_better = true) {
+  return {.name = "score",
+          .of = [numbers = std::move(numbers)](
+                    training& run) { return numbers.at(static_cast<std::size_t>(run.epoch()) - 1); },
+          .more_is_better = more_is_better};
+}
+
+/// A run of 3 steps an epoch.
+fit_report trained(training& run, listener& one, int epochs) {
+  bright_thirds const examples(24);
+  return run.fit(examples.data(), {.batch = 8, .epochs = epochs, .listeners = {&one}});
+}
+
+TEST(early_stopping, ends_the_run_when_nothing_has_become_better_for_a_while) {
+  recorded said;
+  std::vector<std::int64_t> best;
+  early_stopping_listener stopping(
+      told({0.5, 0.625, 0.625, 0.5, 0.75, 0.75, 0.25, 0.5}),
+      {.patience = 3, .on_best = [&](training& run) { best.push_back(run.epoch()); }, .lines = said.to()});
+  training run = trainer<narrow>(small);
+  fit_report const report = trained(run, stopping, 50);
+  EXPECT_TRUE(report.stopped);
+  EXPECT_EQ(run.epoch(), 8);
+  EXPECT_EQ(run.step(), 8 * 3 + 2) << "asked in the next epoch's first step, agreed in the second";
+  EXPECT_EQ(stopping.best(), 0.75);
+  EXPECT_EQ(stopping.best_epoch(), 4);
+  EXPECT_EQ(best, (std::vector<std::int64_t>{1, 2, 5}));
+  ASSERT_EQ(said.lines.size(), 8U);
+  EXPECT_EQ(said.lines[4], "epoch 5: score 0.7500, the best so far");
+  EXPECT_EQ(said.lines[5], "epoch 6: score 0.7500, not better than 0.7500 after epoch 5");
+  EXPECT_EQ(said.lines[7], "epoch 8: score 0.5000, not better than 0.7500 after epoch 5: stopping");
+}
+
+TEST(early_stopping, asks_for_more_than_the_minimum_delta) {
+  early_stopping_listener stopping(told({1.0, 0.95, 0.85, 0.8, 0.8}, false),
+                                   {.patience = 2, .minimum_delta = 0.1, .lines = {}});
+  training run = trainer<narrow>(small);
+  EXPECT_TRUE(trained(run, stopping, 50).stopped);
+  EXPECT_EQ(run.epoch(), 5);
+  EXPECT_EQ(stopping.best(), 0.85);
+}
+
+TEST(early_stopping, looks_every_so_many_epochs) {
+  early_stopping_listener stopping(told({9, 1, 9, 2, 9, 2}), {.patience = 1, .every = 2, .lines = {}});
+  training run = trainer<narrow>(small);
+  EXPECT_TRUE(trained(run, stopping, 50).stopped);
+  EXPECT_EQ(run.epoch(), 6);
+  EXPECT_EQ(stopping.best(), 2);
+}
+
+TEST(early_stopping, takes_a_number_that_is_none_for_no_improvement) {
+  double const none = std::nan("");
+  early_stopping_listener stopping(told({none, 1, none, none}), {.patience = 2, .lines = {}});
+  training run = trainer<narrow>(small);
+  EXPECT_TRUE(trained(run, stopping, 50).stopped);
+  EXPECT_EQ(run.epoch(), 4);
+  EXPECT_EQ(stopping.best(), 1);
+  EXPECT_EQ(stopping.best_epoch(), 1);
+}
+
+TEST(early_stopping, leaves_a_run_alone_that_ends_by_itself_and_begins_anew_after_a_stop) {
+  early_stopping_listener stopping(told({3, 2, 2, 1, 1, 1, 1, 4}), {.patience = 2, .lines = {}});
+  training run = trainer<narrow>(small);
+  EXPECT_FALSE(trained(run, stopping, 2).stopped);
+  EXPECT_TRUE(trained(run, stopping, 2).stopped) << "epoch 3 was the second without improvement";
+  EXPECT_EQ(run.epoch(), 3);
+  EXPECT_FALSE(trained(run, stopping, 2).stopped);
+  EXPECT_EQ(run.epoch(), 5);
+  EXPECT_EQ(stopping.best(), 3);
+}
+
+template <class Strategy>
+void expect_ranks_to_stop_alike(Strategy const& how) {
+  bright_thirds const examples(120), held(30, 2);
+  std::vector<std::int64_t> steps(3), epochs(3);
+  std::vector<double> best(3);
+  launch<threads>(3, [&](communicator& world) {
+    auto const rank = static_cast<std::size_t>(world.rank());
+    training run = trainer<narrow>(small, world, how, {.updater = nesterov{.rate = 0.05, .momentum = 0.9}});
+    early_stopping_listener stopping(log_loss_on(held.data()),
+                                     {.patience = 2, .minimum_delta = 0.02, .lines = {}});
+    EXPECT_TRUE(run.fit(examples.data(), {.batch = 5, .epochs = 200, .listeners = {&stopping}}).stopped);
+    steps[rank] = run.step();
+    epochs[rank] = run.epoch();
+    best[rank] = stopping.best().value();
+  });
+  EXPECT_EQ(steps, std::vector<std::int64_t>(3, steps[0]));
+  EXPECT_EQ(epochs, std::vector<std::int64_t>(3, epochs[0]));
+  EXPECT_EQ(best, std::vector<double>(3, best[0])) << "the same bits";
+  EXPECT_LT(best[0], 0.5);
+  EXPECT_LT(epochs[0], 200);
+}
+
+TEST(early_stopping, stops_all_ranks_in_the_same_step) {
+  expect_ranks_to_stop_alike(allreduce{});
+  expect_ranks_to_stop_alike(parameter_averaging{.every = 3});
+}
+
+TEST(early_stopping, refuses_settings_that_make_no_sense) {
+  auto const refused = [](metric judge, early_stopping_settings how) {
+    return refusal_of<setting_error>([&] { early_stopping_listener(std::move(judge), std::move(how)); });
+  };
+  EXPECT_EQ(refused(told({}), {.patience = 0}),
+            "a run cannot be stopped like that (early_stopping_listener): expected a metric, patience ≥ 1, "
+            "every ≥ 1 "
+            "epoch, minimum_delta ≥ 0, got score, patience 0, every 1, minimum_delta 0");
+  EXPECT_NE(refused(told({}), {.every = 0}), "");
+  EXPECT_NE(refused(told({}), {.minimum_delta = -1}), "");
+  EXPECT_NE(refused({}, {}).find("got no metric"), std::string::npos);
+}
+
+}  // namespace
