@@ -110,6 +110,16 @@ TEST(evaluation_listener, looks_at_regression_too) {
   EXPECT_EQ(said.lines.back(), "epoch 60: R² 1.000");
 }
 
+TEST(evaluation_listener, needs_evaluators_for_what_are_no_classes) {
+  planes const examples(4);
+  evaluation_listener looking(examples.data());
+  training run = trainer<narrow>(line);
+  EXPECT_EQ(refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
+            "only class labels are evaluated without evaluators of one's own (evaluate): expected one class "
+            "index an "
+            "example, i32, got 2, f32");
+}
+
 TEST(evaluation_listener, refuses_targets_that_do_not_fit_the_loss) {
   planes const examples(4);
   bright_thirds const labelled(4);

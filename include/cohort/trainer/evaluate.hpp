@@ -13,10 +13,15 @@ namespace cohort {
 
 inline classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
   check_fits(data);
+  tensor_description const& target = data.describe().targets[0];
+  if (target.type != element_type::i32)
+    throw shape_error({.what = "only class labels are evaluated without evaluators of one's own",
+                       .where = "evaluate",
+                       .expected = "one class index an example, i32",
+                       .got = {to_string(target.example), ", ", name_of(target.type)}});
   graph_view const net = net_;
   int const loss = net.with_role(layer_role::loss)[0];
-  classification_report report(net[loss].output[0],
-                               {.top = how.top, .labels = data.describe().targets[0].label_names});
+  classification_report report(net[loss].output[0], {.top = how.top, .labels = target.label_names});
   evaluator* const reports[]{&report};
   evaluate(data, reports, how);
   return report;
