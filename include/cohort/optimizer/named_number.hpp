@@ -5,7 +5,6 @@
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -36,12 +35,6 @@ struct named_numbers {
 
 namespace detail {
 
-inline std::string text_of(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", x);
-  return text;
-}
-
 /// Refuses the field `field` of `owner` unless its value is finite and `allowed`.
 inline void require_setting(bool allowed, std::string_view owner, std::string_view field,
                             char const* expected, double value) {
@@ -49,7 +42,7 @@ inline void require_setting(bool allowed, std::string_view owner, std::string_vi
   throw setting_error({.what = "a setting makes no sense",
                        .where = {owner, '.', field},
                        .expected = expected,
-                       .got = text_of(value)});
+                       .got = {value}});
 }
 
 }  // namespace detail
