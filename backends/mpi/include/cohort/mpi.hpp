@@ -22,7 +22,8 @@ inline bool mpi_started() {
 /// After     0, when all have returned. Else the process ends without MPI_Finalize, and says why on the standard error
 ///           stream: with communicator_exit_status if other ranks are lost or have failed, with 1 if this one's body has
 ///           thrown anything but a communicator_error. What a body throws of its own, the others are told.
-/// Errors    setting_error, before MPI is started, for a deadline or heartbeat out of range; for an MPI without MPI_THREAD_MULTIPLE, or with fewer tags than 2³⁰.
+/// Errors    setting_error for a deadline or heartbeat out of range, before MPI is started; for an MPI without
+///           MPI_THREAD_MULTIPLE, or with fewer tags than 2³⁰.
 struct mpi {
   template <class Body>
   static int launch(int argc, char** argv, Body&& body) {
