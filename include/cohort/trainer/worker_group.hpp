@@ -10,10 +10,10 @@
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/backend_port.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cstring>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,14 +21,6 @@
 #include <vector>
 
 namespace cohort::detail {
-
-/// A backend behind functions: all that training needs of it.
-struct backend_port {
-  std::string name;
-  std::shared_ptr<parameter_set> parameters;
-  std::function<std::shared_ptr<plan const>(plan_settings const&)> make_plan;
-  std::function<int(int)> threads;
-};
 
 /// The workers of one rank: threads that share the parameters, split each batch, and update a shard each.
 ///
