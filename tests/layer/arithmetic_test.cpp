@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <cohort/graph/network.hpp>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,12 @@ TEST(maximum, gives_a_ties_gradient_to_the_first_of_the_equal) {
   EXPECT_EQ(run.diff_inputs[2], (list{0, 0, 0, 4}));
 }
 
+TEST(maximum, lets_what_is_no_number_through) {
+  double const nan = std::nan("");
+  lone_layer<> run(maximum{}, 1, {shape{3}, shape{3}, shape{3}}, {{nan, 1, 1}, {1, nan, 1}, {2, 2, nan}});
+  for (double const y : run.forward()) EXPECT_TRUE(std::isnan(y));
+}
+
 TEST(joins, say_what_they_refuse) {
   EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}), "only tensors of equal shape can be multiplied");
   EXPECT_EQ(refusal_of(average{}, shape{3}, shape{3}, shape{3, 1}),
@@ -88,7 +95,7 @@ TEST(scale, multiplies_by_a_constant_or_by_what_each_channel_learns) {
   EXPECT_EQ(run.forward(), (list{20, 40, 600, 800}));
   EXPECT_EQ(run.differentiate({1, 2, 3, 4}), (list{10, 20, 300, 400}));
   EXPECT_EQ(run.diff_parameters[0], (list{10, 50}));
-  EXPECT_EQ(refusal_of(cohort::scale{.factor = 1 / 0.0}, shape{3}),
+  EXPECT_EQ(refusal_of(cohort::scale{.factor = HUGE_VAL}, shape{3}),
             "the factor of a scale is a finite number");
   EXPECT_EQ(refusal_of(cohort::scale{}, shape{}), "a scale needs channels");
 }

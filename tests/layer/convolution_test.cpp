@@ -3,6 +3,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,10 @@ static_assert(made(conv2d_transposed{.filters = 4, .kernel = 2, .padding = paddi
               == shape{4, 6, 8});
 static_assert(is(parameters(conv2d_transposed{.filters = 4, .kernel = 3, .groups = 2}, {6, 3, 5}).specs[0],
                  {4, 3, 3, 3}, 27, 18));
+
+constexpr auto given_alone = detail::encode(conv2d{.filters = 0, .kernel = 0});
+static_assert(std::equal(given_alone.begin(), given_alone.end(), kind_of<conv2d>.defaults),
+              "a description knows what is not given");
 
 TEST(convolution, takes_each_group_from_its_part_of_the_channels) {
   // channels (1, 2) and (3, 4): each filter weighs its own two

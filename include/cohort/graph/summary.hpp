@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cohort/execution/text_table.hpp>
 #include <cohort/graph/node.hpp>
@@ -23,7 +24,7 @@ inline std::string extent_text(double const* from) {
 inline std::string padding_text(padding const& p) {
   switch (p.mode) {
     case padding_mode::valid:
-      return "";
+      return "valid";
     case padding_mode::same:
       return "same";
     case padding_mode::strict:
@@ -36,7 +37,7 @@ inline std::string padding_text(padding const& p) {
          + std::to_string(p.right);
 }
 
-/// A field's value; nothing where it says what a reader expects: no padding, a stride of 1, a bias, the output's shape.
+/// A field's value; nothing for a boolean that is true, and for the output's shape.
 inline std::string field_text(field_info const& info, double const* from, shape const& output) {
   switch (info.type) {
     case field_type::integer:
@@ -47,10 +48,8 @@ inline std::string field_text(field_info const& info, double const* from, shape 
       char digits[32];
       return std::string(digits, std::to_chars(digits, digits + sizeof digits, from[0]).ptr);
     }
-    case field_type::extent: {
-      bool const usual = from[0] == from[1] && (from[0] == 0 || from[0] == 1);
-      return usual && !info.required ? "" : extent_text(from);
-    }
+    case field_type::extent:
+      return extent_text(from);
     case field_type::padding:
       return padding_text(field_codec<padding>::decode(from));
     case field_type::shape: {
@@ -61,7 +60,7 @@ inline std::string field_text(field_info const& info, double const* from, shape 
   return "";
 }
 
-/// "conv2d: filters 20, kernel 5, no bias"
+/// "conv2d: filters 20, kernel 5, no bias": the fields that are not at their defaults.
 inline std::string layer_text(graph_view net, int id) {
   std::string text(net.kind(id).name);
   bool first = true;
@@ -70,9 +69,14 @@ inline std::string layer_text(graph_view net, int id) {
     first = false;
   };
   for (field_info const& info : net.kind(id).fields) {
-    std::string const value = field_text(info, net.fields(id) + info.first_slot, net[id].output);
-    std::string const name(info.name);
-    if (!value.empty()) add(info.type == field_type::boolean ? value + ' ' + name : name + ' ' + value);
+    double const* const from = net.fields(id) + info.first_slot;
+    if (!info.required && std::equal(from, from + info.slots, net.kind(id).defaults + info.first_slot))
+      continue;
+    std::string const value = field_text(info, from, net[id].output), name(info.name);
+    if (info.type == field_type::boolean)
+      add(value.empty() ? name : value + ' ' + name);
+    else if (!value.empty())
+      add(name + ' ' + value);
   }
   auto const add_initialiser = [&](char const* of, std::optional<initialiser> const& how) {
     if (how) add(of + std::string(" from ") + std::string(how->name()));

@@ -117,12 +117,14 @@ struct maximum {
   }
 
  private:
-  /// The first input that holds element i's largest.
+  /// The first input that holds element i's largest. What is no number is larger than any: it is not to vanish.
   template <class T>
   static std::size_t largest(host_arguments<T> const& a, std::size_t i) {
     std::size_t found = 0;
-    for (std::size_t x = 1; x < a.input_shapes.size(); ++x)
-      if (a.inputs[x][i] > a.inputs[found][i]) found = x;
+    for (std::size_t x = 1; x < a.input_shapes.size(); ++x) {
+      T const best = a.inputs[found][i], other = a.inputs[x][i];
+      if (other > best || (other != other && best == best)) found = x;
+    }
     return found;
   }
 };

@@ -53,6 +53,7 @@ struct kind {
   int max_inputs = 1;
   std::span<field_info const> fields;
   int slots = 0;
+  double const* defaults = nullptr;  ///< values of the fields that are not given; 0 where one has to be
   inference (*infer)(double const* values, std::span<shape const> inputs) = nullptr;
   parameter_list (*parameters)(double const* values, std::span<shape const> inputs) = nullptr;
   double (*flops)(double const* values, std::span<shape const> inputs) = nullptr;
@@ -141,6 +142,25 @@ constexpr L decode(double const* values) {
   (std::make_index_sequence<field_count<L>>{});
 }
 
+/// The values of a layer of which only the fields up to the last required one are given, as zeros.
+template <layer L>
+constexpr encoded<L> encode_defaults() {
+  constexpr std::size_t given = [] {
+    std::size_t count = 0;
+    for (std::size_t f = 0; f < field_count<L>; ++f)
+      if (field_infos<L>[f].required) count = f + 1;
+    return count;
+  }();
+  encoded<L> const zeros{};
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return encode(
+        L{field_codec<field_type_at<L, I>>::decode(zeros.data() + field_infos<L>[I].first_slot)...});
+  }
+  (std::make_index_sequence<given>{});
+}
+template <layer L>
+inline constexpr encoded<L> default_values = encode_defaults<L>();
+
 /// Whether encode gives back what decode was given, in patterns that tell fields of one type apart: each boolean true
 /// alone, then none; the other slots with distinct numbers, two of them in turn, which no default can be both of.
 template <layer L>
@@ -209,6 +229,7 @@ inline constexpr kind kind_of{
     .max_inputs = detail::max_inputs_of<L>(),
     .fields = detail::checked_fields<L>(),
     .slots = detail::slot_count<L>,
+    .defaults = detail::default_values<L>.data(),
     .infer = [](double const* values,
                 std::span<shape const> inputs) { return detail::decode<L>(values).infer(inputs); },
     .parameters =

@@ -58,6 +58,9 @@ TEST(onednn, has_kernels_of_its_own_for_windows_and_norms) {
       return image(b, channels) | conv2d{.filters = channels, .kernel = 3, .groups = channels};
     });
   }
+  for (int channels : {16, 19})
+    expect_native("batch_norm_1 + relu_1", 3,
+                  [&](builder& b) { return image(b, channels) | batch_norm{} | relu{}; });
   expect_native("lrn", 2, [](builder& b) { return image(b, 16) | lrn{}; });
   expect_native("batch_norm", 3, [](builder& b) { return b.input({8}) | dense{.units = 5} | batch_norm{}; });
   expect_native("conv1d_2 + relu", 4, [](builder& b) {

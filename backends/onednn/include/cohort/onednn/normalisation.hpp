@@ -10,23 +10,25 @@
 
 namespace cohort::detail {
 
-/// Means and variances in a layer's workspace, one behind the other, each at a whole number of cache lines.
+/// Means, variances and oneDNN's own notes in a layer's workspace, one behind the other, at whole cache lines.
 struct statistics_workspace {
   std::size_t offset = 0;
   memory_layout whole{};
 
-  explicit statistics_workspace(std::int64_t count) {
+  explicit statistics_workspace(std::int64_t count, std::size_t bytes_of_notes = 0) {
     dnnl_dim_t const room = (count + 15) / 16 * 16;
     offset = static_cast<std::size_t>(room) * sizeof(float);
-    whole = memory_layout::dense({2 * room});
+    whole = memory_layout::dense({2 * room + static_cast<dnnl_dim_t>(bytes_of_notes / sizeof(float)) + 1});
   }
   dnnl_argument mean() const { return {operand_role::workspace, 0, DNNL_ARG_MEAN, whole, 0}; }
   dnnl_argument variance() const { return {operand_role::workspace, 0, DNNL_ARG_VARIANCE, whole, offset}; }
+  dnnl_argument notes() const { return {operand_role::workspace, 0, DNNL_ARG_WORKSPACE, whole, 2 * offset}; }
 };
 
 /// What batch and layer normalisation share: both passes, once oneDNN's descriptors are made.
 ///
 /// Shapes    `lies`: input and output as the plan knows them, the same bytes as the descriptors'.
+/// Before    oneDNN 3.2 wants the shift for layer normalisation's backward, where nothing reads it.
 inline operation<onednn> normalisation(dnnl_engine_handle const& engine,
                                        operation_request<onednn> const& request, dnnl_pd const& forward,
                                        dnnl_pd const& backward, memory_layout const& lies,
@@ -49,12 +51,12 @@ inline operation<onednn> normalisation(dnnl_engine_handle const& engine,
                {parameter, 0, DNNL_ARG_SCALE, made.parameters[0]},
                {diff_parameter, 0, DNNL_ARG_DIFF_SCALE, made.parameters[0]},
                {diff_parameter, 1, DNNL_ARG_DIFF_SHIFT, made.parameters[1]}};
-  arguments.insert(arguments.end(), statistics.begin(), statistics.end());
-  constexpr int known =
-      5;  // layer normalisation wants the shift as well, which nothing reads; batch normalisation refuses it
+  constexpr int without_shift = 5;
   int inputs = 0;
   dnnl_primitive_desc_query(backward.get(), dnnl_query_num_of_inputs_s32, 0, &inputs);
-  if (inputs > known) arguments.push_back({parameter, 1, DNNL_ARG_SHIFT, made.parameters[1]});
+  if (request.kind->name == layer_norm::kind_name && inputs > without_shift)
+    arguments.push_back({parameter, 1, DNNL_ARG_SHIFT, made.parameters[1]});
+  arguments.insert(arguments.end(), statistics.begin(), statistics.end());
   made.backward.push_back(invoke(engine, backward, std::move(arguments), 2 * flops));
   return made;
 }
@@ -79,24 +81,28 @@ inline invocation<onednn> statistics_moved(operation_request<onednn> const& requ
           "host:running_statistics"};
 }
 
+/// With the relu behind it, if the plan fuses one: backward finds in the workspace where it let nothing through.
+///
+/// Errors    backend_error if oneDNN has no fit implementation with the relu.
 inline std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                                 operation_request<onednn> const& request,
                                                 batch_norm const& l) {
   using enum operand_role;
   dnnl_attributes const none;
   auto const epsilon = static_cast<float>(l.epsilon);
-  unsigned const scale_and_shift = dnnl_use_scale | dnnl_use_shift;
+  unsigned const flags = dnnl_use_scale | dnnl_use_shift
+                         | (request.activation ? dnnl_fuse_norm_relu : dnnl_normalization_flags_none);
   auto const forward_from = [&](memory_layout const& src) {
     dnnl_primitive_desc_t pd = nullptr;
     dnnl_batch_normalization_forward_primitive_desc_create(
         &pd, engine.get(), request.training ? dnnl_forward_training : dnnl_forward_inference, src.get(),
-        src.get(), epsilon, request.training ? scale_and_shift : scale_and_shift | dnnl_use_global_stats,
-        none.get());
+        src.get(), epsilon, request.training ? flags : flags | dnnl_use_global_stats, none.get());
     return dnnl_pd(pd);
   };
   memory_layout const& given = request.inputs[0];
   auto const dense = memory_layout::dense(given.dims());
   dnnl_pd const forward = first_fit([&] { return forward_from(given); }, [&] { return forward_from(dense); });
+  if (!forward && request.activation) refuse_step(request, "forward");
   if (!forward) return {};
   auto const lies = layout_of(forward, DNNL_ARG_SRC);
   double const flops = l.flops(request.input_shapes) * request.batch;
@@ -105,13 +111,15 @@ inline std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine
                          {{parameter, 2, DNNL_ARG_MEAN}, {parameter, 3, DNNL_ARG_VARIANCE}}, flops);
   dnnl_primitive_desc_t pd = nullptr;
   dnnl_batch_normalization_backward_primitive_desc_create(&pd, engine.get(), dnnl_backward, lies.get(),
-                                                          lies.get(), lies.get(), epsilon, scale_and_shift,
+                                                          lies.get(), lies.get(), epsilon, flags,
                                                           forward.get(), none.get());
   dnnl_pd const backward(pd);
+  if (!is_fit(backward) && request.activation) refuse_step(request, "backward");
   if (!is_fit(backward)) return {};
-  statistics_workspace const memory(request.input_shapes[0][0]);
-  operation<onednn> made =
-      normalisation(engine, request, forward, backward, lies, {memory.mean(), memory.variance()}, flops);
+  statistics_workspace const memory(request.input_shapes[0][0],
+                                    layout_of(forward, DNNL_ARG_WORKSPACE).bytes());
+  operation<onednn> made = normalisation(engine, request, forward, backward, lies,
+                                         {memory.mean(), memory.variance(), memory.notes()}, flops);
   made.backward.push_back(statistics_moved(request, memory, made.parameters[2]));
   return made;
 }

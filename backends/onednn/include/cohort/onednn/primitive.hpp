@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/onednn/backend.hpp>
 #include <string>
 #include <vector>
@@ -30,7 +31,9 @@ inline invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const
   check_dnnl(dnnl_primitive_create(&primitive, pd.get()), "making a primitive");
   made.kernel.primitive = dnnl_primitive_handle(primitive);
   made.kernel.engine = engine;
-  arguments.push_back({operand_role::workspace, 0, DNNL_ARG_WORKSPACE});
+  auto const is_workspace = [](dnnl_argument const& a) { return a.argument == DNNL_ARG_WORKSPACE; };
+  if (std::none_of(arguments.begin(), arguments.end(), is_workspace))
+    arguments.push_back({operand_role::workspace, 0, DNNL_ARG_WORKSPACE});
   arguments.push_back({operand_role::scratch, 0, DNNL_ARG_SCRATCHPAD});
   for (dnnl_argument const& a : arguments) {
     memory_layout const lies = layout_of(pd, a.argument);
