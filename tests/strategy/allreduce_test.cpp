@@ -89,6 +89,7 @@ struct failing final : strategy {
     return real->before_update(now, parts);
   }
   void abandon(std::string_view why) noexcept override { real->abandon(why); }
+  agreement const* agreed() const override { return real->agreed(); }
 
   int rank;
   std::unique_ptr<strategy> real;
