@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib mpi
 # ranks: 2
+# label: slow
 """The example under mpirun: the bits of ranks in threads, one mind before the first step, checkpoints."""
 import os
 import re

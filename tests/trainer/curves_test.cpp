@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow
 // uses: onednn
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>

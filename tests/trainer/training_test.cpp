@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // uses: onednn
 #include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/trainer/model_io.hpp>
@@ -65,12 +64,6 @@ TYPED_TEST(training_on, gives_the_same_bits_for_the_same_seed_and_workers) {
   for (int workers : {1, 2, 3})
     EXPECT_EQ(trained<TypeParam>(with(workers)), trained<TypeParam>(with(workers))) << workers;
   EXPECT_NE(trained<TypeParam>(with(2, 7)), trained<TypeParam>(with(2, 8)));
-}
-
-TYPED_TEST(training_on, takes_a_graph_that_went_through_json_for_the_same) {
-  graph const again = from_json(to_json(small));
-  EXPECT_EQ(again.hash(), small.hash());
-  EXPECT_EQ(trained<TypeParam>(with(2), small, 1), trained<TypeParam>(with(2), again, 1));  // 11 steps
 }
 
 TEST(training, agrees_with_one_worker_however_many_share_the_batch) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow
 #include <cohort/onednn.hpp>
 
 #include "../../backend/ladder.hpp"
