@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: mpi
 # ranks: 3
+# label: slow
 """What becomes of the others when one rank dies, stops, hangs, throws, returns early or comes late: bad_ranks.cpp."""
 import os
 import pathlib
