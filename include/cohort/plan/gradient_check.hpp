@@ -116,11 +116,12 @@ inline gradient_report check_gradients(graph_view net, gradient_check_settings c
   checked.differentiate();
   auto const table = checked.parameters().table();
   double largest = 0;
-  for (int p = 0; p < static_cast<int>(table.size()); ++p)
-    for (std::int64_t i = 0; is_trained(table[static_cast<std::size_t>(p)].spec.role)
-                             && i < table[static_cast<std::size_t>(p)].spec.dims.elements();
-         ++i)
+  for (int p = 0; p < static_cast<int>(table.size()); ++p) {
+    parameter_spec const& spec = table[static_cast<std::size_t>(p)].spec;
+    if (!is_trained(spec.role)) continue;
+    for (std::int64_t i = 0; i < spec.dims.elements(); ++i)
       largest = std::max(largest, std::abs(checked.gradient(p, i)));
+  }
 
   auto const difference = [&](int p, std::int64_t i, double epsilon) {
     double const before = checked.element(p, i);

@@ -7,11 +7,6 @@
 
 namespace cohort::detail {
 
-template <class T>
-std::size_t output_elements(host_arguments<T> const& a) {
-  return static_cast<std::size_t>(a.batch) * static_cast<std::size_t>(a.output_shape.elements());
-}
-
 constexpr double slope_of(relu const&) { return 0; }
 constexpr double slope_of(leaky_relu const& l) { return l.slope; }
 
@@ -23,7 +18,7 @@ concept rectifier = requires(L const& l) {
 template <rectifier L, class T>
 void reference_forward(L const& l, host_arguments<T> const& a) {
   T const slope = static_cast<T>(slope_of(l));
-  for (std::size_t i = 0; i < output_elements(a); ++i) {
+  for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
     T const x = a.inputs[0][i];
     a.output[i] = x > 0 ? x : x * slope;
   }
@@ -33,13 +28,13 @@ template <rectifier L, class T>
 void reference_backward(L const& l, host_arguments<T> const& a) {
   if (!a.diff_inputs[0]) return;
   T const slope = static_cast<T>(slope_of(l));
-  for (std::size_t i = 0; i < output_elements(a); ++i)
+  for (std::size_t i = 0; i < a.elements_of_output(); ++i)
     a.diff_inputs[0][i] = a.inputs[0][i] > 0 ? a.diff_output[i] : a.diff_output[i] * slope;
 }
 
 template <class T>
 void reference_forward(add const&, host_arguments<T> const& a) {
-  for (std::size_t i = 0; i < output_elements(a); ++i) {
+  for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
     T sum = a.inputs[0][i];
     for (std::size_t x = 1; x < a.input_shapes.size(); ++x) sum += a.inputs[x][i];
     a.output[i] = sum;
@@ -49,7 +44,7 @@ void reference_forward(add const&, host_arguments<T> const& a) {
 template <class T>
 void reference_backward(add const&, host_arguments<T> const& a) {
   for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
-    if (a.diff_inputs[x]) std::copy_n(a.diff_output, output_elements(a), a.diff_inputs[x]);
+    if (a.diff_inputs[x]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[x]);
 }
 
 /// Calls visit(input, offset in that input, offset in the output, elements) for each contiguous piece.

@@ -39,7 +39,7 @@ void reference_forward(max_pool const& l, host_arguments<T> const& a) {
 template <class T>
 void reference_backward(max_pool const& l, host_arguments<T> const& a) {
   if (!a.diff_inputs[0]) return;
-  std::fill_n(a.diff_inputs[0], static_cast<std::size_t>(a.batch) * a.input_shapes[0].elements(), T(0));
+  std::fill_n(a.diff_inputs[0], a.elements_of_input(), T(0));
   each_maximum(l, a, [&](std::size_t o, std::size_t i) { a.diff_inputs[0][i] += a.diff_output[o]; });
 }
 
