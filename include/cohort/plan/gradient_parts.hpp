@@ -35,12 +35,10 @@ class gradient_parts {
     }
   }
 
-  /// Puts an exchanged gradient in the place of the bucket's sum.
+  /// Puts an exchanged gradient in the place of the bucket's sum.  Before: pack.
   void unpack(bucket const& b, std::byte const* dense) {
-    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p) {
-      for (std::size_t part = 1; part < parts_.size(); ++part) clear(p, part);
+    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
       parameters_.write(p, dense + offset(b, p), parts_[0]);
-    }
   }
 
  private:

@@ -20,7 +20,7 @@ namespace cohort {
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
 /// After     all have Σ m_r·g_r / Σ m_r.
 /// Moves     2(P−1)/P · n elements a rank and step, and 5 words with the first bucket; once in the beginning n more at most
-///           ⌈log2 P⌉ times; 16 bytes more at a resync.
+///           ⌈log2 P⌉ times; 16 bytes more at a resync. A single rank moves, packs and waits for nothing.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
@@ -61,6 +61,7 @@ class allreduce_strategy final : public strategy {
   std::string describe() const override { return text_of({"allreduce, resync ", how_.resync}); }
 
   void begin(step_info const& now, replica const& mine) override {
+    if (alone()) return;
     if (!std::exchange(started_, true)) {
       for (bucket const& one : mine.parameters.buckets())
         sums_.emplace_back(mine.parameters.type(), static_cast<std::size_t>(one.elements), sums_.empty());
@@ -71,6 +72,7 @@ class allreduce_strategy final : public strategy {
   }
 
   void ready(step_info const& now, bucket const& one, gradient_parts& gradients) override {
+    if (alone()) return;
     weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
     gradients.pack(one, sum.data());
     under_way_ = true;
@@ -80,6 +82,11 @@ class allreduce_strategy final : public strategy {
 
   bool before_update(step_info const& now, gradient_parts& gradients) override {
     agreed_ = {agreed_.meetings + 1, now.expected, static_cast<double>(now.expected), now.mine};
+    if (alone()) {
+      agreed_.examples = now.examples;
+      agreed_.weight = now.weight;
+      return proceeds();
+    }
     for (bucket const& one : gradients.parameters().buckets()) {
       weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
       sum.wait();
@@ -89,7 +96,7 @@ class allreduce_strategy final : public strategy {
       gradients.unpack(one, sum.data());
     }
     under_way_ = false;
-    return agreed_.examples > 0 && !agreed_.all.not_finite;
+    return proceeds();
   }
 
   void abandon(std::string_view why) noexcept override {
@@ -100,6 +107,9 @@ class allreduce_strategy final : public strategy {
   void restore(strategy_state const&) override { restored_ = true; }
 
  private:
+  bool alone() const { return world_->size() == 1; }
+  bool proceeds() const { return agreed_.examples > 0 && !agreed_.all.not_finite; }
+
   void resync(replica const& mine) {
     buffer const dense(mine.bytes());
     mine.read(0, dense.data());
