@@ -163,7 +163,8 @@ constexpr void builder::settle_order() {
     node moved = recorded[id];
     moved.first_input = static_cast<int>(edges.size());
     moved.ordinal = 1;
-    for (node const& before : nodes) moved.ordinal += *before.kind == *moved.kind ? 1 : 0;
+    for (std::size_t before = nodes.size(); before-- > 0 && moved.ordinal == 1;)
+      if (*nodes[before].kind == *moved.kind) moved.ordinal = nodes[before].ordinal + 1;
     for (int from : recorded.inputs(id)) edges.push_back(place[static_cast<std::size_t>(from)]);
     nodes.push_back(moved);
   }
