@@ -165,6 +165,21 @@ TEST(graph_json, reads_a_name_given_by_hand_that_the_layer_would_have_anyway) {
   EXPECT_EQ(to_json(again), to_json(net));
 }
 
+TEST(graph_json, takes_the_layers_own_values_for_fields_that_are_not_given) {
+  graph const expected = graph::build([](builder& b) {
+    return b.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | leaky_relu{.slope = leaky_relu{}.slope}
+           | batch_norm{} | relu{};
+  });
+  graph const read = from_json(R"({"format": "cohort graph", "version": 1, "layers": [
+    {"kind": "input", "name": "input_1", "inputs": [], "fields": {"extents": [1, 8, 8]}},
+    {"kind": "conv2d", "name": "conv2d_1", "inputs": ["input_1"], "fields": {"kernel": 3, "filters": 2}},
+    {"kind": "leaky_relu", "name": "leaky_relu_1", "inputs": ["conv2d_1"], "fields": {}},
+    {"kind": "batch_norm", "name": "batch_norm_1", "inputs": ["leaky_relu_1"]},
+    {"kind": "relu", "name": "relu_1", "inputs": ["batch_norm_1"]}]})");
+  EXPECT_EQ(read.hash(), expected.hash());
+  EXPECT_EQ(to_json(read), to_json(expected));
+}
+
 TEST(graph_json, names_the_path_of_what_it_does_not_know) {
   EXPECT_EQ(refused(layers(changed(conv, "\"stride\"", "\"strides\""))),
             "cannot read JSON (net:2:181, $.layers[1].fields.strides): expected one of the fields filters, "

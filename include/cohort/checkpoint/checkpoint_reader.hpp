@@ -5,8 +5,8 @@
 #include <cohort/checkpoint/folder.hpp>
 #include <cohort/checkpoint/manifest.hpp>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/data/file_reader.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>

@@ -148,7 +148,7 @@ inline std::string to_json(graph_view net) {
 ///
 /// Order     layers may stand in any order; those that stand after their inputs keep it.
 /// Before    the text is untrusted: tensors have at most 2³⁰ elements, numbers of fields at most 2²⁴
-///           (of windows 2¹⁵ − 1), names differ.
+///           (of windows 2¹⁵ − 1), names differ. Fields that have defaults may be left out.
 /// Errors    data_error with line, column and path ($.layers[3].fields.kernel) for what is no such text: unknown kinds,
 ///           fields and inputs, missing ones, wrong types, two layers of one name, a cycle (with its way), a hash of
 ///           other layers; graph_error naming the layer if the layers make no network.

@@ -37,6 +37,7 @@ inline void read_integers(json_value list, double* to, std::int64_t most = max_f
 
 inline void read_field(field_info const& info, json_value value, double* to) {
   bool const is_list = value.kind() == json_kind::array;
+  std::fill_n(to, info.slots, 0.0);
   switch (info.type) {
     case field_type::integer:
       to[0] = read_integer(value);
@@ -208,7 +209,7 @@ class graph_reader {
 
   void append(layer_entry& layer) {
     cohort::kind const& kind = *layer.kind;
-    std::vector<double> values(static_cast<std::size_t>(kind.slots));
+    std::vector<double> values(kind.defaults, kind.defaults + kind.slots);
     read_fields(layer, values.data());
     std::vector<int> inputs;
     std::int64_t elements = 0;
@@ -232,10 +233,12 @@ class graph_reader {
     for (parameter_spec const& spec : net_.view().parameters(layer.id)) check_size(layer, spec.dims);
   }
 
+  /// Fields that the text leaves out stay as they are, but those that the layer itself requires.
   void read_fields(layer_entry const& layer, double* values) const {
     std::span<field_info const> const fields = layer.kind->fields;
-    auto const given = layer.value.find("fields");
-    if (!given && fields.empty()) return;
+    bool const required =
+        std::any_of(fields.begin(), fields.end(), [](field_info const& f) { return f.required; });
+    if (!required && !layer.value.find("fields")) return;
     json_value const object = layer.value.at("fields");
     if (object.kind() != json_kind::object) object.refuse("an object");
     for (json_value const value : object.items()) {
@@ -249,7 +252,8 @@ class graph_reader {
       }
       read_field(*info, value, values + info->first_slot);
     }
-    for (field_info const& info : fields) object.at(info.name);
+    for (field_info const& info : fields)
+      if (info.required) object.at(info.name);
   }
 
   void check_size(layer_entry const& layer, shape const& dims) const {

@@ -179,10 +179,18 @@ constexpr bool fields_lead() {
   return true;
 }
 
+template <layer L>
+constexpr bool required_lead() {
+  for (std::size_t f = 1; f < field_count<L>; ++f)
+    if (field_infos<L>[f].required && !field_infos<L>[f - 1].required) return false;
+  return true;
+}
+
 /// A file gives fields by their places, so a layer whose members stand otherwise would read others' numbers.
 template <layer L>
 constexpr std::span<field_info const> checked_fields() {
   static_assert(fields_lead<L>(), "cohort: fields() must list the layer's first members in their order");
+  static_assert(required_lead<L>(), "cohort: required fields must stand before those with defaults");
   return field_infos<L>;
 }
 
