@@ -12,7 +12,8 @@ namespace cohort {
 /// Shapes    input C×H×W, C×L or C (one channel a unit) → output the same; scale, shift, running_mean, running_variance C.
 /// Units     momentum is the share of the running statistics that a step keeps. The variance is biased (÷ N) both where
 ///           it normalises and where it runs; PyTorch's running variance is N/(N − 1) times the batch's.
-/// Order     each worker normalises by the statistics of its own part of the batch. Running statistics follow the whole
+/// Order     each worker normalises by the statistics of its own part of the batch (`synchronised_batch_norm`: all by those
+///           of the whole). Running statistics follow the whole
 ///           batch of the rank, see `running_statistics`: example weights count there, and only there.
 /// Exact     one example of one position is legal: its output is `shift` and no gradient passes it. Sums run in double.
 /// Source    Ioffe and Szegedy, ICML 2015.
@@ -53,46 +54,31 @@ struct batch_norm {
   template <class T>
   void forward(host_arguments<T> const& a) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    if (!a.training) return normalise(a, a.parameters[2], a.parameters[3]);
+    double const count = elements_of_channel(a);
     for (std::size_t c = 0; c < channels; ++c) {
-      if (a.training) {
-        double const count = elements_of_channel(a);
-        double sum = 0, squares = 0;
-        each(a, c, [&](std::size_t i) { sum += static_cast<double>(a.inputs[0][i]); });
-        double const mean = sum / count;
-        each(a, c, [&](std::size_t i) {
-          double const apart = static_cast<double>(a.inputs[0][i]) - mean;
-          squares += apart * apart;
-        });
-        a.workspace[c] = static_cast<T>(mean);
-        a.workspace[channels + c] = static_cast<T>(squares / count);
-      }
-      T const mean = a.training ? a.workspace[c] : a.parameters[2][c];
-      T const variance = a.training ? a.workspace[channels + c] : a.parameters[3][c];
-      T const factor = a.parameters[0][c] * inverse_deviation(variance), shift = a.parameters[1][c];
-      each(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
+      double sum = 0, squares = 0;
+      each(a, c, [&](std::size_t i) { sum += static_cast<double>(a.inputs[0][i]); });
+      double const mean = sum / count;
+      each(a, c, [&](std::size_t i) {
+        double const apart = static_cast<double>(a.inputs[0][i]) - mean;
+        squares += apart * apart;
+      });
+      a.workspace[c] = static_cast<T>(mean);
+      a.workspace[channels + c] = static_cast<T>(squares / count);
     }
+    normalise(a, a.workspace, a.workspace + channels);
   }
 
   template <class T>
   void backward(host_arguments<T> const& a) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
     for (std::size_t c = 0; c < channels; ++c) {
-      T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
       double sum = 0, along = 0;
-      each(a, c, [&](std::size_t i) {
-        double const g = static_cast<double>(a.diff_output[i]);
-        sum += g;
-        along += g * static_cast<double>((a.inputs[0][i] - mean) * inverse);
-      });
+      sum_gradients(a, c, sum, along);
       a.diff_parameters[0][c] = static_cast<T>(along);
       a.diff_parameters[1][c] = static_cast<T>(sum);
-      if (!a.diff_inputs[0]) continue;
-      double const count = elements_of_channel(a);
-      T const of_mean = static_cast<T>(sum / count), slope = static_cast<T>(along / count) * inverse;
-      T const factor = a.parameters[0][c] * inverse;
-      each(a, c, [&](std::size_t i) {
-        a.diff_inputs[0][i] = factor * (a.diff_output[i] - of_mean - (a.inputs[0][i] - mean) * slope);
-      });
+      if (a.diff_inputs[0]) differentiate(a, c, elements_of_channel(a), sum, along);
     }
     move_statistics(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,
                     a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
@@ -113,6 +99,39 @@ struct batch_norm {
   }
 
  private:
+  friend struct synchronised_batch_norm;
+
+  template <class T>
+  void normalise(host_arguments<T> const& a, T const* means, T const* variances) const {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(a.output_shape[0]); ++c) {
+      T const mean = means[c], factor = a.parameters[0][c] * inverse_deviation(variances[c]);
+      T const shift = a.parameters[1][c];
+      each(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
+    }
+  }
+  /// Σ dy, and Σ dy·x̂ with x̂ the input without mean and deviation.
+  template <class T>
+  void sum_gradients(host_arguments<T> const& a, std::size_t c, double& sum, double& along) const {
+    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
+    each(a, c, [&](std::size_t i) {
+      double const g = static_cast<double>(a.diff_output[i]);
+      sum += g;
+      along += g * static_cast<double>((a.inputs[0][i] - mean) * inverse);
+    });
+  }
+  /// The input's gradient from these sums over `count` elements.
+  template <class T>
+  void differentiate(host_arguments<T> const& a, std::size_t c, double count, double sum,
+                     double along) const {
+    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
+    T const of_mean = static_cast<T>(sum / count), slope = static_cast<T>(along / count) * inverse;
+    T const factor = a.parameters[0][c] * inverse;
+    each(a, c, [&](std::size_t i) {
+      a.diff_inputs[0][i] = factor * (a.diff_output[i] - of_mean - (a.inputs[0][i] - mean) * slope);
+    });
+  }
   template <class T>
   T inverse_deviation(T variance) const {
     return 1 / std::sqrt(variance + static_cast<T>(epsilon));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/layer/batch_sums.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cohort/tensor/view.hpp>
@@ -24,6 +25,7 @@ struct step_scalars {
   std::int64_t step = 0;
   float const* weights = nullptr;
   std::int64_t const* indices = nullptr;
+  batch_sums* parts = nullptr;  ///< null: this is the whole batch
 
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }
   /// The example's number in the data set.

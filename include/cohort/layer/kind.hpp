@@ -36,7 +36,8 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 /// optional              `max_inputs` (1), `parameters(inputs)`, `flops(inputs)` (forward, one example), member
 ///                       `settings`, `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`,
 ///                       `reads_scalars` (true: its kernels get `scalars` in training), `workspace(inputs, batch)` in
-///                       elements; a loss: `target(inputs)` → target_spec
+///                       elements, `sums(inputs)` → batch_sum_sizes (what it sums over all workers' parts of a batch,
+///                       in training, by `scalars->parts`); a loss: `target(inputs)` → target_spec
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;
@@ -58,6 +59,7 @@ struct kind {
   parameter_list (*parameters)(double const* values, std::span<shape const> inputs) = nullptr;
   double (*flops)(double const* values, std::span<shape const> inputs) = nullptr;
   std::int64_t (*workspace)(double const* values, std::span<shape const> inputs, int batch) = nullptr;
+  batch_sum_sizes (*sums)(double const* values, std::span<shape const> inputs) = nullptr;
   target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  // of a loss
   bool reads_scalars = false;
   host_kernel<float> float_kernel{};
@@ -260,6 +262,13 @@ inline constexpr kind kind_of{
             return static_cast<std::int64_t>(detail::decode<L>(values).workspace(inputs, batch));
           else
             return (void)values, (void)inputs, (void)batch, std::int64_t{0};
+        },
+    .sums =
+        [](double const* values, std::span<shape const> inputs) {
+          if constexpr (requires(L const& l) { l.sums(inputs); })
+            return detail::decode<L>(values).sums(inputs);
+          else
+            return (void)values, (void)inputs, batch_sum_sizes{};
         },
     .target =
         [](double const* values, std::span<shape const> inputs) {

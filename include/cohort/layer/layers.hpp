@@ -33,5 +33,6 @@
 #include <cohort/layer/softmax.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
 #include <cohort/layer/subset.hpp>
+#include <cohort/layer/synchronised_batch_norm.hpp>
 #include <cohort/layer/upsampling.hpp>
 #include <cohort/layer/zero_padding.hpp>

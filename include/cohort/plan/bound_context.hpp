@@ -52,7 +52,8 @@ class bound_context final : public context {
       scalars_ = {.seed = request.seed,
                   .step = request.step,
                   .weights = one_an_example(request.weights, "weights"),
-                  .indices = one_an_example(request.indices, "indices")};
+                  .indices = one_an_example(request.indices, "indices"),
+                  .parts = request.parts};
     }
     run(forward_, 0, forward_.size());
   }
@@ -91,6 +92,7 @@ class bound_context final : public context {
   }
 
   std::string first_non_finite() override {
+    scalars_.parts = nullptr;  // the others do not compute again
     for (outside const& o : outside_) {
       auto const& dims = made_->inputs[static_cast<std::size_t>(o.input)];
       auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());

@@ -51,6 +51,7 @@ struct forward_request {
   std::span<std::int64_t const> indices{};
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+  batch_sums* parts = nullptr;  ///< until backward has ended
 };
 
 /// What backward is to do beside the gradients.

@@ -5,6 +5,7 @@
 #include <cohort/layer/global_pool.hpp>
 #include <cohort/layer/layer_norm.hpp>
 #include <cohort/layer/lrn.hpp>
+#include <cohort/layer/synchronised_batch_norm.hpp>
 
 #include "row.hpp"
 
@@ -67,6 +68,11 @@ inline constexpr row normalisations[]{
     {"normalisation_11_lrn_of_other_windows",
      [](builder& net, draw& d) {
        return image(net, {9, 4, 4}) | lrn{.k = 1.5, .n = 2 * d.between(0, 4) + 1, .alpha = 0.2, .beta = 0.5};
+     }},
+    {"normalisation_12_batch_norm_of_a_whole_batch",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(1, 19), 5, 6}) | relu{} | synchronised_batch_norm{.settings = uneven}
+              | relu{};
      }},
 };
 

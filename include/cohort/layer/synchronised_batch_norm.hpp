@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/batch_norm.hpp>
+#include <cstddef>
+#include <vector>
+
+namespace cohort {
+
+/// batch_norm by the statistics of the whole batch: of all workers and, where gradients are exchanged, of all ranks.
+///
+/// Shapes    as batch_norm, and its parameters.
+/// Order     workers and ranks wait for each other once forward and once backward.
+/// Moves     2·C + 1 f64 a worker and rank forward, as many backward.
+/// Errors    setting_error where several ranks train by a strategy that exchanges no gradients.
+/// Exact     P parts of a batch train as one part with all of it, to rounding.
+/// Source    SyncBatchNorm of PyTorch; Peng et al., MegDet, CVPR 2018.
+struct synchronised_batch_norm {
+  static constexpr std::string_view kind_name = "synchronised_batch_norm";
+  static constexpr bool reads_scalars = true;
+
+  double momentum = 0.9;
+  double epsilon = 1e-5;
+  layer_settings settings = {};  ///< the initialiser of biases is that of scale and shift
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() {
+    return std::tuple{field{"momentum", &synchronised_batch_norm::momentum},
+                      field{"epsilon", &synchronised_batch_norm::epsilon}};
+  }
+  constexpr inference infer(std::span<shape const> inputs) const { return plain().infer(inputs); }
+  constexpr parameter_list parameters(std::span<shape const> inputs) const {
+    return plain().parameters(inputs);
+  }
+  constexpr double flops(std::span<shape const> inputs) const { return plain().flops(inputs); }
+  constexpr std::int64_t workspace(std::span<shape const> inputs, int batch) const {
+    return plain().workspace(inputs, batch);
+  }
+  constexpr batch_sum_sizes sums(std::span<shape const> inputs) const {
+    int const size = 2 * inputs[0][0] + 1;
+    return {size, size};
+  }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    if (!a.training) return plain().forward(a);
+    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    std::span<double> const sums = zeros(2 * channels + 1);
+    sums[2 * channels] = batch_norm::elements_of_channel(a);
+    for (std::size_t c = 0; c < channels; ++c)
+      batch_norm::each(a, c, [&](std::size_t i) {
+        double const x = static_cast<double>(a.inputs[0][i]);
+        sums[c] += x;
+        sums[channels + c] += x * x;
+      });
+    if (a.scalars->parts) a.scalars->parts->sum(sums);
+    double const count = sums[2 * channels];
+    for (std::size_t c = 0; c < channels; ++c) {
+      double const mean = sums[c] / count, variance = sums[channels + c] / count - mean * mean;
+      a.workspace[c] = static_cast<T>(mean);
+      a.workspace[channels + c] = static_cast<T>(std::max(variance, 0.0));
+    }
+    plain().normalise(a, a.workspace, a.workspace + channels);
+  }
+
+  /// A rank's gradients have the factor of its own batch's mean: what is summed over ranks leaves it out.
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    double const unit = a.scalars->gradient_scale;
+    std::span<double> const sums = zeros(2 * channels + 1);
+    sums[2 * channels] = batch_norm::elements_of_channel(a);
+    for (std::size_t c = 0; c < channels; ++c) {
+      plain().sum_gradients(a, c, sums[c], sums[channels + c]);
+      a.diff_parameters[0][c] = static_cast<T>(sums[channels + c]);
+      a.diff_parameters[1][c] = static_cast<T>(sums[c]);
+      sums[c] = unit > 0 ? sums[c] / unit : 0;
+      sums[channels + c] = unit > 0 ? sums[channels + c] / unit : 0;
+    }
+    if (a.scalars->parts) a.scalars->parts->sum(sums);
+    for (std::size_t c = 0; c < channels && a.diff_inputs[0]; ++c)
+      plain().differentiate(a, c, sums[2 * channels], unit * sums[c], unit * sums[channels + c]);
+    batch_norm::move_statistics(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,
+                                a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
+  }
+
+ private:
+  constexpr batch_norm plain() const { return {.momentum = momentum, .epsilon = epsilon}; }
+  /// That many of this thread's own, which stay.
+  static std::span<double> zeros(std::size_t count) {
+    thread_local std::vector<double> memory;
+    memory.assign(count, 0.0);
+    return memory;
+  }
+};
+
+}  // namespace cohort
