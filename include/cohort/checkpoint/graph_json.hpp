@@ -137,8 +137,12 @@ inline std::string to_json(graph_view net) {
         detail::write_field(out, info, net.fields(id) + info.first_slot);
       out.end_object();
     }
-    detail::write_initialiser(out, "weights", net[id].settings.weights);
-    detail::write_initialiser(out, "bias", net[id].settings.bias);
+    if (net.owner(id) != id) {
+      out.key("shares").value(net.name(net.owner(id)));
+    } else {
+      detail::write_initialiser(out, "weights", net[id].settings.weights);
+      detail::write_initialiser(out, "bias", net[id].settings.bias);
+    }
     out.end_object();
   }
   return out.end_array().end_object().text();

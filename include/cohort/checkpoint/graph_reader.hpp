@@ -128,8 +128,9 @@ class graph_reader {
     json_value value;
     cohort::kind const* kind;
     std::string_view name;
-    std::vector<std::size_t> inputs{};  // numbers of layers in the text
-    int id = -1;                        // in the builder
+    std::vector<std::size_t> inputs{};   // numbers of layers in the text
+    std::optional<std::size_t> owner{};  // of the parameters
+    int id = -1;                         // in the builder
     bool entered = false;
   };
   struct step {
@@ -138,7 +139,7 @@ class graph_reader {
   };
 
   void declare(json_value value) {
-    value.expect_only({"kind", "name", "inputs", "fields", "weights", "bias"});
+    value.expect_only({"kind", "name", "inputs", "fields", "weights", "bias", "shares"});
     json_value const kind_name = value.at("kind");
     auto const kind = std::find_if(kinds_.begin(), kinds_.end(),
                                    [&](cohort::kind const* k) { return k->name == kind_name.string(); });
@@ -166,27 +167,31 @@ class graph_reader {
                              : "a list of at least one layer's name");
     if (inputs.size() > max_layer_inputs)
       inputs.refuse("at most " + std::to_string(max_layer_inputs) + " inputs");
-    for (json_value const input : inputs.items()) {
-      auto const found = by_name_.find(input.string());
-      if (found == by_name_.end())
-        input.refuse("the name of a layer", "no layer of the name " + shown(input.string()));
-      layer.inputs.push_back(found->second);
-    }
+    for (json_value const input : inputs.items()) layer.inputs.push_back(named(input));
+    if (auto const shares = layer.value.find("shares")) layer.owner = named(*shares);
   }
 
-  /// Appends a layer after all that it needs; layers that are in such an order already keep it.
+  std::size_t named(json_value name) const {
+    auto const found = by_name_.find(name.string());
+    if (found == by_name_.end())
+      name.refuse("the name of a layer", "no layer of the name " + shown(name.string()));
+    return found->second;
+  }
+
+  /// Appends a layer after all that it needs, its inputs and the layer whose parameters it shares; layers that are in such an order already keep it.
   void visit(std::size_t first) {
     if (layers_[first].entered) return;
     std::vector<step> way{{first}};
     layers_[first].entered = true;
     while (!way.empty()) {
       layer_entry& layer = layers_[way.back().layer];
-      if (way.back().next_input == layer.inputs.size()) {
+      std::size_t const next = way.back().next_input++;
+      if (next == layer.inputs.size() + (layer.owner ? 1 : 0)) {
         append(layer);
         way.pop_back();
         continue;
       }
-      std::size_t const input = layer.inputs[way.back().next_input++];
+      std::size_t const input = next < layer.inputs.size() ? layer.inputs[next] : *layer.owner;
       if (layers_[input].id >= 0) continue;
       if (layers_[input].entered) refuse_cycle(way, input);
       layers_[input].entered = true;
@@ -225,7 +230,8 @@ class graph_reader {
     // A name that the layer would get anyway stays unsaid, as it was in the graph that was written.
     int const ordinal = ++ordinals_[layer.kind];
     layer.id = net_.append(kind, values.data(), inputs,
-                           layer.name == generated_name(kind, ordinal) ? "" : layer.name, settings, {});
+                           layer.name == generated_name(kind, ordinal) ? "" : layer.name, settings, {},
+                           layer.owner ? layers_[*layer.owner].id : -1);
     if (net_.problem().found())
       throw graph_error({.what = {"the network is not well formed: ", net_.problem().text().view()},
                          .where = where(layer)});

@@ -92,7 +92,8 @@ inline std::uint64_t content_hash(std::span<stored_tensor const> tensors,
 
 inline void require_same_parameters(graph_view net, parameter_set const& parameters) {
   std::size_t p = 0;
-  for (int id = 0; id < net.size(); ++id)
+  for (int id = 0; id < net.size(); ++id) {
+    if (net.owner(id) != id) continue;
     for (parameter_spec const& spec : net.parameters(id)) {
       std::string const name = net.name(id) + '.' + std::string(spec.name);
       bool const known = p < parameters.table().size();
@@ -107,6 +108,7 @@ inline void require_same_parameters(graph_view net, parameter_set const& paramet
            .got = known ? parameters.table()[p].name + ' ' + to_string(parameters.table()[p].spec.dims)
                         : "no more parameters"});
     }
+  }
   if (p < parameters.table().size())
     throw shape_error({.what = "the parameters are of another network",
                        .expected = "no more parameters",

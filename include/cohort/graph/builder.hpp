@@ -21,8 +21,9 @@ class builder {
   constexpr tensor input(shape extents, std::string_view name = {}, source at = source::here());
 
   /// Records a node of any kind.  Before: `kind` outlives the graph; `values` has kind.slots numbers.
+  /// `owner`: the node whose parameters it uses; −1: what `settings.shares` names, or itself.
   constexpr int append(kind const& kind, double const* values, std::span<int const> inputs,
-                       std::string_view name, layer_settings const& settings, source at);
+                       std::string_view name, layer_settings const& settings, source at, int owner = -1);
 
   constexpr graph_view view() const { return {nodes_, values_, edges_, characters_}; }
   constexpr finding const& problem() const { return problem_; }
@@ -41,6 +42,7 @@ class builder {
 
   constexpr bool right_number_of_inputs(node const& made);
   constexpr void infer(node& made, double const* values, std::span<int const> inputs);
+  constexpr void share_parameters(int id, int owner);
   constexpr void give_name(node& made, std::string_view name);
   constexpr void check_names();
 
@@ -116,7 +118,7 @@ constexpr tensor builder::input(shape extents, std::string_view name, source at)
 }
 
 constexpr int builder::append(cohort::kind const& kind, double const* values, std::span<int const> inputs,
-                              std::string_view name, layer_settings const& settings, source at) {
+                              std::string_view name, layer_settings const& settings, source at, int owner) {
   node made;
   made.kind = &kind;
   made.first_value = static_cast<int>(values_.size());
@@ -129,7 +131,40 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   values_.insert(values_.end(), values, values + kind.slots);
   edges_.insert(edges_.end(), inputs.begin(), inputs.end());
   nodes_.push_back(made);
-  return static_cast<int>(nodes_.size()) - 1;
+  int const id = static_cast<int>(nodes_.size()) - 1;
+  if (owner >= 0 || !settings.shares.empty()) share_parameters(id, owner);
+  return id;
+}
+
+/// Makes node `id` use another's parameters; which of the two has them is settled by the order.
+constexpr void builder::share_parameters(int id, int owner) {
+  if (problem_.found()) return;
+  graph_view const recorded = view();
+  node& made = nodes_[static_cast<std::size_t>(id)];
+  for (int other = 0; other < id && owner < 0; ++other)
+    if (recorded[other].name_size > 0 && recorded.given_name(other) == made.settings.shares) owner = other;
+  auto const refuse = [&](char const* sentence) {
+    report({.sentence = sentence, .layer = made.kind->name.data(), .at = made.at});
+  };
+  if (owner < 0) return refuse("no layer before this one has the name that it shares parameters with");
+  owner = recorded.owner(owner);
+  if (made.settings.weights || made.settings.bias)
+    return refuse("a layer that shares parameters has no initialisers of its own");
+  parameter_list const own = recorded.parameters(id), theirs = recorded.parameters(owner);
+  bool same = own.count == theirs.count && own.count > 0;
+  for (int p = 0; same && p < own.count; ++p) {
+    auto const &a = own.specs[static_cast<std::size_t>(p)], &b = theirs.specs[static_cast<std::size_t>(p)];
+    if (!is_trained(a.role)) return refuse("a layer with running statistics cannot share parameters");
+    same = a.role == b.role && a.dims == b.dims;
+  }
+  if (!same)
+    return report({.sentence = "layers that share parameters have parameters of the same shapes",
+                   .layer = made.kind->name.data(),
+                   .at = made.at,
+                   .shapes = {labelled_shape{"parameters", own.count > 0 ? own.specs[0].dims : shape{}},
+                              labelled_shape{"shared", theirs.count > 0 ? theirs.specs[0].dims : shape{}}}});
+  made.shares = owner;
+  made.settings = nodes_[static_cast<std::size_t>(owner)].settings;
 }
 
 constexpr void builder::settle_order() {
@@ -156,7 +191,7 @@ constexpr void builder::settle_order() {
     }
   }
   std::vector<node> nodes;
-  std::vector<int> edges;
+  std::vector<int> edges, owners(nodes_.size(), -1);  // in the settled order, the first of those that share
   nodes.reserve(nodes_.size());
   edges.reserve(edges_.size());
   for (int id : order) {
@@ -166,6 +201,9 @@ constexpr void builder::settle_order() {
     for (std::size_t before = nodes.size(); before-- > 0 && moved.ordinal == 1;)
       if (*nodes[before].kind == *moved.kind) moved.ordinal = nodes[before].ordinal + 1;
     for (int from : recorded.inputs(id)) edges.push_back(place[static_cast<std::size_t>(from)]);
+    int& owner = owners[static_cast<std::size_t>(recorded.owner(id))];
+    moved.shares = owner;
+    if (owner < 0) owner = static_cast<int>(nodes.size());
     nodes.push_back(moved);
   }
   nodes_ = std::move(nodes);

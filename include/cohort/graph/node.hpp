@@ -12,7 +12,8 @@
 namespace cohort {
 
 /// One layer of a graph: its kind's description, and where its parts lie in the graph's pools. `ordinal` counts the
-/// nodes of its kind, from 1: it names those to which the user gave no name.
+/// nodes of its kind, from 1: it names those to which the user gave no name. `shares` is the node before it whose parameters it
+/// uses; −1: its own.
 struct node {
   cohort::kind const* kind = nullptr;
   int first_value = 0;
@@ -22,6 +23,7 @@ struct node {
   int name_size = 0;
   int ordinal = 1;
   shape output{};
+  int shares = -1;
   layer_settings settings{};
   source at{};
 };
@@ -91,6 +93,9 @@ struct graph_view {
     return found;
   }
 
+  /// The node whose parameters a node uses: itself, where it shares no other's.
+  constexpr int owner(int id) const { return (*this)[id].shares < 0 ? id : (*this)[id].shares; }
+
   /// A node's parameters, with the node's own settings in place.
   constexpr parameter_list parameters(int id) const {
     auto const shapes = input_shapes(id);
@@ -104,12 +109,14 @@ struct graph_view {
     return list;
   }
 
-  /// Elements that are trained: without running statistics.
+  /// Elements that are trained: without running statistics, and shared ones once.
   constexpr std::int64_t parameter_count() const {
     std::int64_t total = 0;
-    for (int id = 0; id < size(); ++id)
+    for (int id = 0; id < size(); ++id) {
+      if (owner(id) != id) continue;
       for (parameter_spec const& spec : parameters(id))
         if (is_trained(spec.role)) total += spec.dims.elements();
+    }
     return total;
   }
 
@@ -143,6 +150,7 @@ struct graph_view {
       for (int from : inputs(id)) number(from);
       setting((*this)[id].settings.weights);
       setting((*this)[id].settings.bias);
+      if (owner(id) != id) number(owner(id));
     }
     return h;
   }

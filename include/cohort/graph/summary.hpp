@@ -83,6 +83,7 @@ inline std::string layer_text(graph_view net, int id) {
   };
   add_initialiser("weights", net[id].settings.weights);
   add_initialiser("bias", net[id].settings.bias);
+  if (net.owner(id) != id) add("parameters of " + net.name(net.owner(id)));
   return text;
 }
 
@@ -111,7 +112,8 @@ inline std::string summary(graph_view net) {
   double flops = 0;
   for (int id = 0; id < net.size(); ++id) {
     std::int64_t own = 0;
-    for (parameter_spec const& spec : net.parameters(id)) own += spec.dims.elements();
+    if (net.owner(id) == id)
+      for (parameter_spec const& spec : net.parameters(id)) own += spec.dims.elements();
     double const cost = net.flops(id);
     parameters += own;
     flops += cost;

@@ -35,9 +35,13 @@ struct parameter_list {
 };
 
 /// What any layer with parameters may set otherwise than its network. Unset: the network's.
+///
+/// `shares`   the name of a layer written before, whose parameters this one uses too (tied weights): as many, of the same
+///            shapes. They are trained by the sum of both layers' gradients, from that layer's initial values.
 struct layer_settings {
   std::optional<initialiser> weights{};
   std::optional<initialiser> bias{};
+  std::string_view shares{};
   constexpr bool operator==(layer_settings const&) const = default;
 };
 

@@ -131,7 +131,7 @@ class bound_context final : public context {
   struct bound {
     typename B::call call;
     int row;
-    std::vector<int> gradients;  ///< parameters whose gradients it writes
+    std::vector<int> gradients;  ///< parameters whose gradients it overwrites
   };
   /// An argument that is an input of the batch, set anew at each step.
   struct outside {
@@ -147,7 +147,7 @@ class bound_context final : public context {
       std::vector<void*> addresses;
       bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}};
       for (address const& a : c.arguments)
-        if (a.where == place::gradient) b.gradients.push_back(a.index);
+        if (a.where == place::gradient && !c.adds) b.gradients.push_back(a.index);
       to.push_back(std::move(b));
       for (std::size_t i = 0; i < c.arguments.size(); ++i)
         if (c.arguments[i].where == place::input)

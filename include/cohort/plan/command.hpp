@@ -31,8 +31,9 @@ template <class B>
 struct command {
   typename B::kernel kernel;
   std::vector<address> arguments;
-  int row = -1;     ///< of the plan's rows
-  int result = -1;  ///< the slot of the step's output, where this command writes it in forward
+  int row = -1;       ///< of the plan's rows
+  int result = -1;    ///< the slot of the step's output, where this command writes it in forward
+  bool adds = false;  ///< to the gradients among its arguments, which it would overwrite otherwise
 };
 
 /// A bucket that is complete once `after` backward commands have run.

@@ -170,7 +170,7 @@ class compiler {
     for (address const& a : arguments)
       if (a.where == place::arena) made_.slots[static_cast<std::size_t>(a.index)].used(clock_);
     ++clock_;
-    to.push_back({std::move(kernel), std::move(arguments), row, -1});
+    to.push_back({std::move(kernel), std::move(arguments), row});
   }
 
   int add_row(std::string step, std::string implementation, pass direction, shape const& dims,
@@ -258,18 +258,25 @@ class compiler {
 
   void emit_backward() {
     diffs_.resize(low_.values.size());
-    std::vector<int> missing(store_.buckets().size());
-    for (bucket const& b : store_.buckets()) missing[static_cast<std::size_t>(b.index)] = b.parameters;
+    begun_.assign(store_.table().size(), 0);
+    std::vector<int> missing(
+        store_.buckets().size());  // gradients of each bucket, from every step that makes one
+    for (std::size_t s = 0; s < low_.steps.size(); ++s)
+      for (std::size_t p = 0; p < operations_[s].parameters.size(); ++p)
+        ++missing[static_cast<std::size_t>(store_.table()[parameter_of(low_.steps[s], p)].bucket)];
     for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
       emit_backward(s);
       plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
-      int const count = static_cast<int>(operations_[static_cast<std::size_t>(s)].parameters.size());
-      for (int p = 0; p < count; ++p) {
-        int const b = store_.table()[static_cast<std::size_t>(store_.first_of(step.node) + p)].bucket;
+      for (std::size_t p = 0; p < operations_[static_cast<std::size_t>(s)].parameters.size(); ++p) {
+        int const b = store_.table()[parameter_of(step, p)].bucket;
         if (--missing[static_cast<std::size_t>(b)] == 0)
           made_.completions.push_back({static_cast<int>(made_.backward.size()), b});
       }
     }
+  }
+
+  std::size_t parameter_of(plan_step const& step, std::size_t p) const {
+    return static_cast<std::size_t>(store_.first_of(step.node)) + p;
   }
 
   void emit_backward(int s) {
@@ -298,7 +305,8 @@ class compiler {
             break;
           case operand_role::diff_parameter: {
             int const parameter = store_.first_of(step.node) + o.index;
-            if (*store_.settled(parameter) == o.layout) {
+            if (!begun_[static_cast<std::size_t>(parameter)] && *store_.settled(parameter) == o.layout) {
+              begun_[static_cast<std::size_t>(parameter)] = 1;
               arguments.push_back({place::gradient, parameter});
             } else {
               arguments.push_back(new_slot(o.layout));
@@ -341,10 +349,18 @@ class compiler {
     std::string const name = name_of(net_, step);
     if (o.role == operand_role::diff_parameter) {
       int const parameter = store_.first_of(step.node) + o.index;
-      auto const& spec = store_.table()[static_cast<std::size_t>(parameter)].spec;
-      emit(made_.backward, backend_.reorder(o.layout, *store_.settled(parameter)),
-           {at, {place::gradient, parameter}},
-           add_row(name, "reorder", pass::backward, spec.dims, *store_.settled(parameter), 0));
+      shape const& dims = store_.table()[static_cast<std::size_t>(parameter)].spec.dims;
+      layout const& lies = *store_.settled(parameter);
+      if (begun_[static_cast<std::size_t>(parameter)]++ == 0) {
+        emit(made_.backward, backend_.reorder(o.layout, lies), {at, {place::gradient, parameter}},
+             add_row(name, "reorder", pass::backward, dims, lies, 0));
+        return;
+      }
+      stored summand{at, o.layout, {}};
+      address const from = in_layout(summand, lies, made_.backward, name, pass::backward, dims);
+      emit(made_.backward, backend_.accumulate(lies), {from, {place::gradient, parameter}},
+           add_row(name, "accumulate", pass::backward, dims, lies, 0));
+      made_.backward.back().adds = true;
       return;
     }
     int const v = step.inputs[static_cast<std::size_t>(o.index)];
@@ -367,6 +383,7 @@ class compiler {
   std::vector<char> needs_gradient_;
   std::vector<std::optional<stored>> values_;
   std::vector<std::optional<stored>> diffs_;
+  std::vector<int> begun_;  // parameters that have a gradient already
   std::vector<std::optional<address>> workspaces_;
   std::vector<plan_row> rows_;
   program<B> made_;

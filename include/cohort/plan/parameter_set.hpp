@@ -91,6 +91,8 @@ class parameter_set {
  protected:
   parameter_set(graph_view net, element_type type) : type_(type) {
     for (int id = 0; id < net.size(); ++id) {
+      owners_.push_back(net.owner(id));
+      if (owners_.back() != id) continue;
       parameter_list const list = net.parameters(id);
       for (int i = 0; i < list.count; ++i) {
         parameter one;
@@ -107,6 +109,7 @@ class parameter_set {
   }
 
   element_type type_;
+  std::vector<int> owners_;  // of each node's parameters: a node
   std::vector<parameter> table_;
   std::vector<bucket> buckets_;
   std::int64_t elements_ = 0;

@@ -29,8 +29,9 @@ class parameter_store final : public parameter_set {
 
   /// The index of a node's first parameter in the table, and the layouts settled for it so far.
   int first_of(int node) const {
+    int const owner = owners_[static_cast<std::size_t>(node)];
     auto const at =
-        std::find_if(table_.begin(), table_.end(), [&](parameter const& p) { return p.node == node; });
+        std::find_if(table_.begin(), table_.end(), [&](parameter const& p) { return p.node == owner; });
     return static_cast<int>(at - table_.begin());
   }
   std::optional<layout> const& settled(int p) const { return layouts_[static_cast<std::size_t>(p)]; }

@@ -229,6 +229,19 @@ inline constexpr row basic[]{
               | max_pool{.window = 2} | conv2d{.filters = 12, .kernel = 5, .stride = 2} | relu{}
               | max_pool{.window = 2, .stride = 1} | dense{.units = 20} | relu{};
      }},
+    {"rung_33_parameters_that_layers_share",
+     [](builder& net, draw& d) {
+       int const width = d.between(3, 20), units = d.between(3, 20);
+       auto const again = [&](tensor x) {
+         return x | conv2d{.filters = width, .kernel = 3, .padding = 1, .settings = {.shares = "conv"}}
+                | relu{};
+       };
+       tensor const x = image(net, {width, 5, 5})
+                        | conv2d{.filters = width, .kernel = 3, .padding = 1, .name = "conv"} | relu{} | again
+                        | again;
+       tensor const y = x | dense{.units = units} | relu{} | dense{.units = units, .name = "dense"} | relu{};
+       return y | dense{.units = units, .settings = {.shares = "dense"}} | relu{};
+     }},
 };
 
 }  // namespace operations
