@@ -63,9 +63,9 @@ class readers {
 
 }  // namespace detail
 
-/// Turns a graph into steps, with two rewrites that change no result; `outputs` are the layers whose results are wanted (none:
-/// the graph's outputs), and layers that none of them needs are left out.
+/// Turns a graph into steps, with two rewrites that change no result.
 ///
+/// Outputs     the layers whose results are wanted; none: the graph's outputs. What none of them needs is left out.
 /// Pool first  relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
 ///             less to rectify (a quarter for a 2×2 window).
 /// Fused       an activation that alone reads its layer runs inside the layer's kernel, where fuses(layer,

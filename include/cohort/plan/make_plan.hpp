@@ -93,9 +93,9 @@ int largest_batch(B const& backend, graph_view net, plan_settings const& setting
 /// Makes a graph executable on the store's backend.
 ///
 /// Order     call it on a thread that has the number of threads its contexts will have (`B::threads`).
-/// Errors    setting_error for a batch below 1 or outputs that are no layers; backend_error, naming layer and backend, where a layer has no fit
-///           kernel; graph_error where there is nothing to train; memory_error with the table, and the largest batch
-///           that fits, where the plan needs more than max_bytes.
+/// Errors    setting_error for a batch below 1 or outputs that are no layers; backend_error, naming layer and backend,
+///           where a layer has no fit kernel; graph_error where there is nothing to train; memory_error with the table,
+///           and the largest batch that fits, where the plan needs more than max_bytes.
 template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                       plan_settings const& settings) {
