@@ -38,6 +38,12 @@ TEST(synchronised_batch_norm, trains_over_workers_as_one_of_them) {
   }
 }
 
+TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
+  bright_thirds const examples(25);
+  training made = trainer<wide>(net, with(3));
+  EXPECT_EQ(made.fit(examples.data(), {.batch = 5, .accumulate = 2}).steps, 5);
+}
+
 TEST(synchronised_batch_norm, trains_over_ranks_and_their_workers_as_one_of_them) {
   bright_thirds const examples(25);
   std::vector<double> const wanted = one_part();
@@ -79,11 +85,12 @@ TEST(synchronised_batch_norm, differs_from_batch_norm_over_workers) {
 }
 
 TEST(synchronised_batch_norm, names_a_number_that_is_not_finite_on_all_ranks) {
-  bright_thirds examples(24);
-  examples.pixels[64 * 13] = std::numeric_limits<float>::quiet_NaN();
+  bright_thirds const examples(25);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-    training made = trainer<wide>(net, world, allreduce{}, with(2));
-    EXPECT_THROW(made.fit(examples.data(), {.batch = 6, .shuffle = false}), numeric_error);
+    training_settings wild = with(2);
+    wild.updater = sgd{.rate = 1e200};
+    training made = trainer<wide>(net, world, allreduce{}, wild);
+    EXPECT_THROW(made.fit(examples.data(), {.batch = 6}), numeric_error);
   });
 }
 
@@ -95,21 +102,53 @@ TEST(synchronised_batch_norm, refuses_ranks_that_exchange_no_gradients) {
   });
 }
 
-/// A rank that fails in the middle of a batch, before its layers ask for sums.
-TEST(synchronised_batch_norm, tells_other_ranks_what_ended_a_step) {
-  bright_thirds examples(24);
-  examples.labels[13] = 7;
-  std::atomic<int> ended = 0;
-  EXPECT_ANY_THROW(launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-    training made = trainer<wide>(net, world, allreduce{}, {});
-    try {
-      made.fit(examples.data(), {.batch = 12, .shuffle = false});
-    } catch (error const&) {
-      ++ended;
-      throw;
+/// Cannot bear bright pixels.
+struct brittle {
+  static constexpr std::string_view kind_name = "brittle";
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
+      if (a.inputs[0][i] > 100) throw data_error({.what = "it broke"});
+      a.output[i] = a.inputs[0][i];
     }
-  }));
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    if (a.diff_inputs[0]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[0]);
+  }
+};
+
+TEST(synchronised_batch_norm, tells_other_ranks_what_ended_a_step) {
+  graph const fragile = graph::build([](builder& b) {
+    return b.input({1, 8, 8}) | brittle{} | synchronised_batch_norm{} | dense{.units = 3}
+           | softmax_cross_entropy{};
+  });
+  bright_thirds examples(24);
+  examples.pixels[64 * 13] = 1000;
+  std::atomic<int> ended = 0;
+  std::string heard;
+  EXPECT_THROW(launch<threads>(2, {.deadline = std::chrono::seconds(60)},
+                               [&](communicator& world) {
+                                 training made = trainer<wide>(fragile, world, allreduce{}, with(1));
+                                 try {
+                                   made.fit(examples.data(), {.batch = 12, .shuffle = false});
+                                 } catch (communicator_error const& e) {
+                                   heard = e.what();
+                                   ++ended;
+                                   throw;
+                                 } catch (error const&) {
+                                   ++ended;
+                                   throw;
+                                 }
+                               }),
+               data_error);
   EXPECT_EQ(ended, 2);
+  EXPECT_NE(heard.find("cannot go on: it broke"), std::string::npos) << heard;
 }
 
 }  // namespace

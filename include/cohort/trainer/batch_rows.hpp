@@ -15,7 +15,7 @@ class batch_rows {
  public:
   /// Before    the batch lives for as long as the request is used.
   forward_request const& take(batch const& from, order_slice rows, bool targets, std::uint64_t seed,
-                              std::int64_t step) {
+                              std::int64_t step, batch_sums* parts = nullptr) {
     auto const of_tensor = [&](tensor_view all) {
       return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
     };
@@ -35,7 +35,8 @@ class batch_rows {
                 .weights = of_list(from.weights),
                 .indices = of_list(from.indices),
                 .seed = seed,
-                .step = step};
+                .step = step,
+                .parts = parts};
     return request_;
   }
 

@@ -65,6 +65,19 @@ inline void training::check_ranks(dataset const& data, fit_settings const& how) 
   require_same(*world_, facts);
 }
 
+/// Before the first step, on all ranks alike: connects layers that sum over the whole batch.
+inline void training::synchronise() {
+  if (workers_->is_synchronised() || !detail::synchronised_sums::needed(net_)) return;
+  bool const alone = world_->size() == 1;
+  if (!alone && strategy_->what() != exchanged::gradient)
+    throw setting_error(
+        {.what = "layers that are synchronised over ranks need a strategy that exchanges gradients",
+         .where = "fit",
+         .expected = "allreduce, for example, or batch_norm",
+         .got = strategy_->describe()});
+  workers_->synchronise(net_, alone ? nullptr : world_->duplicate());
+}
+
 inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   check_ranks(data, how);
   if (how.batch < 1)
@@ -77,6 +90,7 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
                          .expected = {"1 to the batch's ", how.batch, " examples"},
                          .got = {how.accumulate}});
   check_fits(data);
+  synchronise();
   say_memory(*workers_->plan_for({.examples = workers_->piece_of(how.batch, how.accumulate),
                                   .accumulates = how.accumulate > 1}),
              how.accumulate);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ namespace cohort::detail {
 /// Errors    communicator_error on all ranks if one is lost or called abandon.
 class synchronised_sums {
  public:
-  /// `world`: null for one rank alone. `excluded` nodes make no sums.
+  /// `world`: null for one rank alone.
   synchronised_sums(team& workers, graph_view net, std::unique_ptr<communicator> world)
       : team_(workers), world_(std::move(world)) {
     for (int id = 0; id < net.size(); ++id) {

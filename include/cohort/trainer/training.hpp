@@ -200,6 +200,7 @@ class training {
   void check_inputs(dataset const& data) const;
   void check_fits(dataset const& data) const;
   void check_ranks(dataset const& data, fit_settings const& how) const;
+  void synchronise();
   after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
                         epoch_report& of_epoch, fit_report& all);
   bool tell_votes(votes const& all, fit_settings const& how);

@@ -14,6 +14,7 @@
 #include <cohort/trainer/backend_port.hpp>
 #include <cohort/trainer/batch_rows.hpp>
 #include <cohort/trainer/settings.hpp>
+#include <cohort/trainer/synchronised_sums.hpp>
 #include <cohort/trainer/worker_contexts.hpp>
 #include <cstring>
 #include <exception>
@@ -58,6 +59,13 @@ class worker_group {
   int piece_of(int batch, int pieces = 1) const {
     return static_cast<int>(part_of({0, part_of({0, batch}, 0, size()).count}, 0, pieces).count);
   }
+
+  /// Lets layers that ask for it sum over the workers' parts of a batch, and over those of the ranks of `world`, where
+  /// there is one.
+  void synchronise(graph_view net, std::unique_ptr<communicator> world) {
+    sums_.emplace(team_, net, std::move(world));
+  }
+  bool is_synchronised() const { return sums_.has_value(); }
 
   /// Gives every worker its gradient arena.  Before: a plan has been made, so the arena has its size.
   gradient_parts& gradients() {
@@ -122,10 +130,10 @@ class worker_group {
     } catch (deadline_error const&) {
       throw;
     } catch (std::exception const& e) {
-      agree.abandon(e.what());
+      abandon(agree, e.what());
       throw;
     } catch (...) {
-      agree.abandon("an exception that is no std::exception");
+      abandon(agree, "an exception that is no std::exception");
       throw;
     }
     return result;
@@ -198,6 +206,11 @@ class worker_group {
     }
   };
 
+  void abandon(strategy& agree, char const* why) {
+    if (sums_) sums_->abandon(why);
+    agree.abandon(why);
+  }
+
   /// Brings every working copy up to date, on a thread that has the workers' number of threads.
   void refresh_stale() {
     team_.run([&](int w) {
@@ -233,7 +246,8 @@ class worker_group {
   context& forward(int w, order_slice const& rows) {
     worker& mine = results_[static_cast<std::size_t>(w)];
     mine.now = &contexts_.find(w, work_on(rows));
-    mine.now->forward(mine.rows.take(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step));
+    mine.now->forward(mine.rows.take(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
+                                     sums_ && job_.kind.training ? sums_->of(w) : nullptr));
     return *mine.now;
   }
 
@@ -286,6 +300,10 @@ class worker_group {
                     .ready = job_.exchanges && done + 1 == pieces ? &mine.ready : nullptr});
     }
     if (done < pieces) set_bad();
+    for (int p = done; sums_ && p < job_.pieces; ++p) {  // the others count on this worker
+      if (p > done || done == pieces) sums_->join_forward(w);
+      sums_->join_backward(w);
+    }
     if (done == 0 || done < pieces) {
       std::memset(arena, 0, port_.parameters->arena_bytes());
       if (job_.exchanges)
@@ -334,6 +352,7 @@ class worker_group {
   std::vector<buffer> arenas_;
   std::optional<gradient_parts> gradients_;
   team team_;
+  std::optional<synchronised_sums> sums_;
   worker_contexts contexts_;
   std::vector<worker> results_;
   std::vector<std::atomic<int>> arrived_;
