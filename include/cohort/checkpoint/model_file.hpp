@@ -103,9 +103,9 @@ class model_file {
                         .expected = "a model that was saved with it",
                         .got = "parameters only"});
     for (parameter const& one : parameters.table()) {
-      std::string_view const wanted = settings.updater_of(one.spec.role).name();
-      std::string_view const saved = optimizer_->updater_of(one.spec.role).name();
-      if (wanted != saved)
+      std::string_view const wanted = settings.rule_of(one.layer(), one.spec.role).updater.name();
+      std::string_view const saved = optimizer_->rule_of(one.layer(), one.spec.role).updater.name();
+      if (is_trained(one.spec.role) && wanted != saved)
         throw data_error({.what = "cannot read the updaters' state",
                           .where = {file_.name(), ", ", one.name},
                           .expected = {"state of ", wanted},

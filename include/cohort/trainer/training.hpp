@@ -47,9 +47,10 @@ class training {
         settings_(std::move(settings)),
         world_(std::move(world)),
         strategy_(std::move(agree)),
-        workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
-                                                        count_state_arrays(settings_),
-                                                        world_->settings().deadline + patience)),
+        workers_(std::make_shared<detail::worker_group>(
+            std::move(port), settings_,
+            parameter_rules(port.parameters->table(), settings_.optimizer()).state_arrays(),
+            world_->settings().deadline + patience)),
         predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {}
 
   graph_view network() const { return net_; }
@@ -142,10 +143,6 @@ class training {
     std::atomic<bool> save{false};
   };
 
-  static int count_state_arrays(training_settings const& s) {
-    return std::max(s.updater.state_arrays(),
-                    s.optimizer().updater_of(parameter_role::biases).state_arrays());
-  }
   static double since(clock::time_point start) {
     return std::chrono::duration<double>(clock::now() - start).count();
   }
