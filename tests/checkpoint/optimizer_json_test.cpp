@@ -14,6 +14,11 @@ optimizer_settings read(std::string const& text) {
   json_document const document = parse_json(text, "optimizer");
   return optimizer_from_json(document.root());
 }
+plateau read_plateau(std::string const& text) {
+  json_document const document = parse_json(text, "plateau");
+  return plateau_from_json(document.root());
+}
+
 optimizer_settings const everything{
     .updater = adam{},
     .bias_updater = nesterov{.momentum = schedule::map{.values = {{0, 0.8}, {2, 0.9}}}},
@@ -57,6 +62,15 @@ TEST(optimizer_json, refuses_rows_with_their_place) {
   EXPECT_NE(
       with("[{\"layer\": \"a\", \"constraint\": {\"name\": \"max_norm\", \"at\": 0}}]").find("constraint"),
       std::string::npos);
+}
+
+TEST(optimizer_json, gives_back_what_a_plateau_has_seen) {
+  plateau const seen{.best = 0.1 + 0.2, .not_better = 3, .cooling = 1, .factor = 0.01};
+  EXPECT_EQ(read_plateau(to_json(seen)), seen);
+  EXPECT_EQ(read_plateau(to_json(plateau())), plateau());
+  std::string text = to_json(seen);
+  EXPECT_NE(refusal_of<data_error>([&] { read_plateau(text.replace(text.find("0.01"), 4, "1.01")); }), "");
+  EXPECT_NE(refusal_of<data_error>([&] { read_plateau("{\"best\": 1}"); }), "");
 }
 
 }  // namespace

@@ -198,7 +198,44 @@ TEST(training_settings, of_ranks_are_the_same_in_every_field) {
   refused("unit_norm", [](auto& s) { s.layers[1].constraint.reset(); });
   refused("of biases unit_norm", [](auto& s) { s.layers[1].bias_constraint = constraint::unit_norm{}; });
   refused("frozen", [](auto& s) { s.layers[1].frozen = true; });
+  refused("on a plateau", [](auto& s) { s.plateau = reduce_on_plateau{}; });
   refused("layer conv2d_1", [](auto& s) { s.layers.push_back({.layer = "conv2d_1"}); });
+}
+
+TEST(training_settings, lower_the_rate_when_the_loss_of_epochs_stops_falling) {
+  bright_thirds const examples(30);
+  std::vector<std::string> said;
+  // At rate 0 the loss is the same in every epoch: not better.
+  training made =
+      trainer<wide>(small, {.updater = sgd{.rate = 0},
+                            .plateau = reduce_on_plateau{.factor = 0.5, .patience = 1, .cooldown = 1},
+                            .seed = 7,
+                            .log = [&](std::string_view line) { said.emplace_back(line); }});
+  made.fit(examples.data(), {.batch = 10, .epochs = 7});
+  std::vector<std::string> falls;
+  for (std::string const& line : said)
+    if (line.find("stopped falling") != std::string::npos) falls.push_back(line);
+  EXPECT_EQ(falls,
+            (std::vector<std::string>{"the loss has stopped falling: rates times 0.5 from epoch 3 on",
+                                      "the loss has stopped falling: rates times 0.25 from epoch 6 on"}));
+}
+
+TEST(training_settings, of_a_plateau_scale_the_steps_of_the_next_epoch) {
+  bright_thirds const examples(30);
+  auto const steps = [&](bool lowered) {
+    training_settings settings = plain_sgd();
+    // The threshold is so high that no loss is better.
+    if (lowered) settings.plateau = reduce_on_plateau{.factor = 0.25, .patience = 0, .threshold = 0.999};
+    training made = trainer<wide>(small, settings);
+    made.fit(examples.data(), {.batch = 30, .epochs = 2});  // the first epoch is better than none
+    std::vector<double> const before = parameters_of(made);
+    made.fit(examples.data(), {.batch = 30, .epochs = 1});
+    std::vector<double> after = parameters_of(made);
+    for (std::size_t i = 0; i < after.size(); ++i) after[i] -= before[i];
+    return after;
+  };
+  auto const plain = steps(false), lowered = steps(true);
+  for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(lowered[i], 0.25 * plain[i], 1e-14) << i;
 }
 
 TEST(training_settings, of_layers_are_part_of_a_model_that_keeps_its_updaters_state) {

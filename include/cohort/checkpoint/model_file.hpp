@@ -69,6 +69,7 @@ class model_file {
   /// How it was trained and how far; nothing if the updaters' state was not saved.
   std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
   training_position position() const { return position_; }
+  plateau const& loss() const { return loss_; }
   /// A rank's file in a checkpoint may hold none.
   bool has_parameters() const {
     return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
@@ -137,6 +138,9 @@ class model_file {
     // Older files have no position: they go on at the epoch's beginning.
     position_ = {count("step"), count("epoch"),
                  file_.metadata().contains("position") ? count("position") : 0};
+    if (!file_.metadata().contains("plateau")) return;
+    json_document const seen = parse_json(metadata("plateau"), file_.name() + " plateau");
+    loss_ = plateau_from_json(seen.root());
   }
 
   std::string const& metadata(std::string const& key) const {
@@ -221,6 +225,7 @@ class model_file {
   safetensors file_;
   std::optional<optimizer_settings> optimizer_;
   training_position position_;
+  plateau loss_;
 };
 
 }  // namespace cohort

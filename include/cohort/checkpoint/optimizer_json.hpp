@@ -4,6 +4,8 @@
 #include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/optimizer.hpp>
+#include <cohort/optimizer/plateau.hpp>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -170,6 +172,25 @@ inline optimizer_settings optimizer_from_json(json_value value) {
     for (json_value const row : rows->items()) settings.layers.push_back(detail::read_row(row));
   }
   return detail::made_from(value, [&] { return settings; });
+}
+
+/// What a run has seen of its loss, and back.
+///
+/// Errors    data_error with the path of what is unknown, missing, or makes no sense.
+inline std::string to_json(plateau const& seen) {
+  json_writer out;
+  out.begin_object().field("best", seen.best).field("not_better", seen.not_better);
+  return out.field("cooling", seen.cooling).field("factor", seen.factor).end_object().text();
+}
+inline plateau plateau_from_json(json_value value) {
+  value.expect_only({"best", "not_better", "cooling", "factor"});
+  auto const count = [&](char const* key) {
+    return static_cast<int>(value.at(key).integer(0, std::numeric_limits<int>::max()));
+  };
+  plateau const seen{value.at("best").number(), count("not_better"), count("cooling"),
+                     value.at("factor").number()};
+  if (!(seen.factor >= 0 && seen.factor <= 1)) value.at("factor").refuse("at least 0 and at most 1");
+  return seen;
 }
 
 }  // namespace cohort

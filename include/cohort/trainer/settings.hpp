@@ -5,6 +5,7 @@
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
+#include <cohort/optimizer/plateau.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -35,7 +36,8 @@ struct training_settings {
   gradient_normalisation normalisation{};
   parameter_constraint constraint{};  ///< of weights
   parameter_constraint bias_constraint{};
-  std::vector<layer_override> layers{};  ///< single layers by name, where they are trained otherwise
+  std::vector<layer_override> layers{};        ///< single layers by name, where they are trained otherwise
+  std::optional<reduce_on_plateau> plateau{};  ///< goes by the mean loss of each epoch
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
   std::uint64_t seed = 123;
@@ -131,6 +133,10 @@ inline std::string describe(training_settings const& s) {
                describe("constraint", s.constraint),
                describe("constraint of biases", s.bias_constraint)});
   for (layer_override const& row : s.layers) text += describe(row);
+  if (s.plateau)
+    text += text_of({"; on a plateau of ", s.plateau->patience, " epochs by ", s.plateau->threshold,
+                     " rates times ", s.plateau->factor, ", at least ", s.plateau->least, ", cooldown ",
+                     s.plateau->cooldown});
   return text;
 }
 

@@ -52,6 +52,7 @@ template <class Choice>
 training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree,
                  training_settings settings = {}) {
   settings.optimizer().check();
+  if (settings.plateau) settings.plateau->check();
   if (settings.workers < 1 || settings.threads < 1)
     throw setting_error({.what = "workers and threads must be at least 1",
                          .got = {settings.workers, " workers, ", settings.threads, " threads"}});

@@ -156,6 +156,7 @@ class training {
   votes end_epoch();
   votes wanted() const { return {.stop = wishes_->stop.load(), .save = wishes_->save.load()}; }
   void add_ranks(epoch_report& of_epoch) const;
+  void follow_plateau(epoch_report const& of_epoch);
   replica own() { return {parameters(), update()}; }
   /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.
   template <class F>
@@ -170,6 +171,7 @@ class training {
   void say_memory(plan const& made, int batch);
   parameter_update& update() {
     if (!update_) update_ = std::make_shared<parameter_update>(parameters(), settings_.optimizer());
+    update_->scale_rates(settings_.plateau ? plateau_.factor : 1);
     return *update_;
   }
 
@@ -181,6 +183,10 @@ class training {
   std::unique_ptr<detail::predictor> predictor_;
   std::shared_ptr<parameter_update> update_;
   training_position position_{};
+  struct {
+    double loss = 0, weight = 0;
+  } so_far_{};  // this rank's sums over the steps of the epoch under way
+  plateau plateau_{};
   std::int64_t meetings_ = 0;  // that this one has heard of
   batch nothing_{};            // of a rank whose stream has ended
   std::string trouble_;        // of this rank, that not all have heard of yet
