@@ -44,6 +44,16 @@ TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
   EXPECT_EQ(made.fit(examples.data(), {.batch = 5, .accumulate = 2}).steps, 5);
 }
 
+TEST(synchronised_batch_norm, waits_for_nobody_where_it_is_frozen) {
+  bright_thirds const examples(25);
+  for (char const* const frozen : {"synchronised_batch_norm_1", "synchronised_batch_norm_2"}) {
+    training_settings settings = with(3);
+    settings.layers = {{.layer = frozen, .frozen = true}};
+    training made = trainer<wide>(net, settings);
+    EXPECT_EQ(made.fit(examples.data(), {.batch = 12}).steps, 3) << frozen;
+  }
+}
+
 TEST(synchronised_batch_norm, trains_over_ranks_and_their_workers_as_one_of_them) {
   bright_thirds const examples(25);
   std::vector<double> const wanted = one_part();

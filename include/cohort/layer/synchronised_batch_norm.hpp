@@ -66,6 +66,7 @@ struct synchronised_batch_norm {
   /// A rank's gradients have the factor of its own batch's mean: what is summed over ranks leaves it out.
   template <class T>
   void backward(host_arguments<T> const& a) const {
+    if (!a.training) return plain().backward(a);
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
     double const unit = a.scalars->gradient_scale;
     std::span<double> const sums = zeros(2 * channels + 1);

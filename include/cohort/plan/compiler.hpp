@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/plan/command.hpp>
+#include <cohort/plan/in_place.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <optional>
 #include <span>
@@ -25,7 +26,7 @@ class compiler {
         net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); }, outputs);
     prepare_steps();
     store_.allocate();
-    share_memory();
+    write_in_place(low_, operations_, values_, made_.slots);
     for (std::size_t s = 0; s < low_.steps.size(); ++s) emit_forward(static_cast<int>(s));
     if (training_)
       emit_backward();
@@ -40,12 +41,7 @@ class compiler {
   lowered_graph const& lowered() const { return low_; }
 
  private:
-  /// A value in memory: its own place and layout, and copies of it in other layouts.
-  struct stored {
-    address at;
-    layout lies;
-    std::vector<std::pair<layout, address>> also;
-  };
+  using stored = stored_value<layout>;
 
   // ---- layouts and kernels -------------------------------------------------------------------------------
 
@@ -93,6 +89,7 @@ class compiler {
     parameter_list const specs = net_.parameters(step.node);
     std::vector<std::optional<layout>> settled;
     int const first = specs.count > 0 ? store_.first_of(step.node) : 0;
+    bool const frozen = is_frozen(step);
     for (int p = 0; p < specs.count; ++p) settled.push_back(store_.settled(first + p));
 
     operation_request<B> request;
@@ -104,7 +101,8 @@ class compiler {
       request.activation_fields = net_.fields(step.activation);
     }
     request.batch = batch_;
-    request.training = training_;
+    request.training = training_ && (needs || !frozen);
+    request.frozen = frozen;
     request.input_shapes = shapes;
     request.output_shape = low_.values[static_cast<std::size_t>(step.output)].dims;
     request.inputs = layouts;
@@ -114,8 +112,14 @@ class compiler {
     operation<B> made = backend_.prepare(request);
     for (int p = 0; p < specs.count; ++p)
       store_.settle(first + p, made.parameters[static_cast<std::size_t>(p)]);
-    needs_gradient_[static_cast<std::size_t>(step.output)] = training_ && (needs || specs.count > 0);
+    needs_gradient_[static_cast<std::size_t>(step.output)] =
+        training_ && (needs || (specs.count > 0 && !frozen));
     return made;
+  }
+
+  bool is_frozen(plan_step const& step) const {
+    auto const first = static_cast<std::size_t>(store_.first_of(step.node));
+    return first < store_.table().size() && store_.table()[first].frozen;
   }
 
   // ---- memory --------------------------------------------------------------------------------------------
@@ -125,48 +129,6 @@ class compiler {
     slot.bytes = backend_.bytes(lies);
     made_.slots.push_back(slot);
     return {place::arena, static_cast<int>(made_.slots.size()) - 1};
-  }
-
-  /// Lets a step write where its input lies, where nobody reads the input afterwards.
-  void share_memory() {
-    for (std::size_t s = 0; s < low_.steps.size(); ++s) {
-      plan_step const& step = low_.steps[s];
-      if (!operations_[s].overwrites || step.inputs.size() != 1) continue;
-      auto const from = static_cast<std::size_t>(step.inputs[0]);
-      stored const& input = *values_[from];
-      if (input.at.where != place::arena || !(input.lies == operations_[s].output) || read_otherwise(from, s))
-        continue;
-      auto& slots = made_.slots;
-      int root = input.at.index;
-      if (slots[static_cast<std::size_t>(root)].same_as >= 0)
-        root = slots[static_cast<std::size_t>(root)].same_as;
-      slots[static_cast<std::size_t>(values_[static_cast<std::size_t>(step.output)]->at.index)].same_as =
-          root;
-    }
-  }
-
-  /// Whether value v is read by anything but the forward of step `reader`.
-  bool read_otherwise(std::size_t v, std::size_t reader) const {
-    for (int sink : low_.output_values)
-      if (static_cast<std::size_t>(sink) == v) return true;
-    for (std::size_t s = 0; s < low_.steps.size(); ++s) {
-      plan_step const& step = low_.steps[s];
-      auto const reads = [&](invocation<B> const& call, bool own_output) {
-        for (auto const& o : call.operands) {
-          if (o.role == operand_role::input
-              && static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)]) == v)
-            return true;
-          if (own_output && o.role == operand_role::output && static_cast<std::size_t>(step.output) == v)
-            return true;
-        }
-        return false;
-      };
-      for (auto const& call : operations_[s].forward)
-        if (s != reader && reads(call, false)) return true;
-      for (auto const& call : operations_[s].backward)
-        if (reads(call, true)) return true;
-    }
-    return false;
   }
 
   // ---- commands ------------------------------------------------------------------------------------------
@@ -244,6 +206,7 @@ class compiler {
       int result = -1;
       for (std::size_t i = 0; i < arguments.size(); ++i)
         if (call.operands[i].role == operand_role::output) result = arguments[i].index;
+      rows_[static_cast<std::size_t>(row)].frozen = is_frozen(step);
       emit(made_.forward, call.kernel, std::move(arguments), row);
       made_.forward.back().result = result;
     }
@@ -267,11 +230,12 @@ class compiler {
     std::vector<int> missing(
         store_.buckets().size());  // gradients of each bucket, from every step that makes one
     for (std::size_t s = 0; s < low_.steps.size(); ++s)
-      for (std::size_t p = 0; p < operations_[s].parameters.size(); ++p)
+      for (std::size_t p = 0; p < operations_[s].parameters.size() && !is_frozen(low_.steps[s]); ++p)
         ++missing[static_cast<std::size_t>(store_.table()[parameter_of(low_.steps[s], p)].bucket)];
     for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
       emit_backward(s);
       plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+      if (is_frozen(step)) continue;
       for (std::size_t p = 0; p < operations_[static_cast<std::size_t>(s)].parameters.size(); ++p) {
         int const b = store_.table()[parameter_of(step, p)].bucket;
         if (--missing[static_cast<std::size_t>(b)] == 0)
@@ -291,7 +255,10 @@ class compiler {
     bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
     if (!is_loss && !diff_output) return;  // nobody reads it: its gradient is zero, as the arena is at first
     std::string const name = name_of(net_, step);
+    bool const frozen = is_frozen(step);
     for (invocation<B>& call : op.backward) {
+      if (frozen && makes(call, operand_role::diff_parameter) && !makes(call, operand_role::diff_input))
+        continue;
       std::vector<address> arguments;
       std::vector<std::pair<operand<layout>, address>> after;
       for (auto const& o : call.operands) {
@@ -310,7 +277,10 @@ class compiler {
             break;
           case operand_role::diff_parameter: {
             int const parameter = store_.first_of(step.node) + o.index;
-            if (!begun_[static_cast<std::size_t>(parameter)] && *store_.settled(parameter) == o.layout) {
+            if (frozen) {
+              arguments.push_back(new_slot(o.layout));  // where nobody looks
+            } else if (!begun_[static_cast<std::size_t>(parameter)]
+                       && *store_.settled(parameter) == o.layout) {
               begun_[static_cast<std::size_t>(parameter)] = 1;
               arguments.push_back({place::gradient, parameter});
             } else {
@@ -329,6 +299,10 @@ class compiler {
       emit(made_.backward, call.kernel, std::move(arguments), row);
       for (auto const& [o, at] : after) finish(s, o, at);
     }
+  }
+
+  static bool makes(invocation<B> const& call, operand_role what) {
+    return std::ranges::any_of(call.operands, [&](auto const& o) { return o.role == what; });
   }
 
   /// Where a step writes the gradient of an input: the value's own place for the first reader, else beside it.

@@ -5,6 +5,7 @@
 #include <cohort/execution/team.hpp>
 #include <cohort/graph/node.hpp>
 #include <cohort/layer/batch_sums.hpp>
+#include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -22,9 +23,12 @@ namespace cohort::detail {
 class synchronised_sums {
  public:
   /// `world`: null for one rank alone.
-  synchronised_sums(team& workers, graph_view net, std::unique_ptr<communicator> world)
+  synchronised_sums(team& workers, graph_view net, parameter_set const& parameters,
+                    std::unique_ptr<communicator> world)
       : team_(workers), world_(std::move(world)) {
     for (int id = 0; id < net.size(); ++id) {
+      auto const of_layer = [&](parameter const& p) { return p.node == id && p.frozen; };
+      if (std::ranges::any_of(parameters.table(), of_layer)) continue;  // runs as at inference
       auto const shapes = net.input_shapes(id);
       batch_sum_sizes const size = net.kind(id).sums(net.fields(id), shapes);
       if (size.forward > 0) forward_.push_back(size.forward);
