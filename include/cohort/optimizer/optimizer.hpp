@@ -52,20 +52,21 @@ struct optimizer_settings {
   /// Of one layer's parameters of one role. Biases take the network's bias_updater, if there is one, rather than their own
   /// layer's updater.
   constexpr parameter_rule rule_of(std::string_view layer, parameter_role role) const {
-    using row = layer_override;
-    auto const own = [&](auto field, auto const& otherwise) {
-      for (std::size_t r = layers.size(); r-- > 0;)
-        if (layers[r].names(layer) && layers[r].*field) return *(layers[r].*field);
-      return otherwise;
-    };
-    cohort::updater const main = own(&row::updater, updater);
-    bool const frozen = own(&row::frozen, false);
-    if (role != parameter_role::biases)
-      return {main, {own(&row::l1, l1), own(&row::l2, l2)}, own(&row::constraint, constraint), frozen};
-    return {own(&row::bias_updater, bias_updater.value_or(main)),
-            {own(&row::bias_l1, bias_l1), own(&row::bias_l2, bias_l2)},
-            own(&row::bias_constraint, bias_constraint),
-            frozen};
+    bool const biases = role == parameter_role::biases;
+    parameter_rule rule{updater, biases ? penalties{bias_l1, bias_l2} : penalties{l1, l2},
+                        biases ? bias_constraint : constraint};
+    cohort::updater const* own = biases && bias_updater ? &*bias_updater : nullptr;
+    for (layer_override const& row : layers) {
+      if (!row.names(layer)) continue;
+      if (row.updater) rule.updater = *row.updater;
+      if (biases && row.bias_updater) own = &*row.bias_updater;
+      if (auto const& l1 = biases ? row.bias_l1 : row.l1) rule.pull.l1 = *l1;
+      if (auto const& l2 = biases ? row.bias_l2 : row.l2) rule.pull.l2 = *l2;
+      if (auto const& held = biases ? row.bias_constraint : row.constraint) rule.constraint = *held;
+      if (row.frozen) rule.frozen = *row.frozen;
+    }
+    if (own) rule.updater = *own;
+    return rule;
   }
 
   void check() const {

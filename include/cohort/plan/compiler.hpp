@@ -302,7 +302,9 @@ class compiler {
   }
 
   static bool makes(invocation<B> const& call, operand_role what) {
-    return std::ranges::any_of(call.operands, [&](auto const& o) { return o.role == what; });
+    for (auto const& o : call.operands)
+      if (o.role == what) return true;
+    return false;
   }
 
   /// Where a step writes the gradient of an input: the value's own place for the first reader, else beside it.

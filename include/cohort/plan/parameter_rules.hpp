@@ -18,20 +18,19 @@ namespace cohort {
 class parameter_rules {
  public:
   parameter_rules(std::span<parameter const> table, optimizer_settings const& settings) {
+    bool frozen = !table.empty();
     for (parameter const& p : table) {
       parameter_rule const rule = settings.rule_of(p.layer(), p.spec.role);
-      rule_of_.push_back(static_cast<std::size_t>(std::ranges::find(rules_, rule) - rules_.begin()));
-      if (rule_of_.back() == rules_.size()) rules_.push_back(rule);
+      std::size_t r = 0;
+      while (r < rules_.size() && !(rules_[r] == rule)) ++r;
+      if (r == rules_.size()) rules_.push_back(rule);
+      rule_of_.push_back(r);
       if (is_trained(p.spec.role)) state_arrays_ = std::max(state_arrays_, rule.updater.state_arrays());
+      frozen = frozen && rule.frozen;
     }
-    for (std::size_t r = 0; r < settings.layers.size(); ++r)
-      if (layer_override const& row = settings.layers[r];
-          std::ranges::none_of(table, [&](parameter const& p) { return row.names(p.layer()); }))
-        throw setting_error({.what = "there is no such layer with parameters",
-                             .where = {"layers[", r, "]"},
-                             .expected = names_in(table),
-                             .got = row.layer.empty() ? "no name" : row.layer});
-    if (!table.empty() && std::ranges::all_of(rules_, &parameter_rule::frozen))
+    for (layer_override const& row : settings.layers)
+      require_named(table, row, &row - settings.layers.data());
+    if (frozen)
       throw setting_error({.what = "every layer is frozen: nothing is left to train", .where = "layers"});
   }
 
@@ -41,6 +40,16 @@ class parameter_rules {
   int state_arrays() const { return state_arrays_; }
 
  private:
+  static void require_named(std::span<parameter const> table, layer_override const& row,
+                            std::ptrdiff_t place) {
+    for (parameter const& p : table)
+      if (row.names(p.layer())) return;
+    throw setting_error({.what = "there is no such layer with parameters",
+                         .where = {"layers[", place, "]"},
+                         .expected = names_in(table),
+                         .got = row.layer.empty() ? "no name" : row.layer});
+  }
+
   /// "one of conv2d_1, dense_1"
   static std::string names_in(std::span<parameter const> table) {
     std::string names;
