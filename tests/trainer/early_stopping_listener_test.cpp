@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
@@ -7,9 +8,11 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/early_stopping_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,6 +105,52 @@ TEST(early_stopping, leaves_a_run_alone_that_ends_by_itself_and_begins_anew_afte
   EXPECT_FALSE(trained(run, stopping, 2).stopped);
   EXPECT_EQ(run.epoch(), 5);
   EXPECT_EQ(stopping.best(), 3);
+}
+
+/// A folder of this test's own, removed at its end.
+struct scratch_folder {
+  std::string path = testing::TempDir() + "cohort_early_stopping_" + std::to_string(::getpid());
+  ~scratch_folder() { std::filesystem::remove_all(path); }
+};
+
+TEST(early_stopping, counts_on_in_a_run_that_is_resumed) {
+  std::vector<double> const scores{3, 2, 1, 1.5, 2.5, 1};
+  for (int saver_first : {0, 1}) {
+    scratch_folder const folder;
+    {
+      early_stopping_listener stopping(told(scores), {.patience = 4, .lines = {}});
+      checkpoint_listener saving(folder.path, 0, 3, silent_sink());
+      struct terminated final : listener {
+        void on_epoch(training& run, epoch_report const& done) override {
+          if (done.epoch == 2) run.request({.stop = true});
+        }
+      } signal;
+      training run = trainer<narrow>(small);
+      bright_thirds const examples(24);
+      std::vector<listener*> listeners{&stopping, &saving, &signal};
+      if (saver_first == 1) std::swap(listeners[0], listeners[1]);
+      EXPECT_TRUE(run.fit(examples.data(), {.batch = 8, .epochs = 50, .listeners = listeners}).stopped);
+      EXPECT_EQ(run.epoch(), 3);
+    }
+    early_stopping_listener stopping(told(scores), {.patience = 4, .lines = {}});
+    training run = trainer<narrow>(small);
+    ASSERT_TRUE(resume(run, folder.path));
+    EXPECT_TRUE(trained(run, stopping, 50).stopped);
+    EXPECT_EQ(run.epoch(), 5) << "two looks before the stop, two after it";
+    EXPECT_EQ(stopping.best(), 3);
+    EXPECT_EQ(stopping.best_epoch(), 0);
+  }
+}
+
+TEST(early_stopping, refuses_a_state_that_is_none) {
+  early_stopping_listener stopping(told({}), {.lines = {}});
+  EXPECT_EQ(stopping.state(), "-1 0");
+  stopping.restore("7 2 -0.125");
+  EXPECT_EQ(stopping.state(), "7 2 -0.125");
+  for (char const* text :
+       {"", "7", "7 2", "-1 0 1", "7 -1 1", "7 2 x", "7 2 1 1", "7,2 1", "99999999999999999999 2 1"})
+    EXPECT_THROW(stopping.restore(text), data_error) << text;
+  EXPECT_EQ(stopping.state(), "7 2 -0.125");
 }
 
 template <class Strategy>

@@ -10,6 +10,7 @@
 #include <cohort/data/digits.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/trainer/features.hpp>
 #include <cohort/trainer/model_io.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstddef>

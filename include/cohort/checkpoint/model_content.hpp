@@ -40,6 +40,7 @@ inline constexpr std::string_view model_format = "cohort model";
 inline constexpr std::string_view model_format_version = "1";
 inline constexpr std::string_view state_prefix = "state/";
 inline constexpr std::string_view strategy_prefix = "strategy/";
+inline constexpr std::string_view listener_prefix = "listener/";
 
 /// A tensor of a model file and the place of its numbers in this process: parameter `p` of an arena.
 struct model_tensor {
@@ -165,9 +166,9 @@ class model_content {
     tensors_.push_back({std::move(name), tensor});
     return *this;
   }
-  /// The same for a text.
+  /// The same for a text; "listener/…" is one of a listener.
   model_content& note(std::string key, std::string text) {
-    require_strategy(key);
+    if (key.rfind(detail::listener_prefix, 0) != 0) require_strategy(key);
     metadata_.insert_or_assign(std::move(key), std::move(text));
     return *this;
   }

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -30,6 +32,10 @@ struct checkpoint_io {
       detail::merged_scope const agreed(*run.strategy_, mine, mine.arrays());
       if (run.world().rank() == 0) add_replica(run, content.shared.emplace(run.network()));
     }
+    if (content.shared)
+      for (listener const* one : run.listeners_)
+        if (std::string const name = one->name(); !name.empty())
+          content.shared->note(listener_key + name, one->state());
     return save_checkpoint(run.world(), directory, content, keep);
   }
 
@@ -45,6 +51,7 @@ struct checkpoint_io {
         model_io<training>::load(run, *own);
       else
         model_io<training>::load(run, found->shared());
+      run.knew_ = listeners_in(found->shared());
       run.position_ = found->position();
       if (own) {
         run.position_.position = number_in(*own, position_key);
@@ -61,6 +68,7 @@ struct checkpoint_io {
   static constexpr char const* position_key = "strategy/position";
   static constexpr char const *loss_key = "strategy/loss",
                               *weight_key = "strategy/weight";  // of the epoch so far
+  static constexpr char const* listener_key = "listener/";
 
   static void say_differences(training& run, checkpoint_reader const& from) {
     sink const& say = run.settings().log;
@@ -95,6 +103,14 @@ struct checkpoint_io {
       to.add("strategy/array/" + std::string(one.name),
              tensor_view(one.values.data(), one.type,
                          shape{static_cast<int>(one.values.size() / bytes_of(one.type))}));
+  }
+
+  static std::vector<std::pair<std::string, std::string>> listeners_in(model_file const& shared) {
+    std::string_view const prefix = listener_key;
+    std::vector<std::pair<std::string, std::string>> found;
+    for (auto const& [key, text] : shared.file().metadata())
+      if (key.rfind(prefix, 0) == 0) found.emplace_back(key.substr(prefix.size()), text);
+    return found;
   }
 
   static std::string text_in(model_file const& file, std::string const& key) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <charconv>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/execution/text_table.hpp>
@@ -9,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace cohort {
@@ -31,6 +33,7 @@ struct early_stopping_settings {
 /// Order     collective: every rank has one with the same settings.
 /// After     all ranks agree on the stop when they meet next: fit returns with `stopped` a few steps into the epoch that
 ///           follows. The parameters are the last ones, not the best: on_best has seen those.
+///           Checkpoints keep what it has seen: a run that is resumed counts on.
 /// Errors    setting_error for settings that make no sense.
 class early_stopping_listener final : public listener {
  public:
@@ -62,11 +65,43 @@ class early_stopping_listener final : public listener {
   void on_step(training& run, step_report const&) override {
     if (over_) run.request({.stop = true});
   }
-  /// A further fit begins to count anew.
+  /// A further fit begins to count anew, unless somebody else has ended this one.
   void on_vote(training&, votes const& all) override {
-    if (!all.stop) return;
+    if (!all.stop || !over_) return;
     over_ = false;
     without_ = 0;
+  }
+
+  std::string name() const override { return "early stopping by " + judge_.name; }
+  /// "4 2 0.75": the best one's epoch, looks without improvement, the best.
+  std::string state() const override {
+    std::string const seen = detail::text_of({best_epoch_, ' ', over_ ? 0 : without_});
+    char digits[32];
+    return best_ ? seen + ' ' + std::string(digits, std::to_chars(digits, digits + 32, *best_).ptr) : seen;
+  }
+  void restore(std::string_view text) override {
+    char const *at = text.data(), *const end = at + text.size();
+    bool good = true;
+    auto const read = [&](auto& number) {
+      auto const [after, failure] = std::from_chars(at, end, number);
+      good = good && failure == std::errc{} && (after == end || *after == ' ');
+      at = after == end ? end : after + 1;
+    };
+    std::int64_t epoch = -1;
+    int without = 0;
+    double best = 0;
+    read(epoch);
+    read(without);
+    bool const any = at != end;
+    if (any) read(best);
+    if (!good || at != end || without < 0 || any != (epoch >= 0))
+      throw data_error({.what = "cannot go on from what was saved",
+                        .where = name(),
+                        .expected = "an epoch, a count and the best number",
+                        .got = std::string(text)});
+    best_epoch_ = epoch;
+    without_ = without;
+    best_ = any ? std::optional(best) : std::nullopt;
   }
 
   /// Empty before the first look.

@@ -101,6 +101,14 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
                                                                       .shuffle = how.shuffle,
                                                                       .prefetch = how.prefetch,
                                                                       .deadline = settings_.deadline});
+  for (auto const& [name, state] : std::exchange(knew_, {}))
+    for (listener* one : how.listeners)
+      if (one->name() == name) one->restore(state);
+  listeners_ = how.listeners;
+  struct forget {
+    std::vector<listener*>& who;
+    ~forget() { who.clear(); }
+  } const at_end{listeners_};
   fit_report all;
   auto const start = clock::now();
   for (int e = 0; e < how.epochs && !all.stopped; ++e) {

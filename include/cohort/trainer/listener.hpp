@@ -2,6 +2,8 @@
 #pragma once
 #include <cohort/strategy/strategy.hpp>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace cohort {
 
@@ -53,6 +55,12 @@ class listener {
   virtual void on_epoch(training&, epoch_report const&) {}
   /// Somebody has asked for something (training::request), and all ranks have agreed on it.
   virtual void on_vote(training&, votes const&) {}
+
+  /// What it remembers, as text, for the checkpoints that are written while it listens; the same on every rank, under a name
+  /// that no other listener has. The first fit after resume gives it to the listener of that name. No name: nothing is kept.
+  virtual std::string name() const { return {}; }
+  virtual std::string state() const { return {}; }
+  virtual void restore(std::string_view) {}
 };
 
 }  // namespace cohort

@@ -99,7 +99,9 @@ class predictor {
   };
   pool& pool_of(int batch, std::span<int const> layers) {
     for (pool& one : pools_)
-      if (one.batch == batch && std::ranges::equal(one.layers, layers)) return one;
+      if (one.batch == batch
+          && std::equal(one.layers.begin(), one.layers.end(), layers.begin(), layers.end()))
+        return one;
     return pools_.emplace_back(pool{batch, {layers.begin(), layers.end()}, {}, {}});
   }
   /// A context for as long as a call needs it.

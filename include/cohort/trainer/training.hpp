@@ -8,8 +8,8 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
+#include <cohort/graph/named_layers.hpp>
 #include <cohort/strategy/strategy.hpp>
-#include <cohort/trainer/feature_set.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/predictor.hpp>
 #include <cohort/trainer/settings.hpp>
@@ -29,6 +29,9 @@ namespace cohort {
 /// How a training is saved and loaded: <cohort/trainer/model_io.hpp> has it.
 template <class Training>
 struct model_io;
+/// How features are computed: <cohort/trainer/features.hpp> has it.
+template <class Training>
+struct feature_io;
 
 /// How to evaluate: `batch` examples at a time on each rank, `top` of top-N accuracy (1: none).
 struct evaluation_settings {
@@ -122,10 +125,17 @@ class training {
   }
   std::vector<predictions> outputs_of(std::vector<std::string> const& layers,
                                       std::span<tensor_view const> inputs) const;
-  /// The same for a data set, by all workers: with its targets, a data set to train another network on.
+  /// The same for a data set, by all workers, as a feature_set: a data set with the other's targets, to train another network
+  /// on. Include <cohort/trainer/features.hpp>.
   ///
   /// Order     not collective: each rank computes, with its own parameters, what it is given. Examples as in the data set.
-  feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
+  template <class Self = training>
+  auto features(std::vector<std::string> const& layers, dataset const& data, int batch = 256) {
+    static_assert(
+        requires { sizeof(feature_io<Self>); },
+        "cohort: for features, include <cohort/trainer/features.hpp>");
+    return feature_io<Self>::compute(*this, layers, data, batch);
+  }
 
   /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a path, or to a sink
   /// (a std::ostream, a file_writer). Include <cohort/trainer/model_io.hpp>: who does not save need not compile it.
@@ -178,6 +188,7 @@ class training {
 
  private:
   friend struct model_io<training>;
+  friend struct feature_io<training>;
   friend struct checkpoint_io;
   using clock = std::chrono::steady_clock;
   /// How much longer workers wait for an exchange than it may take: for the question who is missing.
@@ -239,6 +250,9 @@ class training {
   std::int64_t meetings_ = 0;  // that this one has heard of
   batch nothing_{};            // of a rank whose stream has ended
   std::string trouble_;        // of this rank, that not all have heard of yet
+  /// While fit runs; and their names and states, from resume to the next fit.
+  std::vector<listener*> listeners_{};
+  std::vector<std::pair<std::string, std::string>> knew_{};
   std::unique_ptr<wishes> wishes_ = std::make_unique<wishes>();
   plan const* said_memory_of_ = nullptr;
 };
@@ -246,7 +260,6 @@ class training {
 }  // namespace cohort
 
 #include <cohort/trainer/evaluate.hpp>
-#include <cohort/trainer/features.hpp>
 #include <cohort/trainer/fit.hpp>
 
 namespace cohort {
@@ -262,6 +275,13 @@ inline std::vector<keyed_prediction> training::predict(std::span<std::string con
   for (int i = 0; i < made.count(); ++i)
     keyed.push_back({keys[static_cast<std::size_t>(i)], {made[i].begin(), made[i].end()}});
   return keyed;
+}
+
+inline std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
+                                                     std::span<tensor_view const> inputs) const {
+  graph_view const net = net_;
+  std::vector<int> const ids = named_layers(net, layers);
+  return predictor_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
 }
 
 inline std::string training::checksum() const {
