@@ -44,7 +44,7 @@ class repeated_step {
         workers_(cohort::detail::port_to<cohort::onednn>(what.net, settings_), settings_,
                  what.updater.state_arrays(), std::chrono::seconds(120)),
         agree_(std::move(agree)) {
-    workers_.plan_for(static_cast<int>(cohort::part_of({0, batch}, 0, workers).count), true);
+    workers_.plan_for({.examples = workers_.piece_of(batch)});
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());
   }
 

@@ -4,6 +4,7 @@
 #include <cohort/plan/lowering.hpp>
 
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -15,10 +16,10 @@ bool rectifiers(kind const& a, kind const& b) {
 }
 
 template <class F>
-std::string steps(F describe, bool fuses) {
+std::string steps(F describe, bool fuses, std::vector<int> const& outputs = {}) {
   graph const net = graph::build(describe);
   std::string text;
-  for (plan_step const& step : lower(net, fuses ? rectifiers : nothing).steps)
+  for (plan_step const& step : lower(net, fuses ? rectifiers : nothing, outputs).steps)
     text += name_of(net, step) + "; ";
   return text;
 }
@@ -52,6 +53,26 @@ TEST(lowering, fuses_no_activation_whose_layer_is_read_by_others) {
 TEST(lowering, fuses_one_activation_alone) {
   EXPECT_EQ(steps([](builder& net) { net.input({4}) | dense{.units = 4} | relu{} | leaky_relu{}; }, true),
             "dense_1 + relu_1; leaky_relu_1; ");
+}
+
+TEST(lowering, keeps_outputs_within_the_network_and_leaves_out_what_they_do_not_need) {
+  auto const describe = [](builder& net) {
+    tensor const x =
+        net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2};
+    x | dense{.units = 3} | relu{};
+    x | dense{.units = 4};
+  };  // nodes: input 0, conv2d 1, relu 2, max_pool 3, dense 4, relu 5, dense 6
+  EXPECT_EQ(steps(describe, true, {3}), "conv2d_1; max_pool_1; relu_1; ");
+  EXPECT_EQ(steps(describe, true, {2}), "conv2d_1 + relu_1; ");
+  EXPECT_EQ(steps(describe, true, {1, 3}), "conv2d_1; max_pool_1; relu_1; ");
+  EXPECT_EQ(steps(describe, true, {2, 3}), "conv2d_1 + relu_1; max_pool_1; ");
+  EXPECT_EQ(steps(describe, true, {5}), "conv2d_1; max_pool_1; relu_1; dense_1 + relu_2; ");
+  EXPECT_EQ(steps(describe, true, {5, 4}), "conv2d_1; max_pool_1; relu_1; dense_1; relu_2; ");
+  graph const net = graph::build(describe);
+  lowered_graph const low = lower(net, rectifiers, std::vector<int>{5, 4, 5});
+  ASSERT_EQ(low.output_values.size(), 3U);
+  EXPECT_EQ(low.output_values[0], low.output_values[2]);
+  EXPECT_NE(low.output_values[0], low.output_values[1]);
 }
 
 TEST(lowering, gives_values_their_shapes_and_steps_what_they_read) {

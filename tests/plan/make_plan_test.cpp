@@ -105,6 +105,25 @@ TEST(make_plan, counts_every_context_and_the_updaters_state) {
                memory_error);
 }
 
+TEST(make_plan, counts_what_accumulating_needs_where_it_is_done) {
+  graph const net = graph::build([](builder& b) {
+    b.input({100}) | dense{.units = 16} | dense{.units = 16} | dense{.units = 2} | softmax_cross_entropy{};
+  });
+  auto const memory = planned(net, {.batch = 4})->memory();
+  EXPECT_EQ(memory.accumulation, (100 * 16 + 16) * sizeof(double)) << "one layer's gradients at a time";
+  std::size_t const plain = memory.parameters + memory.gradients + memory.activations;
+  EXPECT_NO_THROW(planned(net, {.batch = 4, .max_bytes = plain}));
+  EXPECT_THROW(planned(net, {.batch = 4, .max_bytes = plain, .accumulates = true}), memory_error);
+  EXPECT_NO_THROW(planned(net, {.batch = 4, .max_bytes = plain + memory.accumulation, .accumulates = true}));
+}
+
+TEST(make_plan, refuses_outputs_that_are_no_layers) {
+  graph const net = small();
+  for (int id : {-1, 0, 1000})
+    EXPECT_THROW(planned(net, {.training = false, .outputs = {id}}), setting_error) << id;
+  EXPECT_EQ(planned(net, {.training = false, .outputs = {1}})->outputs()[0], net.view()[1].output);
+}
+
 TEST(make_plan, prints_a_table) {
   std::string const text = table(*planned(small(), {.batch = 2}));
   expect_parts(text, {"pass", "implementation", "MFLOP", "conv2d_1", "2x3x6x6", "batch 2: parameters ",

@@ -30,6 +30,31 @@ void convert(tensor_view from, std::byte* to) {
                  [](From x) { return static_cast<To>(x); });
 }
 
+/// A dense tensor of f32 or f64 and where it goes: parameter `p` of an arena.
+struct arriving_tensor {
+  tensor_view from;
+  int p;
+  std::byte* arena;
+};
+
+/// After     all memory was had before the first number was written.
+inline void write_dense(parameter_set const& layouts, std::span<arriving_tensor const> all) {
+  std::size_t most = 0;
+  for (arriving_tensor const& one : all)
+    if (one.from.type != layouts.type())
+      most = std::max(most, static_cast<std::size_t>(one.from.dims.elements()) * bytes_of(layouts.type()));
+  buffer const converted(most);
+  for (arriving_tensor const& one : all) {
+    std::byte const* dense = one.from.data;
+    if (one.from.type != layouts.type()) {
+      layouts.type() == element_type::f64 ? convert<double, float>(one.from, converted.data())
+                                          : convert<float, double>(one.from, converted.data());
+      dense = converted.data();
+    }
+    layouts.write(one.p, dense, one.arena);
+  }
+}
+
 }  // namespace detail
 
 /// A model that was saved, in memory: gives its network, and fills parameters and updater state.
@@ -200,22 +225,9 @@ class model_file {
                 bool alone) const {
     if (auto const found = first_difference(layouts, list, alone))
       refuse_network(found->name, found->expected, found->got);
-    bool const wide = layouts.type() == element_type::f64;
-    std::size_t most = 0;
-    for (detail::model_tensor const& one : list)
-      if (tensor_view const view = file_.at(one.name); view.type != layouts.type())
-        most = std::max(most, static_cast<std::size_t>(view.dims.elements()) * bytes_of(layouts.type()));
-    buffer const converted(most);
-    for (detail::model_tensor const& one : list) {
-      tensor_view const view = file_.at(one.name);
-      std::byte const* dense = view.data;
-      if (view.type != layouts.type()) {
-        wide ? detail::convert<double, float>(view, converted.data())
-             : detail::convert<float, double>(view, converted.data());
-        dense = converted.data();
-      }
-      layouts.write(one.p, dense, one.arena);
-    }
+    std::vector<detail::arriving_tensor> all;
+    for (detail::model_tensor const& one : list) all.push_back({file_.at(one.name), one.p, one.arena});
+    detail::write_dense(layouts, all);
   }
 
   safetensors file_;

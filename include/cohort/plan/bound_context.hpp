@@ -216,16 +216,21 @@ class bound_context final : public context {
 
   /// Kernels overwrite: to accumulate, the sum so far is put aside and added again.
   void keep(std::vector<int> const& parameters) {
-    if (kept_.bytes() == 0) kept_ = buffer(made_->store->arena_bytes());
-    for (int p : parameters)
-      std::memcpy(made_->store->parameter_data(p, kept_.data()), made_->store->parameter_data(p, gradients_),
-                  bytes_of_parameter(p));
+    if (kept_.bytes() == 0) kept_ = buffer(made_->code.kept_bytes);
+    std::byte* to = kept_.data();
+    for (int p : parameters) {
+      std::memcpy(to, made_->store->parameter_data(p, gradients_), bytes_of_parameter(p));
+      to += bytes_of_parameter(p);
+    }
   }
   void add_kept(std::vector<int> const& parameters) {
+    T const* from = kept_.template as<T>();
     for (int p : parameters) {
+      std::size_t const count = bytes_of_parameter(p) / sizeof(T);
       T* const sum = reinterpret_cast<T*>(made_->store->parameter_data(p, gradients_));
-      T const* const parts[]{sum, reinterpret_cast<T const*>(made_->store->parameter_data(p, kept_.data()))};
-      sum_parts(isa_, sum, parts, 2, bytes_of_parameter(p) / sizeof(T));
+      T const* const parts[]{sum, from};
+      sum_parts(isa_, sum, parts, 2, count);
+      from += count;
     }
   }
   std::size_t bytes_of_parameter(int p) const {

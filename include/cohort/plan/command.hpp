@@ -49,6 +49,7 @@ struct program {
   std::vector<completion> completions;
   std::vector<arena_slot> slots;
   std::size_t arena_bytes = 0;
+  std::size_t kept_bytes = 0;        ///< of the gradients that one command writes, at most
   std::vector<target_spec> targets;  ///< one a loss
   std::vector<int> output_slots;
 };

@@ -4,6 +4,7 @@
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,12 @@ class compiler {
  public:
   using layout = typename B::layout;
 
-  compiler(graph_view net, parameter_store<B>& store, int batch, bool training)
+  /// `outputs` as in plan_settings.
+  compiler(graph_view net, parameter_store<B>& store, int batch, bool training,
+           std::span<int const> outputs = {})
       : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training) {
-    low_ = lower(net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); });
+    low_ = lower(
+        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); }, outputs);
     prepare_steps();
     store_.allocate();
     share_memory();
@@ -28,6 +32,7 @@ class compiler {
     else
       emit_outputs();
     made_.arena_bytes = arrange(made_.slots);
+    made_.kept_bytes = largest_gradient();
   }
 
   program<B> take_program() { return std::move(made_); }
@@ -354,6 +359,17 @@ class compiler {
     address const from = in_layout(summand, diff.lies, made_.backward, name, pass::backward, dims);
     emit(made_.backward, backend_.accumulate(diff.lies), {from, diff.at},
          add_row(name, "accumulate", pass::backward, dims, diff.lies, 0));
+  }
+
+  std::size_t largest_gradient() const {
+    std::size_t most = 0;
+    for (command<B> const& one : made_.backward) {
+      std::size_t elements = 0;
+      for (address const& a : one.arguments)
+        if (a.where == place::gradient) elements += store_.table()[static_cast<std::size_t>(a.index)].room;
+      most = std::max(most, elements * sizeof(typename B::scalar));
+    }
+    return most;
   }
 
   graph_view net_;

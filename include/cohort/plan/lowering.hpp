@@ -3,6 +3,7 @@
 #include <cohort/graph/node.hpp>
 #include <cohort/layer/layers.hpp>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,24 +29,29 @@ struct lowered_graph {
   std::vector<plan_step> steps;
   std::vector<plan_value> values;
   std::vector<int> batch_values;   ///< the values of the graph's inputs, in the order of the graph
-  std::vector<int> output_values;  ///< the values of the graph's outputs, in the order of the graph
+  std::vector<int> output_values;  ///< the values of the outputs asked for, in their order
 };
 
 namespace detail {
 
 inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
 
-/// Rules about who alone reads whom.
+/// Rules about who alone reads whom, of what the outputs need: they are read from outside as well.
 class readers {
  public:
-  explicit readers(graph_view net) : count_(static_cast<std::size_t>(net.size())), only_(count_.size(), -1) {
-    for (int id = 0; id < net.size(); ++id)
+  readers(graph_view net, std::span<int const> outputs)
+      : count_(static_cast<std::size_t>(net.size())), only_(count_.size(), -1) {
+    for (int id : outputs) ++count_[static_cast<std::size_t>(id)];
+    for (int id = net.size() - 1; id >= 0; --id) {
+      if (!is_needed(id)) continue;
       for (int from : net.inputs(id)) {
         ++count_[static_cast<std::size_t>(from)];
         only_[static_cast<std::size_t>(from)] = id;
       }
+    }
   }
-  /// The one node that reads `id`, or −1.
+  bool is_needed(int id) const { return count_[static_cast<std::size_t>(id)] > 0; }
+  /// The one node that alone reads `id`, or −1.
   int sole(int id) const {
     return count_[static_cast<std::size_t>(id)] == 1 ? only_[static_cast<std::size_t>(id)] : -1;
   }
@@ -59,13 +65,17 @@ class readers {
 
 /// Turns a graph into steps, with two rewrites that change no result.
 ///
+/// Outputs     the layers whose results are wanted; none: the graph's outputs. What none of them needs is left out.
 /// Pool first  relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
 ///             less to rectify (a quarter for a 2×2 window).
 /// Fused       an activation that alone reads its layer runs inside the layer's kernel, where fuses(layer,
 ///             activation) allows it.
-inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses) {
+inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
+                           std::span<int const> outputs = {}) {
   lowered_graph made;
-  detail::readers const readers(net);
+  std::vector<int> const sinks = net.outputs();
+  if (outputs.empty()) outputs = sinks;
+  detail::readers const readers(net, outputs);
   std::vector<int> value_of(static_cast<std::size_t>(net.size()), -1);
   std::vector<char> done(value_of.size(), false);
   auto const new_value = [&](shape const& dims) {
@@ -85,6 +95,7 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       made.batch_values.push_back(value_of[at]);
       continue;
     }
+    if (!readers.is_needed(id)) continue;
     std::vector<int> inputs;
     for (int from : net.inputs(id)) inputs.push_back(value_of[static_cast<std::size_t>(from)]);
     int const reader = readers.sole(id);
@@ -105,7 +116,7 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       done[static_cast<std::size_t>(reader)] = true;
     }
   }
-  for (int sink : net.outputs()) made.output_values.push_back(value_of[static_cast<std::size_t>(sink)]);
+  for (int id : outputs) made.output_values.push_back(value_of[static_cast<std::size_t>(id)]);
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/table.hpp>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace cohort {
@@ -12,13 +13,16 @@ namespace cohort {
 /// What a plan is made for.
 ///
 /// Units     `max_bytes`: parameters, `state_arrays` arenas of updater state, working copies, and what each of
-///           `contexts` contexts needs, together; 0: no limit.
+///           `contexts` contexts needs, together, adding up gradients if it `accumulates`; 0: no limit.
+///           `outputs`, at inference: the layers whose outputs are kept, as ids of nodes; none: the graph's outputs.
 struct plan_settings {
   int batch = 32;
   bool training = true;
   std::size_t max_bytes = 0;
   int contexts = 1;
   int state_arrays = 0;
+  bool accumulates = false;
+  std::vector<int> outputs{};
 };
 
 namespace detail {
@@ -26,9 +30,10 @@ namespace detail {
 template <tensor_backend B>
 class backend_plan final : public plan {
  public:
-  backend_plan(std::shared_ptr<parameter_store<B>> store, graph_view net, int batch, bool training) {
+  backend_plan(std::shared_ptr<parameter_store<B>> store, graph_view net, int batch, bool training,
+               std::span<int const> outputs) {
     auto made = std::make_shared<compiled<B>>();
-    compiler<B> compile(net, *store, batch, training);
+    compiler<B> compile(net, *store, batch, training, outputs);
     made->store = std::move(store);
     made->code = compile.take_program();
     made->rows = compile.take_rows();
@@ -50,7 +55,8 @@ class backend_plan final : public plan {
     return {.parameters = made_->store->arena_bytes(),
             .gradients = made_->training ? made_->store->arena_bytes() : 0,
             .working_copies = made_->store->copy_bytes(),
-            .activations = made_->code.arena_bytes};
+            .activations = made_->code.arena_bytes,
+            .accumulation = made_->code.kept_bytes};
   }
   std::unique_ptr<context> make_context(std::byte* gradients) const override {
     return std::make_unique<bound_context<B>>(made_, gradients);
@@ -62,7 +68,8 @@ class backend_plan final : public plan {
 
 inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& settings) {
   return m.parameters * static_cast<std::size_t>(1 + settings.state_arrays) + m.working_copies
-         + (m.gradients + m.activations) * static_cast<std::size_t>(settings.contexts);
+         + (m.gradients + m.activations + (settings.accumulates ? m.accumulation : 0))
+               * static_cast<std::size_t>(settings.contexts);
 }
 
 /// The largest batch whose plan, on a store of its own, stays within the limit; 0 if none does.
@@ -70,7 +77,7 @@ template <tensor_backend B>
 int largest_batch(B const& backend, graph_view net, plan_settings const& settings) {
   auto const needs = [&](int batch) {
     backend_plan<B> const tried(std::make_shared<parameter_store<B>>(backend, net), net, batch,
-                                settings.training);
+                                settings.training, settings.outputs);
     return bytes_needed(tried.memory(), settings);
   };
   int fits = 0, too_large = settings.batch;
@@ -86,16 +93,22 @@ int largest_batch(B const& backend, graph_view net, plan_settings const& setting
 /// Makes a graph executable on the store's backend.
 ///
 /// Order     call it on a thread that has the number of threads its contexts will have (`B::threads`).
-/// Errors    setting_error for a batch below 1; backend_error, naming layer and backend, where a layer has no fit
-///           kernel; graph_error where there is nothing to train; memory_error with the table, and the largest batch
-///           that fits, where the plan needs more than max_bytes.
+/// Errors    setting_error for a batch below 1 or outputs that are no layers; backend_error, naming layer and backend,
+///           where a layer has no fit kernel; graph_error where there is nothing to train; memory_error with the table,
+///           and the largest batch that fits, where the plan needs more than max_bytes.
 template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                       plan_settings const& settings) {
   if (settings.batch < 1)
     throw setting_error({.what = "a plan needs a batch of at least one example", .got = {settings.batch}});
+  for (int id : settings.outputs)
+    if (id < 0 || id >= net.size() || net.kind(id).role == layer_role::input)
+      throw setting_error({.what = "a plan cannot keep the output of what is no layer",
+                           .expected = {"the id of a layer, below ", net.size()},
+                           .got = {id}});
   auto const& backend = store->backend();
-  auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training);
+  auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training,
+                                                        settings.outputs);
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
   if (settings.max_bytes > 0 && needed > settings.max_bytes) {
     int const fits = detail::largest_batch(backend, net, settings);

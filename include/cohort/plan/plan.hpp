@@ -28,11 +28,13 @@ struct plan_row {
 /// Memory that a plan needs, by kind.
 ///
 /// Units     `activations` one context's arena: activations, gradients of activations, workspaces, scratchpads.
+///           `accumulation`: what a context needs beside, once it has added gradients to earlier ones.
 struct plan_memory {
   std::size_t parameters = 0;
   std::size_t gradients = 0;
   std::size_t working_copies = 0;
   std::size_t activations = 0;
+  std::size_t accumulation = 0;
   std::size_t total() const { return parameters + gradients + working_copies + activations; }
 };
 
@@ -88,7 +90,7 @@ class context {
   virtual double loss() const = 0;
   virtual void backward(backward_request const& request) = 0;
 
-  /// Inference: the graph's outputs, dense, as many examples as forward was given.
+  /// Inference: the plan's outputs, dense, as many examples as forward was given.
   ///
   /// Errors    setting_error where there is no such output; a plan for training has none.
   virtual tensor_view output(int which = 0) const = 0;

@@ -7,9 +7,27 @@
 #include <cohort/trainer/training.hpp>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cohort {
+
+namespace detail {
+
+/// The place among the losses, which is that among the targets.
+inline std::size_t loss_of_name(graph_view net, std::span<int const> losses, std::string const& name) {
+  std::string known;
+  for (std::size_t which = 0; which < losses.size(); ++which) {
+    if (net.name(losses[which]) == name) return which;
+    known += (which > 0 ? ", " : "") + net.name(losses[which]);
+  }
+  throw setting_error({.what = "the network has no loss layer of this name",
+                       .where = "evaluate",
+                       .expected = known,
+                       .got = name});
+}
+
+}  // namespace detail
 
 inline classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
   check_fits(data);
@@ -29,14 +47,36 @@ inline classification_report training::evaluate(dataset const& data, evaluation_
 
 inline void training::evaluate(dataset const& data, std::span<evaluator* const> reports,
                                evaluation_settings const& how) {
+  check_fits(data);
+  graph_view const net = net_;
+  std::string const first = net.name(net.with_role(layer_role::loss)[0]);
+  std::vector<loss_report> of_first;
+  for (evaluator* const one : reports) of_first.push_back({first, one});
+  evaluate(data, of_first, how);
+}
+
+inline void training::evaluate(dataset const& data, std::span<loss_report const> reports,
+                               evaluation_settings const& how) {
   if (how.batch < 1)
     throw setting_error(
         {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
   check_fits(data);
   graph_view const net = net_;
-  int const loss = net.with_role(layer_role::loss)[0];
-  std::vector<int> const outputs = net.outputs();
-  int const which = static_cast<int>(std::find(outputs.begin(), outputs.end(), loss) - outputs.begin());
+  std::vector<int> const losses = net.with_role(layer_role::loss);
+  struct looker {
+    int output;  // of the plan, which has those of the losses asked for
+    std::size_t target;
+  };
+  std::vector<int> asked;
+  std::vector<looker> lookers;
+  std::vector<evaluator*> evaluators;
+  for (loss_report const& one : reports) {
+    std::size_t const which = detail::loss_of_name(net, losses, one.loss);
+    auto const output = std::find(asked.begin(), asked.end(), losses[which]) - asked.begin();
+    if (output == std::ssize(asked)) asked.push_back(losses[which]);
+    lookers.push_back({static_cast<int>(output), which});
+    evaluators.push_back(one.report);
+  }
   detail::merged_scope const agreed(*strategy_, own(), 1);
   auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
                                                                       .rank = world_->rank(),
@@ -44,26 +84,28 @@ inline void training::evaluate(dataset const& data, std::span<evaluator* const> 
                                                                       .shuffle = false,
                                                                       .deadline = settings_.deadline});
   if (world_->rank() > 0)
-    for (evaluator* const one : reports) one->clear();  // what they saw before is in rank 0's as well
+    for (evaluator* const one : evaluators) one->clear();  // what they saw before is in rank 0's as well
   detail::all_or_none(*world_, "cannot evaluate", [&] {
     batches->start(0);
     while (batch const* const next = batches->next()) {
       unless_late(batches, [&] {
-        workers_->infer(*next, [&](std::int64_t first, context const& done) {
-          tensor_view const scores = done.output(which);
-          for (evaluator* const one : reports)
-            one->add(scores, next->target().rows(static_cast<int>(first), scores.dims[0]),
-                     next->first_index + first);
+        workers_->infer(*next, asked, [&](std::int64_t first, context const& done) {
+          for (std::size_t i = 0; i < evaluators.size(); ++i) {
+            tensor_view const scores = done.output(lookers[i].output),
+                              targets = next->target(lookers[i].target);
+            evaluators[i]->add(scores, targets.rows(static_cast<int>(first), scores.dims[0]),
+                               next->first_index + first);
+          }
         });
       });
     }
   });
-  merge_ranks(*world_, reports);
+  merge_ranks(*world_, evaluators);
 }
 
-inline void training::check_fits(dataset const& data) const {
+inline void training::check_inputs(dataset const& data) const {
   graph_view const net = net_;
-  auto const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
+  auto const inputs = net.with_role(layer_role::input);
   data_description const& has = data.describe();
   if (has.inputs.size() != inputs.size())
     throw shape_error({.what = "the data set has another number of inputs than the network",
@@ -75,6 +117,13 @@ inline void training::check_fits(dataset const& data) const {
                          .where = net.name(inputs[i]),
                          .expected = to_string(net[inputs[i]].output),
                          .got = to_string(has.inputs[i].example)});
+}
+
+inline void training::check_fits(dataset const& data) const {
+  check_inputs(data);
+  graph_view const net = net_;
+  auto const losses = net.with_role(layer_role::loss);
+  data_description const& has = data.describe();
   if (losses.empty())
     throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
                        .expected = "a loss, for example `| softmax_cross_entropy{}`",

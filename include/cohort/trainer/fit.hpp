@@ -8,18 +8,23 @@
 
 namespace cohort {
 
-/// Says before the first step what a run of this batch size needs.
-inline void training::say_memory(plan const& made, int batch) {
-  if (!settings_.log || said_memory_of_ == batch) return;
-  said_memory_of_ = batch;
+/// Says before the first step what a run of this plan needs.
+inline void training::say_memory(plan const& made, int pieces) {
+  if (!settings_.log || said_memory_of_ == &made) return;
+  said_memory_of_ = &made;
   plan_memory const m = made.memory();
   auto const workers = static_cast<std::size_t>(workers_->size());
+  std::size_t const added_up = pieces > 1 ? m.accumulation : 0;
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
   settings_.log(detail::text_of(
       {"memory: parameters ", text(m.parameters), ", updater state ", text(update().bytes()),
        ", working copies ", text(m.working_copies), "; each of ", workers, " workers: gradients ",
-       text(m.gradients), ", activations ", text(m.activations), "; together ",
-       text(m.parameters + update().bytes() + m.working_copies + workers * (m.gradients + m.activations))}));
+       text(m.gradients), ", activations ", text(m.activations),
+       pieces > 1 ? detail::text_of({" (one piece of ", pieces, "), to add up gradients ", text(added_up)})
+                  : "",
+       "; together ",
+       text(m.parameters + update().bytes() + m.working_copies
+            + workers * (m.gradients + m.activations + added_up))}));
 }
 
 namespace detail {
@@ -66,9 +71,15 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
     throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
   if (how.epochs < 0)
     throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
+  if (how.accumulate < 1 || how.accumulate > how.batch)
+    throw setting_error({.what = "a batch cannot be taken in so many pieces",
+                         .where = "fit, accumulate",
+                         .expected = {"1 to the batch's ", how.batch, " examples"},
+                         .got = {how.accumulate}});
   check_fits(data);
-  say_memory(*workers_->plan_for(static_cast<int>(part_of({0, how.batch}, 0, workers_->size()).count), true),
-             how.batch);
+  say_memory(*workers_->plan_for({.examples = workers_->piece_of(how.batch, how.accumulate),
+                                  .accumulates = how.accumulate > 1}),
+             how.accumulate);
   auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
                                                                       .rank = world_->rank(),
                                                                       .ranks = world_->size(),
@@ -135,7 +146,8 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                       .mine = wanted()};
   world_->note({now.step, -1});
   auto const working = clock::now();
-  auto const done = unless_late(batches, [&] { return workers_->step(*next, now, *strategy_, update()); });
+  auto const done =
+      unless_late(batches, [&] { return workers_->step(*next, now, *strategy_, update(), how.accumulate); });
   if (!done.finite && trouble_.empty())
     if (std::string const where = workers_->trouble(); !where.empty())
       trouble_ = detail::text_of({is_finite(done.loss) ? gradient_mark : loss_mark, "step ", now.step,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/trainer/merged_scope.hpp>
@@ -54,6 +55,18 @@ struct model_io<training> {
     } else {
       file.read_parameters(into.network(), into.parameters());
     }
+  }
+
+  static transfer_report load_matching(training& into, std::string const& path) {
+    return load_matching(into, model_file::open(path));
+  }
+  static transfer_report load_matching(training& into, model_file const& from) {
+    return read_matching(from.file().tensors(), from.file().name(), into.network(), into.parameters());
+  }
+  static transfer_report load_matching(training& into, training const& from) {
+    model_content content(from.network());
+    content.add_parameters(from.parameters());
+    return read_matching(content.tensors(), "the other training", into.network(), into.parameters());
   }
 
   static std::vector<std::byte*> arrays_of(parameter_update& update) {

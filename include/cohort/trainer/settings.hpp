@@ -103,14 +103,19 @@ inline std::string describe(training_settings const& s) {
 
 /// One call of fit.
 ///
-/// Units     `batch` examples a rank and step, split over its workers; `prefetch` batches made ahead by a thread.
+/// Units     `batch` examples a rank and step, split over its workers, each of which takes its part in `accumulate` pieces,
+///           one after another: an update still uses `batch` examples, in the memory that batch / accumulate need.
+///           `prefetch` batches made ahead by a thread.
 ///           `epochs`: that many are ended; one that a checkpoint had begun counts.
-/// Order     listeners are told in the order given.
+/// Order     listeners are told in the order given, of updates, not of pieces.
+/// Exact     `accumulate` changes results by rounding alone, whatever the sizes of pieces and weights of examples; but a
+///           normalisation over the batch is one over the piece. Ranks may differ in it.
 struct fit_settings {
   int batch = 32;
   int epochs = 1;
   bool shuffle = true;
   int prefetch = 0;
+  int accumulate = 1;
   std::vector<listener*> listeners{};
 };
 

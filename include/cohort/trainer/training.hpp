@@ -9,11 +9,13 @@
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/trainer/feature_set.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/predictor.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cohort/trainer/worker_group.hpp>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,9 +36,16 @@ struct evaluation_settings {
   int top = 1;
 };
 
+/// Whose outputs an evaluator looks at: a loss layer's, beside the targets of that loss.
+struct loss_report {
+  std::string loss;
+  evaluator* report = nullptr;
+};
+
 /// A network in training, on a backend that is known at run time only. Made by `trainer<B>(…)`.
 ///
-/// Order     one thread at a time; but predict and request may be called by many, predict while nobody trains or loads.
+/// Order     one thread at a time; but predict, outputs_of and request may be called by many, the first two while nobody
+///           trains or loads.
 ///           With several ranks fit, evaluate, save and what a checkpoint does are collective: all ranks call them alike.
 class training {
  public:
@@ -86,12 +95,36 @@ class training {
   /// Errors    what the data set throws, on the rank that reads it; data_error naming that rank on the others.
   void evaluate(dataset const& data, std::span<evaluator* const> reports,
                 evaluation_settings const& how = {});
+  /// The same where a network has several losses: training.evaluate(data, {{"digit", &digits}, {"even", &parity}}).
+  ///
+  /// Errors    setting_error for a loss that there is not.
+  void evaluate(dataset const& data, std::initializer_list<loss_report> reports,
+                evaluation_settings const& how = {}) {
+    evaluate(data, std::span<loss_report const>(reports.begin(), reports.size()), how);
+  }
+  void evaluate(dataset const& data, std::span<loss_report const> reports,
+                evaluation_settings const& how = {});
 
   /// The network's first output (for a softmax: probabilities) for any number of examples. Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
-  predictions predict(std::span<tensor_view const> inputs) const { return predictor_->predict(inputs); }
+  predictions predict(std::span<tensor_view const> inputs) const {
+    return std::move(predictor_->predict({}, 1, inputs)[0]);
+  }
   /// Keys and inputs in, key → output out, in the order given.
   std::vector<keyed_prediction> predict(std::span<std::string const> keys, tensor_view input) const;
+  /// The outputs of the layers of those names, in that order, for any number of examples: of several heads, or of layers
+  /// within; none: all outputs of the network. What they do not need is not computed. Thread-safe.
+  ///
+  /// Errors    setting_error for a name that there is not, with those that there are.
+  std::vector<predictions> outputs_of(std::vector<std::string> const& layers, tensor_view input) const {
+    return outputs_of(layers, std::span<tensor_view const>(&input, 1));
+  }
+  std::vector<predictions> outputs_of(std::vector<std::string> const& layers,
+                                      std::span<tensor_view const> inputs) const;
+  /// The same for a data set, by all workers: with its targets, a data set to train another network on.
+  ///
+  /// Order     not collective: each rank computes, with its own parameters, what it is given. Examples as in the data set.
+  feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
 
   /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a path, or to a sink
   /// (a std::ostream, a file_writer). Include <cohort/trainer/model_io.hpp>: who does not save need not compile it.
@@ -117,12 +150,26 @@ class training {
     model_io<Self>::load(*this, from);
   }
 
+  /// Takes the parameters of those layers whose names and shapes are found in a model of another network (a path, a
+  /// model_file, a training), and returns which, and why not the others: a transfer_report. The others, the updaters' state,
+  /// step and epoch stay. Include <cohort/trainer/model_io.hpp>.
+  ///
+  /// Order     not collective, as load: every rank does the same.
+  /// Errors    those of load, but another network is none; data_error if no layer fits. Then nothing has changed.
+  template <class Source, class Self = training>
+  auto load_matching(Source const& from) {
+    static_assert(
+        requires { sizeof(model_io<Self>); },
+        "cohort: to load models, include <cohort/trainer/model_io.hpp>");
+    return model_io<Self>::load_matching(*this, from);
+  }
+
   /// A number of all parameters' bits, in canonical order, as 16 hexadecimal digits.
   std::string checksum() const;
 
-  /// The plan of training for batches of that many examples a rank, as text.
+  /// The plan of training for batches of that many examples a rank, as text; for pieces, where a batch is taken in some.
   std::string plan_table(int batch = 32) {
-    return table(*workers_->plan_for(static_cast<int>(part_of({0, batch}, 0, workers_->size()).count), true));
+    return table(*workers_->plan_for({.examples = workers_->piece_of(batch)}));
   }
   /// Takes the time of every kernel from now on; the rows are sums over the workers.
   void profile(bool on) { workers_->profile(on); }
@@ -150,6 +197,7 @@ class training {
     return std::chrono::duration<double>(clock::now() - start).count();
   }
 
+  void check_inputs(dataset const& data) const;
   void check_fits(dataset const& data) const;
   void check_ranks(dataset const& data, fit_settings const& how) const;
   after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
@@ -170,7 +218,7 @@ class training {
       throw;
     }
   }
-  void say_memory(plan const& made, int batch);
+  void say_memory(plan const& made, int pieces);
   parameter_update& update() {
     if (!update_) update_ = std::make_shared<parameter_update>(parameters(), settings_.optimizer());
     return *update_;
@@ -188,12 +236,13 @@ class training {
   batch nothing_{};            // of a rank whose stream has ended
   std::string trouble_;        // of this rank, that not all have heard of yet
   std::unique_ptr<wishes> wishes_ = std::make_unique<wishes>();
-  int said_memory_of_ = 0;
+  plan const* said_memory_of_ = nullptr;
 };
 
 }  // namespace cohort
 
 #include <cohort/trainer/evaluate.hpp>
+#include <cohort/trainer/features.hpp>
 #include <cohort/trainer/fit.hpp>
 
 namespace cohort {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cohort/data/batch.hpp>
@@ -11,7 +12,9 @@
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/backend_port.hpp>
+#include <cohort/trainer/batch_rows.hpp>
 #include <cohort/trainer/settings.hpp>
+#include <cohort/trainer/worker_contexts.hpp>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -35,7 +38,6 @@ class worker_group {
                std::chrono::milliseconds exchange)
       : port_(std::move(port)),
         settings_(settings),
-        state_arrays_(state_arrays),
         former_threads_(static_cast<std::size_t>(settings.workers)),
         team_(settings.workers,
               {.deadline = settings.deadline + exchange,
@@ -44,26 +46,17 @@ class worker_group {
                      former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
                    },
                .leave = [this](int w) { port_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
+        contexts_(port_, team_, state_arrays, settings.max_bytes),
         results_(static_cast<std::size_t>(settings.workers)),
-        contexts_(static_cast<std::size_t>(settings.workers)),
         arrived_(port_.parameters->buckets().size()) {}
 
   int size() const { return team_.size(); }
   backend_port const& port() const { return port_; }
 
-  /// The plan for that many examples a worker; made on a thread that has the workers' number of threads.
-  std::shared_ptr<plan const> plan_for(int examples, bool training) {
-    auto& made = entry(plans_, {examples, training});
-    plan_settings const wanted{.batch = examples,
-                               .training = training,
-                               .max_bytes = settings_.max_bytes,
-                               .contexts = size(),
-                               .state_arrays = training ? state_arrays_ : 0};
-    if (!made)
-      team_.run([&](int w) {
-        if (w == 0) made = port_.make_plan(wanted);
-      });
-    return made;
+  std::shared_ptr<plan const> plan_for(work_kind const& what) { return contexts_.plan_for(what); }
+  /// The examples of the largest piece when a batch of so many is split over the workers, and by each into pieces.
+  int piece_of(int batch, int pieces = 1) const {
+    return static_cast<int>(part_of({0, part_of({0, batch}, 0, size()).count}, 0, pieces).count);
   }
 
   /// Gives every worker its gradient arena.  Before: a plan has been made, so the arena has its size.
@@ -90,17 +83,20 @@ class worker_group {
     double exchange_seconds = 0;
   };
 
-  /// One step on one batch of this rank, which may be empty.
+  /// One step on one batch of this rank, which may be empty; each worker takes its rows in so many pieces.
   ///
   /// After     where something is not finite or the strategy says so, no parameter has changed: trouble() says where.
-  outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update) {
-    prepare(b.count, true);
-    gradients();
+  outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update,
+               int pieces = 1) {
     job_ = {.data = &b,
+            .kind = {.accumulates = pieces > 1},
+            .pieces = pieces,
             .now = now,
             .agree = &agree,
             .update = &update,
             .exchanges = agree.what() == exchanged::gradient};
+    prepare();
+    gradients();
     bad_.store(false, std::memory_order_relaxed);
     own_bad_.store(false, std::memory_order_relaxed);
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
@@ -147,74 +143,42 @@ class worker_group {
     return where.empty() ? "in backward" : "first in " + where;
   }
 
-  /// Runs the batch forward only; `take(worker's first row, output)` is called for each worker's part, in order.
+  /// Runs the batch forward only; `take(worker's first row, context)` is called for each worker's part, in order.
+  /// `layers` are the nodes whose outputs a context then has; none: the network's outputs.
   template <class Take>
-  void infer(batch const& b, Take take) {
-    prepare(b.count, false);
+  void infer(batch const& b, std::span<int const> layers, Take take) {
+    job_ = {.data = &b, .kind = {.training = false, .layers = {layers.begin(), layers.end()}}};
+    prepare();
     refresh_stale();
-    job_ = {.data = &b};
     team_.run(inference_);
     for (int w = 0; w < size(); ++w) {
-      order_slice const rows = part_of({0, b.count}, w, size());
+      order_slice const rows = rows_of(w);
       if (rows.count > 0) take(rows.first, *results_[static_cast<std::size_t>(w)].now);
     }
   }
 
   /// Takes the time of every kernel of training, or stops to; the sum over the workers.
-  void profile(bool on) {
-    profiling_ = on;
-    for (auto& of_worker : contexts_)
-      for (auto& one : of_worker)
-        if (one.made) one.made->profile(on);
-  }
+  void profile(bool on) { contexts_.profile(on); }
   /// The rows of training plans for a batch of that many examples, summed over the workers.
   std::vector<plan_row> profile_rows(int count) const {
     std::vector<plan_row> rows;
     for (int w = 0; w < size(); ++w)
-      for (auto const& one : contexts_[static_cast<std::size_t>(w)]) {
-        key const wanted{static_cast<int>(part_of({0, count}, w, size()).count), true};
-        if (!(one.what == wanted) || !one.made) continue;
-        std::vector<plan_row> const more = one.made->profile();
-        if (rows.empty())
-          rows.assign(more.begin(), more.end());
-        else
-          for (std::size_t r = 0; r < rows.size(); ++r) {
-            rows[r].seconds += more[r].seconds;
-            rows[r].calls += more[r].calls;
-          }
-      }
+      contexts_.add_profile(w, static_cast<int>(part_of({0, count}, w, size()).count), rows);
     return rows;
   }
 
  private:
-  /// What a worker's plans and contexts are made for; there are few, so they are searched from front to back.
-  struct key {
-    int examples;
-    bool training;
-    bool operator==(key const&) const = default;
-  };
-  template <class T>
-  struct made_for {
-    key what;
-    T made{};
-  };
-  template <class T>
-  static T& entry(std::vector<made_for<T>>& list, key const& what) {
-    for (made_for<T>& one : list)
-      if (one.what == what) return one.made;
-    return list.emplace_back(made_for<T>{what}).made;
-  }
   struct alignas(64) worker {
     double loss = 0;
     context* now = nullptr;
     ready_function ready{};
-    std::vector<tensor_view> inputs{};
-    std::vector<tensor_view> targets{};
-    forward_request request{};
+    batch_rows rows{};
   };
   /// What the workers work on. A member, as everything that they touch: it outlives a call that a deadline ends.
   struct job {
     batch const* data = nullptr;
+    work_kind kind{};
+    int pieces = 1;
     step_info now{};
     strategy* agree = nullptr;
     parameter_update* update = nullptr;
@@ -229,10 +193,8 @@ class worker_group {
   struct inference_call {
     worker_group* group;
     void operator()(int w) const {
-      worker& mine = group->results_[static_cast<std::size_t>(w)];
-      if (!mine.now) return;
-      group->take_rows(w, false);
-      mine.now->forward(mine.request);
+      order_slice const rows = group->rows_of(w);
+      if (rows.count > 0) group->forward(w, rows);
     }
   };
 
@@ -243,50 +205,36 @@ class worker_group {
     });
   }
 
-  /// Sees to it that every worker has a context for its part of `count` examples.
-  void prepare(int count, bool training) {
+  /// Worker's part of the batch, and how many pieces it takes it in: none is empty.
+  order_slice rows_of(int w) const { return part_of({0, job_.data->count}, w, size()); }
+  int pieces_of(order_slice const& rows) const {
+    return static_cast<int>(std::min<std::int64_t>(rows.count, job_.pieces));
+  }
+  work_kind work_on(order_slice const& rows) const {
+    work_kind what = job_.kind;
+    what.examples = static_cast<int>(rows.count);
+    return what;
+  }
+
+  /// Sees to it that every worker has contexts for its pieces, which have one size or two.
+  void prepare() {
     for (int w = 0; w < size(); ++w) {
-      auto const rows = static_cast<int>(part_of({0, count}, w, size()).count);
-      worker& mine = results_[static_cast<std::size_t>(w)];
-      mine.now = nullptr;
-      if (rows == 0) continue;
-      auto& of_worker = contexts_[static_cast<std::size_t>(w)];
-      std::unique_ptr<context>& found = entry(of_worker, {rows, training});
-      if (!found) {
-        auto const made = plan_for(rows, training);
-        std::byte* const arena = training ? gradients().all()[static_cast<std::size_t>(w)] : nullptr;
-        team_.run([&](int who) {
-          if (who == w) found = made->make_context(arena);
-        });
-        found->profile(profiling_);
+      results_[static_cast<std::size_t>(w)].now = nullptr;
+      order_slice const rows = rows_of(w);
+      int const pieces = pieces_of(rows);
+      if (pieces == 0) continue;
+      for (int p : {0, pieces - 1}) {
+        work_kind const what = work_on(part_of(rows, p, pieces));
+        contexts_.make(w, what, what.training ? gradients().all()[static_cast<std::size_t>(w)] : nullptr);
       }
-      mine.now = found.get();
     }
   }
 
-  /// Worker's rows of the batch, as views.
-  void take_rows(int w, bool targets) {
+  context& forward(int w, order_slice const& rows) {
     worker& mine = results_[static_cast<std::size_t>(w)];
-    order_slice const rows = part_of({0, job_.data->count}, w, size());
-    auto const mine_of = [&](tensor_view all) {
-      return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
-    };
-    mine.inputs.clear();
-    mine.targets.clear();
-    for (std::size_t i = 0; i < job_.data->inputs.size(); ++i)
-      mine.inputs.push_back(mine_of(job_.data->input(i)));
-    for (std::size_t i = 0; targets && i < job_.data->targets.size(); ++i)
-      mine.targets.push_back(mine_of(job_.data->target(i)));
-    auto const mine_in = [&](auto const& all) {
-      std::span const whole(all);
-      return whole.empty() ? whole : whole.subspan(std::size_t(rows.first), std::size_t(rows.count));
-    };
-    mine.request = {.inputs = mine.inputs,
-                    .targets = mine.targets,
-                    .weights = mine_in(job_.data->weights),
-                    .indices = mine_in(job_.data->indices),
-                    .seed = settings_.seed,
-                    .step = job_.now.step};
+    mine.now = &contexts_.find(w, work_on(rows));
+    mine.now->forward(mine.rows.take(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step));
+    return *mine.now;
   }
 
   /// One worker's step.
@@ -316,30 +264,35 @@ class worker_group {
       bad_.store(true, std::memory_order_relaxed);
   }
 
+  /// Gradients of the pieces are added up; buckets get complete in the last one.
   void compute(int w) {
     worker& mine = results_[static_cast<std::size_t>(w)];
     mine.loss = 0;
     std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
-    if (mine.now) {
-      take_rows(w, true);
-      mine.now->forward(mine.request);
-      mine.loss = mine.now->loss();
-      if (!is_finite(mine.loss)) set_bad();
-    }
-    if (!mine.now || !is_finite(mine.loss)) {
-      std::memset(arena, 0, port_.parameters->arena_bytes());
-      if (job_.exchanges)
-        for (bucket const& one : port_.parameters->buckets()) arrive(one);
-      return;
-    }
     if (job_.exchanges && !mine.ready)
       mine.ready = [this, w](bucket const& one) {
         if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_bad();
         arrive(one);
       };
-    mine.now->backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
-                        .ready = job_.exchanges ? &mine.ready : nullptr});
-    if (!job_.exchanges && !finite(arena, 0, port_.parameters->arena_elements())) set_bad();
+    order_slice const rows = rows_of(w);
+    int const pieces = pieces_of(rows);
+    int done = 0;
+    for (; done < pieces; ++done) {
+      context& now = forward(w, part_of(rows, done, pieces));
+      mine.loss += now.loss();
+      if (!is_finite(mine.loss)) break;
+      now.backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
+                    .accumulate = done > 0,
+                    .ready = job_.exchanges && done + 1 == pieces ? &mine.ready : nullptr});
+    }
+    if (done < pieces) set_bad();
+    if (done == 0 || done < pieces) {
+      std::memset(arena, 0, port_.parameters->arena_bytes());
+      if (job_.exchanges)
+        for (bucket const& one : port_.parameters->buckets()) arrive(one);
+    } else if (!job_.exchanges && !finite(arena, 0, port_.parameters->arena_elements())) {
+      set_bad();
+    }
   }
 
   /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket.
@@ -377,21 +330,18 @@ class worker_group {
 
   backend_port port_;
   training_settings settings_;
-  int state_arrays_;
   std::vector<int> former_threads_;
-  std::vector<made_for<std::shared_ptr<plan const>>> plans_;
   std::vector<buffer> arenas_;
   std::optional<gradient_parts> gradients_;
   team team_;
+  worker_contexts contexts_;
   std::vector<worker> results_;
-  std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> bad_{false};      // this step cannot be taken
   std::atomic<bool> own_bad_{false};  // by this rank's own numbers
   job job_{};
   step_call const step_{this};
   inference_call const inference_{this};
-  bool profiling_ = false;
   isa isa_ = best_isa();
 };
 
