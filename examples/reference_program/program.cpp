@@ -33,27 +33,6 @@ std::string strategy_of(options const& chosen, cohort::communicator const& world
   return chosen.strategy;
 }
 
-cohort::training trainer_for(program const& what, options const& chosen, sets const& images,
-                             cohort::communicator& world) {
-  std::string const strategy = strategy_of(chosen, world);
-  auto how = strategy == "allreduce"   ? cohort::allreduce{}.on(world)
-             : strategy == "averaging" ? cohort::parameter_averaging{.every = chosen.every}.on(world)
-                                       : cohort::no_exchange{}.on(world);
-  cohort::training_settings settings = what.settings(chosen);
-  settings.seed = chosen.seed;
-  settings.workers = chosen.workers;
-  settings.threads = chosen.threads;
-  settings.log = cohort::stderr_sink();
-  using oracle = cohort::reference<float>;
-  cohort::graph net = what.network(chosen, images);
-  if (chosen.backend == "onednn")
-    return cohort::trainer<cohort::require<cohort::onednn>>(std::move(net), world, std::move(how), settings);
-  if (chosen.backend == "reference")
-    return cohort::trainer<cohort::require<oracle>>(std::move(net), world, std::move(how), settings);
-  return cohort::trainer<cohort::priority<cohort::onednn, oracle>>(std::move(net), world, std::move(how),
-                                                                   settings);
-}
-
 /// Evaluates after every epoch, and adds up what training alone took.
 struct after_each_epoch final : cohort::listener {
   cohort::dataset test;
@@ -109,7 +88,8 @@ int work(program const& what, options const& chosen, cohort::communicator& world
                 static_cast<long long>(images.train.size()), static_cast<long long>(images.test.size()));
     std::fflush(stdout);
   }
-  cohort::training training = trainer_for(what, chosen, images, world);
+  cohort::training training =
+      make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
   if (!chosen.load.empty()) training.load(chosen.load);
   std::int64_t const last_epoch = training.epoch() + chosen.epochs;
   if (chosen.resume) {
@@ -150,7 +130,7 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   if (!results.last) results.last = training.evaluate(images.test, results.how);
   std::uint64_t const bytes = bytes_sent(world);
   if (what.afterwards) what.afterwards(training, chosen, images);
-  if (!chosen.save.empty()) training.save(chosen.save, true);
+  if (!chosen.save.empty()) save(training, chosen.save);
   if (!speaks) return 0;
 
   if (chosen.profile) std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
@@ -206,6 +186,27 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
 }
 
 }  // namespace
+
+cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
+                               cohort::communicator& world) {
+  std::string const strategy = strategy_of(chosen, world);
+  auto how = strategy == "allreduce"   ? cohort::allreduce{}.on(world)
+             : strategy == "averaging" ? cohort::parameter_averaging{.every = chosen.every}.on(world)
+                                       : cohort::no_exchange{}.on(world);
+  settings.seed = chosen.seed;
+  settings.workers = chosen.workers;
+  settings.threads = chosen.threads;
+  settings.log = cohort::stderr_sink();
+  using oracle = cohort::reference<float>;
+  if (chosen.backend == "onednn")
+    return cohort::trainer<cohort::require<cohort::onednn>>(std::move(net), world, std::move(how), settings);
+  if (chosen.backend == "reference")
+    return cohort::trainer<cohort::require<oracle>>(std::move(net), world, std::move(how), settings);
+  return cohort::trainer<cohort::priority<cohort::onednn, oracle>>(std::move(net), world, std::move(how),
+                                                                   settings);
+}
+
+void save(cohort::training& trained, std::string const& path) { trained.save(path, true); }
 
 int run(program const& what, int argc, char** argv) {
   auto const say = [&](std::exception const& problem) {

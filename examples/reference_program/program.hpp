@@ -9,8 +9,9 @@
 #include "options.hpp"
 
 namespace cohort {
+class communicator;
 class training;
-}
+}  // namespace cohort
 
 namespace reference_program {
 
@@ -32,11 +33,17 @@ struct program {
   int evaluation_batch = 256;
   sets (*data)(options const&);
   cohort::graph (*network)(options const&, sets const&);
-  cohort::training_settings (*settings)(
-      options const&);  ///< seed, workers, threads and log are set by the flags
-  void (*afterwards)(cohort::training&, options const&,
-                     sets const&) = nullptr;  ///< on every rank, before --save
+  cohort::training_settings (*settings)(options const&);
+  /// On every rank, when the network is trained.
+  void (*afterwards)(cohort::training&, options const&, sets const&) = nullptr;
 };
+
+/// A training on the backend and by the strategy that the flags say, with their seed, workers and threads. `world` must outlive it.
+cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
+                               cohort::communicator& world);
+
+/// Writes the parameters and the updater's state.
+void save(cohort::training& trained, std::string const& path);
 
 /// What main returns: 0; 1 for an error; 2 for flags that cannot be understood; 75 where the same command may be started
 /// again with --resume. Errors are one sentence on standard error.
