@@ -10,17 +10,40 @@ using cohort::parameter_role;
 using cohort::penalties;
 
 constexpr optimizer_settings written{.updater = cohort::adagrad{.rate = 0.02}, .l2 = 5e-4};
-static_assert(written.updater_of(parameter_role::biases) == written.updater_of(parameter_role::weights));
-static_assert(written.penalties_of(parameter_role::weights) == penalties{.l1 = 0, .l2 = 5e-4});
-static_assert(written.penalties_of(parameter_role::biases) == penalties{});
+constexpr cohort::parameter_rule of_weights = written.rule_of("conv2d_1", parameter_role::weights),
+                                 of_biases = written.rule_of("conv2d_1", parameter_role::biases);
+static_assert(of_biases.updater == of_weights.updater);
+static_assert(of_weights.pull == penalties{.l1 = 0, .l2 = 5e-4} && of_biases.pull == penalties{});
+static_assert(!of_weights.frozen && of_weights.constraint == cohort::parameter_constraint());
 
 TEST(optimizer_settings, tell_weights_and_biases_apart) {
   optimizer_settings const apart{
       .updater = cohort::adam{}, .bias_updater = cohort::sgd{.rate = 0.5}, .bias_l1 = 0.25};
-  EXPECT_EQ(apart.updater_of(parameter_role::weights), cohort::updater(cohort::adam{}));
-  EXPECT_EQ(apart.updater_of(parameter_role::biases), cohort::updater(cohort::sgd{.rate = 0.5}));
-  EXPECT_EQ(apart.penalties_of(parameter_role::biases).l1, 0.25);
-  EXPECT_EQ(apart.penalties_of(parameter_role::weights), penalties{});
+  EXPECT_EQ(apart.rule_of("a", parameter_role::weights).updater, cohort::updater(cohort::adam{}));
+  EXPECT_EQ(apart.rule_of("a", parameter_role::biases).updater, cohort::updater(cohort::sgd{.rate = 0.5}));
+  EXPECT_EQ(apart.rule_of("a", parameter_role::biases).pull.l1, 0.25);
+  EXPECT_EQ(apart.rule_of("a", parameter_role::weights).pull, penalties{});
+}
+
+TEST(optimizer_settings, take_each_field_from_the_last_row_that_sets_it) {
+  using namespace cohort;
+  optimizer_settings settings{.updater = adam{},
+                              .l2 = 0.5,
+                              .constraint = constraint::max_norm{3},
+                              .layers = {{.layer = "*", .l1 = 0.25, .frozen = true},
+                                         {.layer = "head", .updater = sgd{}, .frozen = false},
+                                         {.layer = "he*", .l2 = 0, .constraint = parameter_constraint()}}};
+  auto const weights = [&](char const* layer) { return settings.rule_of(layer, parameter_role::weights); };
+  auto const biases = [&](char const* layer) { return settings.rule_of(layer, parameter_role::biases); };
+  EXPECT_EQ(weights("body"), (parameter_rule{adam{}, {0.25, 0.5}, constraint::max_norm{3}, true}));
+  EXPECT_EQ(weights("head"), (parameter_rule{sgd{}, {0.25, 0}, {}, false}));
+  EXPECT_EQ(weights("heads"), (parameter_rule{adam{}, {0.25, 0}, {}, true}));
+  EXPECT_EQ(biases("head"), (parameter_rule{sgd{}, {}, {}, false})) << "biases as their layer's weights";
+  settings.bias_updater = momentum{};
+  EXPECT_EQ(biases("head").updater, updater(momentum{})) << "but for a bias_updater of the network";
+  settings.layers.push_back({.layer = "head", .bias_updater = lion{}});
+  EXPECT_EQ(biases("head").updater, updater(lion{}));
+  EXPECT_EQ(biases("body").updater, updater(momentum{}));
 }
 
 TEST(optimizer_settings, check_all_of_their_parts) {
@@ -35,6 +58,14 @@ TEST(optimizer_settings, check_all_of_their_parts) {
   } catch (cohort::setting_error const& e) {
     EXPECT_EQ(e.why().where, "biases.l2");
     EXPECT_EQ(e.why().got, "-0.5");
+  }
+  EXPECT_THROW((optimizer_settings{.constraint = cohort::constraint::max_norm{0}}).check(),
+               cohort::setting_error);
+  try {
+    optimizer_settings{.layers = {{.layer = "a"}, {.layer = "b", .l1 = -1}}}.check();
+    FAIL() << "accepted";
+  } catch (cohort::setting_error const& e) {
+    EXPECT_EQ(e.why().where, "layers[1] b: weights.l1");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/plan/parameter_update.hpp>
 
 #include "trial.hpp"
 
@@ -26,6 +27,7 @@ TEST(allocation, does_not_happen_in_a_step) {
     t.step();
     t.step(true, &ready);
   }
+  allocations = 0;
   counting = true;
   double sum = t.step();
   sum += t.step(true, &ready);
@@ -35,6 +37,27 @@ TEST(allocation, does_not_happen_in_a_step) {
   std::vector<double>(3).swap(t.batch.inputs[0]);
   counting = false;
   EXPECT_EQ(allocations, 1) << "it would have been seen";
+}
+
+TEST(allocation, does_not_happen_in_an_update_with_norms_and_constraints) {
+  if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
+  graph const net = graph::build([](builder& b) {
+    b.input({8}) | dense{.units = 6} | relu{} | dense{.units = 4} | softmax_cross_entropy{};
+  });
+  trial<reference<float>> t(net, {.batch = 3});
+  parameter_update update(*t.store, {.updater = lamb{},
+                                     .normalisation = normalise::clip_global_norm{1},
+                                     .constraint = constraint::max_norm{0.5},
+                                     .layers = {{.layer = "dense_2", .updater = adam{}, .l1 = 1e-3}}});
+  std::byte* const parts[]{t.run->gradients()};
+  allocations = 0;
+  for (int step = 0; step < 4; ++step) {
+    t.step();
+    counting = step >= 2;
+    update.take(0, 1, parts, step, 0, [] {});
+    counting = false;
+  }
+  EXPECT_EQ(allocations, 0);
 }
 
 }  // namespace

@@ -68,6 +68,18 @@ TEST(bucket, never_cuts_a_layer_and_covers_all_elements_once) {
     EXPECT_TRUE(table[p].node != table[p - 1].node || table[p].bucket == table[p - 1].bucket);
 }
 
+TEST(bucket, leaves_out_what_is_frozen_and_closes_there) {
+  auto table = layers({{7}, {10, 1}, {20, 2}, {30, 3}, {40, 4}});
+  for (std::size_t const p : {0, 3, 4}) table[p].frozen = true;
+  auto const buckets = make_buckets(table, 4);
+  ASSERT_EQ(buckets.size(), 2U);
+  expect_bucket(buckets[0], 5, 4, 40, 77);
+  expect_bucket(buckets[1], 1, 2, 7, 11);
+  std::vector<int> numbers;
+  for (parameter const& p : table) numbers.push_back(p.bucket);
+  EXPECT_EQ(numbers, (std::vector<int>{-1, 1, 1, -1, -1, 0, 0, 0, 0}));
+}
+
 TEST(bucket, is_not_made_without_parameters) {
   std::vector<parameter> none;
   EXPECT_TRUE(make_buckets(none, 4).empty());

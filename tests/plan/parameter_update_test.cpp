@@ -4,10 +4,13 @@
 #include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <cohort/plan/arena_sums.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cstring>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "trial.hpp"
@@ -24,16 +27,16 @@ graph net() {
   });
 }
 
-/// Parameters, two gradient parts and their sum, all dense.
+/// Parameters, two gradient parts and their sum, all dense; layer `frozen` is taken out of training.
 template <class T>
 struct fixture {
-  trial<reference<T>> run{net(), {.batch = 1}};
+  trial<reference<T>> run;
   parameter_store<reference<T>>& store = *run.store;
   std::vector<buffer> arenas;
   std::vector<std::byte*> parts;
   std::vector<std::vector<T>> sum;
 
-  fixture() {
+  explicit fixture(std::vector<std::string> const& frozen = {}) : run(net(), {.batch = 1}, 1, {}, frozen) {
     for (int part = 0; part < 2; ++part) {
       arenas.emplace_back(store.arena_bytes());
       std::memset(arenas.back().data(), 0, store.arena_bytes());
@@ -63,6 +66,7 @@ struct fixture {
       for (int phase = 0; phase < updates.phases(workers); ++phase)
         for (int w = 0; w < workers; ++w) updates.measure(phase, w, workers, parts, step, 0);
       for (int w = 0; w < workers; ++w) updates.apply(w, workers, parts, step, 0);
+      for (int w = 0; updates.constrains(workers) && w < workers; ++w) updates.constrain(w, workers);
     }
   }
 };
@@ -107,6 +111,14 @@ TYPED_TEST(parameter_update_of, any_number_of_workers_gives_the_same_bits) {
   std::vector<optimizer_settings> cases{{.updater = lars{.rate = 1, .trust = 0.1}, .bias_updater = adamw{}},
                                         {.updater = lamb{}, .normalisation = normalise::clip_l2_per_layer{3}},
                                         {.updater = lamb{}, .bias_updater = lars{}}};
+  parameter_constraint const constraints[]{
+      {}, constraint::max_norm{0.5}, constraint::unit_norm{}, constraint::non_negative{}};
+  for (updater const& rule : detail::default_updaters)
+    for (parameter_constraint const& held : constraints)
+      cases.push_back({.updater = sgd{.rate = 0.01},
+                       .constraint = constraint::non_negative{},
+                       .layers = {{.layer = "dense_1", .updater = rule, .l1 = 1e-3, .constraint = held},
+                                  {.layer = "dense_3", .bias_updater = rule, .bias_constraint = held}}});
   for (gradient_normalisation const& how : normalisations())
     cases.push_back({.updater = adam{}, .l2 = 1e-3, .normalisation = how});
   for (optimizer_settings const& settings : cases) {
@@ -164,6 +176,124 @@ TYPED_TEST(parameter_update_of, lamb_goes_by_norms_of_whole_tensors) {
       ASSERT_NEAR(before[p][i] - after[p][i], 0.5 * std::sqrt(w2 / r2) * r[i], sizeof(T) == 4 ? 2e-6 : 1e-13)
           << "parameter " << p << " element " << i;
   }
+}
+
+TYPED_TEST(parameter_update_of, a_layers_row_goes_before_the_network) {
+  using T = TypeParam;
+  fixture<T> all;
+  auto const before = all.parameters();
+  all.update({.updater = sgd{.rate = 1},
+              .l2 = 0.5,
+              .layers = {{.layer = "dense_*", .bias_updater = sgd{.rate = 3}, .l1 = 0.25},
+                         {.layer = "dense_3", .updater = sgd{.rate = 2}, .l2 = 0, .bias_l2 = 0.75}}},
+             2);
+  auto const after = all.parameters();
+  struct wanted {
+    double rate, l1, l2;
+  };
+  std::vector<wanted> const rows{{1, 0.25, 0.5}, {3, 0, 0}, {1, 0.25, 0.5}, {2, 0.25, 0}, {3, 0, 0.75}};
+  ASSERT_EQ(rows.size(), before.size());
+  for (std::size_t p = 0; p < before.size(); ++p)
+    for (std::size_t i = 0; i < before[p].size(); ++i) {
+      double const w = before[p][i], sign = w > 0 ? 1 : w < 0 ? -1 : 0;
+      ASSERT_NEAR(w - after[p][i], rows[p].rate * (all.sum[p][i] + rows[p].l1 * sign + rows[p].l2 * w),
+                  sizeof(T) == 4 ? 4e-6 : 1e-14)
+          << "parameter " << p << " element " << i;
+    }
+}
+
+TYPED_TEST(parameter_update_of, constraints_hold_behind_the_update) {
+  using T = TypeParam;
+  optimizer_settings settings{.updater = adam{.rate = 0.2}};
+  fixture<T> free;
+  free.update(settings, 3);
+  auto expected = free.parameters();
+  apply_constraint<T>(constraint::max_norm{1.5}, expected[0], 64);
+  apply_constraint<T>(constraint::unit_norm{}, expected[2], 3);
+  apply_constraint<T>(constraint::max_norm{1.5}, expected[3], 2);
+  for (std::size_t const bias : {1, 4}) apply_constraint<T>(constraint::non_negative{}, expected[bias], 1);
+  settings.constraint = constraint::max_norm{1.5};
+  settings.bias_constraint = constraint::non_negative{};
+  settings.layers = {{.layer = "dense_2", .constraint = constraint::unit_norm{}}};
+  for (int const workers : {1, 3}) {
+    fixture<T> held;
+    held.update(settings, workers);
+    EXPECT_EQ(held.parameters(), expected) << workers;
+    EXPECT_NE(held.parameters(), free.parameters());
+  }
+}
+
+TYPED_TEST(parameter_update_of, a_frozen_layer_keeps_its_bits_and_counts_in_no_norm) {
+  using T = TypeParam;
+  optimizer_settings const settings{.updater = adam{.rate = 0.1},
+                                    .l2 = 1e-2,
+                                    .normalisation = normalise::clip_global_norm{3},
+                                    .constraint = constraint::max_norm{0.1},
+                                    .layers = {{.layer = "dense_1", .frozen = true}}};
+  fixture<T> frozen({"dense_1"}), silent;
+  auto const before = frozen.parameters();
+  parameter_update updates(frozen.store, settings);
+  for (int step = 0; step < 10; ++step) updates.take(0, 1, frozen.parts, step, 0, [] {});
+  EXPECT_EQ(frozen.parameters()[0], before[0]);
+  EXPECT_EQ(frozen.parameters()[1], before[1]);
+  for (int k = 0; k < updates.state_arrays(); ++k)
+    for (T const x : frozen.run.dense(0, updates.state(k))) ASSERT_EQ(x, 0);
+  // A gradient of zeros adds nothing to a norm either.
+  for (std::byte* const part : silent.parts) std::memset(part, 0, silent.store.table()[2].offset * sizeof(T));
+  optimizer_settings all = settings;
+  all.layers.clear();
+  silent.update(all, 1, 10);
+  for (std::size_t p = 2; p < before.size(); ++p)
+    EXPECT_EQ(frozen.parameters()[p], silent.parameters()[p]) << p;
+}
+
+TEST(parameter_update, follows_a_factor_on_its_rates) {
+  fixture<double> all;
+  auto const before = all.parameters();
+  parameter_update updates(all.store, {.updater = sgd{.rate = 2}});
+  updates.scale_rates(0.25);
+  updates.take(0, 1, all.parts, 0, 0, [] {});
+  EXPECT_NEAR(before[0][5] - all.parameters()[0][5], 0.5 * all.sum[0][5], 1e-14);
+}
+
+/// What making an update with these rows is refused with.
+std::string refusal_of(std::vector<layer_override> rows) {
+  fixture<float> all;
+  try {
+    parameter_update(all.store, {.layers = std::move(rows)});
+  } catch (setting_error const& refused) {
+    return refused.what();
+  }
+  return {};
+}
+
+TEST(parameter_update, refuses_rows_of_no_layer_and_frozen_ones_that_plans_train) {
+  EXPECT_EQ(
+      refusal_of({{.layer = "dense_3", .l2 = 1}, {.layer = "dense_9", .l2 = 1}}),
+      "there is no such layer with parameters (layers[1]): expected one of dense_1, dense_2, dense_3, got "
+      "dense_9");
+  EXPECT_NE(refusal_of({{.layer = "relu_*", .l2 = 1}}), "");
+  EXPECT_NE(refusal_of({{.layer = "", .l2 = 1}}), "");
+  EXPECT_EQ(
+      refusal_of({{.layer = "dense_2", .l2 = 1}, {.layer = "dense_3", .bias_updater = adam{.epsilon = 0}}}),
+      "a setting makes no sense (layers[1] dense_3: adam.epsilon): expected a finite number of at least "
+      "1.2e-38, got 0");
+  EXPECT_EQ(
+      refusal_of({{.layer = "dense_2", .frozen = true}}),
+      "a layer is frozen in the settings only (dense_2.weights): expected parameter_set::freeze before the "
+      "first plan");
+  EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}}),
+            "every layer is frozen: nothing is left to train (layers)");
+  EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}, {.layer = "dense_*", .frozen = false}}), "");
+}
+
+TEST(parameter_update, keeps_as_many_arrays_as_the_hungriest_updater) {
+  fixture<float> all;
+  EXPECT_EQ(parameter_update(all.store, {.updater = sgd{}}).state_arrays(), 0);
+  EXPECT_EQ(parameter_update(all.store, {.layers = {{.layer = "dense_2", .updater = momentum{}},
+                                                    {.layer = "dense_3", .bias_updater = amsgrad{}}}})
+                .state_arrays(),
+            3);
 }
 
 TEST(arena_sums, are_of_parameters_layers_and_all) {

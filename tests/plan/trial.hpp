@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/graph/graph.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 /// Random inputs and targets for a network: the same numbers, all of them floats, whatever T is.
@@ -43,7 +45,8 @@ struct example_batch {
   }
 };
 
-/// A network on one backend with random parameters and a batch, ready to run. Another trial may share its store.
+/// A network on one backend with random parameters and a batch, ready to run; the layers named `frozen` are taken out of
+/// training. Another trial may share its store.
 template <cohort::tensor_backend B>
 struct trial {
   using T = typename B::scalar;
@@ -55,8 +58,8 @@ struct trial {
   example_batch<T> batch;
 
   trial(cohort::graph_view net, cohort::plan_settings const& settings, std::uint64_t seed = 1,
-        store_pointer shared = {})
-      : store(shared ? shared : std::make_shared<cohort::parameter_store<B>>(B{}, net)),
+        store_pointer shared = {}, std::vector<std::string> const& frozen = {})
+      : store(shared ? shared : fresh(net, frozen)),
         plan(cohort::make_plan(store, net, settings)),
         run(plan->make_context()),
         batch(net, settings.batch, seed) {
@@ -68,6 +71,14 @@ struct trial {
     }
     if (!shared) store->changed();
     store->refresh_stale();
+  }
+
+  static store_pointer fresh(cohort::graph_view net, std::vector<std::string> const& frozen) {
+    auto const made = std::make_shared<cohort::parameter_store<B>>(B{}, net);
+    made->freeze([&](std::size_t p) {
+      return std::find(frozen.begin(), frozen.end(), made->table()[p].layer()) != frozen.end();
+    });
+    return made;
   }
 
   int parameters() const { return static_cast<int>(store->table().size()); }

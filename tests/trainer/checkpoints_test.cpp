@@ -5,6 +5,7 @@
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <csignal>
 #include <fstream>
+#include <sstream>
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"
 
@@ -63,18 +64,21 @@ TEST(checkpoints, a_resumed_run_of_averaging_has_the_bits_of_an_uninterrupted_on
   resumed_equals_uninterrupted(3, parameter_averaging{.every = 2, .average_updater_state = false}, 3);
 }
 
+/// A checkpoint after each step and each epoch, in folders of their own.
+struct saving_all final : listener {
+  std::string folder;
+  explicit saving_all(std::string to) : folder(std::move(to)) {}
+  void on_step(training& run, step_report const& done) override {
+    save_checkpoint(run, folder + "/behind-step-" + std::to_string(done.step), 1);
+  }
+  void on_epoch(training& run, epoch_report const& done) override {
+    save_checkpoint(run, folder + "/behind-epoch-" + std::to_string(done.epoch), 1);
+  }
+};
+
 /// From the checkpoint after each step and of each epoch: between meetings, at an epoch's end, and beside steps left out.
 template <class Strategy>
 void goes_on_from_anywhere(int ranks, Strategy const& how, bool with_nan) {
-  struct saving_all final : listener {
-    std::string folder;
-    void on_step(training& run, step_report const& done) override {
-      save_checkpoint(run, folder + "/behind-step-" + std::to_string(done.step), 1);
-    }
-    void on_epoch(training& run, epoch_report const& done) override {
-      save_checkpoint(run, folder + "/behind-epoch-" + std::to_string(done.epoch), 1);
-    }
-  };
   bright_thirds examples(53);
   dataset const data = examples.data();
   training_settings settings = with_state();
@@ -85,8 +89,7 @@ void goes_on_from_anywhere(int ranks, Strategy const& how, bool with_nan) {
   std::int64_t steps = 0;
   launch<threads>(ranks, [&](communicator& world) {
     training made = trainer<narrow>(small, world, how, settings);
-    saving_all saving;
-    saving.folder = folder.path();
+    saving_all saving(folder.path());
     made.fit(data, {.batch = 9, .epochs = 2, .listeners = {&saving}});
     if (world.rank() == 0) uninterrupted = made.checksum(), steps = made.step();
   });
@@ -98,6 +101,45 @@ void goes_on_from_anywhere(int ranks, Strategy const& how, bool with_nan) {
       EXPECT_EQ(made.checksum(), uninterrupted) << from;
       EXPECT_EQ(made.step(), steps) << from;
     });
+}
+
+/// A model with all that a run goes on from, the loss that it has seen in full digits.
+std::string model_of(training& run) {
+  std::ostringstream out;
+  run.save(out, true);
+  return out.str();
+}
+
+TEST(checkpoints, go_on_with_the_loss_of_a_plateau_even_in_the_middle_of_an_epoch) {
+  bright_thirds const examples(53);
+  training_settings settings = with_state(2);
+  settings.plateau = reduce_on_plateau{.factor = 0.5, .patience = 0, .threshold = 0.4, .cooldown = 1};
+  for (int ranks : {1, 2}) {
+    scratch_folder const folder;
+    fit_settings const how{.batch = 18 / ranks, .epochs = 4};
+    std::string uninterrupted;
+    launch<threads>(ranks, [&](communicator& world) {
+      training made = trainer<narrow>(small, world, allreduce{}, settings);
+      fit_settings saved = how;
+      saving_all saving(folder.path());
+      saved.listeners = {&saving};
+      made.fit(examples.data(), saved);
+      std::string const model = model_of(made);
+      if (world.rank() == 0) uninterrupted = model;
+    });
+    std::istringstream file(uninterrupted);
+    plateau const seen = model_file::read(file).loss();
+    EXPECT_LT(seen.factor, 0.6);
+    EXPECT_LT(seen.best, 1);
+    for (std::string const& from : folder.names())
+      launch<threads>(ranks, [&](communicator& world) {
+        training made = trainer<narrow>(small, world, allreduce{}, settings);
+        ASSERT_TRUE(resume(made, folder / from).has_value());
+        made.fit(examples.data(),
+                 {.batch = how.batch, .epochs = how.epochs - static_cast<int>(made.epoch())});
+        EXPECT_TRUE(model_of(made) == uninterrupted) << from;
+      });
+  }
 }
 
 TEST(checkpoints, of_any_step_are_gone_on_from_bit_by_bit) {

@@ -125,7 +125,7 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   }
   host_arguments<T> fixed;
   fixed.batch = request.batch;
-  fixed.training = request.training;
+  fixed.training = request.training && !request.frozen;
   fixed.layer = purpose_of("layer", request.name);
   fixed.output_shape = request.output_shape;
   auto const pass = [&](auto run) {

@@ -49,6 +49,8 @@ struct invocation {
 /// One step of a plan, as a plan asks a backend for it: a layer with what is fused behind it.
 ///
 /// Shapes    inputs and output without the batch.
+/// `frozen`: the layer runs as at inference in training too, so that its backward takes running statistics for constants;
+/// no gradient of its parameters is read.
 /// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
 template <class B>
 struct operation_request {
@@ -59,6 +61,7 @@ struct operation_request {
   double const* activation_fields = nullptr;
   int batch = 1;
   bool training = true;
+  bool frozen = false;
   std::span<shape const> input_shapes;
   shape output_shape;
   std::span<typename B::layout const> inputs;

@@ -26,11 +26,12 @@ namespace cohort {
 /// What updaters remember, where its owner keeps it.
 ///
 /// Shapes    array k is an arena with the master's size and layouts; it holds state array k of each parameter whose
-///           updater (of its role) has that many.
+///           updater (of its layer and role) has that many.
 struct updater_state_view {
   optimizer_settings settings{};
   training_position position{};
   std::span<std::byte* const> arrays{};
+  plateau loss{};  ///< what reduce_on_plateau has seen of it
 };
 
 namespace detail {
@@ -59,9 +60,10 @@ inline std::vector<model_tensor> state_tensors(parameter_set const& parameters,
                                                optimizer_settings const& settings,
                                                std::span<std::byte* const> arrays) {
   std::vector<model_tensor> list;
-  int p = 0;
-  for (parameter const& one : parameters.table()) {
-    updater const rule = settings.updater_of(one.spec.role);
+  for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
+    parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
+    if (!is_trained(one.spec.role)) continue;
+    updater const rule = settings.rule_of(one.layer(), one.spec.role).updater;
     int const count = rule.state_arrays();
     if (arrays.size() < static_cast<std::size_t>(count))
       throw setting_error({.what = "too few arrays of updater state",
@@ -71,7 +73,6 @@ inline std::vector<model_tensor> state_tensors(parameter_set const& parameters,
     for (int k = 0; k < count; ++k)
       list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
                       arrays[static_cast<std::size_t>(k)]});
-    ++p;
   }
   return list;
 }
@@ -148,6 +149,7 @@ class model_content {
     detail::require_same_parameters(net_, parameters);
     add_dense(parameters, detail::state_tensors(parameters, state.settings, state.arrays));
     metadata_.insert_or_assign("optimizer", to_json(state.settings));
+    if (state.loss != plateau()) metadata_.insert_or_assign("plateau", to_json(state.loss));
     metadata_.insert_or_assign("step", std::to_string(state.position.step));
     metadata_.insert_or_assign("epoch", std::to_string(state.position.epoch));
     metadata_.insert_or_assign("position", std::to_string(state.position.position));

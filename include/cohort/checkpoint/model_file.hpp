@@ -94,6 +94,7 @@ class model_file {
   /// How it was trained and how far; nothing if the updaters' state was not saved.
   std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
   training_position position() const { return position_; }
+  plateau const& loss() const { return loss_; }
   /// A rank's file in a checkpoint may hold none.
   bool has_parameters() const {
     return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
@@ -128,9 +129,9 @@ class model_file {
                         .expected = "a model that was saved with it",
                         .got = "parameters only"});
     for (parameter const& one : parameters.table()) {
-      std::string_view const wanted = settings.updater_of(one.spec.role).name();
-      std::string_view const saved = optimizer_->updater_of(one.spec.role).name();
-      if (wanted != saved)
+      std::string_view const wanted = settings.rule_of(one.layer(), one.spec.role).updater.name();
+      std::string_view const saved = optimizer_->rule_of(one.layer(), one.spec.role).updater.name();
+      if (is_trained(one.spec.role) && wanted != saved)
         throw data_error({.what = "cannot read the updaters' state",
                           .where = {file_.name(), ", ", one.name},
                           .expected = {"state of ", wanted},
@@ -162,6 +163,9 @@ class model_file {
     // Older files have no position: they go on at the epoch's beginning.
     position_ = {count("step"), count("epoch"),
                  file_.metadata().contains("position") ? count("position") : 0};
+    if (!file_.metadata().contains("plateau")) return;
+    json_document const seen = parse_json(metadata("plateau"), file_.name() + " plateau");
+    loss_ = plateau_from_json(seen.root());
   }
 
   std::string const& metadata(std::string const& key) const {
@@ -233,6 +237,7 @@ class model_file {
   safetensors file_;
   std::optional<optimizer_settings> optimizer_;
   training_position position_;
+  plateau loss_;
 };
 
 }  // namespace cohort

@@ -7,7 +7,7 @@
 namespace cohort {
 
 /// Batch normalisation: y = scale·(x − mean)/√(variance + ε) + shift, each channel by its own statistics over examples and
-/// positions: the batch's in training, running ones at inference.
+/// positions: the batch's in training, running ones at inference and where the layer is frozen.
 ///
 /// Shapes    input C×H×W, C×L or C (one channel a unit) → output the same; scale, shift, running_mean, running_variance C.
 /// Units     momentum is the share of the running statistics that a step keeps. The variance is biased (÷ N) both where
@@ -76,6 +76,11 @@ struct batch_norm {
   template <class T>
   void backward(host_arguments<T> const& a) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
+    for (std::size_t c = 0; c < channels && !a.training; ++c) {  // frozen: a scale and a shift
+      T const factor = a.parameters[0][c] * inverse_deviation(a.parameters[3][c]);
+      each(a, c, [&](std::size_t i) { a.diff_inputs[0][i] = factor * a.diff_output[i]; });
+    }
+    if (!a.training) return;
     for (std::size_t c = 0; c < channels; ++c) {
       T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
       double sum = 0, along = 0;

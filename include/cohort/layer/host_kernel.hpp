@@ -61,6 +61,7 @@ struct target_spec {
 ///           diff_parameters[p] are to be overwritten; output still holds what forward wrote.
 ///           `scalars` only where the layer `reads_scalars` or is a loss, and is training. A loss has no diff_output; `target`
 ///           holds i32 or T, and forward writes `loss`: both null at inference.
+///           `training` is false in both passes of a layer that is frozen: they run as at inference does.
 /// Units     diff_parameters are sums over the batch: the loss has the mean's factor in it already. Of running statistics
 ///           they are what `running_statistics` says.
 template <class T>

@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// A sum over each parameter of an arena that is trained, made by several workers.
+/// A sum over each parameter of an arena that trains, made by several workers.
 ///
 /// Order     every worker calls measure, all wait for each other, and then any may ask.
 /// Exact     sums are those of chunks of a fixed size, in their order: the number of workers changes no bit.
@@ -20,7 +20,7 @@ class arena_sums {
   explicit arena_sums(parameter_set const& parameters) : table_(parameters.table()) {
     std::size_t first = 0;
     for (parameter const& p : table_) {
-      std::size_t const end = first + (is_trained(p.spec.role) ? (p.room + chunk - 1) / chunk : 0);
+      std::size_t const end = first + (p.trains() ? (p.room + chunk - 1) / chunk : 0);
       ranges_.push_back({first, end});
       first = end;
     }

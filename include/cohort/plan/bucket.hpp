@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cohort {
@@ -21,7 +22,11 @@ struct parameter {
   std::int64_t first = 0;
   std::size_t offset = 0;
   std::size_t room = 0;
-  int bucket = 0;
+  int bucket = 0;  ///< −1: frozen
+  bool frozen = false;
+
+  std::string_view layer() const { return std::string_view(name).substr(0, name.rfind('.')); }
+  bool trains() const { return is_trained(spec.role) && !frozen; }
 };
 
 /// Parameters whose gradients are exchanged together: neighbouring layers, in the order in which backward ends.
@@ -35,7 +40,7 @@ struct bucket {
   std::int64_t elements = 0;
 };
 
-/// Cuts the parameters into buckets from the last layer to the first; a layer is never cut.
+/// Cuts the parameters into buckets from the last layer to the first; a layer is never cut, and a frozen one is in none.
 ///
 /// Units     the first bucket is closed at `first_bytes`, so that sending begins early; the others at `bytes`.
 /// After     every parameter knows its bucket.
@@ -45,6 +50,11 @@ inline std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t 
   std::vector<bucket> buckets;
   bool open = false;
   for (std::size_t p = table.size(); p-- > 0;) {
+    if (table[p].frozen) {
+      table[p].bucket = -1;
+      open = false;
+      continue;
+    }
     bool const new_layer = p + 1 == table.size() || table[p].node != table[p + 1].node;
     if (open && new_layer) {
       std::size_t const limit = buckets.size() == 1 ? first_bytes : bytes;

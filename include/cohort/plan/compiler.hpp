@@ -93,6 +93,7 @@ class compiler {
     parameter_list const specs = net_.parameters(step.node);
     std::vector<std::optional<layout>> settled;
     int const first = specs.count > 0 ? store_.first_of(step.node) : 0;
+    bool const frozen = is_frozen(step);
     for (int p = 0; p < specs.count; ++p) settled.push_back(store_.settled(first + p));
 
     operation_request<B> request;
@@ -104,7 +105,8 @@ class compiler {
       request.activation_fields = net_.fields(step.activation);
     }
     request.batch = batch_;
-    request.training = training_;
+    request.training = training_ && (needs || !frozen);
+    request.frozen = frozen;
     request.input_shapes = shapes;
     request.output_shape = low_.values[static_cast<std::size_t>(step.output)].dims;
     request.inputs = layouts;
@@ -114,8 +116,14 @@ class compiler {
     operation<B> made = backend_.prepare(request);
     for (int p = 0; p < specs.count; ++p)
       store_.settle(first + p, made.parameters[static_cast<std::size_t>(p)]);
-    needs_gradient_[static_cast<std::size_t>(step.output)] = training_ && (needs || specs.count > 0);
+    needs_gradient_[static_cast<std::size_t>(step.output)] =
+        training_ && (needs || (specs.count > 0 && !frozen));
     return made;
+  }
+
+  bool is_frozen(plan_step const& step) const {
+    auto const first = static_cast<std::size_t>(store_.first_of(step.node));
+    return first < store_.table().size() && store_.table()[first].frozen;
   }
 
   // ---- memory --------------------------------------------------------------------------------------------
@@ -244,6 +252,7 @@ class compiler {
       int result = -1;
       for (std::size_t i = 0; i < arguments.size(); ++i)
         if (call.operands[i].role == operand_role::output) result = arguments[i].index;
+      rows_[static_cast<std::size_t>(row)].frozen = is_frozen(step);
       emit(made_.forward, call.kernel, std::move(arguments), row);
       made_.forward.back().result = result;
     }
@@ -268,6 +277,7 @@ class compiler {
     for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
       emit_backward(s);
       plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+      if (is_frozen(step)) continue;
       int const count = static_cast<int>(operations_[static_cast<std::size_t>(s)].parameters.size());
       for (int p = 0; p < count; ++p) {
         int const b = store_.table()[static_cast<std::size_t>(store_.first_of(step.node) + p)].bucket;
@@ -284,7 +294,10 @@ class compiler {
     bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
     if (!is_loss && !diff_output) return;  // nobody reads it: its gradient is zero, as the arena is at first
     std::string const name = name_of(net_, step);
+    bool const frozen = is_frozen(step);
     for (invocation<B>& call : op.backward) {
+      if (frozen && makes(call, operand_role::diff_parameter) && !makes(call, operand_role::diff_input))
+        continue;
       std::vector<address> arguments;
       std::vector<std::pair<operand<layout>, address>> after;
       for (auto const& o : call.operands) {
@@ -303,7 +316,9 @@ class compiler {
             break;
           case operand_role::diff_parameter: {
             int const parameter = store_.first_of(step.node) + o.index;
-            if (*store_.settled(parameter) == o.layout) {
+            if (frozen) {
+              arguments.push_back(new_slot(o.layout));  // where nobody looks
+            } else if (*store_.settled(parameter) == o.layout) {
               arguments.push_back({place::gradient, parameter});
             } else {
               arguments.push_back(new_slot(o.layout));
@@ -321,6 +336,10 @@ class compiler {
       emit(made_.backward, call.kernel, std::move(arguments), row);
       for (auto const& [o, at] : after) finish(s, o, at);
     }
+  }
+
+  static bool makes(invocation<B> const& call, operand_role what) {
+    return std::ranges::any_of(call.operands, [&](auto const& o) { return o.role == what; });
   }
 
   /// Where a step writes the gradient of an input: the value's own place for the first reader, else beside it.

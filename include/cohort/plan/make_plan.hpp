@@ -6,6 +6,7 @@
 #include <cohort/plan/table.hpp>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -74,10 +75,11 @@ inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& setti
 
 /// The largest batch whose plan, on a store of its own, stays within the limit; 0 if none does.
 template <tensor_backend B>
-int largest_batch(B const& backend, graph_view net, plan_settings const& settings) {
+int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings const& settings) {
   auto const needs = [&](int batch) {
-    backend_plan<B> const tried(std::make_shared<parameter_store<B>>(backend, net), net, batch,
-                                settings.training, settings.outputs);
+    auto store = std::make_shared<parameter_store<B>>(like.backend(), net);
+    store->freeze([&](std::size_t p) { return like.table()[p].frozen; });
+    backend_plan<B> const tried(std::move(store), net, batch, settings.training, settings.outputs);
     return bytes_needed(tried.memory(), settings);
   };
   int fits = 0, too_large = settings.batch;
@@ -106,12 +108,11 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
       throw setting_error({.what = "a plan cannot keep the output of what is no layer",
                            .expected = {"the id of a layer, below ", net.size()},
                            .got = {id}});
-  auto const& backend = store->backend();
   auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training,
                                                         settings.outputs);
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
   if (settings.max_bytes > 0 && needed > settings.max_bytes) {
-    int const fits = detail::largest_batch(backend, net, settings);
+    int const fits = detail::largest_batch(*store, net, settings);
     throw memory_error({.what = {"the plan needs more memory than allowed\n", table(*made)},
                         .where = {"batch ", settings.batch},
                         .expected = {"at most ", settings.max_bytes, " bytes",

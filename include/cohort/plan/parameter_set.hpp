@@ -54,14 +54,25 @@ class parameter_set {
   /// Says that the master has changed.
   void changed() { ++version_; }
 
+  /// Takes layers out of training, those whose parameters p frozen(p) says: plans run them as at inference and make no
+  /// gradients of theirs, buckets and updates leave them out.
+  ///
+  /// Before    no plan was made.
+  /// Errors    setting_error if one was.
+  template <class Frozen>
+  void freeze(Frozen frozen) {
+    if (arena_elements_ > 0) throw setting_error({.what = "layers are frozen before the first plan is made"});
+    for (std::size_t p = 0; p < table_.size(); ++p) table_[p].frozen = frozen(p);
+    buckets_ = make_buckets(table_, bytes_of(type_));
+  }
+
   /// Fills every parameter from streams keyed by (seed, layer name, parameter name): the same on any backend.
   void initialise(std::uint64_t seed, initial_parameters const& defaults = {}) {
     std::vector<double> dense;
     std::vector<float> rounded;
     for (int p = 0; p < static_cast<int>(table_.size()); ++p) {
       parameter const& one = table_[static_cast<std::size_t>(p)];
-      auto const layer_name = std::string_view(one.name).substr(0, one.name.rfind('.'));
-      random_stream const stream(seed, purpose_of("parameters", layer_name, one.spec.name));
+      random_stream const stream(seed, purpose_of("parameters", one.layer(), one.spec.name));
       initialiser const how = one.spec.initial.value_or(
           one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
       dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), 0);

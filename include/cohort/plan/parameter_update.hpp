@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/update_pass.hpp>
 #include <cohort/plan/arena_sums.hpp>
+#include <cohort/plan/parameter_rules.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/plan/running_statistics.hpp>
 #include <cstddef>
@@ -15,46 +16,73 @@
 
 namespace cohort {
 
-/// The updater's state and its pass over the parameters, sharded over the workers of a rank.
+/// The updaters' state and their pass over the parameters, sharded over the workers of a rank.
 ///
 /// Shapes    each state array is an arena of the master's size and layouts.
-/// Order     for each phase of phases(workers) every worker calls measure, and all wait for each other before they go on.
-/// Exact     a shard's bounds are multiples of 16 elements: the number of workers changes no bit here.
+/// Order     take does it all; apart: for each phase of phases(workers) every worker calls measure, and all wait for each
+///           other before they go on; then apply; and where constrains(workers), all wait again and call constrain.
+/// Errors    setting_error where a row names no layer, or freezes one that parameter_set::freeze has not.
+/// Exact     a shard's bounds are multiples of 16 elements, and a tensor is constrained by one worker: their number changes no
+///           bit here.
 class parameter_update {
  public:
   static constexpr std::size_t max_state_arrays = 4;
 
   parameter_update(parameter_set& parameters, optimizer_settings const& settings)
-      : parameters_(parameters),
-        settings_(settings),
-        updaters_{settings.updater_of(parameter_role::weights), settings.updater_of(parameter_role::biases)},
-        isa_(best_isa()) {
+      : parameters_(parameters), settings_(settings), rules_(parameters.table(), settings), isa_(best_isa()) {
     settings.check();
-    int const arrays = std::max(updaters_[0].state_arrays(), updaters_[1].state_arrays());
-    for (int k = 0; k < arrays; ++k) state_.emplace_back(parameters.arena_bytes());
+    require_frozen();
+    for (int k = 0; k < rules_.state_arrays(); ++k) state_.emplace_back(parameters.arena_bytes());
     if (settings.normalisation.norm() != scope::nothing || needs(detail::norm_of::gradient))
       gradient_squares_.emplace(parameters);
     if (needs(detail::norm_of::step)) step_squares_.emplace(parameters);
     if (needs(detail::norm_of::gradient) || needs(detail::norm_of::step))
       parameter_squares_.emplace(parameters);
+    std::int64_t elements = 0;
+    for (std::size_t p = 0; p < rules_.size(); ++p)
+      if (parameter const& one = parameters.table()[p];
+          one.trains() && rules_[p].constraint != parameter_constraint()) {
+        constrained_.push_back({static_cast<int>(p), elements});
+        elements += one.spec.dims.elements();
+      }
+    dense_ = buffer(static_cast<std::size_t>(elements) * bytes_of(parameters.type()));
     reset();
   }
 
   int state_arrays() const { return static_cast<int>(state_.size()); }
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)].data(); }
-  std::size_t bytes() const { return state_.size() * parameters_.arena_bytes(); }
+  std::size_t bytes() const { return state_.size() * parameters_.arena_bytes() + dense_.bytes(); }
   optimizer_settings const& settings() const { return settings_; }
-  /// Before    the role is trained.
-  updater const& updater_of(parameter_role role) const { return updaters_[static_cast<std::size_t>(role)]; }
+  parameter_rules const& rules() const { return rules_; }
+
+  /// A factor on all rates from now on: plateau::factor.
+  void scale_rates(double factor) { rate_factor_ = factor; }
 
   /// Sets every state array to its initial value; padding as well, where no gradient ever comes.
   void reset() {
     by_type([&]<class T>(T*) {
-      for (parameter const& p : parameters_.table())
-        for (int k = 0; is_trained(p.spec.role) && k < updater_of(p.spec.role).state_arrays(); ++k)
+      for (std::size_t index = 0; index < rules_.size(); ++index) {
+        parameter const& p = parameters_.table()[index];
+        updater const& rule = rules_[index].updater;
+        for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
           std::fill_n(state_[static_cast<std::size_t>(k)].template as<T>() + p.offset, p.room,
-                      static_cast<T>(updater_of(p.spec.role).initial_state(k)));
+                      static_cast<T>(rule.initial_state(k)));
+      }
     });
+  }
+
+  /// Worker's share of one update with the sum of the parts; wait() returns when every worker has called it as often.
+  template <class Wait>
+  void take(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch,
+            Wait wait) {
+    for (int phase = 0; phase < phases(workers); ++phase) {
+      measure(phase, worker, workers, parts, step, epoch);
+      wait();
+    }
+    apply(worker, workers, parts, step, epoch);
+    if (!constrains(workers)) return;
+    wait();
+    constrain(worker, workers);
   }
 
   /// How many rounds of norms of whole tensors must be measured before apply: of gradients, then of steps. None by one
@@ -70,7 +98,7 @@ class parameter_update {
     });
   }
 
-  /// Worker's share of one update with the sum of the parts.
+  /// Worker's share of the updaters' pass.
   void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
              std::int64_t epoch) {
     for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
@@ -79,6 +107,17 @@ class parameter_update {
       apply_as<T>(worker, workers, parts, step, epoch);
       if (worker == 0) detail::follow_statistics<T>(parameters_, parts);
     });
+    if (workers == 1) constrain(0, 1);
+  }
+
+  /// Whether parameters must be held to constraints after apply. Not by one worker, whose apply does it.
+  bool constrains(int workers) const { return workers > 1 && !constrained_.empty(); }
+
+  /// Worker's share of that.
+  void constrain(int worker, int workers) {
+    for (std::size_t c = static_cast<std::size_t>(worker); c < constrained_.size();
+         c += static_cast<std::size_t>(workers))
+      by_type([&]<class T>(T*) { constrain_as<T>(constrained_[c]); });
   }
 
  private:
@@ -87,7 +126,17 @@ class parameter_update {
   int rounds() const { return step_squares_ ? 2 : gradient_squares_ ? 1 : 0; }
 
   bool needs(detail::norm_of norm) const {
-    return updaters_[0].needed_norm() == norm || updaters_[1].needed_norm() == norm;
+    for (std::size_t p = 0; p < rules_.size(); ++p)
+      if (parameters_.table()[p].trains() && rules_[p].updater.needed_norm() == norm) return true;
+    return false;
+  }
+
+  void require_frozen() const {
+    for (std::size_t p = 0; p < rules_.size(); ++p)
+      if (parameter const& one = parameters_.table()[p]; rules_[p].frozen && !one.frozen)
+        throw setting_error({.what = "a layer is frozen in the settings only",
+                             .where = one.name,
+                             .expected = "parameter_set::freeze before the first plan"});
   }
 
   template <class F>
@@ -118,7 +167,7 @@ class parameter_update {
     T* states[max_state_arrays];
     double const whole = factor_of_all();
     step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n) {
-      updater const& rule = updater_of(parameters_.table()[p].spec.role);
+      updater const& rule = rules_[p].updater;
       if (rule.needed_norm() != detail::norm_of::step) return 0.0;
       point(parts, begin, from);
       point(begin, states);
@@ -155,9 +204,10 @@ class parameter_update {
 
   /// All but the norms that the updater may need.
   update_scalars scalars(std::size_t p, double whole, std::int64_t step, std::int64_t epoch) const {
-    penalties const pull = settings_.penalties_of(parameters_.table()[p].spec.role);
+    penalties const& pull = rules_[p].pull;
     return {.step = step,
             .epoch = epoch,
+            .rate_factor = rate_factor_,
             .l1 = pull.l1,
             .l2 = pull.l2,
             .gradient_scale = factor(p, whole),
@@ -179,8 +229,8 @@ class parameter_update {
     for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
       parameter const& p = parameters_.table()[index];
       std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
-      if (begin >= end || !is_trained(p.spec.role)) continue;
-      updater const& rule = updater_of(p.spec.role);
+      if (begin >= end || !p.trains()) continue;
+      updater const& rule = rules_[index].updater;
       point(parts, begin, from);
       point(begin, states);
       update_scalars now = scalars(index, whole, step, epoch);
@@ -197,6 +247,22 @@ class parameter_update {
     }
   }
 
+  /// A tensor with a constraint, and its place among the dense ones.
+  struct constrained {
+    int p;
+    std::int64_t first;
+  };
+  template <class T>
+  void constrain_as(constrained const& one) {
+    shape const& dims = parameters_.table()[static_cast<std::size_t>(one.p)].spec.dims;
+    std::span<T> const w(dense_.template as<T>() + one.first, static_cast<std::size_t>(dims.elements()));
+    auto* const bytes = reinterpret_cast<std::byte*>(w.data());
+    parameters_.read(one.p, parameters_.master(), bytes);
+    apply_constraint<T>(rules_[static_cast<std::size_t>(one.p)].constraint, w,
+                        static_cast<std::size_t>(dims[0]));
+    parameters_.write(one.p, bytes, parameters_.master());
+  }
+
  public:
   /// Workers that one update can sum.
   static constexpr std::size_t max_parts = 256;
@@ -204,12 +270,15 @@ class parameter_update {
  private:
   parameter_set& parameters_;
   optimizer_settings settings_;
-  std::array<updater, 2> updaters_;
+  parameter_rules rules_;
   isa isa_;
+  double rate_factor_ = 1;
   std::vector<buffer> state_;
   std::optional<arena_sums> gradient_squares_;
   std::optional<arena_sums> step_squares_;
   std::optional<arena_sums> parameter_squares_;
+  std::vector<constrained> constrained_;
+  buffer dense_;
 };
 
 }  // namespace cohort

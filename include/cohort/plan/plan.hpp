@@ -23,6 +23,7 @@ struct plan_row {
   double flops = 0;    ///< of one call
   double seconds = 0;  ///< of all calls
   std::int64_t calls = 0;
+  bool frozen = false;  ///< the forward of a layer that is not trained
 };
 
 /// Memory that a plan needs, by kind.

@@ -21,6 +21,13 @@ struct replica {
   /// An array to dense canonical elements, and back. Who writes says so by parameters.changed().
   void read(int array, std::byte* dense) const { parameters.read_all(arena(array), dense); }
   void write(int array, std::byte const* dense) const { parameters.write_all(dense, arena(array)); }
+  /// Puts this rank's own elements of frozen parameters in their places of a dense array: a mean would round them.
+  void keep_frozen(int array, std::byte* dense) const {
+    for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p)
+      if (parameter const& one = parameters.table()[static_cast<std::size_t>(p)]; one.frozen)
+        parameters.read(p, arena(array),
+                        dense + static_cast<std::size_t>(one.first) * bytes_of(parameters.type()));
+  }
 };
 
 }  // namespace cohort

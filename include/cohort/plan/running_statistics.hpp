@@ -25,7 +25,7 @@ template <class T>
 void follow_statistics(parameter_set& parameters, std::span<std::byte* const> parts) {
   auto const table = parameters.table();
   for (std::size_t p = 0; p + 1 < table.size(); ++p) {
-    if (table[p].spec.role != parameter_role::running_mean) continue;
+    if (table[p].spec.role != parameter_role::running_mean || table[p].frozen) continue;
     parameter const &of_mean = table[p], &of_variance = table[p + 1];
     T* const mean = reinterpret_cast<T*>(parameters.master()) + of_mean.offset;
     T* const variance = reinterpret_cast<T*>(parameters.master()) + of_variance.offset;

@@ -35,7 +35,9 @@ inline std::string table(std::span<plan_row const> rows) {
   else
     text.add({"pass", "step", "output", "layout", "implementation", "MFLOP"});
   for (plan_row const& row : rows) {
-    char const* const direction = row.direction == pass::forward ? "forward" : "backward";
+    char const* const direction = row.frozen                       ? "frozen"
+                                  : row.direction == pass::forward ? "forward"
+                                                                   : "backward";
     std::string const output = to_string(row.output), mega = number(row.flops > 0, row.flops / 1e6, 3);
     if (!timed) {
       text.add({direction, row.step, output, row.layout, row.implementation, mega});

@@ -28,7 +28,7 @@ namespace cohort {
 ///           beginning rank 0's arrays once to all.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     the same bits on every rank after a meeting; `every` 1 with sgd is allreduce, to rounding. With one rank no
-///           bit differs from no strategy.
+///           bit differs from no strategy. What is frozen keeps its bits.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weigh.
 struct parameter_averaging {
   int every = 5;
@@ -83,8 +83,10 @@ class averaging_strategy final : public strategy {
     if (std::int64_t const examples = sum.voted(0).examples; examples > 0) {
       sum.settle(static_cast<double>(examples), expected);
       add_spread_of_means(*world_, mine, sum.data(), own, expected, static_cast<double>(examples));
-      for (std::size_t array = 0; array < dense.size(); ++array)
+      for (std::size_t array = 0; array < dense.size(); ++array) {
         std::memcpy(dense[array], sum.data() + array * mine.bytes(), mine.bytes());
+        mine.keep_frozen(static_cast<int>(array), dense[array]);
+      }
     } else {
       for (std::size_t array = 0; array < dense.size(); ++array)
         mine.read(static_cast<int>(array), dense[array]);
@@ -141,7 +143,10 @@ class averaging_strategy final : public strategy {
     if (agreed_.examples > 0) {
       sum_->settle(agreed_.weight, expected_);
       add_spread_of_means(*world_, mine, part(0), own, expected_, agreed_.weight);
-      for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
+      for (int array = 0; array < arrays_; ++array) {
+        mine.keep_frozen(array, part(array));
+        mine.write(array, part(array));
+      }
       mine.parameters.changed();
     }
     if (how_.seconds > 0) choose_period();

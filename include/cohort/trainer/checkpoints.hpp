@@ -46,7 +46,10 @@ struct checkpoint_io {
       else
         model_io<training>::load(run, found->shared());
       run.position_ = found->position();
-      if (own) run.position_.position = number_in(*own, position_key);
+      if (own) {
+        run.position_.position = number_in(*own, position_key);
+        run.so_far_ = {real_in(*own, loss_key), real_in(*own, weight_key)};
+      }
       if (same_run) restore_strategy(run, *own);
     });
     say_differences(run, *found);
@@ -56,6 +59,8 @@ struct checkpoint_io {
  private:
   static constexpr char const* strategy_key = "strategy/description";
   static constexpr char const* position_key = "strategy/position";
+  static constexpr char const *loss_key = "strategy/loss",
+                              *weight_key = "strategy/weight";  // of the epoch so far
 
   static void say_differences(training& run, checkpoint_reader const& from) {
     sink const& say = run.settings().log;
@@ -72,13 +77,17 @@ struct checkpoint_io {
   static void add_replica(training& run, model_content& to) {
     std::vector<std::byte*> const arrays = model_io<training>::arrays_of(run.update());
     to.add_parameters(run.parameters());
-    to.add_state(run.parameters(),
-                 {.settings = run.settings().optimizer(), .position = run.position_, .arrays = arrays});
+    to.add_state(run.parameters(), {.settings = run.settings().optimizer(),
+                                    .position = run.position_,
+                                    .arrays = arrays,
+                                    .loss = run.plateau_});
   }
 
   static void add_strategy(training& run, model_content& to) {
     to.note(strategy_key, run.strategy_->describe());
     to.note(position_key, std::to_string(run.position_.position));
+    to.note(loss_key, detail::text_of({run.so_far_.loss}));
+    to.note(weight_key, detail::text_of({run.so_far_.weight}));
     strategy_state const state = run.strategy_->state();
     for (strategy_state::count const& one : state.counts)
       to.note("strategy/count/" + std::string(one.name), std::to_string(one.value));
@@ -93,13 +102,22 @@ struct checkpoint_io {
     return found == file.file().metadata().end() ? std::string() : found->second;
   }
   static std::int64_t number_in(model_file const& file, std::string const& key) {
+    return value_in<std::int64_t>(file, key, text_in(file, key), "an integer");
+  }
+  /// Older checkpoints have none.
+  static double real_in(model_file const& file, std::string const& key) {
     std::string const text = text_in(file, key);
-    std::int64_t number = 0;
+    return text.empty() ? 0 : value_in<double>(file, key, text, "a number");
+  }
+  template <class T>
+  static T value_in(model_file const& file, std::string const& key, std::string const& text,
+                    char const* expected) {
+    T number = 0;
     auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (failure != std::errc{} || end != text.data() + text.size())
       throw data_error({.what = "cannot read the checkpoint",
                         .where = {file.file().name(), ", ", key},
-                        .expected = "an integer",
+                        .expected = expected,
                         .got = text});
     return number;
   }

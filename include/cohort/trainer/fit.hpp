@@ -91,7 +91,8 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   auto const start = clock::now();
   for (int e = 0; e < how.epochs && !all.stopped; ++e) {
     auto const epoch_start = clock::now();
-    epoch_report of_epoch{.epoch = position_.epoch, .epochs = how.epochs};
+    epoch_report of_epoch{
+        .epoch = position_.epoch, .epochs = how.epochs, .weight = so_far_.weight, .loss = so_far_.loss};
     batches->start(position_.epoch, position_.position);
     after_step next = after_step::next_step;
     while (next == after_step::next_step) next = train_step(batches, how, of_epoch, all);
@@ -104,6 +105,8 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
     all.exchange_seconds += of_epoch.exchange_seconds;
     if (ended) {
       all.loss = of_epoch.loss;
+      follow_plateau(of_epoch);
+      so_far_ = {};
       position_ = {.step = position_.step, .epoch = position_.epoch + 1};
       for (listener* one : how.listeners) one->on_epoch(*this, of_epoch);
     }
@@ -169,6 +172,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   if (done.finite) {
     of_epoch.loss += done.loss;
     of_epoch.weight += now.weight;
+    so_far_ = {of_epoch.loss, of_epoch.weight};
   }
   of_epoch.wait_seconds += waited;
   of_epoch.exchange_seconds += done.exchange_seconds;
@@ -225,6 +229,16 @@ inline void training::refuse_numbers(step_info const& now) {
                            .got = "NaN or infinity"});
   if (settings_.not_finite == when_not_finite::stop) throw why;
   if (settings_.log) settings_.log(detail::text_of({"step left out: ", why.what()}));
+}
+
+/// All ranks have seen the same mean loss of an epoch.
+inline void training::follow_plateau(epoch_report const& of_epoch) {
+  if (!settings_.plateau || of_epoch.weight <= 0) return;
+  double const before = plateau_.factor;
+  plateau_ = plateau_.after(of_epoch.loss, *settings_.plateau);
+  if (settings_.log && plateau_.factor != before)
+    settings_.log(detail::text_of({"the loss has stopped falling: rates times ", plateau_.factor,
+                                   " from epoch ", position_.epoch + 1, " on"}));
 }
 
 /// Makes the examples and the loss of an epoch those of all ranks.

@@ -29,7 +29,7 @@ struct step_report {
 };
 
 /// What is known when an epoch is done. `examples`, Σ of their weights (1 each where they have none) and `loss`, their mean,
-/// are those of all ranks, the seconds this rank's.
+/// are those of all ranks, the seconds this rank's. Where a checkpoint had begun the epoch, weights and loss are of the whole.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;

@@ -5,6 +5,7 @@
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
+#include <cohort/optimizer/plateau.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,6 +34,10 @@ struct training_settings {
   double bias_l1 = 0;
   double bias_l2 = 0;
   gradient_normalisation normalisation{};
+  parameter_constraint constraint{};  ///< of weights
+  parameter_constraint bias_constraint{};
+  std::vector<layer_override> layers{};        ///< single layers by name, where they are trained otherwise
+  std::optional<reduce_on_plateau> plateau{};  ///< goes by the mean loss of each epoch
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
   std::uint64_t seed = 123;
@@ -50,7 +55,10 @@ struct training_settings {
             .l2 = l2,
             .bias_l1 = bias_l1,
             .bias_l2 = bias_l2,
-            .normalisation = normalisation};
+            .normalisation = normalisation,
+            .constraint = constraint,
+            .bias_constraint = bias_constraint,
+            .layers = layers};
   }
 };
 
@@ -71,32 +79,65 @@ inline std::string describe(updater const& one) {
   return text;
 }
 
+/// "; constraint max_norm 2", of none: nothing.
+inline std::string describe(char const* of, parameter_constraint const& how) {
+  if (how == parameter_constraint()) return {};
+  return text_of({"; ", of, " ", how.name(), how.has_parameter() ? text_of({" ", how.at}) : ""});
+}
+
+inline std::string describe(layer_override const& row) {
+  std::string text = "; layer " + row.layer;
+  auto const add = [&](char const* field, std::optional<double> const& value) {
+    if (value) text += text_of({", ", field, " ", *value});
+  };
+  if (row.updater) text += ", " + describe(*row.updater);
+  if (row.bias_updater) text += ", biases " + describe(*row.bias_updater);
+  add("l1", row.l1);
+  add("l2", row.l2);
+  add("bias l1", row.bias_l1);
+  add("bias l2", row.bias_l2);
+  if (row.constraint) text += text_of({", constraint ", row.constraint->name(), " ", row.constraint->at});
+  if (row.bias_constraint)
+    text += text_of({", of biases ", row.bias_constraint->name(), " ", row.bias_constraint->at});
+  if (row.frozen) text += *row.frozen ? ", frozen" : ", not frozen";
+  return text;
+}
+
 /// What ranks must have in common, as text.
 inline std::string describe(training_settings const& s) {
-  return text_of({describe(s.updater),
-                  "; biases ",
-                  s.bias_updater ? describe(*s.bias_updater) : "likewise",
-                  "; l1 ",
-                  s.l1,
-                  ", l2 ",
-                  s.l2,
-                  ", of biases ",
-                  s.bias_l1,
-                  ", ",
-                  s.bias_l2,
-                  "; gradients ",
-                  s.normalisation.name(),
-                  " ",
-                  s.normalisation.at,
-                  "; initial weights ",
-                  s.weights.name(),
-                  " ",
-                  s.weights.parameter,
-                  ", biases ",
-                  s.bias.name(),
-                  " ",
-                  s.bias.parameter,
-                  s.not_finite == when_not_finite::skip ? "; steps that are not finite left out" : ""});
+  std::string text =
+      text_of({describe(s.updater),
+               "; biases ",
+               s.bias_updater ? describe(*s.bias_updater) : "likewise",
+               "; l1 ",
+               s.l1,
+               ", l2 ",
+               s.l2,
+               ", of biases ",
+               s.bias_l1,
+               ", ",
+               s.bias_l2,
+               "; gradients ",
+               s.normalisation.name(),
+               " ",
+               s.normalisation.at,
+               "; initial weights ",
+               s.weights.name(),
+               " ",
+               s.weights.parameter,
+               ", biases ",
+               s.bias.name(),
+               " ",
+               s.bias.parameter,
+               s.not_finite == when_not_finite::skip ? "; steps that are not finite left out" : "",
+               describe("constraint", s.constraint),
+               describe("constraint of biases", s.bias_constraint)});
+  for (layer_override const& row : s.layers) text += describe(row);
+  if (s.plateau)
+    text += text_of({"; on a plateau of ", s.plateau->patience, " epochs by ", s.plateau->threshold,
+                     " rates times ", s.plateau->factor, ", at least ", s.plateau->least, ", cooldown ",
+                     s.plateau->cooldown});
+  return text;
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <cohort/backend/thread_scope.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_rules.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>
 #include <memory>
@@ -17,6 +18,8 @@ namespace detail {
 template <tensor_backend B>
 backend_port port_to(graph_view net, training_settings const& settings) {
   auto store = std::make_shared<parameter_store<B>>(B{}, net);
+  parameter_rules const rules(store->table(), settings.optimizer());
+  store->freeze([&](std::size_t p) { return rules[p].frozen; });
   auto const owned = std::make_shared<graph const>(net);
   auto const make = [store, owned](plan_settings const& wanted) { return make_plan(store, *owned, wanted); };
   {  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch of 32.
@@ -24,9 +27,8 @@ backend_port port_to(graph_view net, training_settings const& settings) {
     make({.batch = std::max(1, 32 / settings.workers),
           .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
   }
-  int const states = std::max(settings.updater.state_arrays(),
-                              settings.optimizer().updater_of(parameter_role::biases).state_arrays());
-  std::size_t const least = store->arena_bytes() * static_cast<std::size_t>(1 + states + settings.workers);
+  std::size_t const least =
+      store->arena_bytes() * static_cast<std::size_t>(1 + rules.state_arrays() + settings.workers);
   if (settings.max_bytes > 0 && least > settings.max_bytes)
     throw memory_error(
         {.what = "the parameters, their gradients and the updater's state need more memory than allowed",
@@ -50,6 +52,7 @@ template <class Choice>
 training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree,
                  training_settings settings = {}) {
   settings.optimizer().check();
+  if (settings.plateau) settings.plateau->check();
   if (settings.workers < 1 || settings.threads < 1)
     throw setting_error({.what = "workers and threads must be at least 1",
                          .got = {settings.workers, " workers, ", settings.threads, " threads"}});

@@ -56,9 +56,10 @@ class training {
         settings_(std::move(settings)),
         world_(std::move(world)),
         strategy_(std::move(agree)),
-        workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
-                                                        count_state_arrays(settings_),
-                                                        world_->settings().deadline + patience)),
+        workers_(std::make_shared<detail::worker_group>(
+            std::move(port), settings_,
+            parameter_rules(port.parameters->table(), settings_.optimizer()).state_arrays(),
+            world_->settings().deadline + patience)),
         predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {}
 
   graph_view network() const { return net_; }
@@ -189,10 +190,6 @@ class training {
     std::atomic<bool> save{false};
   };
 
-  static int count_state_arrays(training_settings const& s) {
-    return std::max(s.updater.state_arrays(),
-                    s.optimizer().updater_of(parameter_role::biases).state_arrays());
-  }
   static double since(clock::time_point start) {
     return std::chrono::duration<double>(clock::now() - start).count();
   }
@@ -207,6 +204,7 @@ class training {
   votes end_epoch();
   votes wanted() const { return {.stop = wishes_->stop.load(), .save = wishes_->save.load()}; }
   void add_ranks(epoch_report& of_epoch) const;
+  void follow_plateau(epoch_report const& of_epoch);
   replica own() { return {parameters(), update()}; }
   /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.
   template <class F>
@@ -221,6 +219,7 @@ class training {
   void say_memory(plan const& made, int pieces);
   parameter_update& update() {
     if (!update_) update_ = std::make_shared<parameter_update>(parameters(), settings_.optimizer());
+    update_->scale_rates(settings_.plateau ? plateau_.factor : 1);
     return *update_;
   }
 
@@ -232,6 +231,10 @@ class training {
   std::unique_ptr<detail::predictor> predictor_;
   std::shared_ptr<parameter_update> update_;
   training_position position_{};
+  struct {
+    double loss = 0, weight = 0;
+  } so_far_{};  // this rank's sums over the steps of the epoch under way
+  plateau plateau_{};
   std::int64_t meetings_ = 0;  // that this one has heard of
   batch nothing_{};            // of a rank whose stream has ended
   std::string trouble_;        // of this rank, that not all have heard of yet

@@ -248,11 +248,7 @@ class worker_group {
       team_.barrier(w);
     }
     if (!job_.takes || bad_.load(std::memory_order_relaxed)) return;
-    for (int phase = 0; phase < job_.update->phases(size()); ++phase) {
-      job_.update->measure(phase, w, size(), gradients_->all(), job_.now.step, job_.now.epoch);
-      team_.barrier(w);
-    }
-    job_.update->apply(w, size(), gradients_->all(), job_.now.step, job_.now.epoch);
+    job_.update->take(w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); });
   }
 
   /// Every rank checks the reduced gradient, which lies in the first part, and so all come to the same answer.

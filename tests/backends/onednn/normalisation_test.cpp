@@ -95,4 +95,45 @@ TEST(onednn, follows_running_statistics_as_the_reference_does) {
   }
 }
 
+TEST(onednn, runs_frozen_norms_by_their_running_statistics_as_the_reference_does) {
+  for (bool const rectified : {false, true})
+    for (int const channels : {16, 19}) {
+      graph const net = graph::build([&](builder& b) {
+        tensor const x = image(b, channels) | batch_norm{.name = "norm"};
+        (rectified ? x | relu{} : x | sigmoid{}) | conv2d{.filters = 5, .kernel = 3} | dense{.units = 3}
+            | softmax_cross_entropy{};
+      });
+      auto const gradients = [&](auto tag) {
+        using backend = typename decltype(tag)::type;
+        trial<backend> run(net, {.batch = 4}, 1, {}, {"norm", "conv2d_2"});
+        for (int p = 0; p < run.parameters(); ++p) {
+          if (is_trained(run.parameter(p).spec.role)) continue;
+          auto values = run.dense(p, run.store->master());
+          for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] =
+                run.parameter(p).spec.role == parameter_role::running_mean ? 0.125F * i : 1.5F + 0.25F * i;
+          run.store->write(p, reinterpret_cast<std::byte const*>(values.data()), run.store->master());
+        }
+        run.store->changed();
+        run.store->refresh_stale();
+        run.step();
+        auto const all = run.all_gradients();
+        return std::vector<double>(all.begin(), all.end());
+      };
+      auto const fast = gradients(std::type_identity<onednn>{}),
+                 oracle = gradients(std::type_identity<reference<double>>{});
+      double largest = 0;
+      for (std::size_t i = 0; i < oracle.size(); ++i) {
+        ASSERT_NEAR(fast[i], oracle[i], 1e-5) << i;
+        largest = std::max(largest, std::abs(oracle[i]));
+      }
+      EXPECT_GT(largest, 1e-2);
+      trial<onednn> const run(net, {.batch = 4}, 1, {}, {"norm", "conv2d_2"});
+      for (plan_row const& row : run.plan->rows())
+        if (row.step.starts_with("norm")) {
+          EXPECT_EQ(row.implementation.find("host"), std::string::npos) << row.implementation;
+        }
+    }
+}
+
 }  // namespace

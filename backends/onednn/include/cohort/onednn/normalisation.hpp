@@ -90,13 +90,15 @@ inline std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine
   using enum operand_role;
   dnnl_attributes const none;
   auto const epsilon = static_cast<float>(l.epsilon);
+  bool const of_batch = request.training && !request.frozen;
   unsigned const flags = dnnl_use_scale | dnnl_use_shift
-                         | (request.activation ? dnnl_fuse_norm_relu : dnnl_normalization_flags_none);
+                         | (request.activation ? dnnl_fuse_norm_relu : dnnl_normalization_flags_none)
+                         | (of_batch ? dnnl_normalization_flags_none : dnnl_use_global_stats);
   auto const forward_from = [&](memory_layout const& src) {
     dnnl_primitive_desc_t pd = nullptr;
     dnnl_batch_normalization_forward_primitive_desc_create(
         &pd, engine.get(), request.training ? dnnl_forward_training : dnnl_forward_inference, src.get(),
-        src.get(), epsilon, request.training ? flags : flags | dnnl_use_global_stats, none.get());
+        src.get(), epsilon, flags, none.get());
     return dnnl_pd(pd);
   };
   memory_layout const& given = request.inputs[0];
@@ -106,9 +108,10 @@ inline std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine
   if (!forward) return {};
   auto const lies = layout_of(forward, DNNL_ARG_SRC);
   double const flops = l.flops(request.input_shapes) * request.batch;
+  dnnl_argument const running_mean{parameter, 2, DNNL_ARG_MEAN},
+      running_variance{parameter, 3, DNNL_ARG_VARIANCE};
   if (!request.training)
-    return normalisation(engine, request, forward, {}, lies,
-                         {{parameter, 2, DNNL_ARG_MEAN}, {parameter, 3, DNNL_ARG_VARIANCE}}, flops);
+    return normalisation(engine, request, forward, {}, lies, {running_mean, running_variance}, flops);
   dnnl_primitive_desc_t pd = nullptr;
   dnnl_batch_normalization_backward_primitive_desc_create(&pd, engine.get(), dnnl_backward, lies.get(),
                                                           lies.get(), lies.get(), epsilon, flags,
@@ -118,6 +121,9 @@ inline std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine
   if (!is_fit(backward)) return {};
   statistics_workspace const memory(request.input_shapes[0][0],
                                     layout_of(forward, DNNL_ARG_WORKSPACE).bytes());
+  if (request.frozen)
+    return normalisation(engine, request, forward, backward, lies,
+                         {running_mean, running_variance, memory.notes()}, flops);
   operation<onednn> made = normalisation(engine, request, forward, backward, lies,
                                          {memory.mean(), memory.variance(), memory.notes()}, flops);
   made.backward.push_back(statistics_moved(request, memory, made.parameters[2]));

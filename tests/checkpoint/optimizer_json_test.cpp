@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/checkpoint/json.hpp>
+#include <cohort/checkpoint/optimizer_json.hpp>
+#include <string>
+
+#include "refusals.hpp"
+
+namespace {
+
+using namespace cohort;
+
+optimizer_settings read(std::string const& text) {
+  json_document const document = parse_json(text, "optimizer");
+  return optimizer_from_json(document.root());
+}
+plateau read_plateau(std::string const& text) {
+  json_document const document = parse_json(text, "plateau");
+  return plateau_from_json(document.root());
+}
+
+optimizer_settings const everything{
+    .updater = adam{},
+    .bias_updater = nesterov{.momentum = schedule::map{.values = {{0, 0.8}, {2, 0.9}}}},
+    .l1 = 1e-4,
+    .bias_l2 = 0.1,
+    .normalisation = normalise::clip_global_norm{3},
+    .constraint = constraint::max_norm{2.5},
+    .bias_constraint = constraint::non_negative{},
+    .layers = {{.layer = "features_*", .frozen = true},
+               {.layer = "features_9",
+                .updater = lion{.rate = 0.1},
+                .bias_updater = sgd{},
+                .l1 = 0,
+                .l2 = 1,
+                .bias_l1 = 2,
+                .bias_l2 = 3,
+                .constraint = parameter_constraint(),
+                .bias_constraint = constraint::unit_norm{},
+                .frozen = false},
+               {.layer = "\"head\""}}};
+
+TEST(optimizer_json, gives_back_every_field_of_network_and_layers) {
+  EXPECT_EQ(read(to_json(everything)), everything);
+  EXPECT_EQ(read(to_json(optimizer_settings())), optimizer_settings());
+  EXPECT_EQ(to_json(optimizer_settings()).find("layers"), std::string::npos) << "as older readers know it";
+}
+
+TEST(optimizer_json, refuses_rows_with_their_place) {
+  std::string const plain = to_json(optimizer_settings());
+  auto const with = [&](std::string const& rows) {
+    return refusal_of<data_error>(
+        [&] { read(plain.substr(0, plain.size() - 1) + ", \"layers\": " + rows + '}'); });
+  };
+  EXPECT_EQ(with("[{\"layer\": \"a\"}]"), "");
+  EXPECT_NE(with("{}").find("an array"), std::string::npos);
+  EXPECT_NE(with("[{\"l1\": 1}]").find("layers[0]"), std::string::npos);
+  EXPECT_NE(with("[{\"layer\": \"a\"}, {\"layer\": \"b\", \"rate\": 1}]").find("layers[1]"),
+            std::string::npos);
+  EXPECT_NE(with("[{\"layer\": \"a\", \"frozen\": 1}]").find("frozen"), std::string::npos);
+  EXPECT_NE(with("[{\"layer\": \"a\", \"l2\": -1}]"), "");
+  EXPECT_NE(
+      with("[{\"layer\": \"a\", \"constraint\": {\"name\": \"max_norm\", \"at\": 0}}]").find("constraint"),
+      std::string::npos);
+}
+
+TEST(optimizer_json, gives_back_what_a_plateau_has_seen) {
+  plateau const seen{.best = 0.1 + 0.2, .not_better = 3, .cooling = 1, .factor = 0.01};
+  EXPECT_EQ(read_plateau(to_json(seen)), seen);
+  EXPECT_EQ(read_plateau(to_json(plateau())), plateau());
+  std::string text = to_json(seen);
+  EXPECT_NE(refusal_of<data_error>([&] { read_plateau(text.replace(text.find("0.01"), 4, "1.01")); }), "");
+  EXPECT_NE(refusal_of<data_error>([&] { read_plateau("{\"best\": 1}"); }), "");
+}
+
+}  // namespace
