@@ -49,8 +49,13 @@ training_settings settings_of(options const& chosen) {
             .l1 = 1e-4,
             .l2 = 5e-4,
             .normalisation = normalise::renormalize_l2_per_layer{},
+            .layers = {{.layer = "dense_1",
+                        .updater = adam{.rate = chosen.rate / 10},
+                        .bias_updater = adam{.rate = chosen.rate / 5}}},
             .weights = init::xavier_uniform{}};
-  return {.updater = adam{.rate = chosen.rate}, .weights = init::relu{}};
+  return {.updater = adam{.rate = chosen.rate},
+          .layers = {{.layer = "dense_1", .updater = adam{.rate = chosen.rate / 10}}},
+          .weights = init::relu{}};
 }
 
 /// The binary files as they are distributed, or class folders in train/ and test/.
