@@ -1,35 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// uses: mpi
 // LeNet on MNIST, by one rank or many, with everything that can be set from the command line: lenet_mnist --help
-#include <algorithm>
-#include <chrono>
-#include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/file_writer.hpp>
-#include <cohort/checkpoint/json_writer.hpp>
-#include <cohort/cohort.hpp>
-#include <cohort/mnist.hpp>
-#include <cohort/onednn.hpp>
-#include <cohort/trainer/checkpoint_listener.hpp>
-#include <cohort/trainer/model_io.hpp>
-#include <cohort/trainer/stop_on_signal.hpp>
-#if __has_include(<cohort/mpi.hpp>)
-#include <cohort/mpi.hpp>
-#endif
-#include <cstdint>
-#include <cstdio>
-#include <exception>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-#include "lenet_mnist_options.hpp"
+#include <cohort/graph/network.hpp>
+#include "reference_program/mnist_sets.hpp"
+#include "reference_program/program.hpp"
 
 namespace {
 
+using namespace cohort;
+
 // clang-format off
-constexpr auto lenet = cohort::network<[](cohort::builder& net) {
-  using namespace cohort;
+constexpr auto lenet = network<[](builder& net) {
   return net.input({1, 28, 28})
        | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
        | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
@@ -37,193 +18,22 @@ constexpr auto lenet = cohort::network<[](cohort::builder& net) {
        | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 // clang-format on
+static_assert(lenet.parameter_count() == 67'780);
 
-std::string strategy_of(options const& chosen, cohort::communicator const& world) {
-  if (chosen.strategy == "auto") return world.size() > 1 ? "allreduce" : "none";
-  if (chosen.strategy == "none" && world.size() > 1)
-    throw usage_error{"--strategy: expected allreduce or averaging for several ranks, got 'none'"};
-  return chosen.strategy;
-}
+reference_program::program const lenet_mnist{
+    .text = {.name = "lenet_mnist",
+             .purpose = "Trains LeNet on MNIST and prints a classification report of the test images.",
+             .data = reference_program::mnist_help,
+             .rate = "AdaGrad's learning rate"},
+    .defaults = {.rate = 0.02},
+    .data = reference_program::mnist_sets,
 
-cohort::training trainer_for(options const& chosen, cohort::communicator& world) {
-  std::string const strategy = strategy_of(chosen, world);
-  auto how = strategy == "allreduce"   ? cohort::allreduce{}.on(world)
-             : strategy == "averaging" ? cohort::parameter_averaging{.every = chosen.every}.on(world)
-                                       : cohort::no_exchange{}.on(world);
-  cohort::training_settings const settings{.updater = cohort::adagrad{.rate = chosen.rate},
-                                           .l2 = 5e-4,
-                                           .seed = chosen.seed,
-                                           .workers = chosen.workers,
-                                           .threads = chosen.threads,
-                                           .log = cohort::stderr_sink()};
-  using oracle = cohort::reference<float>;
-  if (chosen.backend == "onednn")
-    return cohort::trainer<cohort::require<cohort::onednn>>(lenet, world, std::move(how), settings);
-  if (chosen.backend == "reference")
-    return cohort::trainer<cohort::require<oracle>>(lenet, world, std::move(how), settings);
-  return cohort::trainer<cohort::priority<cohort::onednn, oracle>>(lenet, world, std::move(how), settings);
-}
-
-/// Evaluates after every epoch, and adds up what training alone took.
-struct after_each_epoch final : cohort::listener {
-  cohort::dataset test;
-  std::optional<cohort::classification_report> last{};
-  double seconds = 0;
-
-  explicit after_each_epoch(cohort::dataset images) : test(std::move(images)) {}
-  void on_epoch(cohort::training& training, cohort::epoch_report const& done) override {
-    seconds += done.seconds;
-    last = training.evaluate(test);
-    if (training.world().rank() != 0) return;
-    std::printf("epoch %lld: accuracy %.2f %%\n", static_cast<long long>(done.epoch + 1),
-                100 * last->accuracy().value_or(0));
-    std::fflush(stdout);
-  }
-};
-
-/// Of all ranks.
-std::uint64_t bytes_sent(cohort::communicator& world) {
-  std::uint64_t sum = world.sent().bytes_sent;
-  world.allreduce(std::span<std::uint64_t>(&sum, 1));
-  return sum;
-}
-
-std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
-                        after_each_epoch const& results, bool drawn, std::uint64_t bytes) {
-  double const each_second = results.seconds > 0 ? static_cast<double>(fitted.examples) / results.seconds : 0;
-  cohort::communicator const& world = training.world();
-  cohort::json_writer out(2);
-  out.begin_object().field("accuracy", results.last->accuracy().value_or(0));
-  out.field("seconds", results.seconds).field("samples_per_second", each_second);
-  out.field("ranks", world.size()).field("workers", chosen.workers).field("threads", chosen.threads);
-  out.field("strategy", strategy_of(chosen, world)).field("communicator", world.name());
-  out.field("bytes_sent", bytes).field("exchange_seconds", fitted.exchange_seconds);
-  out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
-  out.field("batch", chosen.batch).field("rate", chosen.rate).field("seed", chosen.seed).key("loss");
-  fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
-  out.field("data", drawn ? "drawn" : "real").field("checksum", training.checksum());
-  return out.end_object().text();
-}
-
-/// What one rank does. Returns the exit status.
-int run(options const& chosen, cohort::communicator& world, cohort::mnist::sets const& digits) {
-  bool const speaks = world.rank() == 0;
-  if (speaks) {
-    if (digits.drawn)
-      std::puts("No MNIST was found: these digits are drawn, and the accuracy says nothing about MNIST.");
-    std::printf("data: %s, %lld training and %lld test images\n", digits.where.c_str(),
-                static_cast<long long>(digits.train.size()), static_cast<long long>(digits.test.size()));
-    std::fflush(stdout);
-  }
-  cohort::training training = trainer_for(chosen, world);
-  if (!chosen.load.empty()) training.load(chosen.load);
-  std::int64_t const last_epoch = training.epoch() + chosen.epochs;
-  if (chosen.resume) {
-    auto const from = cohort::resume(training, chosen.checkpoints);
-    if (speaks && from)
-      std::printf("going on from %s, after %lld steps\n", from->c_str(),
-                  static_cast<long long>(training.step()));
-    if (speaks && !from) std::printf("no checkpoint in %s: starting afresh\n", chosen.checkpoints.c_str());
-    std::fflush(stdout);
-  }
-  training.profile(chosen.profile);
-
-  after_each_epoch results(digits.test);
-  cohort::progress_listener progress;
-  std::optional<cohort::performance_listener> performance;
-  std::optional<cohort::checkpoint_listener> saving;
-  std::optional<cohort::stop_on_signal> stopping;
-  std::vector<cohort::listener*> listeners{&results};
-  if (speaks) listeners.insert(listeners.begin(), &progress);
-  if (speaks && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
-  if (!chosen.checkpoints.empty()) {
-    listeners.push_back(&saving.emplace(chosen.checkpoints, chosen.save_every, chosen.keep));
-    listeners.push_back(&stopping.emplace());
-  }
-  auto const epochs_left = std::max<std::int64_t>(last_epoch - training.epoch(), 0);
-  auto const fitted = training.fit(
-      digits.train,
-      {.batch = chosen.batch, .epochs = static_cast<int>(epochs_left), .listeners = std::move(listeners)});
-  if (fitted.stopped) {
-    if (speaks)
-      std::printf(
-          "stopped after %lld steps: %s\n", static_cast<long long>(training.step()),
-          saving && !saving->newest().empty() ? ("saved in " + saving->newest()).c_str() : "nothing saved");
-    return cohort::communicator_exit_status;
-  }
-  if (!results.last) results.last = training.evaluate(digits.test);
-  std::uint64_t const bytes = bytes_sent(world);
-  if (!chosen.save.empty()) training.save(chosen.save, true);
-  if (!speaks) return 0;
-
-  if (chosen.profile) std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
-  std::printf("\n%s\n", results.last->stats().c_str());
-  if (fitted.steps > 0)
-    std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps),
-                results.seconds, static_cast<double>(fitted.examples) / results.seconds);
-  if (world.size() > 1)
-    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
-                strategy_of(chosen, world).c_str(), static_cast<double>(bytes) / 1e6);
-  std::printf("checksum %s\n", training.checksum().c_str());
-  std::fflush(stdout);
-  if (!chosen.json.empty())
-    cohort::write_file(chosen.json, json_report(chosen, training, fitted, results, digits.drawn, bytes));
-  return 0;
-}
-
-int launch(options const& chosen, int argc, char** argv) {
-  if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
-    throw usage_error{"--checkpoints: " + chosen.checkpoints
-                      + " holds a checkpoint: expected --resume to go on from it, or another folder"};
-  auto const digits = cohort::mnist::real_or_drawn(chosen.data);
-  auto const milliseconds = [](double seconds) {
-    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
-  };
-  cohort::communicator_settings const how{.deadline = milliseconds(chosen.deadline),
-                                          .heartbeat = milliseconds(chosen.heartbeat),
-                                          .log = cohort::stderr_sink()};
-  int status = 0;
-  auto const body = [&](cohort::communicator& world) {
-    int const mine = run(chosen, world, digits);
-    if (world.rank() == 0 || world.name() == "mpi") status = mine;
-  };
-  std::string which = chosen.communicator;
-#if __has_include(<cohort/mpi.hpp>)
-  if (which == "auto" && cohort::mpi_started()) which = "mpi";
-  if (which == "mpi") {
-    if (chosen.ranks > 1 && !cohort::mpi_started())
-      throw usage_error{"--ranks: expected 1 for --communicator mpi, whose ranks mpirun starts"};
-    int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
-    return failed != 0 ? failed : status;
-  }
-#else
-  if (which == "mpi") throw usage_error{"--communicator: this program was built without MPI"};
-#endif
-  if (which == "auto") which = chosen.ranks > 1 ? "threads" : "self";
-  if (which == "self" && chosen.ranks > 1) throw usage_error{"--ranks: expected 1 for --communicator self"};
-  if (which == "self")
-    cohort::launch<cohort::self>(how, body);
-  else
-    cohort::launch<cohort::threads>(chosen.ranks, how, body);
-  return status;
-}
+    .network = [](auto const&, auto const&) { return graph(lenet); },
+    .settings =
+        [](auto const& chosen) {
+          return training_settings{.updater = adagrad{.rate = chosen.rate}, .l2 = 5e-4};
+        }};
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  options const chosen = parse(argc, argv);
-  if (chosen.help) {
-    std::fputs(help_text, stdout);
-    return 0;
-  }
-  return launch(chosen, argc, argv);
-} catch (usage_error const& mistake) {
-  std::fprintf(stderr, "lenet_mnist: %s\n", mistake.what());
-  return 2;
-} catch (cohort::communicator_error const& problem) {
-  std::fprintf(stderr, "lenet_mnist: %s\n", problem.what());
-  return cohort::communicator_exit_status;
-} catch (std::exception const& problem) {
-  std::fprintf(stderr, "lenet_mnist: %s\n", problem.what());
-  return 1;
-}
+int main(int argc, char** argv) { return run(lenet_mnist, argc, argv); }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn zlib
+// label: slow
+// LeNet learns MNIST, and a logistic regression learns the digits from what its dense layer says of them:
+// features_logistic --help
+#include <cohort/graph/network.hpp>
+#include <cohort/trainer/training.hpp>
+#include <cstdio>
+#include "reference_program/mnist_sets.hpp"
+#include "reference_program/program.hpp"
+
+namespace {
+
+using namespace cohort;
+using reference_program::options;
+using reference_program::sets;
+
+constexpr int features = 200;
+
+// clang-format off
+constexpr auto lenet = network<[](builder& net) {
+  return net.input({1, 28, 28})
+       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+       | dense{.units = features} | relu{.name = "features"}
+       | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+// clang-format on
+
+constexpr auto logistic = network<[](builder& net) {
+  return net.input({features}) | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+
+/// Trains it on what LeNet has found in the images, LeNet's parameters as they are.
+void regress(training& trained, options const& chosen, sets const& images) {
+  training regression = reference_program::make_training(
+      graph(logistic), {.updater = adam{.rate = 1e-3}, .l2 = 1e-4}, chosen, trained.world());
+  regression.fit(trained.features({"features"}, images.train), {.batch = chosen.batch, .epochs = 5});
+  auto const seen = regression.evaluate(trained.features({"features"}, images.test));
+  std::string const path = chosen.save.empty() ? "" : chosen.save + ".logistic";
+  if (!path.empty()) reference_program::save(regression, path);
+  if (trained.world().rank() != 0) return;
+  std::printf("\nlogistic regression on the %d features: accuracy %.2f %%\n", features,
+              100 * seen.accuracy().value_or(0));
+  if (!path.empty()) std::printf("saved in %s\n", path.c_str());
+}
+
+reference_program::program const features_logistic{
+    .text = {.name = "features_logistic",
+             .purpose = "Trains LeNet on MNIST, then a logistic regression on the features that LeNet's "
+                        "dense layer has found.\n"
+                        "--save FILE writes it to FILE.logistic.",
+             .data = reference_program::mnist_help,
+             .rate = "AdaGrad's learning rate"},
+    .defaults = {.epochs = 1, .rate = 0.02},
+    .data = reference_program::mnist_sets,
+    .network = [](auto const&, auto const&) { return graph(lenet); },
+    .settings =
+        [](auto const& chosen) {
+          return training_settings{.updater = adagrad{.rate = chosen.rate}, .l2 = 5e-4};
+        },
+    .afterwards = regress};
+
+}  // namespace
+
+int main(int argc, char** argv) { return run(features_logistic, argc, argv); }

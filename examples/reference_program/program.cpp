@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.hpp"
+#include <algorithm>
+#include <chrono>
+#include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/file_writer.hpp>
+#include <cohort/checkpoint/json_writer.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/onednn.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/model_io.hpp>
+#include <cohort/trainer/stop_on_signal.hpp>
+#if __has_include(<cohort/mpi.hpp>)
+#include <cohort/mpi.hpp>
+#endif
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace reference_program {
+
+namespace {
+
+std::string strategy_of(options const& chosen, cohort::communicator const& world) {
+  if (chosen.strategy == "auto") return world.size() > 1 ? "allreduce" : "none";
+  if (chosen.strategy == "none" && world.size() > 1)
+    throw usage_error{"--strategy: expected allreduce or averaging for several ranks, got 'none'"};
+  return chosen.strategy;
+}
+
+/// Evaluates after every epoch, and adds up what training alone took.
+struct after_each_epoch final : cohort::listener {
+  cohort::dataset test;
+  cohort::evaluation_settings how;
+  std::optional<cohort::classification_report> last{};
+  double seconds = 0;
+
+  after_each_epoch(cohort::dataset images, cohort::evaluation_settings settings)
+      : test(std::move(images)), how(settings) {}
+  void on_epoch(cohort::training& training, cohort::epoch_report const& done) override {
+    seconds += done.seconds;
+    last = training.evaluate(test, how);
+    if (training.world().rank() != 0) return;
+    std::printf("epoch %lld: accuracy %.2f %%", static_cast<long long>(done.epoch + 1),
+                100 * last->accuracy().value_or(0));
+    if (how.top > 1) std::printf(", top-%d %.2f %%", how.top, 100 * last->top_accuracy().value_or(0));
+    std::puts("");
+    std::fflush(stdout);
+  }
+};
+
+/// Of all ranks.
+std::uint64_t bytes_sent(cohort::communicator& world) {
+  std::uint64_t sum = world.sent().bytes_sent;
+  world.allreduce(std::span<std::uint64_t>(&sum, 1));
+  return sum;
+}
+
+std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
+                        after_each_epoch const& results, std::string const& kind, std::uint64_t bytes) {
+  double const each_second = results.seconds > 0 ? static_cast<double>(fitted.examples) / results.seconds : 0;
+  cohort::communicator const& world = training.world();
+  cohort::json_writer out(2);
+  out.begin_object().field("accuracy", results.last->accuracy().value_or(0));
+  if (results.how.top > 1) out.field("top_accuracy", results.last->top_accuracy().value_or(0));
+  out.field("seconds", results.seconds).field("samples_per_second", each_second);
+  out.field("ranks", world.size()).field("workers", chosen.workers).field("threads", chosen.threads);
+  out.field("strategy", strategy_of(chosen, world)).field("communicator", world.name());
+  out.field("bytes_sent", bytes).field("exchange_seconds", fitted.exchange_seconds);
+  out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
+  out.field("batch", chosen.batch).field("rate", chosen.rate).field("seed", chosen.seed).key("loss");
+  fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
+  out.field("data", kind).field("checksum", training.checksum());
+  return out.end_object().text();
+}
+
+/// What one rank does. Returns the exit status.
+int work(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
+  bool const speaks = world.rank() == 0;
+  if (speaks) {
+    if (!images.notice.empty()) std::puts(images.notice.c_str());
+    std::printf("data: %s, %lld training and %lld test images\n", images.where.c_str(),
+                static_cast<long long>(images.train.size()), static_cast<long long>(images.test.size()));
+    std::fflush(stdout);
+  }
+  cohort::training training =
+      make_training(what.network(chosen, images), what.settings(chosen), chosen, world);
+  if (!chosen.load.empty()) training.load(chosen.load);
+  std::int64_t const last_epoch = training.epoch() + chosen.epochs;
+  if (chosen.resume) {
+    auto const from = cohort::resume(training, chosen.checkpoints);
+    if (speaks && from)
+      std::printf("going on from %s, after %lld steps\n", from->c_str(),
+                  static_cast<long long>(training.step()));
+    if (speaks && !from) std::printf("no checkpoint in %s: starting afresh\n", chosen.checkpoints.c_str());
+    std::fflush(stdout);
+  }
+  training.profile(chosen.profile);
+
+  int const classes = images.test.describe().targets[0].classes;
+  after_each_epoch results(images.test, {.batch = what.evaluation_batch, .top = std::min(what.top, classes)});
+  cohort::progress_listener progress;
+  std::optional<cohort::performance_listener> performance;
+  std::optional<cohort::checkpoint_listener> saving;
+  std::optional<cohort::stop_on_signal> stopping;
+  std::vector<cohort::listener*> listeners{&results};
+  if (speaks) listeners.insert(listeners.begin(), &progress);
+  if (speaks && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
+  if (!chosen.checkpoints.empty()) {
+    listeners.push_back(&saving.emplace(chosen.checkpoints, chosen.save_every, chosen.keep));
+    listeners.push_back(&stopping.emplace());
+  }
+  auto const epochs_left = std::max<std::int64_t>(last_epoch - training.epoch(), 0);
+  auto const fitted = training.fit(images.train, {.batch = chosen.batch,
+                                                  .epochs = static_cast<int>(epochs_left),
+                                                  .prefetch = what.prefetch,
+                                                  .listeners = std::move(listeners)});
+  if (fitted.stopped) {
+    if (speaks)
+      std::printf(
+          "stopped after %lld steps: %s\n", static_cast<long long>(training.step()),
+          saving && !saving->newest().empty() ? ("saved in " + saving->newest()).c_str() : "nothing saved");
+    return cohort::communicator_exit_status;
+  }
+  if (!results.last) results.last = training.evaluate(images.test, results.how);
+  std::uint64_t const bytes = bytes_sent(world);
+  if (what.afterwards) what.afterwards(training, chosen, images);
+  if (!chosen.save.empty()) save(training, chosen.save);
+  if (!speaks) return 0;
+
+  if (chosen.profile) std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
+  std::printf("\n%s\n", results.last->stats().c_str());
+  if (fitted.steps > 0)
+    std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps),
+                results.seconds, static_cast<double>(fitted.examples) / results.seconds);
+  if (world.size() > 1)
+    std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
+                strategy_of(chosen, world).c_str(), static_cast<double>(bytes) / 1e6);
+  std::printf("checksum %s\n", training.checksum().c_str());
+  std::fflush(stdout);
+  if (!chosen.json.empty())
+    cohort::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, bytes));
+  return 0;
+}
+
+int launch(program const& what, options const& chosen, int argc, char** argv) {
+  if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
+    throw usage_error{"--checkpoints: " + chosen.checkpoints
+                      + " holds a checkpoint: expected --resume to go on from it, or another folder"};
+  sets const images = what.data(chosen);
+  auto const milliseconds = [](double seconds) {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
+  };
+  cohort::communicator_settings const how{.deadline = milliseconds(chosen.deadline),
+                                          .heartbeat = milliseconds(chosen.heartbeat),
+                                          .log = cohort::stderr_sink()};
+  int status = 0;
+  auto const body = [&](cohort::communicator& world) {
+    int const mine = work(what, chosen, world, images);
+    if (world.rank() == 0 || world.name() == "mpi") status = mine;
+  };
+  std::string which = chosen.communicator;
+#if __has_include(<cohort/mpi.hpp>)
+  if (which == "auto" && cohort::mpi_started()) which = "mpi";
+  if (which == "mpi") {
+    if (chosen.ranks > 1 && !cohort::mpi_started())
+      throw usage_error{"--ranks: expected 1 for --communicator mpi, whose ranks mpirun starts"};
+    int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
+    return failed != 0 ? failed : status;
+  }
+#else
+  if (which == "mpi") throw usage_error{"--communicator: this program was built without MPI"};
+#endif
+  if (which == "auto") which = chosen.ranks > 1 ? "threads" : "self";
+  if (which == "self" && chosen.ranks > 1) throw usage_error{"--ranks: expected 1 for --communicator self"};
+  if (which == "self")
+    cohort::launch<cohort::self>(how, body);
+  else
+    cohort::launch<cohort::threads>(chosen.ranks, how, body);
+  return status;
+}
+
+}  // namespace
+
+cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
+                               cohort::communicator& world) {
+  std::string const strategy = strategy_of(chosen, world);
+  auto how = strategy == "allreduce"   ? cohort::allreduce{}.on(world)
+             : strategy == "averaging" ? cohort::parameter_averaging{.every = chosen.every}.on(world)
+                                       : cohort::no_exchange{}.on(world);
+  settings.seed = chosen.seed;
+  settings.workers = chosen.workers;
+  settings.threads = chosen.threads;
+  settings.log = cohort::stderr_sink();
+  using oracle = cohort::reference<float>;
+  if (chosen.backend == "onednn")
+    return cohort::trainer<cohort::require<cohort::onednn>>(std::move(net), world, std::move(how), settings);
+  if (chosen.backend == "reference")
+    return cohort::trainer<cohort::require<oracle>>(std::move(net), world, std::move(how), settings);
+  return cohort::trainer<cohort::priority<cohort::onednn, oracle>>(std::move(net), world, std::move(how),
+                                                                   settings);
+}
+
+void save(cohort::training& trained, std::string const& path) { trained.save(path, true); }
+
+int run(program const& what, int argc, char** argv) {
+  auto const say = [&](std::exception const& problem) {
+    std::fprintf(stderr, "%s: %s\n", what.text.name, problem.what());
+  };
+  try {
+    options chosen = parse(what.text, what.defaults, argc, argv);
+    if (chosen.help) {
+      std::fputs(help_of(what.text, what.defaults).c_str(), stdout);
+      return 0;
+    }
+    if (chosen.rate == 0) chosen.rate = chosen.original ? what.original_rate : what.defaults.rate;
+    return launch(what, chosen, argc, argv);
+  } catch (usage_error const& mistake) {
+    say(mistake);
+    return 2;
+  } catch (cohort::communicator_error const& problem) {
+    say(problem);
+    return cohort::communicator_exit_status;
+  } catch (std::exception const& problem) {
+    say(problem);
+    return 1;
+  }
+}
+
+}  // namespace reference_program

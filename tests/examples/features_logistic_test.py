@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib
+# label: slow
+"""The program of the features: what a logistic regression learns from them, and what it saves."""
+import os
+import re
+import tempfile
+import unittest
+
+import reference_program as program
+from lenet_mnist_program import write_digits
+
+
+class features_logistic(program.cases, unittest.TestCase):
+    name = "features_logistic"
+    defaults = ("32", "0.02", "123")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = cls.scratch.name
+        cls.few = ("--data", write_digits(os.path.join(cls.folder, "digits"), train=640))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def regression(self, *flags):
+        """Its accuracy, the run's numbers and what was printed."""
+        numbers, done = program.report(self.name, self.folder, *self.few, *flags)
+        found = re.search(r"^logistic regression on the 200 features: accuracy ([\d.]+) %$", done.stdout, re.MULTILINE)
+        self.assertTrue(found, done.stdout)
+        return float(found.group(1)), numbers, done
+
+    def test_learns_from_the_features_and_saves_both(self):
+        model = os.path.join(self.folder, "lenet.safetensors")
+        accuracy, first, done = self.regression("--epochs", "2", "--save", model)
+        self.assertGreater(accuracy, 50)  # of ten classes that LeNet tells apart by then
+        self.assertIn(f"saved in {model}.logistic\n", done.stdout)
+        self.assertGreater(os.path.getsize(f"{model}.logistic"), 4 * 2010)
+        again, loaded, _ = self.regression("--epochs", "0", "--load", model)
+        self.assertEqual((again, loaded["checksum"]), (accuracy, first["checksum"]))  # LeNet has stayed as it was
+
+    def test_two_ranks_agree_on_a_regression(self):
+        accuracy, _, _ = self.regression("--epochs", "2", "--ranks", "2")
+        self.assertGreater(accuracy, 50)
+
+
+if __name__ == "__main__":
+    unittest.main()

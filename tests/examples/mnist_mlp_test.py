@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn zlib
+# label: slow
+"""The perceptron's program: learns, also by several ranks, and saves what another run loads."""
+import os
+import tempfile
+import unittest
+
+import reference_program as program
+from lenet_mnist_program import write_digits
+
+
+class mnist_mlp(program.cases, unittest.TestCase):
+    name = "mnist_mlp"
+    defaults = ("32", "0.02", "12345")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = cls.scratch.name
+        cls.few = ("--data", write_digits(os.path.join(cls.folder, "digits"), train=640), "--epochs", "2")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_learns_and_a_saved_model_is_the_same_model(self):
+        model = os.path.join(self.folder, "mlp.safetensors")
+        once, _ = program.report(self.name, self.folder, *self.few, "--save", model)
+        self.assertEqual((once["steps"], once["rate"], once["seed"]), (40, 0.02, 12345))
+        self.assertLess(once["loss"], 2)  # from ln 10
+        loaded, _ = program.report(self.name, self.folder, *self.few, "--load", model, "--epochs", "0")
+        self.assertEqual((loaded["checksum"], loaded["accuracy"]), (once["checksum"], once["accuracy"]))
+
+    def test_two_ranks_learn_as_well(self):
+        two, _ = program.report(self.name, self.folder, *self.few, "--ranks", "2")
+        self.assertEqual((two["strategy"], two["steps"]), ("allreduce", 20))
+        self.assertLess(two["loss"], 2)
+
+    def test_has_no_settings_of_a_page_that_differ(self):
+        program.run(self.name, "--original", expect=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the programs of the reference networks have in common, as tests drive them."""
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import zlib
+
+EXAMPLES = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples"
+LONGEST = 300  # seconds that anything may take
+
+
+def run(name, *flags, expect=0):
+    done = subprocess.run([EXAMPLES / name, *map(str, flags)], capture_output=True, text=True, timeout=LONGEST)
+    assert done.returncode == expect, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-3000:]}"
+    return done
+
+
+def report(name, folder, *flags):
+    """The numbers of a run, and what it printed."""
+    path = pathlib.Path(folder) / "report.json"
+    done = run(name, "--json", path, *flags)
+    return json.loads(path.read_text(encoding="utf-8")), done
+
+
+def png(width, height, pixels):
+    """An image file of red, green and blue bytes, row by row."""
+    def chunk(kind, content):
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    rows = b"".join(b"\0" + pixels[3 * width * y:3 * width * (y + 1)] for y in range(height))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b""))
+
+
+def write_images(folder, classes, each, side, part="", seed=1):
+    """Files of noise in folder/class_0/part/…, brighter from class to class."""
+    numbers = random.Random(seed)
+    folder = pathlib.Path(folder)
+    for label in range(classes):
+        brightness = bytes(200 * label // classes + value // 8 for value in range(256))
+        inside = folder / f"class_{label}" / part
+        inside.mkdir(parents=True)
+        for i in range(each):
+            (inside / f"class_{label}_{i}.png").write_bytes(
+                png(side, side, numbers.randbytes(3 * side * side).translate(brightness)))
+
+
+class cases:
+    """What every program holds to; `name` is the program's, `few` flags that make a run of it short."""
+    name = ""
+    few = ()
+
+    def test_help_shows_flags_and_defaults(self):
+        text = run(self.name, "--help").stdout
+        for flag in ("--ranks", "--workers", "--strategy", "--batch", "--epochs", "--rate", "--backend", "--seed",
+                     "--save", "--load", "--checkpoints", "--resume", "--json", "--profile"):
+            self.assertIn(flag, text)
+        self.assertTrue(all(len(line) <= 120 for line in text.splitlines()))
+        for default in self.defaults:
+            self.assertIn(f"({default})", text)
+
+    def test_refuses_in_one_sentence(self):
+        for flags, code in ((["--wrokers", "2"], 2), (["--batch", "0"], 2), (["--rate"], 2), (["--resume"], 2),
+                            ([*self.few, "--load", "/nowhere/x"], 1)):
+            done = run(self.name, *flags, expect=code)
+            sentences = [line for line in done.stderr.strip().splitlines() if line.startswith(f"{self.name}: ")]
+            self.assertEqual(len(sentences), 1, f"{flags}: {done.stderr}")
+            self.assertEqual(done.stderr.strip().splitlines()[-1], sentences[0])

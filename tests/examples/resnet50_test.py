@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn
+# label: slow
+"""ResNet-50's program: it is the network of that name, and its loss falls on what it draws."""
+import tempfile
+import unittest
+
+import reference_program as program
+
+
+class resnet50(program.cases, unittest.TestCase):
+    name = "resnet50"
+    defaults = ("8", "0.01", "123")
+
+    def test_learns_what_it_draws(self):
+        with tempfile.TemporaryDirectory() as folder:
+            first, done = program.report(self.name, folder, "--threads", "2")
+            self.assertEqual(done.stdout.splitlines()[0],
+                             "These images are drawn, and the accuracy says nothing about ImageNet.")
+            self.assertEqual((first["steps"], first["data"]), (4, "drawn"))
+            second, _ = program.report(self.name, folder, "--threads", "2", "--epochs", "2")
+            self.assertLess(second["loss"], first["loss"])
+
+    def test_has_no_folder_of_data(self):
+        program.run(self.name, "--data", ".", expect=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# needs: onednn image
+# label: slow
+"""File batches made by preprocess, and the program that trains from them."""
+import pathlib
+import tempfile
+import unittest
+
+import reference_program as program
+
+CLASSES = 7
+
+
+class tiny_imagenet(program.cases, unittest.TestCase):
+    name = "tiny_imagenet"
+    defaults = ("32", "0.008", "123")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.scratch.name)
+        program.write_images(cls.folder / "images/train", CLASSES, 10, 24)
+        program.write_images(cls.folder / "images/test", CLASSES, 2, 24, seed=2)
+        cls.packed = cls.folder / "packed"
+        program.run("preprocess", cls.folder / "images", cls.packed, 30)
+        cls.few = ("--data", cls.packed, "--batch", "14", "--epochs", "1")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_learns_and_says_that_these_images_are_others(self):
+        model = self.folder / "tiny.safetensors"
+        first, done = program.report(self.name, self.folder, *self.few)
+        self.assertEqual(done.stdout.splitlines()[0],
+                         f"This is not TinyImageNet, but {CLASSES} classes of images of 24x24 pixels, scaled to 64x64: "
+                         "the accuracy says nothing about TinyImageNet.")
+        self.assertEqual((first["steps"], first["data"]), (5, "scaled"))
+        self.assertGreaterEqual(first["top_accuracy"], first["accuracy"])
+        more, done = program.report(self.name, self.folder, *self.few, "--epochs", "3", "--save", model)
+        self.assertLess(more["loss"], first["loss"])
+        self.assertRegex(done.stdout, r"epoch 3: accuracy [\d.]+ %, top-5 [\d.]+ %")
+        self.assertRegex(done.stdout, r"\nclass_\d/class_\d_\d.png: class_\d, \d+ %\n")
+        self.assertIn(b"optimizer", model.read_bytes()[:100_000])
+        loaded, _ = program.report(self.name, self.folder, *self.few, "--load", model, "--epochs", "0")
+        self.assertEqual((loaded["checksum"], loaded["top_accuracy"]), (more["checksum"], more["top_accuracy"]))
+
+    def test_preprocess_packs_tiny_imagenet_as_it_is_distributed(self):
+        source, packed = self.folder / "distributed", self.folder / "distributed_packed"
+        program.write_images(source / "train", 2, 4, 64, part="images")
+        val = source / "val"
+        (val / "images").mkdir(parents=True)
+        for n in range(6):
+            (val / f"images/val_{n}.png").write_bytes(program.png(64, 64, bytes(3 * 64 * 64)))
+        (val / "val_annotations.txt").write_text(
+            "".join(f"val_{n}.png\tclass_{n % 2}\t0\t0\t62\t62\n" for n in range(6)), encoding="ascii")
+        done = program.run("preprocess", source, packed, 3)
+        self.assertEqual(done.stdout, f"{packed}/train: 3 archives\n{packed}/test: 2 archives\n")
+        self.assertEqual(sorted(path.name for path in packed.iterdir()), ["test", "train"])
+        _, done = program.report(self.name, self.folder, "--data", packed, "--batch", "8", "--epochs", "0")
+        self.assertIn("8 training and 6 test images", done.stdout)
+        self.assertIn("but 2 classes of images of 64x64 pixels: ", done.stdout.splitlines()[0])
+
+    def test_preprocess_refuses_what_it_cannot_pack(self):
+        for arguments, code in (((), 2), ((self.folder, self.packed, "0"), 2), ((self.folder / "nowhere", self.packed), 1)):
+            self.assertRegex(program.run("preprocess", *arguments, expect=code).stderr, "^preprocess: .*\n$")
+
+    def test_a_folder_without_file_batches_is_refused(self):
+        self.assertIn("there are no file batches",
+                      program.run(self.name, "--data", self.folder / "images", expect=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
