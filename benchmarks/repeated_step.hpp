@@ -50,7 +50,10 @@ class repeated_step {
 
   /// The mean loss before the update.
   double operator()() {
-    cohort::step_info const now{.step = step_++, .examples = data_.count, .expected = data_.count};
+    cohort::step_info const now{.step = step_++,
+                                .examples = data_.count,
+                                .weight = static_cast<double>(data_.count),
+                                .expected = data_.count};
     return workers_.step(data_, now, *agree_, *update_).loss / data_.count;
   }
 

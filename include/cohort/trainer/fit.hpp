@@ -56,6 +56,8 @@ inline void training::check_ranks(dataset const& data, fit_settings const& how) 
       {"settings", detail::describe(settings_)},
       {"strategy", strategy_->describe()},
       {"batch", detail::text_of({how.batch})},
+      {"pieces of a batch",
+       detail::synchronised_sums::needed(net_) ? detail::text_of({how.accumulate}) : "any"},
       {"epochs", detail::text_of({how.epochs})},
       {"shuffle", how.shuffle ? "yes" : "no"},
       {"examples in the data set", detail::text_of({data.size()})},
