@@ -32,7 +32,7 @@ TEST(shared_parameters, are_counted_once_and_named_in_the_summary) {
   EXPECT_TRUE(says(summary(siblings), "46")) << summary(siblings);
 }
 
-TEST(shared_parameters, belong_to_the_layer_that_runs_first) {
+TEST(shared_parameters, belong_to_the_layer_that_is_named_whichever_runs_first) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({4});
     tensor const second = x | dense{.units = 4, .name = "owner"};
@@ -41,8 +41,9 @@ TEST(shared_parameters, belong_to_the_layer_that_runs_first) {
   });
   int const owner = net.view().find("owner"), guest = net.view().find("guest");
   EXPECT_LT(guest, owner);
-  EXPECT_EQ(net.view().owner(owner), guest);
-  EXPECT_EQ(net.view().owner(guest), guest);
+  EXPECT_EQ(net.view().owner(owner), owner);
+  EXPECT_EQ(net.view().owner(guest), owner);
+  EXPECT_EQ(from_json(to_json(net)).hash(), net.hash());
 }
 
 TEST(shared_parameters, come_back_from_json) {
@@ -71,6 +72,11 @@ TEST(shared_parameters, are_those_of_one_layer_through_a_chain_of_names) {
 }
 
 TEST(shared_parameters, are_refused_where_they_make_no_sense) {
+  EXPECT_TRUE(says(mistake([](builder& b) {
+                     return b.input({3}) | dense{.units = 3}
+                            | dense{.units = 3, .settings = {.shares = "dense_1"}};
+                   }),
+                   "was given the name"));
   EXPECT_TRUE(says(mistake([](builder& b) {
                      return b.input({3}) | dense{.units = 3, .name = "a"}
                             | dense{.units = 3, .settings = {.weights = init::ones{}, .shares = "a"}};

@@ -54,6 +54,23 @@ TEST(synchronised_batch_norm, waits_for_nobody_where_it_is_frozen) {
   }
 }
 
+/// A side of the network that no loss reads: its layers run forward only.
+TEST(synchronised_batch_norm, waits_for_nobody_where_no_gradient_comes) {
+  graph const sided = graph::build([](builder& b) {
+    tensor const x = b.input({1, 8, 8});
+    x | conv2d{.filters = 2, .kernel = 3} | synchronised_batch_norm{} | relu{};
+    return x | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{} | relu{} | dense{.units = 3}
+           | softmax_cross_entropy{};
+  });
+  bright_thirds const examples(25);
+  auto const after = [&](int workers) {
+    training made = trainer<wide>(sided, with(workers));
+    made.fit(examples.data(), {.batch = 12, .epochs = 2});
+    return parameters_of(made);
+  };
+  EXPECT_LT(largest_difference(after(3), after(1)), 1e-12);
+}
+
 TEST(synchronised_batch_norm, trains_over_ranks_and_their_workers_as_one_of_them) {
   bright_thirds const examples(25);
   std::vector<double> const wanted = one_part();
@@ -94,13 +111,15 @@ TEST(synchronised_batch_norm, differs_from_batch_norm_over_workers) {
   EXPECT_GT(largest_difference(parameters_of(one), parameters_of(two)), 1e-6) << "it would have been seen";
 }
 
-TEST(synchronised_batch_norm, names_a_number_that_is_not_finite_on_all_ranks) {
+TEST(synchronised_batch_norm, ends_on_all_ranks_alike) {
   bright_thirds const examples(25);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training_settings wild = with(2);
     wild.updater = sgd{.rate = 1e200};
     training made = trainer<wide>(net, world, allreduce{}, wild);
     EXPECT_THROW(made.fit(examples.data(), {.batch = 6}), numeric_error);
+    training other = trainer<wide>(net, world, allreduce{}, with(2));
+    EXPECT_THROW(other.fit(examples.data(), {.batch = 6, .accumulate = 1 + world.rank()}), setting_error);
   });
 }
 

@@ -178,7 +178,8 @@ class graph_reader {
     return found->second;
   }
 
-  /// Appends a layer after all that it needs, its inputs and the layer whose parameters it shares; layers that are in such an order already keep it.
+  /// Appends a layer after all that it needs, its inputs and the layer whose parameters it shares; layers that are in such an
+  /// order already keep it.
   void visit(std::size_t first) {
     if (layers_[first].entered) return;
     std::vector<step> way{{first}};

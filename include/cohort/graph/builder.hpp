@@ -136,7 +136,7 @@ constexpr int builder::append(cohort::kind const& kind, double const* values, st
   return id;
 }
 
-/// Makes node `id` use another's parameters; which of the two has them is settled by the order.
+/// Makes node `id` use another's parameters.
 constexpr void builder::share_parameters(int id, int owner) {
   if (problem_.found()) return;
   graph_view const recorded = view();
@@ -146,7 +146,7 @@ constexpr void builder::share_parameters(int id, int owner) {
   auto const refuse = [&](char const* sentence) {
     report({.sentence = sentence, .layer = made.kind->name.data(), .at = made.at});
   };
-  if (owner < 0) return refuse("no layer before this one has the name that it shares parameters with");
+  if (owner < 0) return refuse("no layer before this one was given the name that it shares parameters with");
   owner = recorded.owner(owner);
   if (made.settings.weights || made.settings.bias)
     return refuse("a layer that shares parameters has no initialisers of its own");
@@ -191,7 +191,7 @@ constexpr void builder::settle_order() {
     }
   }
   std::vector<node> nodes;
-  std::vector<int> edges, owners(nodes_.size(), -1);  // in the settled order, the first of those that share
+  std::vector<int> edges;
   nodes.reserve(nodes_.size());
   edges.reserve(edges_.size());
   for (int id : order) {
@@ -201,9 +201,7 @@ constexpr void builder::settle_order() {
     for (std::size_t before = nodes.size(); before-- > 0 && moved.ordinal == 1;)
       if (*nodes[before].kind == *moved.kind) moved.ordinal = nodes[before].ordinal + 1;
     for (int from : recorded.inputs(id)) edges.push_back(place[static_cast<std::size_t>(from)]);
-    int& owner = owners[static_cast<std::size_t>(recorded.owner(id))];
-    moved.shares = owner;
-    if (owner < 0) owner = static_cast<int>(nodes.size());
+    if (moved.shares >= 0) moved.shares = place[static_cast<std::size_t>(moved.shares)];
     nodes.push_back(moved);
   }
   nodes_ = std::move(nodes);

@@ -12,8 +12,8 @@
 namespace cohort {
 
 /// One layer of a graph: its kind's description, and where its parts lie in the graph's pools. `ordinal` counts the
-/// nodes of its kind, from 1: it names those to which the user gave no name. `shares` is the node before it whose parameters it
-/// uses; −1: its own.
+/// nodes of its kind, from 1: it names those to which the user gave no name. `shares` is the node whose parameters it uses;
+/// −1: its own.
 struct node {
   cohort::kind const* kind = nullptr;
   int first_value = 0;

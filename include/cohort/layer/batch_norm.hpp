@@ -12,9 +12,9 @@ namespace cohort {
 /// Shapes    input C×H×W, C×L or C (one channel a unit) → output the same; scale, shift, running_mean, running_variance C.
 /// Units     momentum is the share of the running statistics that a step keeps. The variance is biased (÷ N) both where
 ///           it normalises and where it runs; PyTorch's running variance is N/(N − 1) times the batch's.
-/// Order     each worker normalises by the statistics of its own part or piece of the batch (`synchronised_batch_norm`: all by those
-///           of the whole). Running statistics follow the whole
-///           batch of the rank, see `running_statistics`: example weights count there, and only there.
+/// Order     each worker normalises by the statistics of its own part or piece of the batch (`synchronised_batch_norm`: all
+///           by those of the whole). Running statistics follow the whole batch of the rank, see `running_statistics`: example
+///           weights count there, and only there.
 /// Exact     one example of one position is legal: its output is `shift` and no gradient passes it. Sums run in double.
 /// Source    Ioffe and Szegedy, ICML 2015.
 struct batch_norm {

@@ -36,8 +36,8 @@ struct parameter_list {
 
 /// What any layer with parameters may set otherwise than its network. Unset: the network's.
 ///
-/// `shares`   the name of a layer written before, whose parameters this one uses too (tied weights): as many, of the same
-///            shapes. They are trained by the sum of both layers' gradients, from that layer's initial values.
+/// `shares`   the name given to a layer before, whose parameters this one uses too (tied weights): as many, of the same
+///            shapes. They are that layer's, in files and in settings by name, and trained by the sum of both gradients.
 struct layer_settings {
   std::optional<initialiser> weights{};
   std::optional<initialiser> bias{};

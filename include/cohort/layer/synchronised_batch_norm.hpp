@@ -10,9 +10,10 @@ namespace cohort {
 ///
 /// Shapes    as batch_norm, and its parameters.
 /// Order     workers and ranks wait for each other once forward and once backward.
-/// Moves     2·C + 1 f64 a worker and rank forward, as many backward.
+/// Moves     2·C + 1 f64 a worker and rank forward, as many backward, for each piece of a batch.
 /// Errors    setting_error where several ranks train by a strategy that exchanges no gradients.
-/// Exact     P parts of a batch train as one part with all of it, to rounding.
+/// Exact     P parts of a batch train as one part with all of it, to rounding; but a rank whose examples all weigh 0 counts in
+///           the statistics and gives no gradient. Sums run in double, around the running mean.
 /// Source    SyncBatchNorm of PyTorch; Peng et al., MegDet, CVPR 2018.
 struct synchronised_batch_norm {
   static constexpr std::string_view kind_name = "synchronised_batch_norm";
@@ -49,15 +50,15 @@ struct synchronised_batch_norm {
     sums[2 * channels] = batch_norm::elements_of_channel(a);
     for (std::size_t c = 0; c < channels; ++c)
       batch_norm::each(a, c, [&](std::size_t i) {
-        double const x = static_cast<double>(a.inputs[0][i]);
+        double const x = static_cast<double>(a.inputs[0][i]) - static_cast<double>(a.parameters[2][c]);
         sums[c] += x;
         sums[channels + c] += x * x;
       });
     if (a.scalars->parts) a.scalars->parts->sum(sums);
     double const count = sums[2 * channels];
     for (std::size_t c = 0; c < channels; ++c) {
-      double const mean = sums[c] / count, variance = sums[channels + c] / count - mean * mean;
-      a.workspace[c] = static_cast<T>(mean);
+      double const apart = sums[c] / count, variance = sums[channels + c] / count - apart * apart;
+      a.workspace[c] = static_cast<T>(apart + static_cast<double>(a.parameters[2][c]));
       a.workspace[channels + c] = static_cast<T>(std::max(variance, 0.0));
     }
     plain().normalise(a, a.workspace, a.workspace + channels);

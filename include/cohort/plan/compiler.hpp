@@ -197,6 +197,7 @@ class compiler {
   void emit_forward(int s) {
     operation<B>& op = operations_[static_cast<std::size_t>(s)];
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    if (int const count = sums_of(step).forward; count > 0) made_.sums.forward.push_back(count);
     for (invocation<B>& call : op.forward) {
       std::vector<address> arguments;
       for (auto const& o : call.operands) arguments.push_back(common(s, o, made_.forward, pass::forward));
@@ -210,6 +211,11 @@ class compiler {
       emit(made_.forward, call.kernel, std::move(arguments), row);
       made_.forward.back().result = result;
     }
+  }
+
+  batch_sum_sizes sums_of(plan_step const& step) const {
+    if (!training_ || is_frozen(step)) return {};
+    return net_.kind(step.node).sums(net_.fields(step.node), net_.input_shapes(step.node));
   }
 
   void emit_outputs() {
@@ -254,6 +260,8 @@ class compiler {
     auto& diff_output = diffs_[static_cast<std::size_t>(step.output)];
     bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
     if (!is_loss && !diff_output) return;  // nobody reads it: its gradient is zero, as the arena is at first
+    if (int const count = sums_of(step).backward; count > 0 && !op.backward.empty())
+      made_.sums.backward.push_back(count);
     std::string const name = name_of(net_, step);
     bool const frozen = is_frozen(step);
     for (invocation<B>& call : op.backward) {

@@ -49,6 +49,7 @@ class backend_plan final : public plan {
 
   int batch() const override { return made_->batch; }
   bool training() const override { return made_->training; }
+  plan_sums const& sums() const override { return made_->code.sums; }
   std::vector<plan_row> rows() const override { return made_->rows; }
   std::span<shape const> inputs() const override { return made_->inputs; }
   std::span<shape const> outputs() const override { return made_->outputs; }

@@ -54,15 +54,16 @@ class parameter_set {
   /// Says that the master has changed.
   void changed() { ++version_; }
 
-  /// Takes layers out of training, those whose parameters p frozen(p) says: plans run them as at inference and make no
-  /// gradients of theirs, buckets and updates leave them out.
+  /// Takes layers out of training, those of whose first parameter p frozen(p) says so: plans run them as at inference and
+  /// make no gradients of theirs, buckets and updates leave them out.
   ///
   /// Before    no plan was made.
   /// Errors    setting_error if one was.
   template <class Frozen>
   void freeze(Frozen frozen) {
     if (arena_elements_ > 0) throw setting_error({.what = "layers are frozen before the first plan is made"});
-    for (std::size_t p = 0; p < table_.size(); ++p) table_[p].frozen = frozen(p);
+    for (std::size_t p = 0; p < table_.size(); ++p)
+      table_[p].frozen = p > 0 && table_[p - 1].node == table_[p].node ? table_[p - 1].frozen : frozen(p);
     buckets_ = make_buckets(table_, bytes_of(type_));
   }
 

@@ -109,6 +109,12 @@ class context {
   virtual std::vector<plan_row> profile() const = 0;
 };
 
+/// How many numbers each layer sums over the parts of a batch (`forward_request::parts`), in the order in which it is asked.
+struct plan_sums {
+  std::vector<int> forward{};
+  std::vector<int> backward{};
+};
+
 /// A graph made executable on one backend for one batch size: immutable, shared by any number of threads.
 class plan {
  public:
@@ -116,6 +122,7 @@ class plan {
   virtual int batch() const = 0;
   virtual bool training() const = 0;
   virtual plan_memory memory() const = 0;
+  virtual plan_sums const& sums() const = 0;
   virtual std::vector<plan_row> rows() const = 0;
   /// Shapes of inputs and outputs without the batch.
   virtual std::span<shape const> inputs() const = 0;

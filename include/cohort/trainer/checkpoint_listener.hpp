@@ -10,7 +10,8 @@ namespace cohort {
 
 /// Writes checkpoints: every `every` steps (0: none of these), and when a vote asks for one or for a stop.
 ///
-/// Order     collective: every rank has one with the same settings.
+/// Order     collective: every rank has one with the same settings. It stands last in the list: listeners behind it have not seen
+///           yet what it writes down.
 /// Errors    setting_error for settings that make no sense. A checkpoint that cannot be written (a full disk) is said, not
 ///           thrown: training goes on and the older ones survive; failures() counts them.
 class checkpoint_listener final : public listener {

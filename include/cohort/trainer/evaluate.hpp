@@ -75,6 +75,7 @@ inline void training::evaluate(dataset const& data, std::span<loss_report const>
     auto const output = std::find(asked.begin(), asked.end(), losses[which]) - asked.begin();
     if (output == std::ssize(asked)) asked.push_back(losses[which]);
     lookers.push_back({static_cast<int>(output), which});
+    if (!one.report) throw setting_error({.what = "there is no report", .where = {"evaluate, ", one.loss}});
     evaluators.push_back(one.report);
   }
   detail::merged_scope const agreed(*strategy_, own(), 1);

@@ -56,8 +56,7 @@ inline void training::check_ranks(dataset const& data, fit_settings const& how) 
       {"settings", detail::describe(settings_)},
       {"strategy", strategy_->describe()},
       {"batch", detail::text_of({how.batch})},
-      {"pieces of a batch",
-       detail::synchronised_sums::needed(net_) ? detail::text_of({how.accumulate}) : "any"},
+      {"pieces of a batch", detail::text_of({how.accumulate})},
       {"epochs", detail::text_of({how.epochs})},
       {"shuffle", how.shuffle ? "yes" : "no"},
       {"examples in the data set", detail::text_of({data.size()})},
@@ -68,8 +67,8 @@ inline void training::check_ranks(dataset const& data, fit_settings const& how) 
 }
 
 /// Before the first step, on all ranks alike: connects layers that sum over the whole batch.
-inline void training::synchronise() {
-  if (workers_->is_synchronised() || !detail::synchronised_sums::needed(net_)) return;
+inline void training::synchronise(plan const& made) {
+  if (workers_->is_synchronised() || made.sums().forward.empty()) return;
   bool const alone = world_->size() == 1;
   if (!alone && strategy_->what() != exchanged::gradient)
     throw setting_error(
@@ -77,7 +76,7 @@ inline void training::synchronise() {
          .where = "fit",
          .expected = "allreduce, for example, or batch_norm",
          .got = strategy_->describe()});
-  workers_->synchronise(net_, alone ? nullptr : world_->duplicate());
+  workers_->synchronise(made.sums(), alone ? nullptr : world_->duplicate());
 }
 
 inline fit_report training::fit(dataset const& data, fit_settings const& how) {
@@ -92,10 +91,10 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
                          .expected = {"1 to the batch's ", how.batch, " examples"},
                          .got = {how.accumulate}});
   check_fits(data);
-  synchronise();
-  say_memory(*workers_->plan_for({.examples = workers_->piece_of(how.batch, how.accumulate),
-                                  .accumulates = how.accumulate > 1}),
-             how.accumulate);
+  auto const made = workers_->plan_for(
+      {.examples = workers_->piece_of(how.batch, how.accumulate), .accumulates = how.accumulate > 1});
+  synchronise(*made);
+  say_memory(*made, how.accumulate);
   auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
                                                                       .rank = world_->rank(),
                                                                       .ranks = world_->size(),

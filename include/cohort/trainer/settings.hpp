@@ -150,7 +150,7 @@ inline std::string describe(training_settings const& s) {
 ///           `epochs`: that many are ended; one that a checkpoint had begun counts.
 /// Order     listeners are told in the order given, of updates, not of pieces.
 /// Exact     `accumulate` changes results by rounding alone, whatever the sizes of pieces and weights of examples; but a
-///           normalisation over the batch is one over the piece. Ranks may differ in it.
+///           normalisation over the batch is one over the piece. The same on all ranks.
 struct fit_settings {
   int batch = 32;
   int epochs = 1;

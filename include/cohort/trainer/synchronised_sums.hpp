@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/execution/team.hpp>
-#include <cohort/graph/node.hpp>
 #include <cohort/layer/batch_sums.hpp>
-#include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/plan.hpp>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -22,35 +21,17 @@ namespace cohort::detail {
 /// Errors    communicator_error on all ranks if one is lost or called abandon.
 class synchronised_sums {
  public:
-  /// `world`: null for one rank alone.
-  synchronised_sums(team& workers, graph_view net, parameter_set const& parameters,
-                    std::unique_ptr<communicator> world)
-      : team_(workers), world_(std::move(world)) {
-    for (int id = 0; id < net.size(); ++id) {
-      auto const of_layer = [&](parameter const& p) { return p.node == id && p.frozen; };
-      if (std::ranges::any_of(parameters.table(), of_layer)) continue;  // runs as at inference
-      auto const shapes = net.input_shapes(id);
-      batch_sum_sizes const size = net.kind(id).sums(net.fields(id), shapes);
-      if (size.forward > 0) forward_.push_back(size.forward);
-      if (size.backward > 0) backward_.insert(backward_.begin(), size.backward);
-    }
+  /// `sizes` are those of any of the network's plans for training; `world`: null for one rank alone.
+  synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world)
+      : team_(workers), world_(std::move(world)), sizes_(std::move(sizes)) {
     for (int w = 0; w < team_.size(); ++w) parts_.emplace_back(*this, w);
-  }
-
-  /// Whether a network has layers that make such sums.
-  static bool needed(graph_view net) {
-    for (int id = 0; id < net.size(); ++id) {
-      auto const shapes = net.input_shapes(id);
-      if (!(net.kind(id).sums(net.fields(id), shapes) == batch_sum_sizes{})) return true;
-    }
-    return false;
   }
 
   batch_sums* of(int worker) { return &parts_[static_cast<std::size_t>(worker)]; }
 
   /// What a worker does instead of computing: it adds nothing, as often as the others add.
-  void join_forward(int worker) { join(worker, forward_); }
-  void join_backward(int worker) { join(worker, backward_); }
+  void join_forward(int worker) { join(worker, sizes_.forward); }
+  void join_backward(int worker) { join(worker, sizes_.backward); }
 
   void abandon(std::string_view why) noexcept {
     if (world_) world_->abort(std::string(why));
@@ -61,22 +42,24 @@ class synchronised_sums {
    public:
     part(synchronised_sums& all, int worker) : all_(&all), worker_(worker) {}
     void sum(std::span<double> values) override {
-      mine = values;
+      given_ = values;
       all_->sum(worker_, values);
     }
-    std::span<double> mine{};
+    void add_nothing(int count) {
+      zeros_.assign(static_cast<std::size_t>(count), 0.0);
+      sum(zeros_);
+    }
+    std::span<double const> given() const { return given_; }
 
    private:
     synchronised_sums* all_;
     int worker_;
+    std::span<double> given_{};
+    std::vector<double> zeros_{};
   };
 
   void join(int worker, std::vector<int> const& sizes) {
-    std::vector<double> nothing;
-    for (int const size : sizes) {
-      nothing.assign(static_cast<std::size_t>(size), 0.0);
-      of(worker)->sum(nothing);
-    }
+    for (int const size : sizes) parts_[static_cast<std::size_t>(worker)].add_nothing(size);
   }
 
   void sum(int worker, std::span<double> values) {
@@ -84,7 +67,7 @@ class synchronised_sums {
     if (worker == 0) {
       total_.assign(values.begin(), values.end());
       for (std::size_t w = 1; w < parts_.size(); ++w)
-        for (std::size_t i = 0; i < total_.size(); ++i) total_[i] += parts_[w].mine[i];
+        for (std::size_t i = 0; i < total_.size(); ++i) total_[i] += parts_[w].given()[i];
       if (world_) world_->allreduce(std::span<double>(total_), reduction::sum);
     }
     team_.barrier(worker);
@@ -93,8 +76,7 @@ class synchronised_sums {
 
   team& team_;
   std::unique_ptr<communicator> world_;
-  std::vector<int> forward_;  // sizes, in the order in which a plan runs the layers
-  std::vector<int> backward_;
+  plan_sums sizes_;
   std::vector<part> parts_;
   std::vector<double> total_;
 };

@@ -42,7 +42,7 @@ struct evaluation_settings {
 /// Whose outputs an evaluator looks at: a loss layer's, beside the targets of that loss.
 struct loss_report {
   std::string loss;
-  evaluator* report = nullptr;
+  evaluator* report;
 };
 
 /// A network in training, on a backend that is known at run time only. Made by `trainer<B>(…)`.
@@ -179,12 +179,15 @@ class training {
   std::string checksum() const;
 
   /// The plan of training for batches of that many examples a rank, as text; for pieces, where a batch is taken in some.
-  std::string plan_table(int batch = 32) {
-    return table(*workers_->plan_for({.examples = workers_->piece_of(batch)}));
+  std::string plan_table(int batch = 32, int accumulate = 1) {
+    return table(*workers_->plan_for(
+        {.examples = workers_->piece_of(batch, accumulate), .accumulates = accumulate > 1}));
   }
   /// Takes the time of every kernel from now on; the rows are sums over the workers.
   void profile(bool on) { workers_->profile(on); }
-  std::vector<plan_row> profile_rows(int batch = 32) { return workers_->profile_rows(batch); }
+  std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1) {
+    return workers_->profile_rows(batch, accumulate);
+  }
 
  private:
   friend struct model_io<training>;
@@ -208,7 +211,7 @@ class training {
   void check_inputs(dataset const& data) const;
   void check_fits(dataset const& data) const;
   void check_ranks(dataset const& data, fit_settings const& how) const;
-  void synchronise();
+  void synchronise(plan const& made);
   after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
                         epoch_report& of_epoch, fit_report& all);
   bool tell_votes(votes const& all, fit_settings const& how);

@@ -29,8 +29,9 @@ namespace cohort::detail {
 /// The workers of one rank: threads that share the parameters, split each batch, and update a shard each.
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a shard.
-///           Two barriers a step where no gradient is exchanged, three where one is. Working copies are derived at the
-///           beginning, so that whoever wrote parameters between two steps is heard.
+///           Two barriers a step where no gradient is exchanged, three where one is; one more for each round of norms and for
+///           constraints, two for each sum of a layer over the whole batch. Working copies are derived at the beginning, so
+///           that whoever wrote parameters between two steps is heard.
 /// Errors    after a deadline_error a worker may still be at work: group, strategy, update, batch and data must live on.
 class worker_group {
  public:
@@ -62,8 +63,8 @@ class worker_group {
 
   /// Lets layers that ask for it sum over the workers' parts of a batch, and over those of the ranks of `world`, where
   /// there is one.
-  void synchronise(graph_view net, std::unique_ptr<communicator> world) {
-    sums_.emplace(team_, net, *port_.parameters, std::move(world));
+  void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world) {
+    sums_.emplace(team_, sizes, std::move(world));
   }
   bool is_synchronised() const { return sums_.has_value(); }
 
@@ -103,14 +104,14 @@ class worker_group {
             .agree = &agree,
             .update = &update,
             .exchanges = agree.what() == exchanged::gradient};
-    prepare();
-    gradients();
     bad_.store(false, std::memory_order_relaxed);
     own_bad_.store(false, std::memory_order_relaxed);
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
     replica const mine{*port_.parameters, update};
     outcome result;
     try {
+      prepare();
+      gradients();
       auto const beginning = clock::now();
       agree.begin(now, mine);
       result.exchange_seconds = since(beginning);
@@ -148,7 +149,8 @@ class worker_group {
       for (worker& one : results_)
         if (where.empty() && one.now) where = one.now->first_non_finite();
     });
-    return where.empty() ? "in backward" : "first in " + where;
+    if (!where.empty()) return "first in " + where;
+    return sums_ ? "in backward, or in what workers and ranks sum" : "in backward";
   }
 
   /// Runs the batch forward only; `take(worker's first row, context)` is called for each worker's part, in order.
@@ -168,10 +170,15 @@ class worker_group {
   /// Takes the time of every kernel of training, or stops to; the sum over the workers.
   void profile(bool on) { contexts_.profile(on); }
   /// The rows of training plans for a batch of that many examples, summed over the workers.
-  std::vector<plan_row> profile_rows(int count) const {
+  std::vector<plan_row> profile_rows(int count, int pieces) const {
     std::vector<plan_row> rows;
-    for (int w = 0; w < size(); ++w)
-      contexts_.add_profile(w, static_cast<int>(part_of({0, count}, w, size()).count), rows);
+    for (int w = 0; w < size(); ++w) {
+      order_slice const mine = part_of({0, count}, w, size());
+      auto const least = static_cast<int>(part_of(mine, pieces - 1, pieces).count);
+      auto const most = static_cast<int>(part_of(mine, 0, pieces).count);
+      contexts_.add_profile(w, most, rows);
+      if (least != most) contexts_.add_profile(w, least, rows);
+    }
     return rows;
   }
 
