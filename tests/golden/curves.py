@@ -5,7 +5,9 @@ python3 tests/golden/curves.py    (made with PyTorch 2.15)
 
 One line a network: its name, then the mean loss of each step. Weights and data are drawn by `drawn`, which
 trainer/curves_test.cpp draws alike, so that no file has to hold them: tensor number t of a network (0 the images, 1 the
-labels, then the parameters in the order of the layers, weights before bias) has the elements drawn(t, i).
+labels, then the parameters in the order of the layers, weights before bias) has the elements drawn(t, i). Scales and shifts of
+norms begin at 1 and 0. CIFAR-10's network, Darknet's and ResNet have their structure with fewer channels, images of 16x16,
+and no dropout, whose masks nobody else draws.
 """
 import math
 import pathlib
@@ -40,6 +42,13 @@ def parameters(shapes):
     return made
 
 
+def norms(p, channels):
+    """Scales and shifts, which follow the drawn parameters."""
+    for count in channels:
+        p += [torch.ones(count, requires_grad=True), torch.zeros(count, requires_grad=True)]
+    return p
+
+
 def lenet(x, p):
     x = f.max_pool2d(f.relu(f.conv2d(x, p[0], p[1])), 2)
     x = f.max_pool2d(f.relu(f.conv2d(x, p[2], p[3], stride=2)), 2)
@@ -51,29 +60,96 @@ def mlp(x, p):
     return f.linear(f.leaky_relu(f.linear(x, p[2], p[3]), 0.01), p[4], p[5])
 
 
-# The networks' own settings: L2 on weights alone.
+def cifar(x, p):
+    for number in range(8):
+        x = f.relu(f.conv2d(x, p[2 * number], p[2 * number + 1], padding="same"))
+        x = f.max_pool2d(x, 2) if number in (1, 7) else x
+    x = f.relu(f.linear(f.relu(f.linear(x.flatten(1), p[16], p[17])), p[18], p[19]))
+    return f.linear(x, p[20], p[21])
+
+
+def normed(x, p, first):
+    return f.batch_norm(x, None, None, p[first], p[first + 1], training=True)
+
+
+def darknet(x, p):
+    for number, pool in enumerate([0, 2, 0, 2]):
+        x = f.conv2d(x, p[number], padding="same")
+        x = f.leaky_relu(normed(x, p, 6 + 2 * number), 0.1)
+        x = f.max_pool2d(x, pool) if pool else x
+    return f.conv2d(x, p[4], p[5]).mean((2, 3))
+
+
+def resnet(x, p):
+    convolutions, scales = iter(p[:12]), iter(range(14, len(p), 2))
+
+    def conv(x, stride=1):
+        kernel = next(convolutions)
+        x = f.conv2d(x, kernel, stride=stride, padding=kernel.shape[2] // 2)
+        return normed(x, p, next(scales))
+
+    x = f.relu(conv(x))
+    for stride, projects in [(1, True), (1, False), (2, True)]:
+        y = conv(f.relu(conv(f.relu(conv(x)), stride)))
+        x = f.relu(y + (conv(x, stride) if projects else x))
+    return f.linear(x.mean((2, 3)), p[12], p[13])
+
+
+def bottleneck(inputs, width, projects):
+    return ([(width, inputs, 1, 1), (width, width, 3, 3), (4 * width, width, 1, 1)]
+            + ([(4 * width, inputs, 1, 1)] if projects else []))
+
+
+CIFAR = [(8, 3, 4, 4), (8,), (8, 8, 4, 4), (8,), (12, 8, 4, 4), (12,), (12, 12, 4, 4), (12,), (16, 12, 3, 3), (16,),
+         (16, 16, 3, 3), (16,), (32, 16, 2, 2), (32,), (32, 32, 2, 2), (32,), (32, 512), (32,), (32, 32), (32,), (10, 32), (10,)]
+DARKNET = [(8, 3, 3, 3), (16, 8, 3, 3), (16, 16, 2, 2), (32, 16, 2, 2), (10, 32, 1, 1), (10,)]
+RESNET = ([(8, 3, 3, 3)] + bottleneck(8, 4, True) + bottleneck(16, 4, False) + bottleneck(16, 8, True)
+          + [(10, 32), (10,)])
+
+# The networks' own settings: L2 on weights alone. The last numbers are the images' and the channels of norms.
 RUNS = {
+    "cifar": (cifar, CIFAR, lambda groups: torch.optim.Adam(groups, lr=1e-3), 0, (3, 16, 16), []),
+    "darknet": (
+        darknet,
+        DARKNET,
+        lambda groups: torch.optim.Adam(groups, lr=8e-3, amsgrad=True),
+        1e-4,
+        (3, 16, 16),
+        [8, 16, 16, 32],
+    ),
+    "resnet": (
+        resnet,
+        RESNET,
+        lambda groups: torch.optim.SGD(groups, lr=0.05, momentum=0.9),
+        1e-4,
+        (3, 16, 16),
+        [8, 4, 4, 16, 16, 4, 4, 16, 8, 8, 32, 32],
+    ),
     "lenet": (
         lenet,
         [(20, 1, 5, 5), (20,), (50, 20, 5, 5), (50,), (200, 200), (200,), (10, 200), (10,)],
         lambda groups: torch.optim.Adagrad(groups, lr=0.02, eps=1e-6, initial_accumulator_value=1e-6),
         5e-4,
+        (1, 28, 28),
+        [],
     ),
     "mlp": (
         mlp,
         [(500, 784), (500,), (100, 500), (100,), (10, 100), (10,)],
         lambda groups: torch.optim.SGD(groups, lr=0.02, momentum=0.9, nesterov=True),
         1e-4,
+        (1, 28, 28),
+        [],
     ),
 }
 
 
 def main():
-    images = drawn(0, BATCHES, BATCH, 1, 28, 28) + 0.5
     labels = (hashed(1, BATCHES * BATCH) % CLASSES).reshape(BATCHES, BATCH)
     lines = []
-    for name, (net, shapes, optimizer_of, l2) in RUNS.items():
-        p = parameters(shapes)
+    for name, (net, shapes, optimizer_of, l2, image, channels) in RUNS.items():
+        images = drawn(0, BATCHES, BATCH, *image) + 0.5
+        p = norms(parameters(shapes), channels)
         weights, biases = [t for t in p if t.dim() > 1], [t for t in p if t.dim() == 1]
         optimizer = optimizer_of([{"params": weights, "weight_decay": l2}, {"params": biases}])
         losses = []
