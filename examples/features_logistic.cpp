@@ -4,7 +4,7 @@
 // LeNet learns MNIST, and a logistic regression learns the digits from what its dense layer says of them:
 // features_logistic --help
 #include <cohort/graph/network.hpp>
-#include <cohort/trainer/training.hpp>
+#include <cohort/trainer/features.hpp>
 #include <cstdio>
 #include "reference_program/mnist_sets.hpp"
 #include "reference_program/program.hpp"
