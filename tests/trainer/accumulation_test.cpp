@@ -90,23 +90,31 @@ TEST(accumulation, leaves_running_statistics_those_of_the_whole_batch) {
   EXPECT_GT(largest_difference(statistics(1), {0, 1}), 1e-3);
 }
 
-TEST(accumulation, agrees_over_ranks_that_take_other_pieces) {
+TEST(accumulation, agrees_over_ranks_of_other_numbers_of_workers) {
   bright_thirds const examples(57);
-  auto const together = [&](int first, int second) {
+  auto const together = [&](int pieces) {
     std::vector<double> found;
     std::vector<std::string> sums(2);
     launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
       training made = trainer<wide>(with_masks, world, allreduce{}, with(1 + world.rank()));
-      made.fit(examples.data(), {.batch = 8, .accumulate = world.rank() == 0 ? first : second});
+      made.fit(examples.data(), {.batch = 8, .accumulate = pieces});
       sums[static_cast<std::size_t>(world.rank())] = made.checksum();
       if (world.rank() == 0) found = parameters_of(made);
     });
     EXPECT_EQ(sums[0], sums[1]);
     return found;
   };
-  std::vector<double> const whole = together(1, 1);
-  EXPECT_LT(largest_difference(together(4, 4), whole), 1e-12);
-  EXPECT_LT(largest_difference(together(3, 1), whole), 1e-12);
+  std::vector<double> const whole = together(1);
+  EXPECT_LT(largest_difference(together(4), whole), 1e-12);
+  EXPECT_LT(largest_difference(together(3), whole), 1e-12);
+}
+
+TEST(accumulation, is_refused_where_ranks_take_other_pieces) {
+  bright_thirds const examples(57);
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    training made = trainer<wide>(with_masks, world, allreduce{}, with(1));
+    EXPECT_THROW(made.fit(examples.data(), {.batch = 8, .accumulate = 3 - 2 * world.rank()}), setting_error);
+  });
 }
 
 /// Packs each bucket when it is announced and again when all are.
