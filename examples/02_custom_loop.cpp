@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
+// label: slow
 // The trainer taken apart: store, plan, context, updater and loader in a loop of one's own, here with
-// micro-batches and a bound on the gradient's norm, neither of which the trainer offers.
+// micro-batches and a bound on the gradient's norm by hand.
 #include <cmath>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>

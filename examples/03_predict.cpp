@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
+// label: slow
 // Classifies ten test digits with a model file that lenet_mnist has saved; the network is read from it too.
 //   lenet_mnist --save lenet.safetensors && 03_predict lenet.safetensors
 #include <cohort/cohort.hpp>

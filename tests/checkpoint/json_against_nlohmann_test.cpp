@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow
 // Holds the reader against another one: both accept the same texts and read the same values from them.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>

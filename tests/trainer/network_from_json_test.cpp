@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow
 // Apart from the other tests of training: whoever reads networks compiles the kernels of all kinds.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// label: slow
 // ranks: 1 2 3 4
 // What strategies promise holds between processes as it does between threads.
 #include <cohort/mpi.hpp>
