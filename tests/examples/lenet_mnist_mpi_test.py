@@ -47,8 +47,7 @@ class ranks(unittest.TestCase):
 
     def refuse(self, flags, what):
         """Rank 1 with other flags than rank 0: both say what differs and who has what, before the first step."""
-        done = program.run(*self.flags, ":", "-n", "1", program.PROGRAM, *self.flags, *flags,
-                           before=program.under_mpirun(1), expect=1, folder=self.folder)
+        done = program.run(*self.flags, before=program.two_of_which(1, *flags), expect=1, folder=self.folder)
         for rank in (0, 1):
             self.assertRegex(done.stderr, rf"(?m)^rank {rank}: the ranks of this run do not fit together \({what}.* on "
                                           rf"rank 0; .* on rank 1")
@@ -73,9 +72,9 @@ class ranks(unittest.TestCase):
     def test_end_alike_where_one_alone_saves(self):
         """What no handshake can see: a rank with other listeners. The others name the place where they wait."""
         kept = os.path.join(self.folder, "kept")
-        flags = (*self.flags, "--deadline", "2")
-        done = program.run(*flags, "--checkpoints", kept, "--save-every", "5", ":", "-n", "1", program.PROGRAM, *flags,
-                           before=program.under_mpirun(1), expect=75, folder=self.folder)
+        done = program.run(*self.flags, "--deadline", "2",
+                           before=program.two_of_which(0, "--checkpoints", kept, "--save-every", "5"), expect=75,
+                           folder=self.folder)
         self.assertRegex(done.stderr, r"(?m)^rank \d: rank 0 is at step 4, .*; rank 1 waits at step 5")
 
 
