@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cstdlib>
+#include <cohort/data/data_folders.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -11,21 +11,8 @@ namespace reference_program {
 /// Where a data set may lie: in the folder that the user names and nowhere else; or else in $COHORT_DATA, data/ and the cache.
 /// In each of them it may have a folder of its own, `name`.
 inline std::vector<std::string> folders_of(std::string_view name, std::string const& chosen) {
-  auto const variable = [](char const* of) -> std::string {
-    char const* const value = std::getenv(of);
-    return value ? value : "";
-  };
-  std::vector<std::string> parents;
-  if (!chosen.empty()) {
-    parents.push_back(chosen);
-  } else {
-    if (std::string data = variable("COHORT_DATA"); !data.empty()) parents.push_back(std::move(data));
-    parents.push_back("data");
-    if (std::string cache = variable("XDG_CACHE_HOME"); !cache.empty())
-      parents.push_back(cache + "/cohort");
-    else if (std::string home = variable("HOME"); !home.empty())
-      parents.push_back(home + "/.cache/cohort");
-  }
+  std::vector<std::string> parents{chosen};
+  if (chosen.empty()) parents = cohort::data_folders();
   std::vector<std::string> all;
   for (std::string const& parent : parents) {
     all.push_back(parent);

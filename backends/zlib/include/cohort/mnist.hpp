@@ -5,12 +5,12 @@
 #include <array>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/data_folders.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/idx.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/zlib.hpp>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,22 +51,6 @@ inline std::optional<mnist::location> mnist_in(std::string const& folder) {
     if (present == names.size()) return mnist::location{found[0], found[1], found[2], found[3]};
   }
   return std::nullopt;
-}
-
-/// The folders that are looked into when the user names none.
-inline std::vector<std::string> mnist_folders() {
-  auto const variable = [](char const* name) -> std::string {
-    char const* const value = std::getenv(name);
-    return value != nullptr ? value : "";
-  };
-  std::vector<std::string> folders;
-  if (std::string data = variable("COHORT_DATA"); !data.empty()) folders.push_back(std::move(data));
-  folders.push_back("data");
-  if (std::string cache = variable("XDG_CACHE_HOME"); !cache.empty())
-    folders.push_back(cache + "/cohort/mnist");
-  else if (std::string home = variable("HOME"); !home.empty())
-    folders.push_back(home + "/.cache/cohort/mnist");
-  return folders;
 }
 
 inline idx_array read_mnist_file(std::string const& path, int rank) {
@@ -124,7 +108,7 @@ inline std::optional<location> find(std::string_view user_path = {}) {
            .got = detail::is_regular_file(std::string(user_path)) ? "a file" : "none or not all of them"});
     return found;
   }
-  for (std::string const& folder : detail::mnist_folders())
+  for (std::string const& folder : data_folders("mnist"))
     if (std::optional<location> found = detail::mnist_in(folder)) return found;
   return std::nullopt;
 }
@@ -136,7 +120,7 @@ namespace cohort::detail {
 inline mnist::location found_mnist(std::string_view user_path) {
   if (std::optional<mnist::location> found = mnist::find(user_path)) return *found;
   std::string folders;
-  for (std::string const& folder : mnist_folders()) folders += (folders.empty() ? "" : ", ") + folder;
+  for (std::string const& folder : data_folders("mnist")) folders += (folders.empty() ? "" : ", ") + folder;
   throw file_error({.what = "there is no MNIST",
                     .where = folders,
                     .expected = "its four files, plain or .gz, in one of these folders",
