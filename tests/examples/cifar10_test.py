@@ -2,8 +2,6 @@
 # needs: onednn image
 # label: slow
 """The CIFAR-10 program: from class folders and from binary files, with its own settings and the page's."""
-import pathlib
-import tempfile
 import unittest
 
 import reference_program as program
@@ -24,16 +22,11 @@ class cifar10(program.cases, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.scratch = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.scratch.name)
+        super().setUpClass()
         cls.images = cls.folder / "images"
         program.write_images(cls.images / "train", 10, TRAIN // 10, 32)
         program.write_images(cls.images / "test", 10, TEST // 10, 32, seed=2)
         cls.few = ("--data", cls.images, "--epochs", "1")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.scratch.cleanup()
 
     def test_learns_from_class_folders(self):
         first, _ = program.report(self.name, self.folder, *self.few)

@@ -4,7 +4,6 @@
 """The program of the features: what a logistic regression learns from them, and what it saves."""
 import os
 import re
-import tempfile
 import unittest
 
 import reference_program as program
@@ -17,13 +16,8 @@ class features_logistic(program.cases, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.scratch = tempfile.TemporaryDirectory()
-        cls.folder = cls.scratch.name
+        super().setUpClass()
         cls.few = ("--data", write_digits(os.path.join(cls.folder, "digits"), train=640))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.scratch.cleanup()
 
     def regression(self, *flags):
         """Its accuracy, the run's numbers and what was printed."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """lenet_mnist as tests drive it: on a few noisy digits, by one process or by mpirun's."""
 import contextlib
-import json
 import os
 import pathlib
 import random
@@ -10,6 +9,8 @@ import signal
 import struct
 import subprocess
 import time
+
+import reference_program
 
 PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
 MPIRUN = pathlib.Path(__file__).resolve().parent.parent / "mpirun"
@@ -49,20 +50,13 @@ def environment(folder):
             "OMPI_MCA_btl_sm_backing_directory": str(folder)}
 
 
-def run(*flags, before=(), expect=0, folder=None, **more):
-    """`before`: mpirun and its flags."""
-    done = subprocess.run([*before, PROGRAM, *flags], capture_output=True, text=True, timeout=LONGEST,
-                          env=environment(folder) if folder else None, **more)
-    wanted = (expect,) if isinstance(expect, int) else expect
-    assert done.returncode in wanted, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-3000:]}"
-    return done
+def run(*flags, folder=None, **more):
+    return reference_program.run("lenet_mnist", *flags, timeout=LONGEST, env=environment(folder) if folder else None,
+                                 **more)
 
 
 def report(folder, *flags, **more):
-    """The numbers of a run, and what it printed."""
-    path = pathlib.Path(folder) / "report.json"
-    done = run("--json", str(path), *flags, folder=folder, **more)
-    return json.loads(path.read_text(encoding="utf-8")), done
+    return reference_program.report("lenet_mnist", folder, *flags, timeout=LONGEST, env=environment(folder), **more)
 
 
 def family(pid):

@@ -3,7 +3,6 @@
 # label: slow
 """The perceptron's program: learns, also by several ranks, and saves what another run loads."""
 import os
-import tempfile
 import unittest
 
 import reference_program as program
@@ -16,13 +15,8 @@ class mnist_mlp(program.cases, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.scratch = tempfile.TemporaryDirectory()
-        cls.folder = cls.scratch.name
+        super().setUpClass()
         cls.few = ("--data", write_digits(os.path.join(cls.folder, "digits"), train=640), "--epochs", "2")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.scratch.cleanup()
 
     def test_learns_and_a_saved_model_is_the_same_model(self):
         model = os.path.join(self.folder, "mlp.safetensors")

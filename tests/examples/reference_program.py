@@ -6,22 +6,26 @@ import pathlib
 import random
 import struct
 import subprocess
+import tempfile
 import zlib
 
 EXAMPLES = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples"
 LONGEST = 300  # seconds that anything may take
 
 
-def run(name, *flags, expect=0):
-    done = subprocess.run([EXAMPLES / name, *map(str, flags)], capture_output=True, text=True, timeout=LONGEST)
-    assert done.returncode == expect, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-3000:]}"
+def run(name, *flags, before=(), expect=0, timeout=LONGEST, **more):
+    """`before`: what starts the program, with its flags; `expect`: an exit status, or several."""
+    done = subprocess.run([*before, EXAMPLES / name, *map(str, flags)], capture_output=True, text=True, timeout=timeout,
+                          **more)
+    wanted = (expect,) if isinstance(expect, int) else expect
+    assert done.returncode in wanted, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-3000:]}"
     return done
 
 
-def report(name, folder, *flags):
+def report(name, folder, *flags, **more):
     """The numbers of a run, and what it printed."""
     path = pathlib.Path(folder) / "report.json"
-    done = run(name, "--json", path, *flags)
+    done = run(name, "--json", path, *flags, **more)
     return json.loads(path.read_text(encoding="utf-8")), done
 
 
@@ -48,9 +52,15 @@ def write_images(folder, classes, each, side, part="", seed=1):
 
 
 class cases:
-    """What every program holds to; `name` is the program's, `few` flags that make a run of it short."""
+    """What every program holds to; `name` is the program's, `few` flags that make a run of it short, `folder` all tests'."""
     name = ""
     few = ()
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
 
     def test_help_shows_flags_and_defaults(self):
         text = run(self.name, "--help").stdout

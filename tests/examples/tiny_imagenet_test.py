@@ -2,8 +2,6 @@
 # needs: onednn image
 # label: slow
 """File batches made by preprocess, and the program that trains from them."""
-import pathlib
-import tempfile
 import unittest
 
 import reference_program as program
@@ -17,17 +15,12 @@ class tiny_imagenet(program.cases, unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.scratch = tempfile.TemporaryDirectory()
-        cls.folder = pathlib.Path(cls.scratch.name)
+        super().setUpClass()
         program.write_images(cls.folder / "images/train", CLASSES, 10, 24)
         program.write_images(cls.folder / "images/test", CLASSES, 2, 24, seed=2)
         cls.packed = cls.folder / "packed"
         program.run("preprocess", cls.folder / "images", cls.packed, 30)
         cls.few = ("--data", cls.packed, "--batch", "14", "--epochs", "1")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.scratch.cleanup()
 
     def test_learns_and_says_that_these_images_are_others(self):
         model = self.folder / "tiny.safetensors"

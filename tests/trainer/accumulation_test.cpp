@@ -18,13 +18,11 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-#include "bright_thirds.hpp"
+#include "../strategy/rank_cases.hpp"
 
 namespace {
 
-using namespace cohort;
-using cohort_test::bright_thirds;
-using wide = reference<double>;
+using namespace cohort_test;
 
 constexpr auto with_masks = network<[](builder& net) {
   return net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2}
@@ -35,24 +33,11 @@ training_settings with(int workers) {
   return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-3, .workers = workers};
 }
 
-std::vector<double> parameters_of(training& made) {
-  std::vector<double> dense(static_cast<std::size_t>(made.parameters().elements()));
-  made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(dense.data()));
-  return dense;
-}
-
 std::vector<double> trained(dataset const& data, int workers, int pieces, graph net = with_masks) {
   training made = trainer<wide>(std::move(net), with(workers));
   made.fit(data, {.batch = 10, .epochs = 2, .accumulate = pieces});
   EXPECT_EQ(made.step(), 2 * ((data.size() + 9) / 10));
   return parameters_of(made);
-}
-
-double largest_difference(std::vector<double> const& a, std::vector<double> const& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
-  return largest;
 }
 
 TEST(accumulation, changes_results_by_rounding_alone) {
