@@ -42,7 +42,7 @@ class repeated_step {
       : settings_{.updater = what.updater, .l2 = what.l2, .workers = workers},
         data_(noise_batch(what.net, batch)),
         workers_(cohort::detail::port_to<cohort::onednn>(what.net, settings_), settings_,
-                 what.updater.state_arrays(), std::chrono::seconds(120)),
+                 std::chrono::seconds(120)),
         agree_(std::move(agree)) {
     workers_.plan_for({.examples = workers_.piece_of(batch)});
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());

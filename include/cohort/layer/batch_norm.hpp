@@ -73,11 +73,13 @@ struct batch_norm {
   template <class T>
   void backward(host_arguments<T> const& a) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
-    for (std::size_t c = 0; c < channels && !a.training; ++c) {  // frozen: a scale and a shift
-      T const factor = a.parameters[0][c] * inverse_deviation(a.parameters[3][c]);
-      each(a, c, [&](std::size_t i) { a.diff_inputs[0][i] = factor * a.diff_output[i]; });
+    if (!a.training) {  // frozen: a scale and a shift
+      for (std::size_t c = 0; c < channels; ++c) {
+        T const factor = a.parameters[0][c] * inverse_deviation(a.parameters[3][c]);
+        each(a, c, [&](std::size_t i) { a.diff_inputs[0][i] = factor * a.diff_output[i]; });
+      }
+      return;
     }
-    if (!a.training) return;
     for (std::size_t c = 0; c < channels; ++c) {
       double sum = 0, along = 0;
       sum_gradients(a, c, sum, along);

@@ -117,6 +117,16 @@ class compiler {
     return made;
   }
 
+  /// A step's parameter of that index: its number in the store's table.
+  int parameter_of(plan_step const& step, int index) const { return store_.first_of(step.node) + index; }
+  /// Calls visit(bucket) for each gradient that a step makes.
+  template <class Visit>
+  void each_gradient(std::size_t s, Visit visit) const {
+    plan_step const& step = low_.steps[s];
+    int const count = is_frozen(step) ? 0 : static_cast<int>(operations_[s].parameters.size());
+    for (int p = 0; p < count; ++p)
+      visit(store_.table()[static_cast<std::size_t>(parameter_of(step, p))].bucket);
+  }
   bool is_frozen(plan_step const& step) const {
     auto const first = static_cast<std::size_t>(store_.first_of(step.node));
     return first < store_.table().size() && store_.table()[first].frozen;
@@ -174,7 +184,7 @@ class compiler {
       case operand_role::output:
         return value(step.output);
       case operand_role::parameter: {
-        int const parameter = store_.first_of(step.node) + o.index;
+        int const parameter = parameter_of(step, o.index);
         if (*store_.settled(parameter) == o.layout) return {place::parameter, parameter};
         return {place::copy, store_.copy(parameter, o.layout, training_)};
       }
@@ -233,25 +243,16 @@ class compiler {
   void emit_backward() {
     diffs_.resize(low_.values.size());
     begun_.assign(store_.table().size(), 0);
-    std::vector<int> missing(
-        store_.buckets().size());  // gradients of each bucket, from every step that makes one
+    std::vector<int> missing(store_.buckets().size());  // gradients of each bucket
     for (std::size_t s = 0; s < low_.steps.size(); ++s)
-      for (std::size_t p = 0; p < operations_[s].parameters.size() && !is_frozen(low_.steps[s]); ++p)
-        ++missing[static_cast<std::size_t>(store_.table()[parameter_of(low_.steps[s], p)].bucket)];
+      each_gradient(s, [&](int b) { ++missing[static_cast<std::size_t>(b)]; });
     for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
       emit_backward(s);
-      plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
-      if (is_frozen(step)) continue;
-      for (std::size_t p = 0; p < operations_[static_cast<std::size_t>(s)].parameters.size(); ++p) {
-        int const b = store_.table()[parameter_of(step, p)].bucket;
+      each_gradient(static_cast<std::size_t>(s), [&](int b) {
         if (--missing[static_cast<std::size_t>(b)] == 0)
           made_.completions.push_back({static_cast<int>(made_.backward.size()), b});
-      }
+      });
     }
-  }
-
-  std::size_t parameter_of(plan_step const& step, std::size_t p) const {
-    return static_cast<std::size_t>(store_.first_of(step.node)) + p;
   }
 
   void emit_backward(int s) {
@@ -284,7 +285,7 @@ class compiler {
             arguments.push_back(diff_input(s, o, op.overwrites, after));
             break;
           case operand_role::diff_parameter: {
-            int const parameter = store_.first_of(step.node) + o.index;
+            int const parameter = parameter_of(step, o.index);
             if (frozen) {
               arguments.push_back(new_slot(o.layout));  // where nobody looks
             } else if (!begun_[static_cast<std::size_t>(parameter)]
@@ -337,7 +338,7 @@ class compiler {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     std::string const name = name_of(net_, step);
     if (o.role == operand_role::diff_parameter) {
-      int const parameter = store_.first_of(step.node) + o.index;
+      int const parameter = parameter_of(step, o.index);
       shape const& dims = store_.table()[static_cast<std::size_t>(parameter)].spec.dims;
       layout const& lies = *store_.settled(parameter);
       if (begun_[static_cast<std::size_t>(parameter)]++ == 0) {

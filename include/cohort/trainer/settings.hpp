@@ -79,10 +79,9 @@ inline std::string describe(updater const& one) {
   return text;
 }
 
-/// "; constraint max_norm 2", of none: nothing.
+/// "constraint max_norm 2"
 inline std::string describe(char const* of, parameter_constraint const& how) {
-  if (how == parameter_constraint()) return {};
-  return text_of({"; ", of, " ", how.name(), how.has_parameter() ? text_of({" ", how.at}) : ""});
+  return text_of({of, " ", how.name(), how.has_parameter() ? text_of({" ", how.at}) : ""});
 }
 
 inline std::string describe(layer_override const& row) {
@@ -96,9 +95,8 @@ inline std::string describe(layer_override const& row) {
   add("l2", row.l2);
   add("bias l1", row.bias_l1);
   add("bias l2", row.bias_l2);
-  if (row.constraint) text += text_of({", constraint ", row.constraint->name(), " ", row.constraint->at});
-  if (row.bias_constraint)
-    text += text_of({", of biases ", row.bias_constraint->name(), " ", row.bias_constraint->at});
+  if (row.constraint) text += ", " + describe("constraint", *row.constraint);
+  if (row.bias_constraint) text += ", " + describe("of biases", *row.bias_constraint);
   if (row.frozen) text += *row.frozen ? ", frozen" : ", not frozen";
   return text;
 }
@@ -129,9 +127,10 @@ inline std::string describe(training_settings const& s) {
                s.bias.name(),
                " ",
                s.bias.parameter,
-               s.not_finite == when_not_finite::skip ? "; steps that are not finite left out" : "",
-               describe("constraint", s.constraint),
-               describe("constraint of biases", s.bias_constraint)});
+               s.not_finite == when_not_finite::skip ? "; steps that are not finite left out" : ""});
+  if (s.constraint != parameter_constraint()) text += "; " + describe("constraint", s.constraint);
+  if (s.bias_constraint != parameter_constraint())
+    text += "; " + describe("constraint of biases", s.bias_constraint);
   for (layer_override const& row : s.layers) text += describe(row);
   if (s.plateau)
     text += text_of({"; on a plateau of ", s.plateau->patience, " epochs by ", s.plateau->threshold,

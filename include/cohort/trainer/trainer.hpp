@@ -37,7 +37,8 @@ backend_port port_to(graph_view net, training_settings const& settings) {
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })
     if (auto const note = B::environment_note(); settings.log && !note.empty()) settings.log(note);
-  return {std::string(B::name), store, make, [](int threads) { return B::threads(threads); }};
+  return {std::string(B::name), store, make, [](int threads) { return B::threads(threads); },
+          rules.state_arrays()};
 }
 
 }  // namespace detail

@@ -59,10 +59,8 @@ class training {
         settings_(std::move(settings)),
         world_(std::move(world)),
         strategy_(std::move(agree)),
-        workers_(std::make_shared<detail::worker_group>(
-            std::move(port), settings_,
-            parameter_rules(port.parameters->table(), settings_.optimizer()).state_arrays(),
-            world_->settings().deadline + patience)),
+        workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
+                                                        world_->settings().deadline + patience)),
         predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {}
 
   graph_view network() const { return net_; }

@@ -24,10 +24,9 @@ struct work_kind {
 /// Order     while no worker runs; but find may be called by a worker for itself.
 class worker_contexts {
  public:
-  worker_contexts(backend_port const& port, team& threads, int state_arrays, std::size_t max_bytes)
+  worker_contexts(backend_port const& port, team& threads, std::size_t max_bytes)
       : port_(port),
         team_(threads),
-        state_arrays_(state_arrays),
         max_bytes_(max_bytes),
         contexts_(static_cast<std::size_t>(threads.size())) {}
 
@@ -37,7 +36,7 @@ class worker_contexts {
                                .training = what.training,
                                .max_bytes = max_bytes_,
                                .contexts = team_.size(),
-                               .state_arrays = what.training ? state_arrays_ : 0,
+                               .state_arrays = what.training ? port_.state_arrays : 0,
                                .accumulates = what.accumulates,
                                .outputs = what.layers};
     if (!made)
@@ -101,7 +100,6 @@ class worker_contexts {
 
   backend_port const& port_;
   team& team_;
-  int state_arrays_;
   std::size_t max_bytes_;
   std::vector<made_for<std::shared_ptr<plan const>>> plans_;
   std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;

@@ -36,8 +36,7 @@ namespace cohort::detail {
 class worker_group {
  public:
   /// `exchange` is the longest that a strategy waits: workers wait for the one that waits for it.
-  worker_group(backend_port port, training_settings const& settings, int state_arrays,
-               std::chrono::milliseconds exchange)
+  worker_group(backend_port port, training_settings const& settings, std::chrono::milliseconds exchange)
       : port_(std::move(port)),
         settings_(settings),
         former_threads_(static_cast<std::size_t>(settings.workers)),
@@ -48,7 +47,7 @@ class worker_group {
                      former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
                    },
                .leave = [this](int w) { port_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
-        contexts_(port_, team_, state_arrays, settings.max_bytes),
+        contexts_(port_, team_, settings.max_bytes),
         results_(static_cast<std::size_t>(settings.workers)),
         arrived_(port_.parameters->buckets().size()) {}
 
