@@ -46,11 +46,12 @@ class ranks(unittest.TestCase):
         self.assertEqual((one["communicator"], one["checksum"], one["bytes_sent"]), ("mpi", alone["checksum"], 0))
 
     def refuse(self, flags, what):
-        """Rank 1 with other flags than rank 0: both say what differs and who has what, before the first step."""
+        """Rank 1 with other flags than rank 0: both say what differs and who has what, before the first step; the slower one
+        may hear it from the other."""
         done = program.run(*self.flags, before=program.two_of_which(1, *flags), expect=1, folder=self.folder)
         for rank in (0, 1):
-            self.assertRegex(done.stderr, rf"(?m)^rank {rank}: the ranks of this run do not fit together \({what}.* on "
-                                          rf"rank 0; .* on rank 1")
+            self.assertRegex(done.stderr, rf"(?m)^rank {rank}: (rank {1 - rank} cannot go on: )?the ranks of this run do "
+                                          rf"not fit together \({what}.* on rank 0; .* on rank 1")
         self.assertNotIn("epoch", done.stdout)
 
     def test_refuse_to_begin_where_they_differ(self):
@@ -86,7 +87,7 @@ class checkpoints_of_processes(cases.checkpoints):
         os.kill(program.ranks_of(process)[1], signal.SIGTERM)  # one of them: the others hear of it
 
     def test_mpirun_that_is_asked_to_stop_asks_the_ranks(self):
-        for attempt in range(5):  # mpirun grants them one second, which a busy machine may not have
+        for attempt in range(8):  # it grants them a second (Open MPI 4.1) or a quarter (5.0): a busy machine may need more
             kept = os.path.join(self.kept, str(attempt))
             flags = self.flags("--epochs", "1000", "--checkpoints", kept)
             with program.started(*flags, before=self.mpirun, folder=self.folder) as process:
@@ -94,13 +95,11 @@ class checkpoints_of_processes(cases.checkpoints):
                     if line.startswith("epoch 1: "):
                         break
                 process.send_signal(signal.SIGTERM)
-                output = process.communicate(timeout=program.LONGEST)[0]
+                process.communicate(timeout=program.LONGEST)
             self.assertNotEqual(process.returncode, 0)
-            found = re.search(r"^stopped after (\d+) steps: saved in ", output, re.MULTILINE)
-            if found:
-                break
-        self.assertTrue(found, output)
-        self.assertEqual(program.newest_step(kept), int(found.group(1)))
+            if program.newest_step(kept) > 0:  # what ranks print meanwhile, mpirun 5.0 passes on no more
+                return
+        self.fail("no rank has saved")
 
 
 if __name__ == "__main__":
