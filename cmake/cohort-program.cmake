@@ -7,10 +7,11 @@
 #   // label: slow            <prefix>_label    a test's label
 #   // ranks: 1 2 4           <prefix>_ranks    a test is run by mpirun, once with each number of ranks; in
 #                                             Python: it starts as many itself
+#   // alone: a reason        <prefix>_alone    a test is not compiled together with others
 function(cohort_rules file prefix)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines LIMIT_COUNT 10)
-  foreach(rule IN ITEMS needs uses flags label ranks)
+  foreach(rule IN ITEMS needs uses flags label ranks alone)
     set(values)
     foreach(line IN LISTS lines)
       if(line MATCHES "^(//|#) ${rule}: *([A-Za-z0-9_=,. -]+)$")

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// alone: it stands in for calls of the system
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

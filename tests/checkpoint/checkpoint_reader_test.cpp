@@ -13,7 +13,7 @@
 #include "scratch_folder.hpp"
 #include "small_run.hpp"
 
-namespace {
+namespace checkpoint_reader_test {
 
 using namespace cohort;
 namespace fs = std::filesystem;
@@ -206,4 +206,4 @@ TEST(checkpoint_reader, is_refused_by_all_ranks_if_one_cannot_see_it) {
     EXPECT_NE(one.find("step-000000000812: rank 1: cannot open the file ("), std::string::npos) << one;
 }
 
-}  // namespace
+}  // namespace checkpoint_reader_test

@@ -12,7 +12,7 @@
 #include "scratch_folder.hpp"
 #include "small_disk.hpp"
 
-namespace {
+namespace file_writer_test {
 
 using cohort::file_writer;
 using cohort::read_text;
@@ -120,4 +120,4 @@ TEST(file_writer, lets_two_writers_of_one_name_work_side_by_side) {
   EXPECT_EQ(folder.names(), names{"model"});
 }
 
-}  // namespace
+}  // namespace file_writer_test

@@ -9,7 +9,7 @@
 
 #include "refusals.hpp"
 
-namespace {
+namespace graph_json_test {
 
 using namespace cohort;
 
@@ -355,4 +355,4 @@ TEST(graph_json, reads_or_refuses_any_text) {
   EXPECT_GT(read, 200);
 }
 
-}  // namespace
+}  // namespace graph_json_test

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace {
+namespace json_string_test {
 
 namespace detail = cohort::detail;
 
@@ -72,4 +72,4 @@ TEST(json_string, shows_hostile_text_short_and_as_utf8) {
   EXPECT_EQ(shown, '"' + std::string(60, 'x') + "…\"");
 }
 
-}  // namespace
+}  // namespace json_string_test

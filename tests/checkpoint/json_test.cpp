@@ -10,7 +10,7 @@
 
 #include "refusals.hpp"
 
-namespace {
+namespace json_test {
 
 using namespace std::string_literals;
 using cohort::data_error;
@@ -243,4 +243,4 @@ TEST(json, never_reads_outside_a_damaged_text) {
   EXPECT_GT(accepted, 10'000);
 }
 
-}  // namespace
+}  // namespace json_test

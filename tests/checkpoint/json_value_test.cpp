@@ -7,7 +7,7 @@
 
 #include "refusals.hpp"
 
-namespace {
+namespace json_value_test {
 
 using cohort::parse_json;
 
@@ -97,4 +97,4 @@ TEST(json_value, outlives_a_move_of_its_document) {
   EXPECT_EQ(value.string(), "short");
 }
 
-}  // namespace
+}  // namespace json_value_test

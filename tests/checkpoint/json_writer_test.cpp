@@ -12,7 +12,7 @@
 
 #include "refusals.hpp"
 
-namespace {
+namespace json_writer_test {
 
 using cohort::json_lines;
 using cohort::json_writer;
@@ -98,4 +98,4 @@ TEST(json_writer, refuses_calls_that_make_no_json) {
             "these calls make no JSON (after 5 bytes): expected a value, got '}'");
 }
 
-}  // namespace
+}  // namespace json_writer_test

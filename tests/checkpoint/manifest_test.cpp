@@ -6,7 +6,7 @@
 
 #include "refusals.hpp"
 
-namespace {
+namespace manifest_test {
 
 using namespace cohort;
 
@@ -108,4 +108,4 @@ TEST(manifest, costs_little_when_it_is_hostile) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace manifest_test

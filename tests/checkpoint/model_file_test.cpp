@@ -14,7 +14,7 @@
 #include "scratch_folder.hpp"
 #include "small_disk.hpp"
 
-namespace {
+namespace model_file_test {
 
 using namespace cohort;
 
@@ -420,4 +420,4 @@ TEST(model_file, keeps_the_old_file_when_the_disk_is_full) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
 }
 
-}  // namespace
+}  // namespace model_file_test

@@ -6,7 +6,7 @@
 
 #include "refusals.hpp"
 
-namespace {
+namespace optimizer_json_test {
 
 using namespace cohort;
 
@@ -73,4 +73,4 @@ TEST(optimizer_json, gives_back_what_a_plateau_has_seen) {
   EXPECT_NE(refusal_of<data_error>([&] { read_plateau("{\"best\": 1}"); }), "");
 }
 
-}  // namespace
+}  // namespace optimizer_json_test

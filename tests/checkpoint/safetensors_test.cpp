@@ -14,7 +14,7 @@
 #include "refusals.hpp"
 #include "scratch_folder.hpp"
 
-namespace {
+namespace safetensors_test {
 
 using cohort::data_error;
 using cohort::element_type;
@@ -267,4 +267,4 @@ TEST(safetensors, never_trusts_a_damaged_file) {
   }
 }
 
-}  // namespace
+}  // namespace safetensors_test

@@ -12,7 +12,7 @@
 #include "refusals.hpp"
 #include "scratch_folder.hpp"
 
-namespace {
+namespace safetensors_writer_test {
 
 using cohort::element_type;
 using cohort::stored_tensor;
@@ -112,4 +112,4 @@ TEST(safetensors_writer, says_when_the_stream_fails) {
   EXPECT_THROW(cohort::write_safetensors(out, all), cohort::file_error);
 }
 
-}  // namespace
+}  // namespace safetensors_writer_test

@@ -9,7 +9,7 @@
 #include "../data/refused.hpp"
 #include "lone_layer.hpp"
 
-namespace {
+namespace arithmetic_test {
 
 using namespace cohort;
 using list = std::vector<double>;
@@ -100,4 +100,4 @@ TEST(scale, multiplies_by_a_constant_or_by_what_each_channel_learns) {
   EXPECT_EQ(refusal_of(cohort::scale{}, shape{}), "a scale needs channels");
 }
 
-}  // namespace
+}  // namespace arithmetic_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace avg_pool_test {
 
 using namespace cohort;
 
@@ -75,4 +75,4 @@ TEST(global_pools, say_what_they_refuse) {
             "graph: : the padding is as large as the kernel (input 1x9x9, kernel 2x2)");
 }
 
-}  // namespace
+}  // namespace avg_pool_test

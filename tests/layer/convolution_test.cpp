@@ -9,7 +9,7 @@
 
 #include "../plan/trial.hpp"
 
-namespace {
+namespace convolution_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -186,4 +186,4 @@ TEST(convolution, says_what_it_refuses) {
             "graph: : a convolution needs at least one filter (filters 0)");
 }
 
-}  // namespace
+}  // namespace convolution_test

@@ -8,7 +8,7 @@
 
 #include "lone_layer.hpp"
 
-namespace {
+namespace dropout_test {
 
 using namespace cohort;
 
@@ -170,4 +170,4 @@ TEST(random_layers, say_what_they_refuse) {
   EXPECT_EQ(made_of_ones(dropout{.rate = 0}, {1}), std::vector<float>(size, 1));
 }
 
-}  // namespace
+}  // namespace dropout_test

@@ -11,7 +11,7 @@
 
 #include "lone_layer.hpp"
 
-namespace {
+namespace elementwise_golden_test {
 
 using namespace cohort;
 
@@ -119,4 +119,4 @@ TEST(elementwise_layers, agree_with_pytorch) {
   numbers.expect_all_compared();
 }
 
-}  // namespace
+}  // namespace elementwise_golden_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace initialiser_test {
 
 using cohort::fill;
 using cohort::initialiser;
@@ -213,4 +213,4 @@ TEST(initialiser, refuses_shapes_and_fans_that_do_not_fit_and_touches_nothing) {
   refused(init::orthogonal{}, 1, 1, {6});
 }
 
-}  // namespace
+}  // namespace initialiser_test

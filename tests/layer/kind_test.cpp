@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-namespace {
+namespace kind_test {
 
 using namespace cohort;
 
@@ -130,4 +130,4 @@ TEST(kind, has_a_name_of_its_own_for_every_built_in_layer) {
   EXPECT_TRUE(names.contains("max_pool"));
 }
 
-}  // namespace
+}  // namespace kind_test

@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-namespace {
+namespace layers_test {
 
 using namespace cohort;
 
@@ -81,4 +81,4 @@ TEST(layers, say_what_they_refuse) {
             "graph: : an input has one to three extents (input 1x2x3x4)");
 }
 
-}  // namespace
+}  // namespace layers_test

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace {
+namespace loss_test {
 
 using namespace cohort;
 
@@ -298,4 +298,4 @@ TEST(loss, agrees_with_pytorch) {
   compare(hinge{}, "hinge");
 }
 
-}  // namespace
+}  // namespace loss_test

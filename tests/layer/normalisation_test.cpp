@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace normalisation_test {
 
 using namespace cohort;
 
@@ -161,4 +161,4 @@ TEST(normalisation, says_what_it_refuses) {
             "graph: : alpha and beta of local response normalisation are not negative");
 }
 
-}  // namespace
+}  // namespace normalisation_test

@@ -8,7 +8,7 @@
 
 #include "lone_layer.hpp"
 
-namespace {
+namespace pointwise_test {
 
 using namespace cohort;
 
@@ -134,4 +134,4 @@ TEST(softmax, sums_to_1_over_channels_at_each_place) {
   EXPECT_EQ(refusal_of(softmax{}, shape{1, 4, 4}), "softmax over less than two channels is always 1");
 }
 
-}  // namespace
+}  // namespace pointwise_test

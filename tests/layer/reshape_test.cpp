@@ -9,7 +9,7 @@
 #include "../plan/trial.hpp"
 #include "lone_layer.hpp"
 
-namespace {
+namespace reshape_test {
 
 using namespace cohort;
 using list = std::vector<double>;
@@ -95,4 +95,4 @@ TEST(shapes, are_refused_in_these_words) {
             "indices have one or two extents");
 }
 
-}  // namespace
+}  // namespace reshape_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace {
+namespace window_test {
 
 using namespace cohort;
 
@@ -124,4 +124,4 @@ TEST(window, says_what_it_refuses) {
             "graph: : the dilation must be at least 1 (dilation 0x0)");
 }
 
-}  // namespace
+}  // namespace window_test

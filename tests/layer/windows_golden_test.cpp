@@ -12,7 +12,7 @@
 
 #include "../plan/trial.hpp"
 
-namespace {
+namespace windows_golden_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -147,4 +147,4 @@ TEST(windows_golden, norms_and_their_running_statistics_agree_with_pytorch) { co
 
 TEST(windows_golden, compares_every_case_of_the_file) { EXPECT_EQ(golden().size(), 6U); }
 
-}  // namespace
+}  // namespace windows_golden_test

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace {
+namespace arena_test {
 
 using namespace cohort;
 
@@ -75,4 +75,4 @@ TEST(arena, never_lets_slots_overlap_that_live_at_the_same_time) {
   }
 }
 
-}  // namespace
+}  // namespace arena_test

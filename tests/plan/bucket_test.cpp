@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace {
+namespace bucket_test {
 
 using namespace cohort;
 
@@ -85,4 +85,4 @@ TEST(bucket, is_not_made_without_parameters) {
   EXPECT_TRUE(make_buckets(none, 4).empty());
 }
 
-}  // namespace
+}  // namespace bucket_test

@@ -12,7 +12,7 @@
 #include "../data/refused.hpp"
 #include "trial.hpp"
 
-namespace {
+namespace context_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -293,4 +293,4 @@ TEST(context, takes_a_profile_while_it_is_asked_to) {
   expect_parts(table(t.run->profile()), {"us/call", "share"});
 }
 
-}  // namespace
+}  // namespace context_test

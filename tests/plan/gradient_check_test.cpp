@@ -4,7 +4,7 @@
 
 #include "../backend/operations.hpp"
 
-namespace {
+namespace gradient_check_test {
 
 /// What the checker promises of a right gradient.
 constexpr double tolerance = 1e-6;
@@ -35,4 +35,4 @@ bool const registered = [] {
   return true;
 }();
 
-}  // namespace
+}  // namespace gradient_check_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace lowering_test {
 
 using namespace cohort;
 
@@ -93,4 +93,4 @@ TEST(lowering, gives_values_their_shapes_and_steps_what_they_read) {
   ASSERT_EQ(low.values.size(), 6U) << "two of the batch and one a step";
 }
 
-}  // namespace
+}  // namespace lowering_test

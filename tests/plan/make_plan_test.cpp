@@ -9,7 +9,7 @@
 
 #include "../data/refused.hpp"
 
-namespace {
+namespace make_plan_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -131,4 +131,4 @@ TEST(make_plan, prints_a_table) {
   EXPECT_EQ(text.find("us/call"), std::string::npos) << "no times where none were taken";
 }
 
-}  // namespace
+}  // namespace make_plan_test

@@ -10,7 +10,7 @@
 
 #include "trial.hpp"
 
-namespace {
+namespace parameter_set_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -106,4 +106,4 @@ TEST(parameter_set, freezes_nothing_behind_the_first_plan) {
   EXPECT_THROW(made.store->freeze([](std::size_t) { return true; }), setting_error);
 }
 
-}  // namespace
+}  // namespace parameter_set_test

@@ -9,7 +9,7 @@
 
 #include "trial.hpp"
 
-namespace {
+namespace parameter_store_test {
 
 using namespace cohort;
 
@@ -83,4 +83,4 @@ TEST(parameter_store, reads_as_zero_what_no_backward_reaches) {
   EXPECT_NE(t.gradient(0), std::vector<double>(20, 0.0));
 }
 
-}  // namespace
+}  // namespace parameter_store_test

@@ -15,7 +15,7 @@
 
 #include "trial.hpp"
 
-namespace {
+namespace parameter_update_test {
 
 using namespace cohort;
 
@@ -321,4 +321,4 @@ TEST(arena_sums, are_of_parameters_layers_and_all) {
   for (std::size_t const p : {3, 4}) EXPECT_EQ(sums.of_layer(p), elements[3] + elements[4]);
 }
 
-}  // namespace
+}  // namespace parameter_update_test

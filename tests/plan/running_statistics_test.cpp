@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace running_statistics_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -135,4 +135,4 @@ TEST(running_statistics, take_examples_by_their_weights) {
   EXPECT_NEAR(master[variance], 0.9 + 0.1 * spread, 1e-15);
 }
 
-}  // namespace
+}  // namespace running_statistics_test

@@ -11,7 +11,7 @@
 #include "../checkpoint/refusals.hpp"
 #include "trial.hpp"
 
-namespace {
+namespace targets_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -105,4 +105,4 @@ TEST(targets, losses_go_through_json) {
   expect_again(ends_in(softmax_cross_entropy{.label_smoothing = 0.1}));
 }
 
-}  // namespace
+}  // namespace targets_test

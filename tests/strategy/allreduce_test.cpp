@@ -2,7 +2,7 @@
 #include <cohort/communicator/launch.hpp>
 #include "rank_cases.hpp"
 
-namespace {
+namespace allreduce_test {
 
 using namespace cohort_test;
 
@@ -119,4 +119,4 @@ TEST(allreduce, refuses_a_negative_period) {
   });
 }
 
-}  // namespace
+}  // namespace allreduce_test

@@ -2,7 +2,7 @@
 #include <cohort/communicator/launch.hpp>
 #include "rank_cases.hpp"
 
-namespace {
+namespace parameter_averaging_test {
 
 using namespace cohort_test;
 
@@ -64,4 +64,4 @@ TEST(parameter_averaging, refuses_periods_that_make_no_sense) {
   });
 }
 
-}  // namespace
+}  // namespace parameter_averaging_test

@@ -4,7 +4,7 @@
 #include <cstring>
 #include "rank_cases.hpp"
 
-namespace {
+namespace strategy_test {
 
 using namespace cohort_test;
 
@@ -232,4 +232,4 @@ TEST(strategy, under_which_ranks_never_meet_is_refused) {
   });
 }
 
-}  // namespace
+}  // namespace strategy_test

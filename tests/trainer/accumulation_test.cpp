@@ -20,7 +20,7 @@
 #include <vector>
 #include "../strategy/rank_cases.hpp"
 
-namespace {
+namespace accumulation_test {
 
 using namespace cohort_test;
 
@@ -193,4 +193,4 @@ TEST(accumulation, refuses_pieces_that_make_no_sense) {
     EXPECT_THROW(made.fit(examples.data(), {.batch = 10, .accumulate = pieces}), setting_error) << pieces;
 }
 
-}  // namespace
+}  // namespace accumulation_test

@@ -9,7 +9,7 @@
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"
 
-namespace {
+namespace checkpoints_test {
 
 using namespace cohort_test;
 
@@ -272,4 +272,4 @@ TEST(checkpoints, are_written_when_a_signal_asks_for_the_end) {
   });
 }
 
-}  // namespace
+}  // namespace checkpoints_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace chrome_trace_test {
 
 using namespace cohort;
 
@@ -88,4 +88,4 @@ TEST(chrome_trace, refuses_a_time_that_is_no_number) {
   EXPECT_THROW(chrome_trace(broken), numeric_error);
 }
 
-}  // namespace
+}  // namespace chrome_trace_test

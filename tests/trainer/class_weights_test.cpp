@@ -9,7 +9,7 @@
 #include <vector>
 #include "bright_thirds.hpp"
 
-namespace {
+namespace class_weights_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -44,4 +44,4 @@ TEST(class_weights, train_as_if_examples_of_a_class_were_there_so_often) {
   EXPECT_NE(plain, wanted);
 }
 
-}  // namespace
+}  // namespace class_weights_test

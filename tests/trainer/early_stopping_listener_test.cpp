@@ -20,7 +20,7 @@
 #include "../checkpoint/refusals.hpp"
 #include "bright_thirds.hpp"
 
-namespace {
+namespace early_stopping_listener_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -193,4 +193,4 @@ TEST(early_stopping, refuses_settings_that_make_no_sense) {
   EXPECT_NE(refused({}, {}).find("got no metric"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace early_stopping_listener_test

@@ -21,7 +21,7 @@
 #include "../checkpoint/refusals.hpp"
 #include "bright_thirds.hpp"
 
-namespace {
+namespace features_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -290,4 +290,4 @@ TEST(several_heads, count_by_their_weights) {
   EXPECT_NEAR(loss, third.log_loss().value() + 0.25 * left.log_loss().value(), 1e-5);
 }
 
-}  // namespace
+}  // namespace features_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace listeners_test {
 
 using namespace cohort;
 
@@ -184,4 +184,4 @@ TEST_F(listeners, are_told_by_fit_in_the_order_given) {
   EXPECT_NE(said.lines[2].find(", 5 examples in "), std::string::npos) << said.lines[2];
 }
 
-}  // namespace
+}  // namespace listeners_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace load_test {
 
 using namespace cohort;
 
@@ -72,4 +72,4 @@ TEST(load_trained, refuses_a_file_that_is_none) {
   EXPECT_THROW(load_trained<reference<float>>(testing::TempDir() + "no such file"), file_error);
 }
 
-}  // namespace
+}  // namespace load_test

@@ -2,7 +2,7 @@
 #include <cohort/communicator/launch.hpp>
 #include "../strategy/rank_cases.hpp"
 
-namespace {
+namespace random_layers_test {
 
 using namespace cohort_test;
 
@@ -50,4 +50,4 @@ TEST(random_layers, evaluate_and_predict_without_chance) {
       << "noise in training does not keep it from learning";
 }
 
-}  // namespace
+}  // namespace random_layers_test

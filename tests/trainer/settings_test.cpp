@@ -8,7 +8,7 @@
 #include <vector>
 #include "../strategy/rank_cases.hpp"
 
-namespace {
+namespace settings_test {
 
 using namespace cohort_test;
 
@@ -258,4 +258,4 @@ TEST(training_settings, of_layers_are_part_of_a_model_that_keeps_its_updaters_st
   EXPECT_THROW(other.load(saved), data_error) << "dense_1 had another updater";
 }
 
-}  // namespace
+}  // namespace settings_test

@@ -3,7 +3,7 @@
 #include <cohort/layer/synchronised_batch_norm.hpp>
 #include "../strategy/rank_cases.hpp"
 
-namespace {
+namespace synchronised_batch_norm_test {
 
 using namespace cohort_test;
 
@@ -180,4 +180,4 @@ TEST(synchronised_batch_norm, tells_other_ranks_what_ended_a_step) {
   EXPECT_NE(heard.find("cannot go on: it broke"), std::string::npos) << heard;
 }
 
-}  // namespace
+}  // namespace synchronised_batch_norm_test
