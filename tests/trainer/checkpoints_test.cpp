@@ -64,6 +64,14 @@ TEST(checkpoints, a_resumed_run_of_averaging_has_the_bits_of_an_uninterrupted_on
   resumed_equals_uninterrupted(3, parameter_averaging{.every = 2, .average_updater_state = false}, 3);
 }
 
+TEST(checkpoints, a_resumed_run_of_outer_steps_has_the_bits_of_an_uninterrupted_one) {
+  for (int steps : {2, 4, 8})
+    resumed_equals_uninterrupted(2, parameter_averaging{.every = 3, .outer = outer::diloco{}}, steps);
+  for (int steps : {1, 2, 5})  // a vote is heard a period later, with the next mean under way
+    resumed_equals_uninterrupted(
+        3, parameter_averaging{.every = 2, .outer = outer::bmuf{.nesterov = true}, .overlap = true}, steps);
+}
+
 /// A checkpoint after each step and each epoch, in folders of their own.
 struct saving_all final : listener {
   std::string folder;
@@ -148,6 +156,9 @@ TEST(checkpoints, of_any_step_are_gone_on_from_bit_by_bit) {
       goes_on_from_anywhere(ranks, allreduce{.resync = 3}, with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 3}, with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 4, .average_updater_state = false}, with_nan);
+      goes_on_from_anywhere(ranks, parameter_averaging{.every = 2, .outer = outer::diloco{}}, with_nan);
+      goes_on_from_anywhere(ranks, parameter_averaging{.every = 2, .outer = outer::bmuf{}, .overlap = true},
+                            with_nan);
     }
 }
 
@@ -210,6 +221,47 @@ TEST(checkpoints, are_gone_on_with_by_other_ranks_strategies_and_backends_at_the
       EXPECT_EQ(rest.examples, 3 * 103 - 60);
       EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.8);
     });
+}
+
+TEST(checkpoints, of_outer_steps_are_gone_on_with_by_other_ranks) {
+  bright_thirds const examples(103), held(60, 2);
+  scratch_folder const folder;
+  parameter_averaging const how{.every = 4, .outer = outer::bmuf{.momentum = 0.3}, .overlap = true};
+  launch<threads>(3, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state());
+    checkpoint_listener saving(folder.path(), 10, 1, {});
+    made.fit(examples.data(), {.batch = 5, .epochs = 2, .listeners = {&saving}});
+  });
+  for (int ranks : {1, 2, 4})
+    launch<threads>(ranks, [&](communicator& world) {
+      training made = trainer<narrow>(small, world, how, with_state());
+      ASSERT_TRUE(resume(made, folder.path()).has_value());
+      EXPECT_EQ(made.step(), 10);
+      made.fit(examples.data(), {.batch = 15 / ranks, .epochs = 6});
+      EXPECT_TRUE(same_text(world, made.checksum()));
+      EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.8);
+    });
+}
+
+/// Of the element types that a checkpoint may have come from, what a strategy remembers fits one alone.
+TEST(checkpoints, of_outer_steps_are_gone_on_with_in_other_elements) {
+  bright_thirds const examples(103), held(60, 2);
+  scratch_folder const folder;
+  for (bool const overlap : {false, true}) {
+    parameter_averaging const how{.every = 4, .outer = outer::diloco{}, .overlap = overlap};
+    launch<threads>(2, [&](communicator& world) {
+      training made = trainer<narrow>(small, world, how, with_state());
+      checkpoint_listener saving(folder.path(), 6, 1, {});
+      made.fit(examples.data(), {.batch = 5, .epochs = 1, .listeners = {&saving}});
+    });
+    launch<threads>(2, [&](communicator& world) {
+      training made = trainer<wide>(small, world, how, with_state());
+      ASSERT_TRUE(resume(made, folder.path()).has_value());
+      made.fit(examples.data(), {.batch = 5, .epochs = 4});
+      EXPECT_TRUE(same_text(world, made.checksum()));
+      EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.8);
+    });
+  }
 }
 
 TEST(checkpoints, hold_a_shared_file_that_is_a_model) {

@@ -5,8 +5,12 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/late_mean.hpp>
+#include <cohort/strategy/outer_state.hpp>
+#include <cohort/strategy/outer_step.hpp>
 #include <cohort/strategy/spread_of_means.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,24 +20,33 @@
 
 namespace cohort {
 
-/// Each rank trains on its own; every `every` steps all take the mean of their parameters.
+/// Each rank trains on its own; every `every` steps all take the mean of their parameters, or an outer step towards it.
 ///
 /// Shapes    the canonical flat view, and as many arrays more as updaters remember if `average_updater_state`.
 /// Units     `every` in steps; if `seconds` > 0 it counts instead: the slowest rank's speed since the last meeting says how
 ///           many steps that is, the same number on all ranks (the clock then decides the bits).
 /// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped. Where ranks
 ///           share a stream, one that has run out makes empty steps until the next meeting.
-/// Before    rank r holds w_r, having seen m_r examples since the last meeting.   After  all hold Σ m_r·w_r / Σ m_r.
-/// Moves     2(P−1)/P · (n·(1 + state arrays) + 5) elements a rank and meeting, running variances once more; 8 bytes more with `seconds`; in the
-///           beginning rank 0's arrays once to all.
+///           `overlap`: a mean is begun at a period's end and applied at the next one's, when its votes are heard too; what was
+///           learnt meanwhile is kept. Updaters' states and running statistics are averaged at an epoch's end alone. One rank
+///           overlaps nothing.
+/// Before    rank r holds w_r, having seen m_r examples since the last meeting.
+/// After     all hold g, the outer step towards Σ m_r·w_r / Σ m_r. `overlap`: rank r, which has sent w_r and now holds w, holds
+///           g + (w − w_r); at an epoch's end, or when a vote ends the run, all hold g.
+/// Moves     as an allreduce of n·(1 + state arrays) + 5 elements in a meeting, of n + 5 with `overlap`; of running variances
+///           once more; of 8 bytes more with `seconds`. In the beginning rank 0's arrays once to all.
 /// Errors    communicator_error on all ranks if one is lost.
-/// Exact     the same bits on every rank after a meeting; `every` 1 with sgd is allreduce, to rounding. With one rank no
-///           bit differs from no strategy. What is frozen keeps its bits.
-/// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weigh.
+/// Exact     the same bits on every rank after a meeting; `every` 1 with sgd is allreduce, to rounding. With one rank and the
+///           plain outer step no bit differs from no strategy. What is frozen keeps its bits; running statistics take no outer
+///           step.
+/// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weigh. Overlap: Shen et al., CoCoD-SGD, IJCAI
+///           2019; the outer step is then from the g before, so that its Δ is what one period has brought.
 struct parameter_averaging {
   int every = 5;
   double seconds = 0;
   bool average_updater_state = true;
+  outer_step outer{};
+  bool overlap = false;
 
   std::unique_ptr<strategy> on(communicator& world) const;
 };
@@ -43,18 +56,31 @@ namespace detail {
 class averaging_strategy final : public strategy {
  public:
   averaging_strategy(std::unique_ptr<communicator> world, parameter_averaging how)
-      : world_(std::move(world)), how_(how), period_(how.seconds > 0 ? 1 : how.every) {}
-  ~averaging_strategy() override { abandon("a rank gave up while parameters were averaged"); }
+      : world_(std::move(world)),
+        how_(how),
+        period_(how.seconds > 0 ? 1 : how.every),
+        outer_(how.outer.momentum
+                   ? how.outer
+                   : outer_step{how.outer.rate, 1 - 1.0 / world_->size(), how.outer.nesterov}) {}
+  ~averaging_strategy() override {
+    if (under_way_) abandon("a rank gave up while parameters were averaged");
+    try {
+      late_->drop();
+    } catch (...) {  // poisoned: nobody touches its memory any more
+    }
+  }
 
   exchanged what() const override { return exchanged::parameters; }
   std::string describe() const override {
     return text_of({"parameter averaging every ", how_.seconds > 0 ? how_.seconds : how_.every,
                     how_.seconds > 0 ? " seconds" : " steps",
-                    how_.average_updater_state ? ", with the updaters' state" : ""});
+                    how_.average_updater_state ? ", with the updaters' state" : "", described(how_.outer),
+                    how_.overlap ? ", overlapped" : ""});
   }
 
   void begin(step_info const& now, replica const& mine) override {
     prepare(mine);
+    if (steps_ == 0 && !loose_) outer_.begin_at(mine);
     world_->note({now.step, 0});
   }
 
@@ -63,43 +89,44 @@ class averaging_strategy final : public strategy {
     seen_ += now.examples;
     expected_ += now.expected;
     own_ |= now.mine;
-    if (++steps_ >= period_) meet(mine);
+    if (++steps_ < period_) return;
+    how_.overlap && world_->size() > 1 ? pass(mine) : meet(mine);
   }
   void end_of_epoch(step_info const& now, replica const& mine) override {
     own_ |= now.mine;
-    if (steps_ > 0) meet(mine);
+    if (steps_ > 0 || loose_) meet(mine);
   }
 
-  bool differs() const override { return steps_ > 0 || !how_.average_updater_state; }
+  bool differs() const override { return steps_ > 0 || loose_ || !how_.average_updater_state; }
   void merged(replica const& mine, std::span<std::byte* const> dense) override {
+    prepare(mine);
+    outer_state outer = outer_.copy();
     weighted_sum sum(mine.parameters.type(), elements_of(mine) * dense.size(), true);
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
-    // Right after a meeting only what is not averaged there differs, and nobody has seen more than others.
-    std::int64_t const weight = steps_ > 0 ? seen_ : 1, expected = steps_ > 0 ? expected_ : world_->size();
-    weighted_sum::share const own{weight, static_cast<double>(weight)};
-    sum.start(*world_, own, expected, {});
-    sum.wait();
-    if (std::int64_t const examples = sum.voted(0).examples; examples > 0) {
-      sum.settle(static_cast<double>(examples), expected);
-      add_spread_of_means(*world_, mine, sum.data(), own, expected, static_cast<double>(examples));
-      for (std::size_t array = 0; array < dense.size(); ++array) {
+    if (late_->is_under_way()) late_->correct(mine.parameters, outer, sum.data());
+    bool const agree = average(mine, sum, dense.size(), outer, {}).examples > 0;
+    for (std::size_t array = 0; array < dense.size(); ++array)
+      if (agree)
         std::memcpy(dense[array], sum.data() + array * mine.bytes(), mine.bytes());
-        mine.keep_frozen(static_cast<int>(array), dense[array]);
-      }
-    } else {
-      for (std::size_t array = 0; array < dense.size(); ++array)
+      else
         mine.read(static_cast<int>(array), dense[array]);
-    }
   }
 
   void abandon(std::string_view why) noexcept override {
-    if (std::exchange(under_way_, false)) world_->abort(std::string(why));
+    if (std::exchange(under_way_, false) || late_->is_under_way()) world_->abort(std::string(why));
   }
   agreement const* agreed() const override { return &agreed_; }
 
   strategy_state state() const override {
-    return {.counts = {{"steps", steps_}, {"seen", seen_}, {"expected", expected_}, {"period", period_}}};
+    strategy_state all{.counts = {{"steps", steps_},
+                                  {"seen", seen_},
+                                  {"expected", expected_},
+                                  {"period", period_},
+                                  {"loose", loose_ ? 1 : 0}}};
+    outer_.tell(all);
+    late_->tell(all);
+    return all;
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
@@ -107,8 +134,11 @@ class averaging_strategy final : public strategy {
       if (one.name == "steps") steps_ = one.value;
       if (one.name == "seen") seen_ = one.value;
       if (one.name == "expected") expected_ = one.value;
+      if (one.name == "loose") loose_ = one.value != 0;
       if (one.name == "period" && how_.seconds > 0) period_ = std::max<std::int64_t>(one.value, 1);
     }
+    outer_.restore(saved);
+    late_->restore(saved);
   }
 
  private:
@@ -124,34 +154,82 @@ class averaging_strategy final : public strategy {
     arrays_ = how_.average_updater_state ? mine.arrays() : 1;
     sum_.emplace(mine.parameters.type(), elements_of(mine) * static_cast<std::size_t>(arrays_), true);
     if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
+    if (!late_->fits(mine)) late_->drop();
+    if (!outer_.fits(mine)) {
+      outer_.begin_at(mine);
+      world_->broadcast(outer_.met_at(), 0);
+    }
     began_ = clock::now();
   }
 
-  /// The weighted mean of all ranks' arrays, and what they voted.
+  /// All ranks meet and hold the same afterwards.
   void meet(replica const& mine) {
     prepare(mine);
     auto const part = [&](int array) {
       return sum_->data() + static_cast<std::size_t>(array) * mine.bytes();
     };
+    votes const heard = late_->is_under_way() ? late_->hear(mine, outer_).all : votes{};
     for (int array = 0; array < arrays_; ++array) mine.read(array, part(array));
-    weighted_sum::share const own{seen_, static_cast<double>(seen_)};
     under_way_ = true;
-    sum_->start(*world_, own, expected_, own_);
-    sum_->wait();
+    agreement met = average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_);
     under_way_ = false;
-    agreed_ = sum_->voted(agreed_.meetings + 1);
-    if (agreed_.examples > 0) {
-      sum_->settle(agreed_.weight, expected_);
-      add_spread_of_means(*world_, mine, part(0), own, expected_, agreed_.weight);
-      for (int array = 0; array < arrays_; ++array) {
-        mine.keep_frozen(array, part(array));
-        mine.write(array, part(array));
-      }
+    if (met.examples > 0) {
+      for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
       mine.parameters.changed();
     }
+    met.all |= heard;
+    agree_on(met);
+    own_ = {};
+    loose_ = false;
+    end_period();
+  }
+
+  /// Takes in the mean of the period before this one, and begins this one's.
+  void pass(replica const& mine) {
+    prepare(mine);
+    if (late_->is_under_way()) {
+      agreement const heard = late_->hear(mine, outer_);
+      agree_on(heard);
+      if (heard.examples == 0) return end_period();  // of a stream: nobody has any left
+      own_ = {own_.stop && !heard.all.stop, own_.save && !heard.all.save,
+              own_.not_finite && !heard.all.not_finite};  // what is answered now is not asked again
+    }
+    late_->start(*world_, mine, {seen_, static_cast<double>(seen_)}, expected_, std::exchange(own_, {}));
+    loose_ = true;
+    end_period();
+  }
+
+  /// `sum`, which has this rank's arrays, gets the weighted mean of all ranks', its trained parameters an outer step.
+  agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_state& outer,
+                    votes const& wanted) {
+    bool const met_before =
+        steps_ == 0;  // then nobody has seen more than others, and trained parameters are the same
+    buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
+    std::int64_t const seen = met_before ? 1 : seen_, expected = met_before ? world_->size() : expected_;
+    weighted_sum::share const own{seen, static_cast<double>(seen)};
+    sum.start(*world_, own, expected, wanted);
+    sum.wait();
+    agreement const met = sum.voted(0);
+    if (met.examples == 0) return met;
+    sum.settle(met.weight, expected);
+    add_spread_of_means(*world_, mine, sum.data(), own, expected, met.weight);
+    std::size_t const size = bytes_of(mine.parameters.type());
+    if (met_before)
+      for_each_trained(mine.parameters, [&](std::size_t first, std::size_t count) {
+        std::memcpy(sum.data() + first * size, same.data() + first * size, count * size);
+      });
+    else
+      outer.take(mine.parameters, sum.data());
+    for (std::size_t array = 0; array < arrays; ++array)
+      mine.keep_frozen(static_cast<int>(array), sum.data() + array * mine.bytes());
+    return met;
+  }
+
+  void agree_on(agreement const& met) { agreed_ = {agreed_.meetings + 1, met.examples, met.weight, met.all}; }
+
+  void end_period() {
     if (how_.seconds > 0) choose_period();
     steps_ = busy_ = seen_ = expected_ = 0;
-    own_ = {};
   }
 
   void choose_period() {
@@ -166,6 +244,8 @@ class averaging_strategy final : public strategy {
   parameter_averaging how_;
   std::int64_t period_;
   std::optional<weighted_sum> sum_;
+  outer_state outer_;
+  std::unique_ptr<late_mean> late_ = std::make_unique<late_mean>();
   int arrays_ = 1;
   std::int64_t steps_ = 0;     // since the last meeting
   std::int64_t busy_ = 0;      // of these, with examples on this rank
@@ -174,6 +254,7 @@ class averaging_strategy final : public strategy {
   votes own_{};
   agreement agreed_{};
   clock::time_point began_{};
+  bool loose_ = false;  // a mean came late since all held the same
   bool under_way_ = false;
   bool restored_ = false;
 };
@@ -186,6 +267,12 @@ inline std::unique_ptr<strategy> parameter_averaging::on(communicator& world) co
                          .where = "parameter_averaging",
                          .expected = "every ≥ 1 step, or seconds > 0",
                          .got = {"every ", every, ", seconds ", seconds}});
+  double const momentum = outer.momentum.value_or(0);
+  if (!(outer.rate > 0 && std::isfinite(outer.rate) && momentum >= 0 && momentum < 1))
+    throw setting_error({.what = "the outer step makes no sense",
+                         .where = "parameter_averaging, outer",
+                         .expected = "rate > 0, 0 ≤ momentum < 1",
+                         .got = {"rate ", outer.rate, ", momentum ", momentum}});
   return std::make_unique<detail::averaging_strategy>(world.duplicate(), *this);
 }
 

@@ -82,7 +82,8 @@ enum class exchanged { nothing, gradient, parameters };
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank
 /// after_update   the parameters have taken the step, or (`updated` false) have not: it had no examples, or a loss or
 ///                gradient was not finite
-/// end_of_epoch   no step is running; nothing may be outstanding afterwards. Not called where a vote ends the run before
+/// end_of_epoch   no step is running; nothing may be outstanding afterwards. Also where a vote ends the run within an epoch,
+///                after what listeners save then
 /// merged         what evaluation and checkpoints show where ranks differ: fills the dense canonical arrays of a replica
 ///                (replica.read) with what all would agree on now, and leaves the run as it was
 ///

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace cohort::detail {
 
@@ -25,8 +26,11 @@ class weighted_sum {
         words_(with_votes ? vote_words : 0),
         memory_((count + words_) * bytes_of(type)) {}
 
+  element_type type() const { return type_; }
   std::byte* data() { return memory_.data(); }
   std::size_t bytes() const { return count_ * bytes_of(type_); }
+  /// The same, and the votes behind them.
+  std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
 
   /// What a rank has: examples, and what its elements weigh among all ranks'.
   struct share {
@@ -36,11 +40,11 @@ class weighted_sum {
 
   /// Weighs with own weight / expected and starts the sum.
   void start(communicator& world, share const& mine, std::int64_t expected, votes const& own) {
-    scale(mine.weight, static_cast<double>(expected));
+    scale(type_, data(), count_, mine.weight, static_cast<double>(expected));
     if (words_ > 0) {
       double const words[vote_words]{static_cast<double>(mine.examples), mine.weight, own.stop ? 1.0 : 0.0,
                                      own.save ? 1.0 : 0.0, own.not_finite ? 1.0 : 0.0};
-      by_type([&]<class T>(T* values) {
+      by_type(type_, data(), [&]<class T>(T* values) {
         for (std::size_t i = 0; i < vote_words; ++i) values[count_ + i] = static_cast<T>(words[i]);
       });
     }
@@ -51,32 +55,39 @@ class weighted_sum {
   /// What was voted.  Before: wait, and this one carries votes.
   agreement voted(std::int64_t meetings) {
     agreement result{.meetings = meetings};
-    by_type([&]<class T>(T const* values) {
+    by_type(type_, data(), [&]<class T>(T const* values) {
       result.examples = static_cast<std::int64_t>(values[count_]);
       result.weight = static_cast<double>(values[count_ + 1]);
       result.all = {values[count_ + 2] > 0, values[count_ + 3] > 0, values[count_ + 4] > 0};
     });
     return result;
   }
+  /// Takes what was voted of stopping and saving out.
+  void forget_wishes() {
+    by_type(type_, data(), [&](auto* values) { values[count_ + 2] = values[count_ + 3] = 0; });
+  }
   /// Makes the sum the mean where all weigh otherwise than expected.  Before: wait; weight > 0.
-  void settle(double weight, std::int64_t expected) { scale(static_cast<double>(expected), weight); }
+  void settle(double weight, std::int64_t expected) {
+    scale(type_, data(), count_, static_cast<double>(expected), weight);
+  }
+
+  /// By a / b; nothing is touched where that is 1, and 0 leaves zeros whatever was there.
+  static void scale(element_type type, std::byte* data, std::size_t count, double a, double b) {
+    if (a == b) return;
+    if (a == 0) {
+      std::memset(data, 0, count * bytes_of(type));
+      return;
+    }
+    by_type(type, data, [&]<class T>(T* values) {
+      T const factor = static_cast<T>(a / b);
+      for (std::size_t i = 0; i < count; ++i) values[i] *= factor;
+    });
+  }
 
  private:
   template <class F>
-  void by_type(F f) {
-    type_ == element_type::f64 ? f(memory_.as<double>()) : f(memory_.as<float>());
-  }
-  /// By a / b; nothing is touched where that is 1, and 0 leaves zeros whatever was there.
-  void scale(double a, double b) {
-    if (a == b) return;
-    if (a == 0) {
-      std::memset(memory_.data(), 0, bytes());
-      return;
-    }
-    by_type([&]<class T>(T* values) {
-      T const factor = static_cast<T>(a / b);
-      for (std::size_t i = 0; i < count_; ++i) values[i] *= factor;
-    });
+  static void by_type(element_type type, std::byte* data, F f) {
+    type == element_type::f64 ? f(reinterpret_cast<double*>(data)) : f(reinterpret_cast<float*>(data));
   }
 
   element_type type_;

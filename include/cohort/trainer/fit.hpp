@@ -120,7 +120,7 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
     after_step next = after_step::next_step;
     while (next == after_step::next_step) next = train_step(batches, how, of_epoch, all);
     bool const ended = next == after_step::next_epoch;
-    votes const agreed = ended ? end_epoch() : votes{};
+    votes const agreed = end_epoch();
     add_ranks(of_epoch);
     of_epoch.seconds = since(epoch_start);
     all.examples += of_epoch.examples;

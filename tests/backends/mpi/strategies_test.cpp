@@ -3,7 +3,7 @@
 // ranks: 1 2 3 4
 // What strategies promise holds between processes as it does between threads.
 #include <cohort/mpi.hpp>
-#include "../../strategy/rank_cases.hpp"
+#include "../../strategy/outer_cases.hpp"
 #include "under_mpirun.hpp"
 
 namespace {
@@ -42,6 +42,12 @@ constexpr rank_case cases[]{
     {"an_evaluation_that_fails_on_one_rank_fails_on_all", an_evaluation_that_fails_on_one_rank_fails_on_all},
     {"allreduce_stops_all_when_one_asks", [](communicator& all) { one_rank_stops_all(all, false); }},
     {"averaging_stops_all_when_one_asks", [](communicator& all) { one_rank_stops_all(all, true); }},
+    {"outer_steps_are_those_by_hand", outer_steps_are_those_by_hand},
+    {"every_kind_of_averaging_has_the_same_bits_everywhere",
+     every_kind_of_averaging_has_the_same_bits_everywhere},
+    {"one_rank_stops_all_that_hear_late", one_rank_stops_all_that_hear_late},
+    {"overlapped_averaging_ends_with_a_stream", overlapped_averaging_ends_with_a_stream},
+    {"a_mean_under_way_ends_with_its_run", a_mean_under_way_ends_with_its_run},
     {"has_the_bits_of_threads",
      [](communicator& all) {
        std::string here = checksum_after(all, allreduce{}, with_state());

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/launch.hpp>
+#include "outer_cases.hpp"
+
+namespace {
+
+using namespace cohort_test;
+
+class outer_steps_over_threads : public testing::TestWithParam<int> {
+ protected:
+  void on_all(void (*body)(communicator&)) {
+    launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_threads, testing::Values(1, 2, 3, 4));
+
+TEST_P(outer_steps_over_threads, are_those_by_hand) { on_all(outer_steps_are_those_by_hand); }
+TEST_P(outer_steps_over_threads, have_the_same_bits_everywhere) {
+  on_all(every_kind_of_averaging_has_the_same_bits_everywhere);
+}
+TEST_P(outer_steps_over_threads, show_between_meetings_what_a_meeting_brings) {
+  on_all(what_is_shown_between_meetings_is_what_a_meeting_brings);
+}
+TEST_P(outer_steps_over_threads, stop_all_when_a_stop_is_heard_late) {
+  on_all(one_rank_stops_all_that_hear_late);
+}
+TEST_P(outer_steps_over_threads, end_with_a_stream) { on_all(overlapped_averaging_ends_with_a_stream); }
+TEST_P(outer_steps_over_threads, hear_late_of_a_number_that_is_not_finite) {
+  on_all(a_number_that_is_not_finite_is_heard_late);
+}
+TEST_P(outer_steps_over_threads, leave_nothing_under_way_when_a_run_fails) {
+  on_all(a_mean_under_way_ends_with_its_run);
+}
+
+constexpr auto normed = network<[](builder& net) {
+  return net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | batch_norm{.name = "norm"} | relu{}
+         | dense{.units = 4, .name = "kept"} | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
+TEST(outer_step, leaves_running_statistics_and_what_is_frozen_alone) {
+  bright_thirds const examples(60);
+  launch<threads>(2, [&](communicator& world) {
+    training_settings settings = plain_sgd();
+    settings.layers = {{.layer = "kept", .frozen = true}};
+    auto const trained = [&](outer_step how) {
+      training made = trainer<wide>(normed, world, parameter_averaging{.every = 100, .outer = how}, settings);
+      made.fit(examples.data(), {.batch = 5, .epochs = 1});  // one meeting
+      return parameters_of(made);
+    };
+    training fresh = trainer<wide>(normed, settings);
+    auto const first = parameters_of(fresh), mean = trained(outer::plain{}), step = trained({.rate = 1e-9});
+    int statistics = 0, frozen = 0;
+    for (parameter const& p : fresh.parameters().table())
+      for (std::int64_t e = 0; e < p.spec.dims.elements(); ++e) {
+        auto const i = static_cast<std::size_t>(p.first + e);
+        if (p.frozen) {
+          EXPECT_EQ(step[i], first[i]);
+          ++frozen;
+        } else if (p.trains()) {
+          EXPECT_NEAR(step[i], first[i], 1e-8);
+        } else {
+          EXPECT_EQ(step[i], mean[i]);
+          EXPECT_NE(step[i], first[i]);
+          ++statistics;
+        }
+      }
+    EXPECT_EQ(statistics, 6);
+    EXPECT_GT(frozen, 0);
+  });
+}
+
+TEST(outer_step, goes_on_from_what_was_loaded_between_two_fits) {
+  bright_thirds const examples(40);
+  launch<threads>(2, [&](communicator& world) {
+    training made =
+        trainer<wide>(small, world, parameter_averaging{.every = 4, .outer = {.rate = 1e-9}}, plain_sgd());
+    made.fit(examples.data(), {.batch = 5, .epochs = 1});
+    std::vector<double> const other(parameters_of(made).size(), 0.25);
+    made.parameters().write_all(reinterpret_cast<std::byte const*>(other.data()), made.parameters().master());
+    made.parameters().changed();
+    made.fit(examples.data(), {.batch = 5, .epochs = 1});
+    EXPECT_LT(largest_difference(parameters_of(made), other), 1e-6);
+  });
+}
+
+TEST(outer_step, with_one_rank_and_bmuf_changes_no_bit) {
+  bright_thirds const examples(103);
+  training plain = trainer<narrow>(small, with_state());
+  plain.fit(examples.data(), {.batch = 7, .epochs = 2});
+  launch<self>([&](communicator& world) {
+    EXPECT_EQ(checksum_after(world, parameter_averaging{.every = 3, .outer = outer::bmuf{}}, with_state()),
+              plain.checksum());
+    EXPECT_EQ(checksum_after(world, parameter_averaging{.every = 3, .overlap = true}, with_state()),
+              plain.checksum());
+  });
+}
+
+TEST(outer_step, is_named_with_the_strategy) {
+  launch<self>([](communicator& world) {
+    EXPECT_EQ(parameter_averaging{}.on(world)->describe(),
+              "parameter averaging every 5 steps, with the updaters' state");
+    parameter_averaging const how{
+        .every = 500, .average_updater_state = false, .outer = outer::diloco{}, .overlap = true};
+    EXPECT_EQ(
+        how.on(world)->describe(),
+        "parameter averaging every 500 steps, outer step of rate 0.7, Nesterov momentum 0.9, overlapped");
+    EXPECT_EQ(parameter_averaging{.outer = outer::bmuf{}}.on(world)->describe(),
+              "parameter averaging every 5 steps, with the updaters' state, outer step of rate 1, momentum 1 "
+              "- 1/ranks");
+  });
+}
+
+TEST(outer_step, is_refused_where_it_makes_no_sense) {
+  launch<self>([](communicator& world) {
+    for (outer_step const how : {outer_step{.rate = 0},
+                                 {.rate = -1},
+                                 {.momentum = 1},
+                                 {.momentum = -0.1},
+                                 {.rate = std::numeric_limits<double>::infinity()}})
+      EXPECT_THROW(parameter_averaging{.outer = how}.on(world), setting_error);
+  });
+}
+
+}  // namespace
