@@ -67,6 +67,11 @@ constexpr flag all_flags[]{
        o.strategy = name_of(f, v, {"auto", "none", "allreduce", "averaging"});
      }},
     {"every", [](options& o, text f, text v) { o.every = number_of(f, v, 1, 1'000'000); }},
+    {"outer",
+     [](options& o, text f, text v) {
+       o.outer = name_of(f, v, {"plain", "bmuf", "nesterov_bmuf", "diloco"});
+     }},
+    {"overlap", [](options& o, text, text) { o.overlap = true; }, no_argument},
     {"batch", [](options& o, text f, text v) { o.batch = number_of(f, v, 1, 1'000'000); }},
     {"epochs", [](options& o, text f, text v) { o.epochs = number_of(f, v, 0, 1'000'000); }},
     {"rate", [](options& o, text f, text v) { o.rate = number_of(f, v, 1e-9, 1e9); }},
@@ -106,6 +111,8 @@ constexpr char const* after_data = R"(
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce or averaging; auto: allreduce for more than one rank (auto)
   --every N        steps between two averagings (5)
+  --outer NAME     what is done with the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
+  --overlap        ranks train on while a mean is under way, and apply it one period later
   --batch N        examples a rank and step, over all its workers ()";
 constexpr char const* after_batch = R"()
   --epochs N       passes over the training images, those of a resumed run included; 0 only evaluates ()";

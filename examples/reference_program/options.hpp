@@ -15,6 +15,8 @@ struct options {
   std::string communicator = "auto";
   std::string strategy = "auto";
   int every = 5;
+  std::string outer = "plain";
+  bool overlap = false;
   int batch = 32;
   int epochs = 5;
   double rate = 0;

@@ -185,13 +185,22 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
   return status;
 }
 
+/// Averaging as the flags say.
+cohort::parameter_averaging averaging_of(options const& chosen) {
+  cohort::parameter_averaging how{.every = chosen.every, .overlap = chosen.overlap};
+  if (chosen.outer == "bmuf") how.outer = cohort::outer::bmuf{};
+  if (chosen.outer == "nesterov_bmuf") how.outer = cohort::outer::bmuf{.nesterov = true};
+  if (chosen.outer == "diloco") how.outer = cohort::outer::diloco{};
+  return how;
+}
+
 }  // namespace
 
 cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
                                cohort::communicator& world) {
   std::string const strategy = strategy_of(chosen, world);
   auto how = strategy == "allreduce"   ? cohort::allreduce{}.on(world)
-             : strategy == "averaging" ? cohort::parameter_averaging{.every = chosen.every}.on(world)
+             : strategy == "averaging" ? averaging_of(chosen).on(world)
                                        : cohort::no_exchange{}.on(world);
   settings.seed = chosen.seed;
   settings.workers = chosen.workers;

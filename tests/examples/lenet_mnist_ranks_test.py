@@ -67,6 +67,15 @@ class ranks(unittest.TestCase):
         self.assertLess(first["bytes_sent"], contract + 2 * 2 * EPOCH_END)
         self.assertEqual(self.report(*flags)[0]["checksum"], first["checksum"])
 
+    def test_outer_steps_and_overlap_repeat_themselves_and_differ(self):
+        seen = set()
+        for flags in ((), ("--outer", "bmuf"), ("--outer", "nesterov_bmuf"), ("--outer", "diloco"), ("--overlap",)):
+            flags = ("--ranks", "2", "--strategy", "averaging", "--every", "3", *flags)
+            made, _ = self.report(*flags)
+            self.assertEqual(self.report(*flags)[0]["checksum"], made["checksum"])
+            seen.add(made["checksum"])
+        self.assertEqual(len(seen), 5)
+
     def test_one_rank_computes_the_same_bits_under_every_strategy_and_sends_nothing(self):
         alone, _ = self.report("--communicator", "self")
         self.assertEqual((alone["strategy"], alone["communicator"], alone["bytes_sent"]), ("none", "self", 0))
@@ -105,7 +114,8 @@ class ranks(unittest.TestCase):
 
     def test_refuses_flags_that_make_no_sense(self):
         for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("tcp", "")),
-                             ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--save-every", ("-1", "often")),
+                             ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--outer", ("sgd", "")),
+                             ("--save-every", ("-1", "often")),
                              ("--keep", ("0",)), ("--deadline", ("0", "nan", "soon")), ("--heartbeat", ("0", "inf")),
                              ("--checkpoints", ("",)), ("--performance", ("-1",))):
             for value in values:
@@ -132,8 +142,8 @@ class ranks(unittest.TestCase):
 
     def test_help_shows_the_flags_of_ranks(self):
         text = program.run("--help").stdout
-        for flag in ("--ranks", "--communicator", "--strategy", "--every", "--checkpoints", "--save-every", "--keep",
-                     "--resume", "--deadline", "--heartbeat", "--performance"):
+        for flag in ("--ranks", "--communicator", "--strategy", "--every", "--outer", "--overlap", "--checkpoints",
+                     "--save-every", "--keep", "--resume", "--deadline", "--heartbeat", "--performance"):
             self.assertIn(flag, text)
 
 
