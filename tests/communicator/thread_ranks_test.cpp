@@ -61,7 +61,7 @@ TEST_P(every_communicator, with_a_thread_of_its_own_conforms) {
 
 INSTANTIATE_TEST_SUITE_P(conformance, every_communicator,
                          testing::Combine(testing::ValuesIn(conformance::all_tests),
-                                          testing::Values(1, 2, 3, 4, 7)),
+                                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8)),
                          [](auto const& info) {
                            return std::get<0>(info.param).name + std::string("_")
                                   + std::to_string(std::get<1>(info.param));

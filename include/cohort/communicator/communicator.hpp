@@ -100,12 +100,13 @@ class request {
 /// Order     collectives are matched by the order of their start on each rank; several may be under way. Any thread may
 ///           start or wait, one at a time for each communicator but for start_*, note and abort, which may be
 ///           called beside a wait. The last of a communicator and its relatives to go waits for what is under way.
-/// Exact     a sum is taken in an order that depends on ranks and count alone: equal on every rank and run, and the
+/// Exact     a sum is taken in an order that depends on ranks and bytes alone: equal on every rank and run, and the
 ///           same over `threads` and `mpi`.
 /// Errors    communicator_error on every rank, naming who was missing and where, when a wait outlasts its deadline, a
 ///           rank is lost or fails, or a message does not fit. The communicator and its relatives are *poisoned* by
 ///           it: later calls throw the same at once. setting_error for a root, rank or tag out of range.
-/// Source    semantics and names of MPI 4.0, chapters 3, 6 and 7; rings: Patarasuk and Yuan, JPDC 2009.
+/// Source    semantics and names of MPI 4.0, chapters 3, 6 and 7; rings: Patarasuk and Yuan, JPDC 2009; halving and doubling: Thakur, Rabenseifner
+///           and Gropp, IJHPCA 2005.
 class communicator {
  public:
   static constexpr int any_source = -1;
@@ -126,7 +127,9 @@ class communicator {
   /// Moves     at most ⌈log2 P⌉·n from any rank.
   virtual request start_broadcast(elements data, int root) = 0;
   /// After     every rank holds the reduction over the ranks of each element.
-  /// Moves     2(P−1)/P·n a rank, in 2(P−1) messages.
+  /// Moves     up to 16 KiB log2 P messages of n a rank; up to 512 KiB 2·log2 P messages, beyond 2(P−1), with 2(P−1)/P·n
+  ///           together. Where P is no power of two: 64 KiB instead of 512; the logarithm is rounded down, and in its ways
+  ///           ranks in pairs send one message of n more.
   virtual request start_allreduce(elements data, reduction how) = 0;
   /// After     rank r holds the reduction in part r of `data` (part_of: as equal as possible); the rest is unspecified.
   /// Moves     (P−1)/P·n a rank.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/allreduce_way.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/dissemination_barrier.hpp>
 #include <cohort/communicator/engine.hpp>
 #include <cohort/communicator/messages.hpp>
 #include <cohort/communicator/ring_allgather.hpp>
 #include <cohort/communicator/ring_allgatherv.hpp>
-#include <cohort/communicator/ring_allreduce.hpp>
 #include <cohort/communicator/ring_reduce_scatter.hpp>
 #include <cohort/communicator/task.hpp>
 #include <cohort/communicator/transport.hpp>
@@ -45,7 +45,11 @@ class message_communicator final : public communicator {
     return collective("broadcast", tree_broadcast, data, reduction::sum, 0, root);
   }
   request start_allreduce(elements data, reduction how) override {
-    return collective("allreduce", ring_allreduce, data, how, scratch_of_ring(*engine_, data, size()));
+    return start_allreduce(data, how, way_of_allreduce(data.bytes(), size()));
+  }
+  /// In a way of the caller's choice: the same on every rank.
+  request start_allreduce(elements data, reduction how, allreduce_way way) {
+    return collective("allreduce", advance_of(way), data, how, scratch_of(way, *engine_, data, size()));
   }
   request start_reduce_scatter(elements data, reduction how) override {
     return collective("reduce_scatter", ring_reduce_scatter, data, how,

@@ -19,8 +19,9 @@ namespace cohort {
 /// Order     a bucket leaves while backward still runs below it.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
 /// After     all have Σ m_r·g_r / Σ m_r.
-/// Moves     2(P−1)/P · n elements a rank and step, and 5 words with the first bucket; once in the beginning n more at most
-///           ⌈log2 P⌉ times; 16 bytes more at a resync. A single rank moves, packs and waits for nothing.
+/// Moves     an allreduce of each bucket a step, n elements together, and of 5 words with the first one; once in the beginning n
+///           more at most ⌈log2 P⌉ times; an allreduce of 16 bytes at a resync. A single rank moves, packs and waits for
+///           nothing.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
