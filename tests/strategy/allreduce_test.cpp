@@ -31,6 +31,9 @@ TEST_P(allreduce_over_threads, trains_on_streams_of_different_lengths) {
 TEST_P(allreduce_over_threads, sends_the_bytes_of_its_contract) {
   on_all(sends_the_bytes_that_its_contract_says);
 }
+TEST_P(allreduce_over_threads, leads_with_few_bits_on_the_wire_where_all_do) {
+  on_all(few_bits_on_the_wire_lead_where_all_do);
+}
 TEST_P(allreduce_over_threads, adds_up_several_passes_in_one_report) {
   on_all(a_report_may_see_several_passes);
 }
@@ -111,6 +114,31 @@ TEST(allreduce, tells_other_ranks_what_ended_a_step) {
                                }),
                data_error);
   EXPECT_EQ(heard, "rank 1 cannot go on: the shelf is empty");
+}
+
+TEST(allreduce, leaves_out_a_step_with_few_bits_too) {
+  launch<threads>(2, [&](communicator& world) {
+    bright_thirds examples(48 * world.size());
+    dataset const data = examples.data();
+    spoil(examples, world, 1, 2, 8);
+    auto settings = with_state();
+    settings.not_finite = when_not_finite::skip;
+    training made = trainer<narrow>(small, world, allreduce{.wire = element_type::bf16}, settings);
+    fit_report const report = made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
+    EXPECT_EQ(report.skipped, 1);
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    for (float const w : parameters_of<float>(made)) ASSERT_TRUE(std::isfinite(w));
+  });
+}
+
+TEST(allreduce, is_named_with_its_wire_and_refuses_others) {
+  launch<self>([](communicator& world) {
+    EXPECT_EQ(allreduce{}.on(world)->describe(), "allreduce, resync 100");
+    EXPECT_EQ(allreduce{.wire = element_type::bf16}.on(world)->describe(),
+              "allreduce, resync 100, on the wire bf16");
+    for (element_type const wire : {element_type::u8, element_type::i32, element_type::f64})
+      EXPECT_THROW(allreduce{.wire = wire}.on(world), setting_error);
+  });
 }
 
 TEST(allreduce, refuses_a_negative_period) {

@@ -449,6 +449,39 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 4), 0);
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 5), sum((2 * n + 5) * 4));
   EXPECT_EQ(in_step(parameter_averaging{.every = 3, .average_updater_state = false}, 5), sum((n + 5) * 4));
+  double in_bf16 = sum(5 * 4);
+  training const any = trainer<narrow>(small, plain_sgd());
+  for (bucket const& one : any.parameters().buckets())
+    in_bf16 += sum(2.0 * static_cast<double>(one.elements));
+  EXPECT_EQ(in_step(allreduce{.wire = element_type::bf16}, 5), in_bf16);
+}
+
+/// Fewer bits on the wire: all ranks the same, each run the same, and nearly where all bits lead.
+inline void few_bits_on_the_wire_lead_where_all_do(communicator& world) {
+  bright_thirds const examples(103), held(60, 2);
+  auto const trained = [&](std::optional<element_type> wire) {
+    step_by_step compare;
+    training made = trainer<narrow>(small, world, allreduce{.resync = 0, .wire = wire}, with_state());
+    made.fit(examples.data(), {.batch = 7, .epochs = 8, .listeners = {&compare}});
+    EXPECT_EQ(compare.different, 0);
+    std::string checksum = made.checksum();
+    return std::pair(std::move(checksum), made.evaluate(held.data()).accuracy().value());
+  };
+  auto const dense = trained({}), few = trained(element_type::bf16);
+  EXPECT_EQ(few, trained(element_type::bf16));
+  EXPECT_EQ(dense, trained(element_type::f32)) << "f32 is what they are";
+  EXPECT_EQ(dense.first == few.first, world.size() == 1);
+  EXPECT_NEAR(few.second, dense.second, 0.05);
+
+  auto const in_double = [&](std::optional<element_type> wire) {
+    training made = trainer<wide>(small, world, allreduce{.wire = wire}, plain_sgd());
+    made.fit(examples.data(), {.batch = 7, .epochs = 2});
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    return parameters_of(made);
+  };
+  auto const exact = in_double({});
+  EXPECT_LT(largest_difference(in_double(element_type::f32), exact), 1e-6);
+  EXPECT_LT(largest_difference(in_double(element_type::bf16), exact), 1e-2);
 }
 
 }  // namespace cohort_test

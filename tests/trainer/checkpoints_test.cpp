@@ -154,6 +154,7 @@ TEST(checkpoints, of_any_step_are_gone_on_from_bit_by_bit) {
   for (int ranks : {1, 2, 3})
     for (bool with_nan : {false, true}) {
       goes_on_from_anywhere(ranks, allreduce{.resync = 3}, with_nan);
+      goes_on_from_anywhere(ranks, allreduce{.wire = element_type::bf16}, with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 3}, with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 4, .average_updater_state = false}, with_nan);
       goes_on_from_anywhere(ranks, parameter_averaging{.every = 2, .outer = outer::diloco{}}, with_nan);

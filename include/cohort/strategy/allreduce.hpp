@@ -2,8 +2,10 @@
 #pragma once
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/hash.hpp>
+#include <cohort/strategy/narrow_sum.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,18 +18,25 @@ namespace cohort {
 /// Shapes    buckets of the canonical flat view, from the last layer to the first.
 /// Units     every `resync` steps (0: never) ranks compare a checksum of their parameters; where these differ, as between
 ///           ranks of different backends, rank 0's go to all.
+///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
+///           rank rounds away it adds to its next gradient. Parameters and votes travel as they are.
 /// Order     a bucket leaves while backward still runs below it.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
-/// After     all have Σ m_r·g_r / Σ m_r.
-/// Moves     an allreduce of each bucket a step, n elements together, and of 5 words with the first one; once in the beginning n
-///           more at most ⌈log2 P⌉ times; an allreduce of 16 bytes at a resync. A single rank moves, packs and waits for
-///           nothing.
+/// After     all have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), e_r being what r has rounded
+///           away so far.
+/// Moves     an allreduce of each bucket a step, n elements together, the first one with 5 words more (with `wire` they have an
+///           allreduce of their own); once in the beginning n more at most ⌈log2 P⌉ times; an allreduce of 16 bytes at a
+///           resync. A single rank moves, packs and waits for nothing.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
-/// Source    CaffeOnSpark over MPI; buckets during backward: Li et al., PyTorch Distributed, VLDB 2020.
+///           With `wire` ranks hold the same bits as each other, and what is rounded away before a sum is conserved; the sums
+///           are rounded too, once a rank.
+/// Source    CaffeOnSpark over MPI; buckets during backward: Li et al., PyTorch Distributed, VLDB 2020; error
+///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019.
 struct allreduce {
   int resync = 100;
+  std::optional<element_type> wire{};
 
   std::unique_ptr<strategy> on(communicator& world) const;
 };
@@ -59,13 +68,15 @@ class allreduce_strategy final : public strategy {
       : world_(std::move(world)), how_(how) {}
   ~allreduce_strategy() override { abandon("a rank gave up in the middle of a step"); }
 
-  std::string describe() const override { return text_of({"allreduce, resync ", how_.resync}); }
+  std::string describe() const override {
+    return text_of({"allreduce, resync ", how_.resync, how_.wire ? ", on the wire " : "",
+                    how_.wire ? name_of(*how_.wire) : std::string_view()});
+  }
 
   void begin(step_info const& now, replica const& mine) override {
     if (alone()) return;
     if (!std::exchange(started_, true)) {
-      for (bucket const& one : mine.parameters.buckets())
-        sums_.emplace_back(mine.parameters.type(), static_cast<std::size_t>(one.elements), sums_.empty());
+      make_sums(mine.parameters);
       if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
     } else if (how_.resync > 0 && now.step % how_.resync == 0) {
       resync(mine);
@@ -74,10 +85,11 @@ class allreduce_strategy final : public strategy {
 
   void ready(step_info const& now, bucket const& one, gradient_parts& gradients) override {
     if (alone()) return;
-    weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
-    gradients.pack(one, sum.data());
+    weighted_sum& sum = sums_[narrow_ ? 0 : static_cast<std::size_t>(one.index)];
+    gradients.pack(one, narrow_ ? narrow_->data(one) : sum.data());
     under_way_ = true;
-    sum.start(*world_, {now.examples, now.weight}, now.expected, now.mine);
+    if (!narrow_ || one.index == 0) sum.start(*world_, {now.examples, now.weight}, now.expected, now.mine);
+    if (narrow_) narrow_->start(*world_, one, now.weight, now.expected);
     world_->note({now.step, one.index});
   }
 
@@ -88,6 +100,7 @@ class allreduce_strategy final : public strategy {
       agreed_.weight = now.weight;
       return proceeds();
     }
+    if (narrow_) return take_narrow(now, gradients);
     for (bucket const& one : gradients.parameters().buckets()) {
       weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
       sum.wait();
@@ -105,11 +118,55 @@ class allreduce_strategy final : public strategy {
   }
   agreement const* agreed() const override { return &agreed_; }
 
-  void restore(strategy_state const&) override { restored_ = true; }
+  strategy_state state() const override {
+    strategy_state all;
+    if (narrow_) all.arrays.push_back({kept_name, narrow_->type(), narrow_->kept()});
+    if (saved_.bytes() > 0) all.arrays.push_back({kept_name, saved_type_, {saved_.data(), saved_.bytes()}});
+    return all;
+  }
+  void restore(strategy_state const& saved) override {
+    restored_ = true;
+    started_ = false;
+    sums_.clear();
+    narrow_.reset();
+    for (strategy_state::array const& one : saved.arrays)
+      if (one.name == kept_name) {
+        saved_ = copy_of(one.values);
+        saved_type_ = one.type;
+      }
+  }
 
  private:
+  static constexpr char const* kept_name = "rounded_away";
+
   bool alone() const { return world_->size() == 1; }
   bool proceeds() const { return agreed_.examples > 0 && !agreed_.all.not_finite; }
+
+  void make_sums(parameter_set const& parameters) {
+    element_type const type = parameters.type();
+    if (how_.wire && bytes_of(*how_.wire) < bytes_of(type) && !parameters.buckets().empty()) {
+      sums_.emplace_back(type, 0, true);  // votes alone: a wire of few bits does not count
+      narrow_.emplace(parameters, *how_.wire);
+      narrow_->restore({saved_.data(), saved_.bytes()}, saved_type_);
+    } else {
+      for (bucket const& one : parameters.buckets())
+        sums_.emplace_back(type, static_cast<std::size_t>(one.elements), sums_.empty());
+    }
+    saved_ = {};
+  }
+
+  /// Where a step is not taken, what was rounded away in it is not kept either.
+  bool take_narrow(step_info const& now, gradient_parts& gradients) {
+    sums_[0].wait();
+    agreed_ = sums_[0].voted(agreed_.meetings);
+    bool const finite = narrow_->wait();
+    under_way_ = false;
+    if (agreed_.weight == 0) return proceeds();
+    if (finite && proceeds()) narrow_->keep();
+    for (bucket const& one : gradients.parameters().buckets())
+      gradients.unpack(one, narrow_->mean(one, agreed_.weight, now.expected));
+    return proceeds();
+  }
 
   void resync(replica const& mine) {
     buffer const dense(mine.bytes());
@@ -120,7 +177,10 @@ class allreduce_strategy final : public strategy {
 
   std::unique_ptr<communicator> world_;
   allreduce how_;
-  std::vector<weighted_sum> sums_;
+  std::vector<weighted_sum> sums_;  // of each bucket, the first with votes
+  std::optional<narrow_sum> narrow_;
+  buffer saved_;
+  element_type saved_type_ = element_type::f32;
   agreement agreed_;
   bool started_ = false;
   bool under_way_ = false;
@@ -135,6 +195,11 @@ inline std::unique_ptr<strategy> allreduce::on(communicator& world) const {
                          .where = "allreduce, resync",
                          .expected = "0 (never) or a number of steps",
                          .got = {resync}});
+  if (wire && *wire != element_type::f32 && *wire != element_type::bf16)
+    throw setting_error({.what = "gradients do not travel as this type",
+                         .where = "allreduce, wire",
+                         .expected = "f32 or bf16",
+                         .got = {name_of(*wire)}});
   return std::make_unique<detail::allreduce_strategy>(world.duplicate(), *this);
 }
 

@@ -24,12 +24,6 @@ void with_type_of(parameter_set const& parameters, F f) {
   parameters.type() == element_type::f64 ? f(static_cast<double*>(nullptr)) : f(static_cast<float*>(nullptr));
 }
 
-inline buffer copy_of(std::span<std::byte const> from) {
-  buffer made(from.size());
-  if (!from.empty()) std::memcpy(made.data(), from.data(), from.size());
-  return made;
-}
-
 /// Where all ranks met last, and the velocity of their outer steps: the same on every rank.
 ///
 /// Shapes    two dense arrays of the canonical view; none where the step is the mean itself.

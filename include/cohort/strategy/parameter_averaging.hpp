@@ -130,6 +130,7 @@ class averaging_strategy final : public strategy {
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
+    sum_.reset();  // prepare looks again at what fits
     for (strategy_state::count const& one : saved.counts) {
       if (one.name == "steps") steps_ = one.value;
       if (one.name == "seen") seen_ = one.value;

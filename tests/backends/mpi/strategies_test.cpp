@@ -31,6 +31,7 @@ constexpr rank_case cases[]{
     {"more_ranks_than_examples_train_on", more_ranks_than_examples_train_on},
     {"ranks_that_disagree_refuse_to_begin", ranks_that_disagree_refuse_to_begin},
     {"sends_the_bytes_that_its_contract_says", sends_the_bytes_that_its_contract_says},
+    {"few_bits_on_the_wire_lead_where_all_do", few_bits_on_the_wire_lead_where_all_do},
     {"allreduce_stops_all_for_a_number_that_is_not_finite",
      [](communicator& all) { a_number_that_is_not_finite_stops_all_and_is_named(all, false); }},
     {"averaging_stops_all_for_a_number_that_is_not_finite",
