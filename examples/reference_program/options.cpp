@@ -66,6 +66,10 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) {
        o.strategy = name_of(f, v, {"auto", "none", "allreduce", "averaging"});
      }},
+    {"wire",
+     [](options& o, text f, text v) {
+       o.wire = name_of(f, v, {"f32", "bf16"});
+     }},
     {"every", [](options& o, text f, text v) { o.every = number_of(f, v, 1, 1'000'000); }},
     {"outer",
      [](options& o, text f, text v) {
@@ -110,6 +114,7 @@ constexpr char const* after_data = R"(
   --threads N      OpenMP threads in each worker (1)
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce or averaging; auto: allreduce for more than one rank (auto)
+  --wire NAME      in what gradients travel: f32 or bf16 (f32)
   --every N        steps between two averagings (5)
   --outer NAME     what is done with the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
   --overlap        ranks train on while a mean is under way, and apply it one period later

@@ -14,6 +14,7 @@ struct options {
   int threads = 1;
   std::string communicator = "auto";
   std::string strategy = "auto";
+  std::string wire = "f32";
   int every = 5;
   std::string outer = "plain";
   bool overlap = false;

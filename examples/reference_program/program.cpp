@@ -185,7 +185,12 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
   return status;
 }
 
-/// Averaging as the flags say.
+/// The strategies as the flags say.
+cohort::allreduce allreduce_of(options const& chosen) {
+  cohort::allreduce how;
+  if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
+  return how;
+}
 cohort::parameter_averaging averaging_of(options const& chosen) {
   cohort::parameter_averaging how{.every = chosen.every, .overlap = chosen.overlap};
   if (chosen.outer == "bmuf") how.outer = cohort::outer::bmuf{};
@@ -199,7 +204,7 @@ cohort::parameter_averaging averaging_of(options const& chosen) {
 cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
                                cohort::communicator& world) {
   std::string const strategy = strategy_of(chosen, world);
-  auto how = strategy == "allreduce"   ? cohort::allreduce{}.on(world)
+  auto how = strategy == "allreduce"   ? allreduce_of(chosen).on(world)
              : strategy == "averaging" ? averaging_of(chosen).on(world)
                                        : cohort::no_exchange{}.on(world);
   settings.seed = chosen.seed;

@@ -57,6 +57,14 @@ class ranks(unittest.TestCase):
             self.assertIn(f"{count} ranks over threads by allreduce", done.stdout)
             self.assertEqual(self.report("--ranks", str(count))[0]["checksum"], first["checksum"])
 
+    def test_bf16_on_the_wire_halves_the_bytes(self):
+        whole, _ = self.report("--ranks", "2")
+        half, _ = self.report("--ranks", "2", "--wire", "bf16")
+        beginning = bytes_of_the_beginning(2)
+        self.assertLess(half["bytes_sent"] - beginning, 0.51 * (whole["bytes_sent"] - beginning))
+        self.assertNotEqual(half["checksum"], whole["checksum"])
+        self.assertGreater(half["accuracy"], 0.5)
+
     def test_averaging_repeats_itself_and_sends_the_bytes_of_its_contract(self):
         flags = ("--ranks", "2", "--strategy", "averaging", "--every", "3")
         first, _ = self.report(*flags)
@@ -114,8 +122,8 @@ class ranks(unittest.TestCase):
 
     def test_refuses_flags_that_make_no_sense(self):
         for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("tcp", "")),
-                             ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--outer", ("sgd", "")),
-                             ("--save-every", ("-1", "often")),
+                             ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--wire", ("f16",)),
+                             ("--outer", ("sgd", "")), ("--save-every", ("-1", "often")),
                              ("--keep", ("0",)), ("--deadline", ("0", "nan", "soon")), ("--heartbeat", ("0", "inf")),
                              ("--checkpoints", ("",)), ("--performance", ("-1",))):
             for value in values:
@@ -142,8 +150,9 @@ class ranks(unittest.TestCase):
 
     def test_help_shows_the_flags_of_ranks(self):
         text = program.run("--help").stdout
-        for flag in ("--ranks", "--communicator", "--strategy", "--every", "--outer", "--overlap", "--checkpoints",
-                     "--save-every", "--keep", "--resume", "--deadline", "--heartbeat", "--performance"):
+        for flag in ("--ranks", "--communicator", "--strategy", "--every", "--wire", "--outer", "--overlap",
+                     "--checkpoints", "--save-every", "--keep", "--resume", "--deadline", "--heartbeat",
+                     "--performance"):
             self.assertIn(flag, text)
 
 
