@@ -115,6 +115,28 @@ TEST(context, adds_the_gradients_of_micro_batches) {
   for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(sum[i], once[i] + others[i]);
 }
 
+TEST(context, takes_turns_with_others_in_one_memory) {
+  graph const net = branched();
+  trial<B> small(net, {.batch = 2}), large(net, {.batch = 5}, 1, small.store);
+  auto const run = [](trial<B>& t) {
+    t.step();
+    t.step(true);
+    return t.all_gradients();
+  };
+  auto const of_small = run(small), of_large = run(large);
+  context_memory memory;
+  small.run = small.plan->make_context(nullptr, &memory);
+  EXPECT_EQ(run(small), of_small);
+  EXPECT_EQ(memory.arena.capacity(), small.plan->memory().activations);
+  large.run = large.plan->make_context(nullptr, &memory);
+  for (int turn = 0; turn < 2; ++turn) {
+    EXPECT_EQ(run(small), of_small);
+    EXPECT_EQ(run(large), of_large);
+  }
+  EXPECT_EQ(memory.arena.capacity(), large.plan->memory().activations);
+  EXPECT_EQ(memory.sums.capacity(), large.plan->memory().accumulation);
+}
+
 TEST(context, has_gradients_that_are_linear_in_their_scale) {
   trial<B> t(branched(), {.batch = 3});
   t.step();

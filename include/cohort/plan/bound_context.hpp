@@ -30,21 +30,22 @@ class bound_context final : public context {
  public:
   using T = typename B::scalar;
 
-  bound_context(std::shared_ptr<compiled<B> const> made, std::byte* gradients)
+  bound_context(std::shared_ptr<compiled<B> const> made, std::byte* gradients, context_memory* memory)
       : made_(std::move(made)),
-        arena_(made_->code.arena_bytes),
+        memory_(memory ? *memory : own_memory_),
         own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0),
         gradients_(gradients ? gradients : own_gradients_.data()),
         staging_(made_->inputs.size()),
         target_staging_(made_->code.targets.size()),
         targets_(made_->code.targets.size()),
         losses_(made_->code.targets.size()) {
-    bind(made_->code.forward, forward_);
-    bind(made_->code.backward, backward_);
+    memory_.arena.resize(made_->code.arena_bytes);
+    bind();
   }
 
   void forward(forward_request const& request) override {
     check_inputs(request.inputs);
+    if (arena_ != memory_.arena.data()) bind();
     for (std::size_t i = 0; i < request.inputs.size(); ++i)
       point(static_cast<int>(i), staged(i, request.inputs[i]));
     if (made_->training) {
@@ -87,7 +88,7 @@ class bound_context final : public context {
     auto const& slot =
         made_->code
             .slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
-    return {reinterpret_cast<T const*>(arena_.data() + slot.offset),
+    return {reinterpret_cast<T const*>(arena_ + slot.offset),
             made_->outputs[static_cast<std::size_t>(which)].batched(examples_)};
   }
 
@@ -103,7 +104,7 @@ class bound_context final : public context {
       int const written = made_->code.forward[c].result;
       if (written < 0) continue;
       arena_slot const& slot = made_->code.slots[static_cast<std::size_t>(written)];
-      if (!all_finite(isa_, reinterpret_cast<T const*>(arena_.data() + slot.offset), slot.bytes / sizeof(T)))
+      if (!all_finite(isa_, reinterpret_cast<T const*>(arena_ + slot.offset), slot.bytes / sizeof(T)))
         return made_->rows[static_cast<std::size_t>(forward_[c].row)].step;
     }
     return {};
@@ -141,7 +142,14 @@ class bound_context final : public context {
     void* now;
   };
 
+  void bind() {
+    arena_ = memory_.arena.data();
+    outside_.clear();
+    bind(made_->code.forward, forward_);
+    bind(made_->code.backward, backward_);
+  }
   void bind(std::vector<command<B>> const& from, std::vector<bound>& to) {
+    to.clear();
     to.reserve(from.size());  // what is set from outside keeps addresses of its elements
     for (command<B> const& c : from) {
       std::vector<void*> addresses;
@@ -162,7 +170,7 @@ class bound_context final : public context {
       void* at = nullptr;
       switch (a.where) {
         case place::arena:
-          at = arena_.data() + made_->code.slots[index].offset;
+          at = arena_ + made_->code.slots[index].offset;
           break;
         case place::parameter:
           at = store.parameter_data(a.index, store.master());
@@ -218,15 +226,15 @@ class bound_context final : public context {
 
   /// Kernels overwrite: to accumulate, the sum so far is put aside and added again.
   void keep(std::vector<int> const& parameters) {
-    if (kept_.bytes() == 0) kept_ = buffer(made_->code.kept_bytes);
-    std::byte* to = kept_.data();
+    memory_.sums.resize(made_->code.kept_bytes);
+    std::byte* to = memory_.sums.data();
     for (int p : parameters) {
       std::memcpy(to, made_->store->parameter_data(p, gradients_), bytes_of_parameter(p));
       to += bytes_of_parameter(p);
     }
   }
   void add_kept(std::vector<int> const& parameters) {
-    T const* from = kept_.template as<T>();
+    T const* from = reinterpret_cast<T const*>(memory_.sums.data());
     for (int p : parameters) {
       std::size_t const count = bytes_of_parameter(p) / sizeof(T);
       T* const sum = reinterpret_cast<T*>(made_->store->parameter_data(p, gradients_));
@@ -345,10 +353,11 @@ class bound_context final : public context {
   }
 
   std::shared_ptr<compiled<B> const> made_;
-  buffer arena_;
+  context_memory own_memory_;
+  context_memory& memory_;
+  std::byte* arena_ = nullptr;  // that calls are bound to
   buffer own_gradients_;
   std::byte* gradients_;
-  buffer kept_;
   std::vector<buffer> staging_;
   std::vector<buffer> target_staging_;
   std::vector<tensor_view> targets_;

@@ -60,8 +60,8 @@ class backend_plan final : public plan {
             .activations = made_->code.arena_bytes,
             .accumulation = made_->code.kept_bytes};
   }
-  std::unique_ptr<context> make_context(std::byte* gradients) const override {
-    return std::make_unique<bound_context<B>>(made_, gradients);
+  std::unique_ptr<context> make_context(std::byte* gradients, context_memory* memory) const override {
+    return std::make_unique<bound_context<B>>(made_, gradients, memory);
   }
 
  private:

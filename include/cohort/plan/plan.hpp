@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/plan/parameter_set.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,14 @@ struct plan_memory {
   std::size_t total() const { return parameters + gradients + working_copies + activations; }
 };
 
+/// Memory in which contexts of one thread take turns: as large as the largest of them needs.
+///
+/// Order     what a context has made is there until another one in the same memory is made or runs forward.
+struct context_memory {
+  reusable_buffer arena{};  ///< `activations` of plan_memory
+  reusable_buffer sums{};   ///< `accumulation`
+};
+
 /// Who is told that a bucket's gradients are complete in a context's gradient arena.
 using ready_function = std::function<void(bucket const&)>;
 
@@ -72,7 +81,7 @@ struct backward_request {
 ///
 /// Order     forward, then backward with the same targets. Not for two threads at once; use it on a thread that
 ///           has the number of threads its plan was made for (`tensor_backend::threads`).
-/// Moves     allocates nothing after its first forward and backward.
+/// Moves     allocates nothing after its first forward and backward, unless its memory has grown for another context.
 class context {
  public:
   virtual ~context() = default;
@@ -129,7 +138,9 @@ class plan {
   virtual std::span<shape const> outputs() const = 0;
 
   /// `gradients`: an arena of the parameter set's size that several contexts of one worker may share; null: its own.
-  virtual std::unique_ptr<context> make_context(std::byte* gradients = nullptr) const = 0;
+  /// `memory`: for all else, likewise; both must outlive the context.
+  virtual std::unique_ptr<context> make_context(std::byte* gradients = nullptr,
+                                                context_memory* memory = nullptr) const = 0;
 };
 
 }  // namespace cohort

@@ -23,8 +23,8 @@ enum class when_not_finite { stop, skip };
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch; `threads`: threads inside
 ///           each worker's kernels (fastest for small networks: workers as processors, one thread each).
-///           `max_bytes`: parameters, state, and the gradients and activations of all workers for one batch size;
-///           each plan of prediction or another batch size is held to it by itself; 0: no limit.
+///           `max_bytes`: parameters, state, and the gradients and activations of all workers, whose batches and pieces of
+///           all sizes take turns in one memory; each plan of prediction is held to it by itself; 0: no limit.
 /// Exact     one seed, workers, threads, backend and instruction set give one result, bit by bit.
 struct training_settings {
   cohort::updater updater = sgd{};

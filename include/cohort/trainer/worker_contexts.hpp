@@ -20,6 +20,7 @@ struct work_kind {
 };
 
 /// The plans of one rank and its workers' contexts, made when they are first asked for, each on the thread that is to use it.
+/// A worker's contexts take turns in one memory: together they need what the largest of them needs.
 ///
 /// Order     while no worker runs; but find may be called by a worker for itself.
 class worker_contexts {
@@ -28,6 +29,7 @@ class worker_contexts {
       : port_(port),
         team_(threads),
         max_bytes_(max_bytes),
+        memory_(static_cast<std::size_t>(threads.size())),
         contexts_(static_cast<std::size_t>(threads.size())) {}
 
   std::shared_ptr<plan const> plan_for(work_kind const& what) {
@@ -52,7 +54,7 @@ class worker_contexts {
     if (found) return;
     auto const of = plan_for(what);
     team_.run([&](int w) {
-      if (w == worker) found = of->make_context(gradients);
+      if (w == worker) found = of->make_context(gradients, &memory_[static_cast<std::size_t>(w)]);
     });
     found->profile(profiling_);
   }
@@ -102,6 +104,7 @@ class worker_contexts {
   team& team_;
   std::size_t max_bytes_;
   std::vector<made_for<std::shared_ptr<plan const>>> plans_;
+  std::vector<context_memory> memory_;  // of each worker
   std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;
   bool profiling_ = false;
 };
