@@ -44,6 +44,27 @@ TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
   EXPECT_EQ(made.fit(examples.data(), {.batch = 5, .accumulate = 2}).steps, 5);
 }
 
+/// Messages of all ranks in one step on so many examples.
+std::uint64_t messages_of(int examples, int pieces, std::vector<int> const& workers) {
+  bright_thirds const some(examples);
+  std::atomic<std::uint64_t> sent = 0;
+  launch<threads>(
+      static_cast<int>(workers.size()), {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+        training made =
+            trainer<wide>(net, world, allreduce{}, with(workers[static_cast<std::size_t>(world.rank())]));
+        made.fit(some.data(), {.batch = 12, .accumulate = pieces});
+        sent += world.sent().messages_sent;
+      });
+  return sent;
+}
+
+TEST(synchronised_batch_norm, is_summed_as_often_as_any_worker_has_pieces) {
+  EXPECT_EQ(messages_of(4, 12, {1, 1}), messages_of(4, 2, {1, 1})) << "two rows a rank";
+  EXPECT_EQ(messages_of(4, 12, {2, 2}), messages_of(4, 1, {2, 2})) << "one row a worker";
+  EXPECT_EQ(messages_of(5, 12, {3, 1}), messages_of(5, 2, {3, 1})) << "rank 1 has two rows for one worker";
+  EXPECT_GT(messages_of(4, 2, {1, 1}), messages_of(4, 1, {1, 1})) << "it would have been seen";
+}
+
 TEST(synchronised_batch_norm, waits_for_nobody_where_it_is_frozen) {
   bright_thirds const examples(25);
   for (char const* const frozen : {"synchronised_batch_norm_1", "synchronised_batch_norm_2"}) {

@@ -2,10 +2,13 @@
 #pragma once
 #include <algorithm>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/data/order.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/layer/batch_sums.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,10 +24,30 @@ namespace cohort::detail {
 /// Errors    communicator_error on all ranks if one is lost or called abandon.
 class synchronised_sums {
  public:
-  /// `sizes` are those of any of the network's plans for training; `world`: null for one rank alone.
+  /// `sizes` are those of any of the network's plans for training; `world`: null for one rank alone, else all its ranks do
+  /// this together.
   synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world)
       : team_(workers), world_(std::move(world)), sizes_(std::move(sizes)) {
-    for (int w = 0; w < team_.size(); ++w) parts_.emplace_back(*this, w);
+    int const mine = team_.size();
+    for (int w = 0; w < mine; ++w) parts_.emplace_back(*this, w);
+    workers_of_.assign(static_cast<std::size_t>(world_ ? world_->size() : 1), mine);
+    if (!world_) return;
+    gathered const all = world_->allgatherv(std::as_bytes(std::span(&mine, 1)));
+    std::memcpy(workers_of_.data(), all.bytes.data(), workers_of_.size() * sizeof(int));
+  }
+
+  /// How often each worker takes part, computing or not, when a batch of all ranks is taken in so many pieces: as often as the
+  /// one with most rows has pieces. `examples` below 1: nobody knows how many (a stream that ranks share).
+  ///
+  /// Exact     the same on all ranks.
+  int rounds(std::int64_t examples, int pieces) const {
+    if (examples < 1) return pieces;
+    std::int64_t most = 0;
+    auto const ranks = static_cast<int>(workers_of_.size());
+    for (int r = 0; r < ranks; ++r)
+      most = std::max(
+          most, part_of(part_of({0, examples}, r, ranks), 0, workers_of_[static_cast<std::size_t>(r)]).count);
+    return static_cast<int>(std::min<std::int64_t>(most, pieces));
   }
 
   batch_sums* of(int worker) { return &parts_[static_cast<std::size_t>(worker)]; }
@@ -77,6 +100,7 @@ class synchronised_sums {
   team& team_;
   std::unique_ptr<communicator> world_;
   plan_sums sizes_;
+  std::vector<int> workers_of_;  // of each rank
   std::vector<part> parts_;
   std::vector<double> total_;
 };

@@ -99,6 +99,7 @@ class worker_group {
     job_ = {.data = &b,
             .kind = {.accumulates = pieces > 1},
             .pieces = pieces,
+            .rounds = sums_ ? sums_->rounds(b.global_count, pieces) : 0,
             .now = now,
             .agree = &agree,
             .update = &update,
@@ -193,6 +194,7 @@ class worker_group {
     batch const* data = nullptr;
     work_kind kind{};
     int pieces = 1;
+    int rounds = 0;  // of sums over workers and ranks
     step_info now{};
     strategy* agree = nullptr;
     parameter_update* update = nullptr;
@@ -302,7 +304,7 @@ class worker_group {
                     .ready = job_.exchanges && done + 1 == pieces ? &mine.ready : nullptr});
     }
     if (done < pieces) set_bad();
-    for (int p = done; sums_ && p < job_.pieces; ++p) {  // the others count on this worker
+    for (int p = done; p < job_.rounds; ++p) {  // the others count on this worker
       if (p > done || done == pieces) sums_->join_forward(w);
       sums_->join_backward(w);
     }
