@@ -32,10 +32,11 @@ struct checkpoint_io {
       detail::merged_scope const agreed(*run.strategy_, mine, mine.arrays());
       if (run.world().rank() == 0) add_replica(run, content.shared.emplace(run.network()));
     }
-    if (content.shared)
-      for (listener const* one : run.listeners_)
-        if (std::string const name = one->name(); !name.empty())
-          content.shared->note(listener_key + name, one->state());
+    if (content.shared) {
+      std::vector<std::string> const keys = detail::keys_of(run.listeners_);
+      for (std::size_t i = 0; i < keys.size(); ++i)
+        if (!keys[i].empty()) content.shared->note(listener_key + keys[i], run.listeners_[i]->state());
+    }
     return save_checkpoint(run.world(), directory, content, keep);
   }
 

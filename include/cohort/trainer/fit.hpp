@@ -102,9 +102,10 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
                                                                       .shuffle = how.shuffle,
                                                                       .prefetch = how.prefetch,
                                                                       .deadline = settings_.deadline});
-  for (auto const& [name, state] : std::exchange(knew_, {}))
-    for (listener* one : how.listeners)
-      if (one->name() == name) one->restore(state);
+  std::vector<std::string> const keys = detail::keys_of(how.listeners);
+  for (auto const& [key, state] : std::exchange(knew_, {}))
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (keys[i] == key) how.listeners[i]->restore(state);
   listeners_ = how.listeners;
   struct forget {
     std::vector<listener*>& who;

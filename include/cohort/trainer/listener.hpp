@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <cohort/error/text.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cohort {
 
@@ -56,11 +61,29 @@ class listener {
   /// Somebody has asked for something (training::request), and all ranks have agreed on it.
   virtual void on_vote(training&, votes const&) {}
 
-  /// What it remembers, as text, for the checkpoints that are written while it listens; the same on every rank, under a name
-  /// that no other listener has. The first fit after resume gives it to the listener of that name. No name: nothing is kept.
+  /// What it remembers, as text, for the checkpoints that are written while it listens; the same on every rank. The first fit
+  /// after resume gives it to the listener of that name; where several have one name, in the order in which they are
+  /// given to fit. No name: nothing is kept.
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}
 };
+
+namespace detail {
+
+/// Under what a checkpoint keeps each listener's state: its name, "name #2" for the second of that name; empty without one.
+inline std::vector<std::string> keys_of(std::span<listener* const> all) {
+  std::vector<std::string> keys;
+  for (listener const* one : all) {
+    std::string const name = one->name();
+    std::string key = name;
+    for (int n = 2; !key.empty() && std::find(keys.begin(), keys.end(), key) != keys.end(); ++n)
+      key = text_of({name, " #", n});
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+}  // namespace detail
 
 }  // namespace cohort

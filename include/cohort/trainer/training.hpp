@@ -251,7 +251,7 @@ class training {
   std::int64_t meetings_ = 0;  // that this one has heard of
   batch nothing_{};            // of a rank whose stream has ended
   std::string trouble_;        // of this rank, that not all have heard of yet
-  /// While fit runs; and their names and states, from resume to the next fit.
+  /// While fit runs; and their keys and states, from resume to the next fit.
   std::vector<listener*> listeners_{};
   std::vector<std::pair<std::string, std::string>> knew_{};
   std::unique_ptr<wishes> wishes_ = std::make_unique<wishes>();
