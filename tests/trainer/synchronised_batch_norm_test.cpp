@@ -38,6 +38,44 @@ TEST(synchronised_batch_norm, trains_over_workers_as_one_of_them) {
   }
 }
 
+/// Batches of 12 in which the rows 2p, 2p + 1, 6 + 2p and 7 + 2p are four examples, whatever p: rounds of pieces, three for
+/// each half, have the statistics of the batch; pieces have not.
+struct repeated {
+  std::vector<float> pixels;
+  std::vector<std::int32_t> labels;
+
+  explicit repeated(int batches) {
+    bright_thirds const examples(4 * batches);
+    for (int row = 0; row < 12 * batches; ++row) {
+      int const from = 4 * (row / 12) + row % 12 / 6 * 2 + row % 2;
+      auto const first = examples.pixels.begin() + 64 * from;
+      pixels.insert(pixels.end(), first, first + 64);
+      labels.push_back(examples.labels[static_cast<std::size_t>(from)]);
+    }
+  }
+  dataset data() const {
+    return arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3);
+  }
+};
+
+TEST(synchronised_batch_norm, in_pieces_is_that_of_one_big_batch_with_the_statistics_of_each_round) {
+  repeated const examples(4);
+  auto const after = [&](int ranks, int workers, int pieces) {
+    std::vector<double> found;
+    launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+      training made = trainer<wide>(net, world, allreduce{}, with(workers));
+      made.fit(examples.data(), {.batch = 12 / ranks, .epochs = 2, .shuffle = false, .accumulate = pieces});
+      if (world.rank() == 0) found = parameters_of(made);
+    });
+    return found;
+  };
+  std::vector<double> const whole = after(1, 1, 1);
+  EXPECT_LT(largest_difference(after(1, 2, 3), whole), 1e-12) << "workers";
+  EXPECT_LT(largest_difference(after(2, 1, 3), whole), 1e-12) << "ranks";
+  EXPECT_LT(largest_difference(after(2, 2, 3), whole), 1e-12) << "workers of ranks";
+  EXPECT_GT(largest_difference(after(1, 1, 6), whole), 1e-6) << "pieces with other statistics";
+}
+
 TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
   bright_thirds const examples(25);
   training made = trainer<wide>(net, with(3));
