@@ -136,7 +136,7 @@ TEST(checkpoints, go_on_with_the_loss_of_a_plateau_even_in_the_middle_of_an_epoc
       if (world.rank() == 0) uninterrupted = model;
     });
     std::istringstream file(uninterrupted);
-    plateau const seen = model_file::read(file).loss();
+    plateau const seen = model_file::read(file).plateau();
     EXPECT_LT(seen.factor, 0.6);
     EXPECT_LT(seen.best, 1);
     for (std::string const& from : folder.names())

@@ -31,7 +31,7 @@ struct updater_state_view {
   optimizer_settings settings{};
   training_position position{};
   std::span<std::byte* const> arrays{};
-  plateau loss{};  ///< what reduce_on_plateau has seen of it
+  cohort::plateau plateau{};  ///< what reduce_on_plateau has seen of the loss
 };
 
 namespace detail {
@@ -152,7 +152,7 @@ class model_content {
     detail::require_same_parameters(net_, parameters);
     add_dense(parameters, detail::state_tensors(parameters, state.settings, state.arrays));
     metadata_.insert_or_assign("optimizer", to_json(state.settings));
-    if (state.loss != plateau()) metadata_.insert_or_assign("plateau", to_json(state.loss));
+    if (state.plateau != plateau()) metadata_.insert_or_assign("plateau", to_json(state.plateau));
     metadata_.insert_or_assign("step", std::to_string(state.position.step));
     metadata_.insert_or_assign("epoch", std::to_string(state.position.epoch));
     metadata_.insert_or_assign("position", std::to_string(state.position.position));

@@ -94,7 +94,8 @@ class model_file {
   /// How it was trained and how far; nothing if the updaters' state was not saved.
   std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
   training_position position() const { return position_; }
-  plateau const& loss() const { return loss_; }
+  /// What reduce_on_plateau had seen of the loss.
+  cohort::plateau const& plateau() const { return plateau_; }
   /// A rank's file in a checkpoint may hold none.
   bool has_parameters() const {
     return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
@@ -165,7 +166,7 @@ class model_file {
                  file_.metadata().contains("position") ? count("position") : 0};
     if (!file_.metadata().contains("plateau")) return;
     json_document const seen = parse_json(metadata("plateau"), file_.name() + " plateau");
-    loss_ = plateau_from_json(seen.root());
+    plateau_ = plateau_from_json(seen.root());
   }
 
   std::string const& metadata(std::string const& key) const {
@@ -237,7 +238,7 @@ class model_file {
   safetensors file_;
   std::optional<optimizer_settings> optimizer_;
   training_position position_;
-  plateau loss_;
+  cohort::plateau plateau_;
 };
 
 }  // namespace cohort

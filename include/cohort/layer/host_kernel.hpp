@@ -25,7 +25,7 @@ struct step_scalars {
   std::int64_t step = 0;
   float const* weights = nullptr;
   std::int64_t const* indices = nullptr;
-  batch_sums* parts = nullptr;  ///< null: this is the whole batch
+  batch_sums* sums = nullptr;  ///< over the parts of a batch; null: this is all of it
 
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }
   /// The example's number in the data set.

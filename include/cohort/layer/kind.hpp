@@ -37,7 +37,7 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///                       `settings`, `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`,
 ///                       `reads_scalars` (true: its kernels get `scalars` in training), `workspace(inputs, batch)` in
 ///                       elements, `sums(inputs)` → batch_sum_sizes (what it sums over all workers' parts of a batch,
-///                       in training, by `scalars->parts`); a loss: `target(inputs)` → target_spec
+///                       in training, by `scalars->sums`); a loss: `target(inputs)` → target_spec
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;

@@ -54,7 +54,7 @@ struct synchronised_batch_norm {
         sums[c] += x;
         sums[channels + c] += x * x;
       });
-    if (a.scalars->parts) a.scalars->parts->sum(sums);
+    if (a.scalars->sums) a.scalars->sums->sum(sums);
     double const count = sums[2 * channels];
     for (std::size_t c = 0; c < channels; ++c) {
       double const apart = sums[c] / count, variance = sums[channels + c] / count - apart * apart;
@@ -79,7 +79,7 @@ struct synchronised_batch_norm {
       sums[c] = unit > 0 ? sums[c] / unit : 0;
       sums[channels + c] = unit > 0 ? sums[channels + c] / unit : 0;
     }
-    if (a.scalars->parts) a.scalars->parts->sum(sums);
+    if (a.scalars->sums) a.scalars->sums->sum(sums);
     for (std::size_t c = 0; c < channels && a.diff_inputs[0]; ++c)
       plain().differentiate(a, c, sums[2 * channels], unit * sums[c], unit * sums[channels + c]);
     batch_norm::move_statistics(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,

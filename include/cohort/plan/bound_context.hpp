@@ -54,7 +54,7 @@ class bound_context final : public context {
                   .step = request.step,
                   .weights = one_an_example(request.weights, "weights"),
                   .indices = one_an_example(request.indices, "indices"),
-                  .parts = request.parts};
+                  .sums = request.sums};
     }
     run(forward_, 0, forward_.size());
   }
@@ -93,7 +93,7 @@ class bound_context final : public context {
   }
 
   std::string first_non_finite() override {
-    scalars_.parts = nullptr;  // the others do not compute again
+    scalars_.sums = nullptr;  // the others do not compute again
     for (outside const& o : outside_) {
       auto const& dims = made_->inputs[static_cast<std::size_t>(o.input)];
       auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());

@@ -63,7 +63,7 @@ struct forward_request {
   std::span<std::int64_t const> indices{};
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  batch_sums* parts = nullptr;  ///< until backward has ended
+  batch_sums* sums = nullptr;  ///< over the parts of the batch; it lives until backward has ended
 };
 
 /// What backward is to do beside the gradients.
@@ -118,7 +118,7 @@ class context {
   virtual std::vector<plan_row> profile() const = 0;
 };
 
-/// How many numbers each layer sums over the parts of a batch (`forward_request::parts`), in the order in which it is asked.
+/// How many numbers each layer sums over the parts of a batch (`forward_request::sums`), in the order in which it is asked.
 struct plan_sums {
   std::vector<int> forward{};
   std::vector<int> backward{};

@@ -15,7 +15,7 @@ class batch_rows {
  public:
   /// Before    the batch lives for as long as the request is used.
   forward_request const& take(batch const& from, order_slice rows, bool targets, std::uint64_t seed,
-                              std::int64_t step, batch_sums* parts = nullptr) {
+                              std::int64_t step, batch_sums* sums = nullptr) {
     auto const of_tensor = [&](tensor_view all) {
       return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
     };
@@ -36,7 +36,7 @@ class batch_rows {
                 .indices = of_list(from.indices),
                 .seed = seed,
                 .step = step,
-                .parts = parts};
+                .sums = sums};
     return request_;
   }
 

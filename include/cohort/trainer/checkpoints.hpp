@@ -89,7 +89,7 @@ struct checkpoint_io {
     to.add_state(run.parameters(), {.settings = run.settings().optimizer(),
                                     .position = run.position_,
                                     .arrays = arrays,
-                                    .loss = run.plateau_});
+                                    .plateau = run.plateau_});
   }
 
   static void add_strategy(training& run, model_content& to) {

@@ -25,7 +25,7 @@ struct model_io<training> {
       content.add_state(from.parameters(), {.settings = from.settings().optimizer(),
                                             .position = from.position_,
                                             .arrays = arrays_of(from.update()),
-                                            .loss = from.plateau_});
+                                            .plateau = from.plateau_});
     if constexpr (std::convertible_to<Target&, std::string>) {
       auto const write = [&] {
         if (from.world().rank() == 0) save_model(to, content);
@@ -53,7 +53,7 @@ struct model_io<training> {
       for (int k = 0; k < loaded.state_arrays(); ++k)
         std::memcpy(into.update().state(k), loaded.state(k), into.parameters().arena_bytes());
       into.position_ = position;
-      into.plateau_ = file.loss();
+      into.plateau_ = file.plateau();
       into.so_far_ = {};
     } else {
       file.read_parameters(into.network(), into.parameters());
