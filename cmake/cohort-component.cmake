@@ -83,6 +83,7 @@ function(cohort_install_package)
     "${CMAKE_CURRENT_BINARY_DIR}/cohort-config.cmake"
     "${CMAKE_CURRENT_BINARY_DIR}/cohort-config-version.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/cohort-dependency.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/cohort-program.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindRandom123.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake"

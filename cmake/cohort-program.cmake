@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# How programs say what they need: read by the build, and installed for copies of examples/.
 
 # cohort_rules(<file> <prefix>): the rules that a source says about itself in its first ten lines, as variables:
 #   // needs: onednn zlib     <prefix>_needs    components without which it is not built
