@@ -23,12 +23,7 @@ struct conv1d {
   std::string_view name{};
   source at = source::here();
 
-  static constexpr auto fields() {
-    return std::tuple{field{"filters", &conv1d::filters},   field{"kernel", &conv1d::kernel},
-                      field{"stride", &conv1d::stride},     field{"padding", &conv1d::padding},
-                      field{"dilation", &conv1d::dilation}, field{"groups", &conv1d::groups},
-                      field{"bias", &conv1d::bias}};
-  }
+  static constexpr auto fields() { return detail::convolution_fields<conv1d>(); }
 
   /// C×L as an image of one row, C×1×L.
   static constexpr shape row(shape const& sequence) { return {sequence[0], 1, sequence[1]}; }

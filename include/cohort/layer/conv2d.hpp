@@ -24,12 +24,7 @@ struct conv2d {
   std::string_view name{};
   source at = source::here();
 
-  static constexpr auto fields() {
-    return std::tuple{field{"filters", &conv2d::filters},   field{"kernel", &conv2d::kernel},
-                      field{"stride", &conv2d::stride},     field{"padding", &conv2d::padding},
-                      field{"dilation", &conv2d::dilation}, field{"groups", &conv2d::groups},
-                      field{"bias", &conv2d::bias}};
-  }
+  static constexpr auto fields() { return detail::convolution_fields<conv2d>(); }
 
   constexpr cohort::window window() const { return {kernel, stride, dilation, padding}; }
 

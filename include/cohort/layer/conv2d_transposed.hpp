@@ -29,13 +29,7 @@ struct conv2d_transposed {
   std::string_view name{};
   source at = source::here();
 
-  static constexpr auto fields() {
-    using self = conv2d_transposed;
-    return std::tuple{field{"filters", &self::filters},   field{"kernel", &self::kernel},
-                      field{"stride", &self::stride},     field{"padding", &self::padding},
-                      field{"dilation", &self::dilation}, field{"groups", &self::groups},
-                      field{"bias", &self::bias}};
-  }
+  static constexpr auto fields() { return detail::convolution_fields<conv2d_transposed>(); }
 
   /// Of the convolution that reads the output.
   constexpr cohort::window window() const { return {kernel, stride, dilation, padding}; }

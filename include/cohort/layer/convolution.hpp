@@ -4,6 +4,15 @@
 
 namespace cohort::detail {
 
+/// The fields of every kind of convolution, in their order.
+template <class L>
+constexpr auto convolution_fields() {
+  return std::tuple{field{"filters", &L::filters},   field{"kernel", &L::kernel},
+                    field{"stride", &L::stride},     field{"padding", &L::padding},
+                    field{"dilation", &L::dilation}, field{"groups", &L::groups},
+                    field{"bias", &L::bias}};
+}
+
 /// `made`, if the groups of a convolution are whole: what convolutions of every kind refuse alike.
 constexpr inference grouped(inference const& made, shape const& input, int filters, int groups) {
   if (filters < 1) return {"a convolution needs at least one filter", labelled_number("filters", filters)};

@@ -45,6 +45,14 @@ struct target_spec {
   double lowest = -unbounded;
   double highest = unbounded;
 
+  /// Whether `count` examples may have targets of this type and shape: indices, or numbers for a network that computes in
+  /// `own`.
+  constexpr bool takes_indices(element_type type, shape const& dims, int count) const {
+    return classes > 0 && type == element_type::i32 && dims.elements() == count;
+  }
+  constexpr bool takes_numbers(element_type type, shape const& dims, int count, element_type own) const {
+    return numbers && (type == element_type::f32 || type == own) && dims == values.batched(count);
+  }
   constexpr bool takes_any_number() const { return lowest == -unbounded && highest == unbounded; }
   /// A number that it takes, not far from 0 if it takes any, for a share from 0 to 1.
   constexpr double between(double share) const {

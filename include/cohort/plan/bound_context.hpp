@@ -278,11 +278,8 @@ class bound_context final : public context {
     for (std::size_t t = 0; t < targets.size(); ++t) {
       tensor_view const& given = targets[t];
       target_spec const& wanted = made_->code.targets[t];
-      bool const indices =
-          wanted.classes > 0 && given.type == element_type::i32 && given.dims.elements() == made_->batch;
-      bool const numbers = wanted.numbers
-                           && (given.type == element_type::f32 || given.type == element_of<T>)&&given.dims
-                                  == wanted.values.batched(made_->batch);
+      bool const indices = wanted.takes_indices(given.type, given.dims, made_->batch);
+      bool const numbers = wanted.takes_numbers(given.type, given.dims, made_->batch, element_of<T>);
       if (!indices && !numbers)
         throw shape_error({.what = "a target does not fit its loss",
                            .where = {"target ", t},

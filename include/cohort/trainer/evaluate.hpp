@@ -136,9 +136,9 @@ inline void training::check_fits(dataset const& data) const {
   for (std::size_t t = 0; t < losses.size(); ++t) {
     target_spec const wanted = net.kind(losses[t]).target(net.fields(losses[t]), net.input_shapes(losses[t]));
     tensor_description const& given = has.targets[t];
-    bool const index = wanted.classes > 0 && given.type == element_type::i32 && given.example.elements() == 1;
-    bool const numbers = wanted.numbers && given.example == wanted.values
-                         && (given.type == element_type::f32 || given.type == parameters().type());
+    shape const of_one = given.example.batched(1);
+    bool const index = wanted.takes_indices(given.type, of_one, 1);
+    bool const numbers = wanted.takes_numbers(given.type, of_one, 1, parameters().type());
     if (!index && !numbers)
       throw shape_error(
           {.what = "the data set's target does not fit the loss",
