@@ -12,7 +12,7 @@
 #include <limits>
 #include <vector>
 
-namespace {
+namespace narrow_sum_test {
 
 using namespace cohort;
 
@@ -130,4 +130,4 @@ TEST(narrow_sum, says_on_all_ranks_when_a_sum_is_not_finite) {
   });
 }
 
-}  // namespace
+}  // namespace narrow_sum_test

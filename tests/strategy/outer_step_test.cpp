@@ -2,7 +2,7 @@
 #include <cohort/communicator/launch.hpp>
 #include "outer_cases.hpp"
 
-namespace {
+namespace outer_step_test {
 
 using namespace cohort_test;
 
@@ -121,4 +121,4 @@ TEST(outer_step, is_refused_where_it_makes_no_sense) {
   });
 }
 
-}  // namespace
+}  // namespace outer_step_test

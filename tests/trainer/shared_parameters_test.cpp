@@ -6,7 +6,7 @@
 #include <vector>
 #include "../strategy/rank_cases.hpp"
 
-namespace {
+namespace shared_parameters_test {
 
 using namespace cohort_test;
 
@@ -86,4 +86,4 @@ TEST(shared_parameters, train_over_ranks_workers_and_pieces_as_in_one_part) {
   }
 }
 
-}  // namespace
+}  // namespace shared_parameters_test

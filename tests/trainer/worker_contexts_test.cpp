@@ -7,7 +7,7 @@
 #include <cohort/trainer/trainer.hpp>
 #include "bright_thirds.hpp"
 
-namespace {
+namespace worker_contexts_test {
 
 using namespace cohort;
 using wide = reference<double>;
@@ -52,4 +52,4 @@ TEST(worker_contexts, evaluate_where_they_train) {
   EXPECT_EQ(after({&looking}), after({}));
 }
 
-}  // namespace
+}  // namespace worker_contexts_test
