@@ -134,15 +134,17 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
     return host_function(layer_on_host<T>(run, fields, fixed, inputs, std::move(roles)));
   };
   double const flops = what.flops(request.fields, inputs) * request.batch;
+  made.overwrites = what.in_place;
   made.forward.push_back({pass(kernel.forward), operands, implementation, flops});
   if (!request.training) return made;
+  if (what.in_place) operands.erase(operands.begin());
   if (is_loss)
     operands.pop_back();  // the loss is known
   else
     operands.push_back({diff_output, 0, made.output});
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (request.wants_diff_input[i])
-      operands.push_back({diff_input, static_cast<int>(i), operands[i].layout});
+      operands.push_back({diff_input, static_cast<int>(i), backend.plain(inputs[i].batched(request.batch))});
   for (std::size_t p = 0; p < made.parameters.size(); ++p)
     operands.push_back({diff_parameter, static_cast<int>(p), made.parameters[p]});
   made.backward.push_back({pass(kernel.backward), operands, implementation, 2 * flops});

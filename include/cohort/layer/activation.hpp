@@ -7,6 +7,7 @@ namespace cohort {
 /// max(x, 0). The derivative at 0 is 0.
 struct relu {
   static constexpr std::string_view kind_name = "relu";
+  static constexpr bool in_place = true;
 
   std::string_view name{};
   source at = source::here();
@@ -21,6 +22,7 @@ struct relu {
 /// x where x > 0, else slope·x.
 struct leaky_relu {
   static constexpr std::string_view kind_name = "leaky_relu";
+  static constexpr bool in_place = true;
 
   double slope = 0.01;
   std::string_view name{};

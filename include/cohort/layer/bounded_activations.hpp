@@ -14,7 +14,7 @@ struct sigmoid {
     return 1 / (1 + std::exp(-x));
   }
   template <class T>
-  static T derivative(T, T y) {
+  static T derivative(T y) {
     return y * (1 - y);
   }
 };
@@ -27,7 +27,7 @@ struct hard_sigmoid {
     return line < 0 ? 0 : line > 1 ? 1 : line;
   }
   template <class T>
-  static T derivative(T, T y) {
+  static T derivative(T y) {
     return y > 0 && y < 1 ? T(0.2) : 0;
   }
 };
@@ -39,7 +39,7 @@ struct tanh {
     return std::tanh(x);
   }
   template <class T>
-  static T derivative(T, T y) {
+  static T derivative(T y) {
     return (1 - y) * (1 + y);
   }
 };
@@ -51,7 +51,7 @@ struct hard_tanh {
     return x < -1 ? -1 : x > 1 ? 1 : x;
   }
   template <class T>
-  static T derivative(T, T y) {
+  static T derivative(T y) {
     return y > -1 && y < 1 ? 1 : 0;
   }
 };

@@ -5,15 +5,16 @@
 
 namespace cohort::detail {
 
-/// output ← input, for layers that change no number.
+/// output ← input, for layers that change no number, also where both are one.
 template <class T>
 void copy_forward(host_arguments<T> const& a) {
-  std::copy_n(a.inputs[0], a.elements_of_output(), a.output);
+  if (a.output != a.inputs[0]) std::copy_n(a.inputs[0], a.elements_of_output(), a.output);
 }
 /// diff_input ← diff_output.
 template <class T>
 void copy_backward(host_arguments<T> const& a) {
-  if (a.diff_inputs[0]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[0]);
+  if (a.diff_inputs[0] && a.diff_inputs[0] != a.diff_output)
+    std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[0]);
 }
 
 }  // namespace cohort::detail

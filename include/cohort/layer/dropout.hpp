@@ -34,6 +34,7 @@ void each_of_mask(random_stream const& numbers, double rate, std::size_t count, 
 struct dropout {
   static constexpr std::string_view kind_name = "dropout";
   static constexpr bool reads_scalars = true;
+  static constexpr bool in_place = true;
 
   double rate = 0.5;
   std::string_view name{};
@@ -73,6 +74,7 @@ struct dropout {
 struct spatial_dropout {
   static constexpr std::string_view kind_name = "spatial_dropout";
   static constexpr bool reads_scalars = true;
+  static constexpr bool in_place = true;
 
   double rate = 0.5;
   std::string_view name{};

@@ -13,6 +13,7 @@ namespace cohort {
 struct gaussian_noise {
   static constexpr std::string_view kind_name = "gaussian_noise";
   static constexpr bool reads_scalars = true;
+  static constexpr bool in_place = true;
 
   double deviation = 0.1;
   std::string_view name{};

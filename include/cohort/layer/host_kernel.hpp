@@ -68,7 +68,8 @@ struct target_spec {
 ///           layer asked for; forward leaves there what backward needs (null at inference).
 /// Before    forward: inputs, parameters are filled, output is to be written.
 ///           backward: diff_output is filled too; diff_inputs[i] (null where nobody needs it) and every
-///           diff_parameters[p] are to be overwritten; output still holds what forward wrote.
+///           diff_parameters[p] are to be overwritten; output still holds what forward wrote, and inputs what they held, but
+///           for a layer that works `in_place`: null.
 ///           `scalars` only where the layer `reads_scalars` or is a loss, and is training. A loss has no diff_output; `target`
 ///           holds i32 or T, and forward writes `loss`: both null at inference.
 ///           `training` is false in both passes of a layer that is frozen: they run as at inference does.

@@ -37,7 +37,9 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///                       `settings`, `role`, `forward(host_arguments<T>)` with `backward(host_arguments<T>)`,
 ///                       `reads_scalars` (true: its kernels get `scalars` in training), `workspace(inputs, batch)` in
 ///                       elements, `sums(inputs)` → batch_sum_sizes (what it sums over all workers' parts of a batch,
-///                       in training, by `scalars->sums`); a loss: `target(inputs)` → target_spec
+///                       in training, by `scalars->sums`), `in_place` (true: elements of the output come from those of the
+///                       input in the same places, gradients alike, and backward reads no input: output may lie where
+///                       the input lies, and its gradient where the output's lies); a loss: `target(inputs)` → target_spec
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;
@@ -62,6 +64,7 @@ struct kind {
   batch_sum_sizes (*sums)(double const* values, std::span<shape const> inputs) = nullptr;
   target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  // of a loss
   bool reads_scalars = false;
+  bool in_place = false;
   host_kernel<float> float_kernel{};
   host_kernel<double> double_kernel{};
 
@@ -220,6 +223,14 @@ constexpr bool reads_scalars() {
     return role_of<L>() == layer_role::loss;
 }
 
+template <layer L>
+constexpr bool works_in_place() {
+  if constexpr (requires { L::in_place; })
+    return L::in_place;
+  else
+    return false;
+}
+
 template <layer L, class T>
 constexpr host_kernel<T> host_kernel_of() {
   if constexpr (has_host_kernels<L, T>)
@@ -278,6 +289,7 @@ inline constexpr kind kind_of{
             return (void)values, (void)inputs, target_spec{};
         },
     .reads_scalars = detail::reads_scalars<L>(),
+    .in_place = detail::works_in_place<L>(),
     .float_kernel = detail::host_kernel_of<L, float>(),
     .double_kernel = detail::host_kernel_of<L, double>(),
 };

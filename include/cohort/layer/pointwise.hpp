@@ -6,14 +6,30 @@
 
 namespace cohort {
 
-/// The formula of an activation: y = value(x) for each element, and dy/dx = derivative(x, y).
+namespace detail {
+
+/// A derivative that y alone tells.
+template <class F>
+concept derived_from_output = requires(F const& f, float narrow, double wide) {
+  { f.derivative(narrow) } -> std::same_as<float>;
+  { f.derivative(wide) } -> std::same_as<double>;
+};
+template <class F>
+concept derived_from_both = requires(F const& f, float narrow, double wide) {
+  { f.derivative(narrow, narrow) } -> std::same_as<float>;
+  { f.derivative(wide, wide) } -> std::same_as<double>;
+};
+
+}  // namespace detail
+
+/// The formula of an activation: y = value(x) for each element, and dy/dx = derivative(y) where y tells, else
+/// derivative(x, y).
 template <class F>
 concept pointwise_formula = requires(F const& f, float narrow, double wide) {
   { f.value(narrow) } -> std::same_as<float>;
   { f.value(wide) } -> std::same_as<double>;
-  { f.derivative(narrow, narrow) } -> std::same_as<float>;
-  { f.derivative(wide, wide) } -> std::same_as<double>;
-};
+}
+&&(detail::derived_from_output<F> || detail::derived_from_both<F>);
 
 namespace detail {
 
@@ -30,8 +46,12 @@ void backward_pointwise(F const& f, host_arguments<T> const& a) {
   std::size_t const count = a.elements_of_output();
   T const *const x = a.inputs[0], *const y = a.output, *const diff_output = a.diff_output;
   T* const diff_input = a.diff_inputs[0];
-  for (std::size_t i = 0; diff_input && i < count; ++i)
-    diff_input[i] = diff_output[i] * f.derivative(x[i], y[i]);
+  for (std::size_t i = 0; diff_input && i < count; ++i) {
+    if constexpr (derived_from_output<F>)
+      diff_input[i] = diff_output[i] * f.derivative(y[i]);
+    else
+      diff_input[i] = diff_output[i] * f.derivative(x[i], y[i]);
+  }
 }
 
 }  // namespace detail
@@ -42,6 +62,7 @@ void backward_pointwise(F const& f, host_arguments<T> const& a) {
 template <pointwise_formula F>
 struct pointwise {
   static constexpr std::string_view kind_name = F::kind_name;
+  static constexpr bool in_place = detail::derived_from_output<F>;
 
   std::string_view name{};
   source at = source::here();
@@ -70,7 +91,7 @@ struct identity {
     return x;
   }
   template <class T>
-  static constexpr T derivative(T, T) {
+  static constexpr T derivative(T) {
     return 1;
   }
 };

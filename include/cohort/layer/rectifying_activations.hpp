@@ -15,7 +15,7 @@ struct relu6 {
     return x < 0 ? 0 : x > 6 ? 6 : x;
   }
   template <class T>
-  static T derivative(T, T y) {
+  static T derivative(T y) {
     return y > 0 && y < 6 ? 1 : 0;
   }
 };
@@ -29,7 +29,7 @@ struct selu {
     return x > 0 ? T(lambda) * x : T(lambda * alpha) * std::expm1(x);
   }
   template <class T>
-  static T derivative(T, T y) {
+  static T derivative(T y) {
     return y > 0 ? T(lambda) : y + T(lambda * alpha);
   }
 };
@@ -133,6 +133,7 @@ using mish = pointwise<formula::mish>;
 /// Source    Clevert, Unterthiner and Hochreiter, ICLR 2016.
 struct elu {
   static constexpr std::string_view kind_name = "elu";
+  static constexpr bool in_place = true;
 
   double alpha = 1;
   std::string_view name{};
@@ -151,7 +152,7 @@ struct elu {
     return x > 0 ? x : T(alpha) * std::expm1(x);
   }
   template <class T>
-  T derivative(T, T y) const {
+  T derivative(T y) const {
     return y > 0 ? 1 : y + T(alpha);
   }
   template <class T>

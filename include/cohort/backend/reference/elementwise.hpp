@@ -29,7 +29,7 @@ void reference_backward(L const& l, host_arguments<T> const& a) {
   if (!a.diff_inputs[0]) return;
   T const slope = static_cast<T>(slope_of(l));
   for (std::size_t i = 0; i < a.elements_of_output(); ++i)
-    a.diff_inputs[0][i] = a.inputs[0][i] > 0 ? a.diff_output[i] : a.diff_output[i] * slope;
+    a.diff_inputs[0][i] = a.output[i] > 0 ? a.diff_output[i] : a.diff_output[i] * slope;
 }
 
 template <class T>
