@@ -4,6 +4,7 @@
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include "../checkpoint/scratch_folder.hpp"
@@ -241,6 +242,116 @@ TEST(checkpoints, of_outer_steps_are_gone_on_with_by_other_ranks) {
       made.fit(examples.data(), {.batch = 15 / ranks, .epochs = 6});
       EXPECT_TRUE(same_text(world, made.checksum()));
       EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.8);
+    });
+}
+
+/// Remembers a number a rank, and what it is told of those that were.
+struct remembering final : strategy {
+  explicit remembering(communicator& world) : own(world.rank() + 1.0F), real(allreduce{}.on(world)) {}
+  std::string describe() const override { return "remembering"; }
+  void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }
+  void ready(step_info const& now, bucket const& one, gradient_parts& parts) override {
+    real->ready(now, one, parts);
+  }
+  bool before_update(step_info const& now, gradient_parts& parts) override {
+    return real->before_update(now, parts);
+  }
+  agreement const* agreed() const override { return real->agreed(); }
+  strategy_state state() const override {
+    return {.arrays = {{"own", element_type::f32, std::as_bytes(std::span(&own, 1))}}};
+  }
+  void restore(strategy_state const&) override { heard.push_back(-1); }
+  void inherit(strategy_state const& had, int former) override {
+    ASSERT_EQ(had.arrays.size(), 1U);
+    float theirs = 0;
+    std::memcpy(&theirs, had.arrays[0].values.data(), sizeof theirs);
+    EXPECT_EQ(theirs, former + 1.0F);
+    heard.push_back(former);
+  }
+
+  float own;
+  std::vector<int> heard;
+  std::unique_ptr<strategy> real;
+};
+
+TEST(checkpoints, tell_other_ranks_what_each_rank_remembered) {
+  bright_thirds const examples(40);
+  scratch_folder const folder;
+  launch<threads>(3, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, std::make_unique<remembering>(world));
+    made.fit(examples.data(), {.batch = 5, .epochs = 1});
+    save_checkpoint(made, folder.path());
+  });
+  for (int const ranks : {2, 3, 4})
+    launch<threads>(ranks, [&](communicator& world) {
+      auto agree = std::make_unique<remembering>(world);
+      std::vector<int> const& heard = agree->heard;
+      training made = trainer<narrow>(small, world, std::move(agree));
+      ASSERT_TRUE(resume(made, folder.path()).has_value());
+      EXPECT_EQ(heard, ranks == 3 ? std::vector<int>{-1} : (std::vector<int>{0, 1, 2}));
+    });
+}
+
+TEST(checkpoints, split_what_was_rounded_away_among_other_ranks) {
+  bright_thirds const examples(103);
+  scratch_folder const folder;
+  allreduce const how{.wire = element_type::bf16};
+  /// Σ over the ranks of what each has kept, from its own file.
+  auto const kept = [&](communicator& world, std::string const& path) {
+    model_file const own = model_file::open(path + "/rank-" + std::to_string(world.rank()) + ".safetensors");
+    std::vector<float> sum;
+    for (stored_tensor const& one : own.file().tensors())
+      if (one.name == "strategy/array/rounded_away") {
+        sum.resize(one.view.bytes() / sizeof(float));
+        std::memcpy(sum.data(), one.view.data, one.view.bytes());
+      }
+    world.allreduce(std::span(sum));
+    return sum;
+  };
+  std::vector<float> before;
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state());
+    made.fit(examples.data(), {.batch = 7, .epochs = 1});
+    auto const sum = kept(world, save_checkpoint(made, folder.path()));
+    if (world.rank() == 0) before = sum;
+  });
+  ASSERT_GT(*std::max_element(before.begin(), before.end()), 0);
+  launch<threads>(4, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state());
+    ASSERT_TRUE(resume(made, folder.path()).has_value());
+    auto const after = kept(world, save_checkpoint(made, folder / "again"));
+    ASSERT_EQ(after.size(), before.size());
+    for (std::size_t i = 0; i < before.size(); ++i) EXPECT_FLOAT_EQ(after[i], before[i]);
+    made.fit(examples.data(), {.batch = 4, .epochs = 1});
+    EXPECT_TRUE(same_text(world, made.checksum()));
+  });
+}
+
+TEST(checkpoints, hand_the_velocity_of_outer_steps_to_other_ranks) {
+  bright_thirds const examples(60);
+  scratch_folder const folder;
+  parameter_averaging const how{.every = 2, .outer = outer::diloco{}};
+  auto const velocity = [&](std::string const& path) {
+    model_file const own = model_file::open(path + "/rank-0.safetensors");
+    std::vector<float> values;
+    for (stored_tensor const& one : own.file().tensors())
+      if (one.name == "strategy/array/velocity") {
+        values.resize(one.view.bytes() / sizeof(float));
+        std::memcpy(values.data(), one.view.data, one.view.bytes());
+      }
+    return values;
+  };
+  std::vector<float> before;
+  for (int const ranks : {2, 3})
+    launch<threads>(ranks, [&](communicator& world) {
+      training made = trainer<narrow>(small, world, how, with_state());
+      EXPECT_EQ(resume(made, folder.path()).has_value(), ranks == 3);
+      if (ranks == 2) made.fit(examples.data(), {.batch = 5, .epochs = 1});
+      std::string const path = save_checkpoint(made, folder.path());
+      if (world.rank() > 0) return;
+      if (ranks == 2) before = velocity(path);
+      EXPECT_EQ(velocity(path), before);
+      EXPECT_GT(*std::max_element(before.begin(), before.end()), 0);
     });
 }
 

@@ -135,6 +135,18 @@ class allreduce_strategy final : public strategy {
         saved_type_ = one.type;
       }
   }
+  /// What all have rounded away is split evenly among those that go on.
+  void inherit(strategy_state const& had, int former) override {
+    if (former == 0) saved_ = {};
+    for (strategy_state::array const& one : had.arrays) {
+      if (one.name != kept_name) continue;
+      buffer const theirs = copy_of(one.values);
+      if (saved_.bytes() != theirs.bytes()) saved_ = buffer(theirs.bytes());
+      saved_type_ = one.type;
+      weighted_sum::add(one.type, saved_.data(), theirs.data(), one.values.size() / bytes_of(one.type),
+                        1.0 / world_->size());
+    }
+  }
 
  private:
   static constexpr char const* kept_name = "rounded_away";

@@ -141,6 +141,10 @@ class averaging_strategy final : public strategy {
     outer_.restore(saved);
     late_->restore(saved);
   }
+  /// The velocity goes on, the same on all ranks.
+  void inherit(strategy_state const& had, int former) override {
+    if (former == 0) outer_.restore(had);
+  }
 
  private:
   using clock = std::chrono::steady_clock;

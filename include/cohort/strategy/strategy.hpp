@@ -114,6 +114,9 @@ class strategy {
   /// After restore with what state gave, in a replica restored likewise, a run goes on as if it had not stopped.
   virtual strategy_state state() const { return {}; }
   virtual void restore(strategy_state const&) {}
+  /// Instead of restore, where a run goes on with another number of ranks, from what merged gave: what each rank had that
+  /// was, one after another, on every rank alike.
+  virtual void inherit(strategy_state const&, int /*former rank*/) {}
 };
 
 /// Nobody to agree with: for one rank.

@@ -89,6 +89,13 @@ class weighted_sum {
       for (std::size_t i = 0; i < count; ++i) values[i] *= factor;
     });
   }
+  /// dst += factor · src
+  static void add(element_type type, std::byte* dst, std::byte const* src, std::size_t count, double factor) {
+    by_type(type, dst, [&]<class T>(T* values) {
+      for (std::size_t i = 0; i < count; ++i)
+        values[i] += static_cast<T>(factor) * reinterpret_cast<T const*>(src)[i];
+    });
+  }
 
  private:
   template <class F>

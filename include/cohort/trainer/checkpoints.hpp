@@ -58,7 +58,8 @@ struct checkpoint_io {
         run.position_.position = number_in(*own, position_key);
         run.so_far_ = {real_in(*own, loss_key), real_in(*own, weight_key)};
       }
-      if (same_run) restore_strategy(run, *own);
+      if (same_run) run.strategy_->restore(state_in(*own));
+      if (!same_ranks) inherit(run, *found);
     });
     say_differences(run, *found);
     return found->path();
@@ -139,7 +140,8 @@ struct checkpoint_io {
     return number;
   }
 
-  static void restore_strategy(training& run, model_file const& own) {
+  /// What the strategy of that rank remembered; it refers to the file.
+  static strategy_state state_in(model_file const& own) {
     strategy_state state;
     std::string_view const counts = "strategy/count/", arrays = "strategy/array/";
     for (auto const& [key, text] : own.file().metadata())
@@ -150,7 +152,15 @@ struct checkpoint_io {
         state.arrays.push_back({std::string_view(one.name).substr(arrays.size()),
                                 one.view.type,
                                 {static_cast<std::byte const*>(one.view.data), one.view.bytes()}});
-    run.strategy_->restore(state);
+    return state;
+  }
+
+  static void inherit(training& run, checkpoint_reader const& from) {
+    for (int rank = 0; rank < from.ranks(); ++rank) {
+      model_file const file = from.rank_file(rank);
+      if (text_in(file, strategy_key) == run.strategy_->describe())
+        run.strategy_->inherit(state_in(file), rank);
+    }
   }
 };
 
@@ -168,7 +178,8 @@ inline std::string save_checkpoint(training& run, std::string const& directory, 
 ///
 /// Order     collective; before fit.
 /// Exact     with the same ranks, strategy, workers, threads, backend and build the run goes on bit by bit as if it had not
-///           stopped; else from the parameters and state that all would have agreed on, at the same place in the data.
+///           stopped; else from the parameters and state that all would have agreed on, at the same place in the data; another
+///           number of ranks with what their strategy inherits.
 /// Errors    data_error for a checkpoint of another network, or if all that are there are damaged.
 inline std::optional<std::string> resume(training& run, std::string const& directory) {
   return checkpoint_io::resume(run, directory);
