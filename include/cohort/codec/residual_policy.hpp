@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/optimizer/named_number.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cohort {
+
+/// What is done, now and then, to what messages leave behind. All but `none` lose a part of the gradient.
+namespace residual {
+
+struct none {};
+/// Clips to ±at thresholds, after every `every`th message.
+struct clip {
+  double at = 5;
+  int every = 5;
+};
+/// Multiplies by `factor`, after every `every`th message.
+struct decay {
+  double factor = 0.5;
+  int every = 5;
+};
+
+}  // namespace residual
+
+/// Any of residual::…, as one value.
+///
+/// Errors    check: setting_error for a bound below 1, a factor out of (0, 1), a period below 1.
+/// Source    Deeplearning4j's ResidualClippingPostProcessor.
+struct residual_policy {
+  enum class kind : std::uint8_t { none, clip, decay };
+
+  kind which = kind::none;
+  double number = 0;  // the bound of clip, the factor of decay
+  int every = 1;
+
+  constexpr residual_policy() = default;
+  constexpr residual_policy(residual::none) {}
+  constexpr residual_policy(residual::clip c) : which(kind::clip), number(c.at), every(c.every) {}
+  constexpr residual_policy(residual::decay d) : which(kind::decay), number(d.factor), every(d.every) {}
+
+  constexpr bool operator==(residual_policy const&) const = default;
+
+  constexpr std::string_view name() const {
+    constexpr std::string_view names[]{"none", "clip", "decay"};
+    return names[static_cast<std::size_t>(which)];
+  }
+  /// Whether it is the turn of the residual after the message of a step; steps count from 0.
+  constexpr bool acts_after(std::uint64_t step) const {
+    return which != kind::none && (step + 1) % static_cast<std::uint64_t>(every) == 0;
+  }
+
+  void check() const {
+    detail::require_setting(every >= 1, name(), "every", "at least 1", every);
+    if (which == kind::clip)
+      detail::require_setting(number >= 1, name(), "at", "at least 1 threshold", number);
+    if (which == kind::decay)
+      detail::require_setting(number > 0 && number < 1, name(), "factor", "between 0 and 1", number);
+  }
+};
+
+}  // namespace cohort
