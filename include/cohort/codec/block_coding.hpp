@@ -40,35 +40,39 @@ inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, un
     unsigned bits;
   };
   std::uint32_t next = 0;
-  auto const code_of = [&](sent_element one) -> code {
+  auto const code_of = [&](sent_element one) -> code {  // the word only where it has 64 bits at most
     std::uint32_t const gap = one.index() - next;
     next = one.index() + 1;
     unsigned const bits = k + 2 + (gap >> k);
     std::uint64_t const fixed = one.word >> 31 | (std::uint64_t{gap} & ((1U << k) - 1)) << 1;
-    return {bits <= bit_cursor::most ? fixed | std::uint64_t{1} << (bits - 1) : fixed, bits};
+    return {fixed | std::uint64_t{1} << ((bits - 1) & 63), bits};
   };
   auto const put = [&](code one) {
     if (one.bits <= bit_cursor::most) {
       to.put(one.word, one.bits);
       return;
     }
-    to.put(one.word, k + 1);
+    to.put(one.word & ((std::uint64_t{2} << k) - 1), k + 1);
     unsigned zeros = one.bits - k - 2;
     for (; zeros >= bit_cursor::most; zeros -= bit_cursor::most) to.put(0, bit_cursor::most);
     to.put(std::uint64_t{1} << zeros, zeros + 1);
   };
   std::size_t i = 0;
-  for (; i + 2 <= list.size(); i += 2) {  // two at once: a chain of half the length
-    code const first = code_of(list[i]);
-    code const second = code_of(list[i + 1]);
-    if (first.bits + second.bits <= bit_cursor::most) {
-      to.put(first.word | second.word << first.bits, first.bits + second.bits);
+  for (; i + 4 <= list.size(); i += 4) {  // four at once: a chain of a quarter of the length
+    code const a = code_of(list[i]), b = code_of(list[i + 1]);
+    code const c = code_of(list[i + 2]), d = code_of(list[i + 3]);
+    unsigned const first = a.bits + b.bits;
+    unsigned const second = c.bits + d.bits;
+    if (first + second <= bit_cursor::most) {
+      to.put(a.word | b.word << a.bits | (c.word | d.word << c.bits) << first, first + second);
+    } else if (first <= bit_cursor::most && second <= bit_cursor::most) {
+      to.put(a.word | b.word << a.bits, first);
+      to.put(c.word | d.word << c.bits, second);
     } else {
-      put(first);
-      put(second);
+      for (code const one : {a, b, c, d}) put(one);
     }
   }
-  if (i < list.size()) put(code_of(list[i]));
+  for (; i < list.size(); ++i) put(code_of(list[i]));
   return to;
 }
 

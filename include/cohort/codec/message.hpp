@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -90,6 +89,9 @@ inline constexpr float most_thresholds = 0x1p16F;
 /// Thresholds lie between these, so that 2¹⁶ of them, and what is left of an element, stay finite and normal.
 inline constexpr float smallest_threshold = 0x1p-100F;
 inline constexpr float largest_threshold = 0x1p100F;
+
+/// No message brings more to an element, so that two of them and a residual stay finite.
+inline constexpr float largest_value = 0x1p120F;
 
 /// What a reader takes: this run's messages about these tensors, from these ranks and steps.
 struct expected_messages {
@@ -172,6 +174,11 @@ inline std::uint32_t message_crc(isa which, std::span<std::byte const> message) 
   return crc32c(which, message.subspan(sizeof(message_header)), crc32c(which, message.first(before)));
 }
 
+/// Whether a magnitude is one that messages bring: by its pattern, which negative numbers and NaN are above.
+inline bool is_value(float magnitude) {
+  return std::bit_cast<std::uint32_t>(magnitude) <= std::bit_cast<std::uint32_t>(largest_value);
+}
+
 /// Whether a multiple has at most 16 significant bits and is beyond most_thresholds.
 inline bool is_multiple(double k) {
   constexpr std::uint64_t below = (std::uint64_t{1} << 37) - 1;
@@ -225,7 +232,8 @@ inline message_view message_view::parse(isa which, std::span<std::byte const> by
   view.tail_ = view.codes_.data();
   if (h.kind == message_kind::dense)
     for (std::uint64_t k = 0; k < h.elements; ++k)
-      if (!is_finite(view.value(k))) refuse_message({"element ", k}, "a finite number", "infinity or NaN");
+      if (!detail::is_value(std::abs(view.value(k))))
+        refuse_message({"element ", k}, "a number up to 2^120", "more, or NaN");
   return view;
 }
 
@@ -278,13 +286,13 @@ inline void message_view::check_sparse(tensor_table const& table) {
             : static_cast<std::size_t>(std::upper_bound(table.ends().begin(), table.ends().end(), one.index)
                                        - table.ends().begin());
     if (!detail::is_multiple(one.multiple)
-        || std::abs(one.multiple * double{threshold(k).value()}) > double{std::numeric_limits<float>::max()})
-      refuse_message({"multiple of element ", one.index}, "16 significant bits, from 65536, a finite value",
-                     {one.multiple});
+        || std::abs(one.multiple * double{threshold(k).value()}) > double{largest_value})
+      refuse_message({"multiple of element ", one.index},
+                     "16 significant bits, from 65536, a value up to 2^120", {one.multiple});
   }
   for (std::uint64_t k = 0; !ternary && k < listed; ++k)
-    if (float const v = value(k); !is_finite(v) || std::bit_cast<std::uint32_t>(v) >> 31 != 0)
-      refuse_message({"value ", k}, "a finite magnitude", {double{v}});
+    if (float const v = value(k); !detail::is_value(v))
+      refuse_message({"value ", k}, "0 to 2^120", {double{v}});
 }
 
 }  // namespace cohort

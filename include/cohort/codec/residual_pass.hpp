@@ -46,8 +46,9 @@ namespace avx512_f32 {
 
 }  // namespace detail
 
-/// Gradients up to here can be added to a residual and stay finite, as a residual is below 2¹⁶ thresholds.
-inline constexpr float largest_gradient = 0x1p120F;
+/// Gradients up to here can be sent: with a residual, which is at most 2¹⁶ thresholds, and those of all ranks they stay below
+/// what messages bring.
+inline constexpr float largest_gradient = 0x1p100F;
 
 /// Whether a gradient can be encoded: no element is infinite, NaN or above largest_gradient. A rank whose is not sends
 /// message_codec::not_finite, and its residual stays as it was.

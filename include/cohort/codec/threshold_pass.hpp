@@ -17,24 +17,18 @@ namespace cohort::detail {
 
 namespace baseline_f32 {
 inline constexpr bool compresses = false;
-template <class Ints>
-unsigned mask_of(Ints lanes_of) {
+using ints [[gnu::vector_size(16)]] = std::int32_t;
+inline unsigned mask_above(ints x, ints bound) {
+  ints const above = x > bound;
 #if defined(__SSE2__)
-  return static_cast<unsigned>(__builtin_ia32_movmskps(reinterpret_cast<real>(lanes_of)));
+  return static_cast<unsigned>(__builtin_ia32_movmskps(reinterpret_cast<real>(above)));
 #else
   unsigned mask = 0;
-  for (unsigned lane = 0; lane < lanes; ++lane) mask |= static_cast<unsigned>(lanes_of[lane] < 0) << lane;
+  for (unsigned lane = 0; lane < lanes; ++lane) mask |= static_cast<unsigned>(above[lane] < 0) << lane;
   return mask;
 #endif
 }
-template <class Ints>
-bool any_of(Ints lanes_of) {
-  return mask_of(lanes_of) != 0;
-}
-template <class Ints>
-sent_element* append(sent_element* to, Ints, Ints, std::uint32_t) {
-  return to;
-}
+inline sent_element* append(sent_element* to, unsigned, ints) { return to; }
 #include <cohort/codec/threshold_pass.inc>
 }  // namespace baseline_f32
 
@@ -47,12 +41,11 @@ sent_element* append(sent_element* to, Ints, Ints, std::uint32_t) {
 #endif
 namespace avx2_f32 {
 inline constexpr bool compresses = false;
-using words [[gnu::vector_size(32)]] = std::int32_t;
-inline unsigned mask_of(words lanes_of) {
-  return static_cast<unsigned>(__builtin_ia32_movmskps256(reinterpret_cast<real>(lanes_of)));
+using ints [[gnu::vector_size(32)]] = std::int32_t;
+inline unsigned mask_above(ints x, ints bound) {
+  return static_cast<unsigned>(__builtin_ia32_movmskps256(reinterpret_cast<real>(x > bound)));
 }
-inline bool any_of(words lanes_of) { return mask_of(lanes_of) != 0; }
-inline sent_element* append(sent_element* to, words, words, std::uint32_t) { return to; }
+inline sent_element* append(sent_element* to, unsigned, ints) { return to; }
 #include <cohort/codec/threshold_pass.inc>
 }  // namespace avx2_f32
 #if defined(__clang__)
@@ -66,19 +59,15 @@ inline sent_element* append(sent_element* to, words, words, std::uint32_t) { ret
 #endif
 namespace avx512_f32 {
 inline constexpr bool compresses = true;
-using words [[gnu::vector_size(64)]] = std::int32_t;
-inline unsigned mask_of(words lanes_of) {
-  return static_cast<std::uint16_t>(__builtin_ia32_cvtd2mask512(lanes_of));
+using ints [[gnu::vector_size(64)]] = std::int32_t;
+inline std::uint16_t mask_above(ints x, ints bound) {
+  constexpr int above = 6;
+  return static_cast<std::uint16_t>(__builtin_ia32_cmpd512_mask(x, bound, above, all_lanes));
 }
-inline bool any_of(words lanes_of) { return mask_of(lanes_of) != 0; }
 /// Compressed in a register, then stored whole: on Zen 4 a compressing store takes some 100 cycles.
-inline sent_element* append(sent_element* to, words hit, words sign, std::uint32_t first) {
-  constexpr words each{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  using packed [[gnu::aligned(4), gnu::may_alias]] = words;
-  unsigned const mask = mask_of(hit);
-  words const all = (each + static_cast<std::int32_t>(first)) | sign;
-  *reinterpret_cast<packed*>(to) =
-      __builtin_ia32_compresssi512_mask(all, all, static_cast<std::uint16_t>(mask));
+inline sent_element* append(sent_element* to, std::uint16_t mask, ints elements) {
+  using packed [[gnu::aligned(4), gnu::may_alias]] = ints;
+  *reinterpret_cast<packed*>(to) = __builtin_ia32_compresssi512_mask(elements, elements, mask);
   return to + __builtin_popcount(mask);
 }
 #include <cohort/codec/threshold_pass.inc>

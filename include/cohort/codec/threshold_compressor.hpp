@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/codec/message_codec.hpp>
+#include <cohort/codec/residual_policy.hpp>
+#include <cohort/codec/threshold_pass.hpp>
+#include <cohort/codec/threshold_policy.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// How a threshold_compressor chooses what to send; `seed` is of the samples of threshold::quantile.
+struct threshold_compression {
+  threshold_policy threshold = threshold::quantile{};
+  residual_policy residual = residual::none{};
+  bool per_tensor = false;  ///< a threshold for each tensor
+  std::uint64_t seed = 0;
+};
+
+namespace detail {
+
+/// What one message brings to one block, in ascending order: elements of one threshold and multiples of it.
+class block_cursor {
+ public:
+  static constexpr std::uint64_t end = ~std::uint64_t{0};
+
+  block_cursor(message_view const& message, message_reader const& elements, std::size_t b)
+      : message_(message), list_(elements.block(b)), base_(b * std::uint64_t{block_elements}) {
+    multiples_ = message.header.multiples;
+    while (next_multiple_ < multiples_) {  // the first that is not in front of the block
+      std::uint64_t const middle = next_multiple_ + (multiples_ - next_multiple_) / 2;
+      if (message.multiple(middle).index < base_)
+        next_multiple_ = middle + 1;
+      else
+        multiples_ = middle;
+    }
+    multiples_ = message.header.multiples;
+    advance();
+  }
+
+  /// Of the element that is next; `end` behind the last.
+  std::uint64_t index() const { return index_; }
+  /// What the message brings to element `index`, 0 if that is not the next one; goes on behind it.
+  double take(std::uint64_t index, float t) {
+    if (index != index_) return 0;
+    double const value = multiple_ * double{t};
+    advance();
+    return value;
+  }
+
+ private:
+  void advance() {
+    std::uint64_t const element = at_ < list_.size() ? base_ + list_[at_].index() : end;
+    if (next_multiple_ < multiples_) {
+      sent_multiple const one = message_.multiple(next_multiple_);
+      if (one.index < base_ + block_elements && one.index <= element) {
+        index_ = one.index;
+        multiple_ = one.multiple;
+        ++next_multiple_;
+        return;
+      }
+    }
+    index_ = element;
+    if (element != end) multiple_ = list_[at_++].sign() ? -1 : 1;
+  }
+
+  message_view const& message_;
+  std::span<sent_element const> list_;
+  std::uint64_t base_;
+  std::size_t at_ = 0;
+  std::uint64_t next_multiple_ = 0;
+  std::uint64_t multiples_ = 0;
+  std::uint64_t index_ = end;
+  double multiple_ = 0;
+};
+
+}  // namespace detail
+
+/// Sends ±t for every element of r + x that is at least t, and keeps the rest.
+///
+/// Shapes    residual r, gradient x, dense sums: table.elements() of f32.
+/// Before    within_range(x); r is 0, or what this or merge has left.
+/// After     encode: with y = fl(r + x), r = y − s, where the message brings s. merge: the same with what both messages bring
+///           for x, where they bring anything; the larger threshold; examples, weights and ranks added, flags joined.
+///           Then, after the message of every n-th step, what the residual policy says.
+/// Moves     12 bytes an element. A message takes 96 bytes, 2 a threshold, 8 for 65,536 elements, and about its entropy.
+/// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not neighbours, or with
+///           other numbers of thresholds; r is unchanged then.   setting_error for a policy that makes no sense.
+///           numeric_error if the residual is not finite.
+/// Exact     s + r = y for every element, in real numbers: t has 8 significant bits and y at most 2¹⁶ of it; beyond, a multiple of
+///           16 bits is sent. The same bytes on every instruction set and for any number of workers.
+/// Source    Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, Interspeech 2015.
+class threshold_compressor : public message_codec {
+ public:
+  explicit threshold_compressor(tensor_table table, threshold_compression how = {}, team* workers = nullptr,
+                                isa which = best_isa())
+      : message_codec(std::move(table), workers, which),
+        how_(how),
+        ends_(how.per_tensor || table_.size() == 0
+                  ? std::vector<std::uint64_t>(table_.ends().begin(), table_.ends().end())
+                  : std::vector<std::uint64_t>{table_.elements()}),
+        thresholds_(how.threshold, ends_.size()) {
+    how.threshold.check();
+    how.residual.check();
+  }
+
+  std::span<std::byte const> encode(message_stamp const& stamp, std::span<float> r,
+                                    std::span<float const> x) {
+    require_shape("residual", r.size());
+    require_shape("gradient", x.size());
+    std::span<bf16 const> const t = thresholds_.choose(r, x, ends_, how_.seed, stamp.step);
+    auto const bytes = writer_.write(
+        isa_, header_of(stamp, message_kind::sparse), t, workers_,
+        [&](detail::message_part& part, std::size_t b) {
+          write_block(part, b, t,
+                      [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
+                        detail::take_threshold(isa_, r.data() + first, x.data() + first, n, threshold, first,
+                                               list, part.multiples);
+                      });
+        });
+    finish(bytes, t);
+    for (std::size_t k = 0; k < t.size(); ++k) {
+      std::uint64_t const begin = k == 0 ? 0 : ends_[k - 1];
+      thresholds_.observe(k, static_cast<double>(sent(k)) / static_cast<double>(ends_[k] - begin));
+    }
+    if (how_.residual.acts_after(stamp.step)) settle(r, t);
+    return bytes;
+  }
+
+  /// One message for two: `lower` of the ranks in front of those of `upper`. r is the residual of who merges.
+  std::span<std::byte const> merge(std::span<std::byte const> lower_bytes,
+                                   std::span<std::byte const> upper_bytes, expected_messages const& expected,
+                                   std::span<float> r) {
+    return merge_read(
+        lower_bytes, upper_bytes, expected, r,
+        [&](message_header const& header, message_view const& lower, message_view const& upper) {
+          require_thresholds(lower.header);
+          require_thresholds(upper.header);
+          larger_.resize(ends_.size());
+          for (std::size_t k = 0; k < larger_.size(); ++k)
+            larger_[k] = {std::max(lower.threshold(k).pattern, upper.threshold(k).pattern)};
+          auto const bytes =
+              writer_.write(isa_, header, larger_, workers_, [&](detail::message_part& part, std::size_t b) {
+                detail::block_cursor from_lower(lower, reader_, b);
+                detail::block_cursor from_upper(upper, upper_reader_, b);
+                std::size_t k = threshold_of(b * std::uint64_t{block_elements});
+                write_block(
+                    part, b, larger_,
+                    [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
+                      while (ends_[k] <= first) ++k;
+                      float const t_lower = lower.threshold(k).value();
+                      float const t_upper = upper.threshold(k).value();
+                      for (;;) {
+                        std::uint64_t const index = std::min(from_lower.index(), from_upper.index());
+                        if (index >= first + n) break;
+                        double const sum = from_lower.take(index, t_lower) + from_upper.take(index, t_upper);
+                        detail::take_one(r[index], static_cast<float>(double{r[index]} + sum), threshold,
+                                         index, list, part.multiples);
+                      }
+                    });
+              });
+          finish(bytes, larger_);
+          return bytes;
+        });
+  }
+
+  /// What a checkpoint keeps besides the residual: thresholds, before rounding.
+  std::span<double const> state() const { return thresholds_.state(); }
+  void restore(std::span<double const> state) { thresholds_.restore(state); }
+
+ private:
+  std::size_t threshold_of(std::uint64_t index) const {
+    return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
+  }
+
+  /// Calls take(first, n, threshold, list) for each run of a block's elements that have one threshold, and writes the list.
+  template <class Take>
+  void write_block(detail::message_part& part, std::size_t b, std::span<bf16 const> t, Take take) const {
+    if (part.list.empty()) part.list.resize(block_elements + detail::list_slack);
+    detail::sent_element* list = part.list.data();
+    std::uint64_t const begin = b * std::uint64_t{block_elements};
+    std::uint64_t const end = std::min(begin + block_elements, table_.elements());
+    std::size_t k = threshold_of(begin);
+    for (std::uint64_t first = begin; first < end; ++k) {
+      std::uint64_t const last = std::min(end, ends_[k]);
+      detail::sent_element* const from = list;
+      std::size_t const multiples = part.multiples.size();
+      take(first, static_cast<std::size_t>(last - first), t[k].value(), list);
+      part.sent[k] += static_cast<std::uint64_t>(list - from) + (part.multiples.size() - multiples);
+      first = last;
+    }
+    part.entries.push_back(detail::write_block(
+        part.codes, std::span(part.list).first(static_cast<std::size_t>(list - part.list.data())),
+        static_cast<std::size_t>(end - begin)));
+  }
+
+  std::uint64_t sent(std::size_t k) {
+    std::uint64_t sum = 0;
+    for (detail::message_part const& part : writer_.parts()) sum += part.sent[k];
+    return sum;
+  }
+
+  void finish(std::span<std::byte const> bytes, std::span<bf16 const> t) {
+    report_ = {.elements = table_.elements(), .bytes = bytes.size()};
+    if (t.empty()) return;
+    report_.smallest_threshold = report_.largest_threshold = double{t[0].value()};
+    for (std::size_t k = 0; k < t.size(); ++k) {
+      report_.smallest_threshold = std::min(report_.smallest_threshold, double{t[k].value()});
+      report_.largest_threshold = std::max(report_.largest_threshold, double{t[k].value()});
+      report_.sent += sent(k);
+    }
+  }
+
+  /// The residual policy's turn. Sums go over the same pieces for any number of workers.
+  void settle(std::span<float> r, std::span<bf16 const> t) {
+    clipped_.assign(static_cast<std::size_t>(blocks_of(r.size())), 0);
+    detail::share_blocks(workers_, clipped_.size(), [&](int, std::size_t from, std::size_t to) {
+      for (std::size_t b = from; b < to; ++b) {
+        std::uint64_t const begin = b * std::uint64_t{block_elements};
+        std::uint64_t const end = std::min<std::uint64_t>(begin + block_elements, r.size());
+        std::size_t k = threshold_of(begin);
+        for (std::uint64_t first = begin; first < end; ++k) {
+          std::uint64_t const last = std::min(end, ends_[k]);
+          std::span<float> const run = r.subspan(first, last - first);
+          if (how_.residual.which == residual_policy::kind::clip)
+            clipped_[b] += clip_residual(isa_, run, static_cast<float>(how_.residual.number) * t[k].value());
+          else
+            scale_residual(isa_, run, static_cast<float>(how_.residual.number));
+          first = last;
+        }
+      }
+    });
+    for (double const mass : clipped_) report_.clipped_mass += mass;
+  }
+
+  void require_thresholds(message_header const& header) const {
+    if (header.coding == message_coding::ternary && header.thresholds == ends_.size()) return;
+    throw data_error({.what = "cannot merge a message that was made otherwise",
+                      .where = {"rank ", header.rank},
+                      .expected = {ends_.size(), " thresholds"},
+                      .got = {header.thresholds}});
+  }
+
+  threshold_compression how_;
+  std::vector<std::uint64_t> ends_;
+  thresholds thresholds_;
+  std::vector<bf16> larger_;
+  std::vector<double> clipped_;
+};
+
+}  // namespace cohort
