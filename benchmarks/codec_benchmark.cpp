@@ -149,23 +149,12 @@ struct step_of_ranks {
     messages.push_back(message_of(0, r));
     before = r;
     for (std::uint32_t apart = 1; apart < ranks; apart *= 2) {
-      messages.push_back(all[apart]);
+      messages.push_back(all[apart]);  // which has merged those behind it at the levels before
       for (std::uint32_t rank = 2 * apart; rank < ranks; rank += 2 * apart) {
         std::fill(other.begin(), other.end(), 0.0F);  // their residuals are not kept: 40 MB each
         auto const both = codec.merge(all[rank], all[rank + apart], any, other);
         all[rank].assign(both.begin(), both.end());
       }
-    }
-    for (std::size_t level = 1; level < messages.size(); ++level) {
-      // What arrives at a level has itself been merged below: made by rank 2^(level − 1).
-      std::uint32_t const from = 1U << (level - 1);
-      std::vector<std::byte> arriving = all[from];
-      for (std::uint32_t apart = 1; apart < from; apart *= 2) {
-        std::fill(other.begin(), other.end(), 0.0F);
-        auto const both = codec.merge(arriving, all[from + apart], any, other);
-        arriving.assign(both.begin(), both.end());
-      }
-      messages[level] = std::move(arriving);
     }
   }
 

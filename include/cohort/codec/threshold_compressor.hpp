@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/codec/block_merge.hpp>
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/codec/residual_policy.hpp>
 #include <cohort/codec/threshold_pass.hpp>
@@ -21,65 +22,6 @@ struct threshold_compression {
   bool per_tensor = false;  ///< a threshold for each tensor
   std::uint64_t seed = 0;
 };
-
-namespace detail {
-
-/// What one message brings to one block, in ascending order: elements of one threshold and multiples of it.
-class block_cursor {
- public:
-  static constexpr std::uint64_t end = ~std::uint64_t{0};
-
-  block_cursor(message_view const& message, message_reader const& elements, std::size_t b)
-      : message_(message), list_(elements.block(b)), base_(b * std::uint64_t{block_elements}) {
-    multiples_ = message.header.multiples;
-    while (next_multiple_ < multiples_) {  // the first that is not in front of the block
-      std::uint64_t const middle = next_multiple_ + (multiples_ - next_multiple_) / 2;
-      if (message.multiple(middle).index < base_)
-        next_multiple_ = middle + 1;
-      else
-        multiples_ = middle;
-    }
-    multiples_ = message.header.multiples;
-    advance();
-  }
-
-  /// Of the element that is next; `end` behind the last.
-  std::uint64_t index() const { return index_; }
-  /// What the message brings to element `index`, 0 if that is not the next one; goes on behind it.
-  double take(std::uint64_t index, float t) {
-    if (index != index_) return 0;
-    double const value = multiple_ * double{t};
-    advance();
-    return value;
-  }
-
- private:
-  void advance() {
-    std::uint64_t const element = at_ < list_.size() ? base_ + list_[at_].index() : end;
-    if (next_multiple_ < multiples_) {
-      sent_multiple const one = message_.multiple(next_multiple_);
-      if (one.index < base_ + block_elements && one.index <= element) {
-        index_ = one.index;
-        multiple_ = one.multiple;
-        ++next_multiple_;
-        return;
-      }
-    }
-    index_ = element;
-    if (element != end) multiple_ = list_[at_++].sign() ? -1 : 1;
-  }
-
-  message_view const& message_;
-  std::span<sent_element const> list_;
-  std::uint64_t base_;
-  std::size_t at_ = 0;
-  std::uint64_t next_multiple_ = 0;
-  std::uint64_t multiples_ = 0;
-  std::uint64_t index_ = end;
-  double multiple_ = 0;
-};
-
-}  // namespace detail
 
 /// Sends ±t for every element of r + x that is at least t, and keeps the rest.
 ///
@@ -146,22 +88,13 @@ class threshold_compressor : public message_codec {
             larger_[k] = {std::max(lower.threshold(k).pattern, upper.threshold(k).pattern)};
           auto const bytes =
               writer_.write(isa_, header, larger_, workers_, [&](detail::message_part& part, std::size_t b) {
-                detail::block_cursor from_lower(lower, reader_, b);
-                detail::block_cursor from_upper(upper, upper_reader_, b);
-                std::size_t k = threshold_of(b * std::uint64_t{block_elements});
+                detail::block_merge both(lower, reader_, upper, upper_reader_, b, r.data());
                 write_block(
                     part, b, larger_,
                     [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
-                      while (ends_[k] <= first) ++k;
-                      float const t_lower = lower.threshold(k).value();
-                      float const t_upper = upper.threshold(k).value();
-                      for (;;) {
-                        std::uint64_t const index = std::min(from_lower.index(), from_upper.index());
-                        if (index >= first + n) break;
-                        double const sum = from_lower.take(index, t_lower) + from_upper.take(index, t_upper);
-                        detail::take_one(r[index], static_cast<float>(double{r[index]} + sum), threshold,
-                                         index, list, part.multiples);
-                      }
+                      std::size_t const k = threshold_of(first);
+                      both.take(first + n, lower.threshold(k).value(), upper.threshold(k).value(), threshold,
+                                list, part.multiples);
                     });
               });
           finish(bytes, larger_);
