@@ -51,6 +51,25 @@ TYPED_TEST(every_compressor, conserves_the_sum_of_gradients_over_ranks_and_steps
   }
 }
 
+TYPED_TEST(every_compressor, merges_what_it_has_just_written) {
+  std::size_t const n = 70'000;
+  TypeParam codec({{"all", n}}), other({{"all", n}});
+  std::vector<float> const x = gradient(n, 1);
+  std::vector<float> r(n), again(n), theirs(n);
+  std::vector<message_bytes> upper;
+  for (std::uint32_t const rank : {1U, 2U}) upper.push_back(kept(other.encode({.rank = rank}, theirs, x)));
+  upper.push_back(kept(other.nothing({.rank = 3})));
+  upper.push_back(kept(other.dense({.rank = 4}, theirs, x)));
+  constexpr expected_messages five{.ranks = 5};
+  message_bytes copied = kept(codec.encode({}, r, x));
+  for (message_bytes const& one : upper) copied = kept(codec.merge(copied, one, five, r));
+  std::span<std::byte const> message = codec.encode({}, again, x);
+  for (message_bytes const& one : upper) message = codec.merge(message, one, five, again);
+  EXPECT_EQ(kept(message), copied);
+  EXPECT_EQ(header_in(message).ranks, 5U);
+  EXPECT_EQ(r, again);
+}
+
 TYPED_TEST(every_compressor, allocates_nothing_once_messages_have_had_their_size) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   std::size_t const n = 200'000;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace cohort {
 
@@ -53,7 +54,7 @@ struct message_report {
 /// What all ways to write a gradient have in common: reading any message, and writing those that are not compressed.
 ///
 /// Shapes    residuals, gradients and dense sums: table.elements() of f32.
-/// Order     one call at a time; what a call returns is valid until the next one that writes.
+/// Order     one call at a time; what a call returns is valid until the next one that writes, and may be merged by it.
 /// Errors    decode_add: data_error if the message is cut, damaged, foreign, stale or cannot be; dense is unchanged then.
 ///           shape_error for an array of another size.
 /// Exact     the same bytes and sums on every instruction set and for any number of workers.
@@ -149,6 +150,11 @@ class message_codec {
                                         expected_messages const& expected, std::span<float> r,
                                         MergeSparse merge_sparse) {
     require_shape("residual", r.size());
+    for (auto* const bytes : {&lower_bytes, &upper_bytes})
+      if (writer_.made(*bytes)) {  // the merged message would be written over it
+        own_.assign(bytes->begin(), bytes->end());
+        *bytes = own_;
+      }
     message_view const lower = parse(lower_bytes, expected);
     message_view const upper = parse(upper_bytes, expected);
     message_header const header = merged_header(lower.header, upper.header);
@@ -188,6 +194,7 @@ class message_codec {
   detail::message_reader reader_;
   detail::message_reader upper_reader_;
   detail::message_writer writer_;
+  std::vector<std::byte> own_;
   message_report report_;
 
  private:

@@ -78,6 +78,11 @@ class message_writer {
     return sealed(which, header);
   }
 
+  /// Whether this is the message that was written last.
+  bool made(std::span<std::byte const> message) const {
+    return !message.empty() && message.data() == bytes_.data();
+  }
+
   std::span<message_part> parts() { return std::span(parts_).first(used_); }
 
  private:
