@@ -377,9 +377,9 @@ TEST(checkpoints, of_outer_steps_are_gone_on_with_in_other_elements) {
 }
 
 /// Remembers a word.
-struct remembering final : listener {
+struct with_a_word final : listener {
   std::string word;
-  explicit remembering(std::string what) : word(std::move(what)) {}
+  explicit with_a_word(std::string what) : word(std::move(what)) {}
   std::string name() const override { return "a word"; }
   std::string state() const override { return word; }
   void restore(std::string_view text) override { word = text; }
@@ -389,13 +389,13 @@ TEST(checkpoints, keep_what_each_of_several_listeners_of_one_name_remembers) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
-  remembering first("first"), second("second"), third("third");
+  with_a_word first("first"), second("second"), third("third");
   checkpoint_listener saving(folder.path(), 1, 1, {});
   made.fit(examples.data(), {.batch = 10, .listeners = {&first, &saving, &second, &third}});
 
   training again = trainer<narrow>(small, with_state());
   ASSERT_TRUE(resume(again, folder.path()).has_value());
-  remembering one("1"), two("2");
+  with_a_word one("1"), two("2");
   again.fit(examples.data(), {.batch = 10, .listeners = {&one, &two}});
   EXPECT_EQ(one.word, "first");
   EXPECT_EQ(two.word, "second");
