@@ -64,7 +64,7 @@ constexpr flag all_flags[]{
      }},
     {"strategy",
      [](options& o, text f, text v) {
-       o.strategy = name_of(f, v, {"auto", "none", "allreduce", "averaging"});
+       o.strategy = name_of(f, v, {"auto", "none", "allreduce", "averaging", "sharing", "top-k"});
      }},
     {"wire",
      [](options& o, text f, text v) {
@@ -76,6 +76,13 @@ constexpr flag all_flags[]{
        o.outer = name_of(f, v, {"plain", "bmuf", "nesterov_bmuf", "diloco"});
      }},
     {"overlap", [](options& o, text, text) { o.overlap = true; }, no_argument},
+    {"density", [](options& o, text f, text v) { o.density = number_of(f, v, 1e-9, 1.0); }},
+    {"threshold", [](options& o, text f, text v) { o.threshold = number_of(f, v, 1e-30, 1e30); }},
+    {"share",
+     [](options& o, text f, text v) {
+       o.share = name_of(f, v, {"gradient", "update"});
+     }},
+    {"warm-up", [](options& o, text f, text v) { o.warm_up = number_of(f, v, 0, 1'000'000); }},
     {"batch", [](options& o, text f, text v) { o.batch = number_of(f, v, 1, 1'000'000); }},
     {"epochs", [](options& o, text f, text v) { o.epochs = number_of(f, v, 0, 1'000'000); }},
     {"rate", [](options& o, text f, text v) { o.rate = number_of(f, v, 1e-9, 1e9); }},
@@ -113,11 +120,15 @@ constexpr char const* after_data = R"(
   --workers N      threads of each rank that share its parameters and split its batch (1)
   --threads N      OpenMP threads in each worker (1)
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
-  --strategy NAME  auto, none, allreduce or averaging; auto: allreduce for more than one rank (auto)
+  --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)
   --every N        steps between two averagings (5)
   --outer NAME     what is done with the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
   --overlap        ranks train on while a mean is under way, and apply it one period later
+  --density X      the share of elements that sharing and top-k send in a step (0.001)
+  --threshold X    sharing sends what has grown to X, whatever share that is; unset: by the density
+  --share NAME     what sharing and top-k send: gradient, or update: the sum of the ranks' own steps (gradient)
+  --warm-up N      the first N steps of sharing and top-k send everything (0)
   --batch N        examples a rank and step, over all its workers ()";
 constexpr char const* after_batch = R"()
   --epochs N       passes over the training images, those of a resumed run included; 0 only evaluates ()";

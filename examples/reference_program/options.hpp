@@ -18,6 +18,10 @@ struct options {
   int every = 5;
   std::string outer = "plain";
   bool overlap = false;
+  double density = 1e-3;
+  double threshold = 0;  // of --strategy sharing; 0: by the density
+  std::string share = "gradient";
+  int warm_up = 0;
   int batch = 32;
   int epochs = 5;
   double rate = 0;

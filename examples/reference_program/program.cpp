@@ -7,6 +7,8 @@
 #include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/model_io.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
@@ -16,6 +18,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,8 +32,37 @@ namespace {
 std::string strategy_of(options const& chosen, cohort::communicator const& world) {
   if (chosen.strategy == "auto") return world.size() > 1 ? "allreduce" : "none";
   if (chosen.strategy == "none" && world.size() > 1)
-    throw usage_error{"--strategy: expected allreduce or averaging for several ranks, got 'none'"};
+    throw usage_error{
+        "--strategy: expected allreduce, averaging, sharing or top-k for several ranks, got 'none'"};
   return chosen.strategy;
+}
+
+/// The strategies as the flags say.
+cohort::allreduce allreduce_of(options const& chosen) {
+  cohort::allreduce how;
+  if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
+  return how;
+}
+cohort::parameter_averaging averaging_of(options const& chosen) {
+  cohort::parameter_averaging how{.every = chosen.every, .overlap = chosen.overlap};
+  if (chosen.outer == "bmuf") how.outer = cohort::outer::bmuf{};
+  if (chosen.outer == "nesterov_bmuf") how.outer = cohort::outer::bmuf{.nesterov = true};
+  if (chosen.outer == "diloco") how.outer = cohort::outer::diloco{};
+  return how;
+}
+
+std::unique_ptr<cohort::strategy> make_strategy(options const& chosen, cohort::communicator& world) {
+  std::string const strategy = strategy_of(chosen, world);
+  auto const what = chosen.share == "update" ? cohort::share::update : cohort::share::gradient;
+  if (strategy == "allreduce") return allreduce_of(chosen).on(world);
+  if (strategy == "averaging") return averaging_of(chosen).on(world);
+  if (strategy == "top-k")
+    return cohort::top_k_sharing{.density = chosen.density, .share = what, .warm_up = chosen.warm_up}.on(
+        world);
+  if (strategy == "none") return cohort::no_exchange{}.on(world);
+  cohort::threshold_policy policy = cohort::threshold::quantile{.density = chosen.density};
+  if (chosen.threshold > 0) policy = cohort::threshold::fixed{chosen.threshold};
+  return cohort::threshold_sharing{.threshold = policy, .share = what, .warm_up = chosen.warm_up}.on(world);
 }
 
 /// Evaluates after every epoch, and adds up what training alone took.
@@ -76,6 +108,11 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   out.field("batch", chosen.batch).field("rate", chosen.rate).field("seed", chosen.seed).key("loss");
   fitted.steps > 0 ? out.value(fitted.loss) : out.value(nullptr);
   out.field("data", kind).field("checksum", training.checksum());
+  if (auto const measured = training.exchange_report(); !measured.empty()) {
+    out.key("exchange").begin_object();
+    for (cohort::measurement const& one : measured) out.field(one.name, one.value);
+    out.end_object();
+  }
   return out.end_object().text();
 }
 
@@ -185,28 +222,11 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
   return status;
 }
 
-/// The strategies as the flags say.
-cohort::allreduce allreduce_of(options const& chosen) {
-  cohort::allreduce how;
-  if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
-  return how;
-}
-cohort::parameter_averaging averaging_of(options const& chosen) {
-  cohort::parameter_averaging how{.every = chosen.every, .overlap = chosen.overlap};
-  if (chosen.outer == "bmuf") how.outer = cohort::outer::bmuf{};
-  if (chosen.outer == "nesterov_bmuf") how.outer = cohort::outer::bmuf{.nesterov = true};
-  if (chosen.outer == "diloco") how.outer = cohort::outer::diloco{};
-  return how;
-}
-
 }  // namespace
 
 cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
                                cohort::communicator& world) {
-  std::string const strategy = strategy_of(chosen, world);
-  auto how = strategy == "allreduce"   ? allreduce_of(chosen).on(world)
-             : strategy == "averaging" ? averaging_of(chosen).on(world)
-                                       : cohort::no_exchange{}.on(world);
+  std::unique_ptr<cohort::strategy> how = make_strategy(chosen, world);
   settings.seed = chosen.seed;
   settings.workers = chosen.workers;
   settings.threads = chosen.threads;

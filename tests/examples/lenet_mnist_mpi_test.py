@@ -68,7 +68,7 @@ class ranks(unittest.TestCase):
     def test_refuse_to_exchange_nothing(self):
         done = program.run(*self.flags, "--strategy", "none", before=program.under_mpirun(2), expect=1,
                            folder=self.folder)
-        self.assertIn("--strategy: expected allreduce or averaging for several ranks, got 'none'", done.stderr)
+        self.assertIn("--strategy: expected allreduce, averaging, sharing or top-k for several ranks, got 'none'", done.stderr)
 
     def test_end_alike_where_one_alone_saves(self):
         """What no handshake can see: a rank with other listeners. The others name the place where they wait."""

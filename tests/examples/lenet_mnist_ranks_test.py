@@ -84,6 +84,21 @@ class ranks(unittest.TestCase):
             seen.add(made["checksum"])
         self.assertEqual(len(seen), 5)
 
+    def test_sharing_repeats_itself_and_reports_what_it_sends(self):
+        for strategy, share in (("sharing", "gradient"), ("sharing", "update"), ("top-k", "gradient")):
+            flags = ("--ranks", "2", "--strategy", strategy, "--share", share, "--density", "0.01", "--warm-up", "2",
+                     "--rate", "0.01")
+            first, _ = self.report(*flags)
+            self.assertEqual(first["strategy"], strategy)
+            measured = first["exchange"]
+            self.assertEqual(measured["dense_bytes"], (first["steps"] - 2) * PARAMETERS * WORD)
+            self.assertAlmostEqual(measured["density"], 0.01, delta=0.005)
+            self.assertLess(measured["message_bytes"], measured["dense_bytes"] / 10)
+            self.assertGreater(measured["residual_norm"], 0)
+            self.assertEqual(self.report(*flags)[0]["checksum"], first["checksum"])
+        fixed, _ = self.report("--ranks", "2", "--strategy", "sharing", "--threshold", "0.5")
+        self.assertEqual(fixed["exchange"]["threshold"], 0.5)
+
     def test_one_rank_computes_the_same_bits_under_every_strategy_and_sends_nothing(self):
         alone, _ = self.report("--communicator", "self")
         self.assertEqual((alone["strategy"], alone["communicator"], alone["bytes_sent"]), ("none", "self", 0))
@@ -134,7 +149,7 @@ class ranks(unittest.TestCase):
         self.refuses("unknown flag '--rank-count'", "--rank-count", "2")
 
     def test_refuses_flags_that_do_not_go_together(self):
-        self.refuses("--strategy: expected allreduce or averaging for several ranks, got 'none'$",
+        self.refuses("--strategy: expected allreduce, averaging, sharing or top-k for several ranks, got 'none'$",
                      "--ranks", "2", "--strategy", "none")
         self.refuses("--ranks: expected 1 for --communicator self$", "--ranks", "2", "--communicator", "self")
         self.refuses("--(communicator: this program was built without MPI|"

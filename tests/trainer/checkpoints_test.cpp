@@ -9,6 +9,7 @@
 #include <sstream>
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"
+#include "../strategy/sharing_cases.hpp"
 
 namespace checkpoints_test {
 
@@ -27,17 +28,18 @@ constexpr int epochs = 3;
 
 /// All epochs in one piece, or stopped by a vote in the middle and gone on with by ranks that know nothing but the folder.
 template <class Strategy>
-void resumed_equals_uninterrupted(int ranks, Strategy const& how, int steps) {
+void resumed_equals_uninterrupted(int ranks, Strategy const& how, int steps,
+                                  graph const& net = graph(small)) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   std::string uninterrupted;
   launch<threads>(ranks, [&](communicator& world) {
-    training made = trainer<narrow>(small, world, how, with_state(2));
+    training made = trainer<narrow>(net, world, how, with_state(2));
     made.fit(examples.data(), {.batch = 7, .epochs = epochs});
     if (world.rank() == 0) uninterrupted = made.checksum();
   });
   launch<threads>(ranks, [&](communicator& world) {
-    training made = trainer<narrow>(small, world, how, with_state(2));
+    training made = trainer<narrow>(net, world, how, with_state(2));
     stop_after stopping(steps);
     checkpoint_listener saving(folder.path(), 1, 2, {});
     fit_report const report =
@@ -45,7 +47,7 @@ void resumed_equals_uninterrupted(int ranks, Strategy const& how, int steps) {
     EXPECT_TRUE(report.stopped);
   });
   launch<threads>(ranks, [&](communicator& world) {
-    training made = trainer<narrow>(small, world, how, with_state(2));
+    training made = trainer<narrow>(net, world, how, with_state(2));
     std::optional<std::string> const from = resume(made, folder.path());
     ASSERT_TRUE(from.has_value());
     EXPECT_GE(made.step(), steps);
@@ -71,6 +73,54 @@ TEST(checkpoints, a_resumed_run_of_outer_steps_has_the_bits_of_an_uninterrupted_
   for (int steps : {1, 2, 5})  // a vote is heard a period later, with the next mean under way
     resumed_equals_uninterrupted(
         3, parameter_averaging{.every = 2, .outer = outer::bmuf{.nesterov = true}, .overlap = true}, steps);
+}
+
+TEST(checkpoints, a_resumed_run_of_sharing_has_the_bits_of_an_uninterrupted_one) {
+  for (int ranks : {1, 3})
+    for (threshold_sharing how : {sharing(), sharing(route::merged), update_sharing(), late_sharing()}) {
+      how.threshold = threshold::adaptive{.initial = 0.05};
+      how.residual = residual::clip{.at = 3, .every = 2};
+      how.warm_up = 2;
+      how.sync_buffers = 3;
+      for (int steps : {1, 5}) resumed_equals_uninterrupted(ranks, how, steps, normalised);
+    }
+}
+
+/// Σ of all ranks' residuals, element by element.
+std::vector<double> residual_of_all(communicator& world, strategy const& of) {
+  std::vector<float> const mine = array_of(of, "residual");
+  std::vector<double> sum(mine.begin(), mine.end());
+  world.allreduce(std::span(sum));
+  return sum;
+}
+
+TEST(checkpoints, give_the_residuals_of_some_ranks_to_as_many_as_there_are) {
+  bright_thirds const examples(103);
+  scratch_folder const folder;
+  std::vector<double> before;
+  launch<threads>(3, [&](communicator& world) {
+    auto how = sharing().on(world);
+    strategy const& look = *how;
+    training made = trainer<narrow>(small, world, std::move(how), with_state());
+    made.fit(examples.data(), {.batch = 5, .epochs = 1});
+    save_checkpoint(made, folder.path());
+    if (auto const sum = residual_of_all(world, look); world.rank() == 0) before = sum;
+  });
+  double const largest =
+      std::abs(*std::ranges::max_element(before, {}, [](double r) { return std::abs(r); }));
+  EXPECT_GT(largest, 0);
+  for (int ranks : {1, 2, 4})
+    launch<threads>(ranks, [&](communicator& world) {
+      auto how = sharing().on(world);
+      strategy const& look = *how;
+      training made = trainer<narrow>(small, world, std::move(how), with_state());
+      ASSERT_TRUE(resume(made, folder.path()).has_value());
+      EXPECT_LT(largest_difference(residual_of_all(world, look), before), 3 * 0x1p-24 * largest);
+      std::vector<float> const mine = array_of(look, "residual");
+      EXPECT_NEAR(mine[7], before[7] / ranks, 0x1p-22 * largest);
+      made.fit(examples.data(), {.batch = 15 / ranks, .epochs = 2});
+      EXPECT_TRUE(same_text(world, made.checksum()));
+    });
 }
 
 /// A checkpoint after each step and each epoch, in folders of their own.
@@ -261,11 +311,12 @@ struct remembering final : strategy {
     return {.arrays = {{"own", element_type::f32, std::as_bytes(std::span(&own, 1))}}};
   }
   void restore(strategy_state const&) override { heard.push_back(-1); }
-  void inherit(strategy_state const& had, int former) override {
+  void inherit(strategy_state const& had, int former, int ranks) override {
     ASSERT_EQ(had.arrays.size(), 1U);
     float theirs = 0;
     std::memcpy(&theirs, had.arrays[0].values.data(), sizeof theirs);
     EXPECT_EQ(theirs, former + 1.0F);
+    EXPECT_EQ(ranks, 3);
     heard.push_back(former);
   }
 

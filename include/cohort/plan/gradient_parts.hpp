@@ -23,19 +23,26 @@ class gradient_parts {
   /// What the updater sums.
   std::span<std::byte* const> all() const { return parts_; }
 
-  /// The bucket's gradient of the whole rank: dense, canonical, `bucket.elements` of the set's type.
+  /// The sum of the bucket's parts.
   /// After     the first part has the sum, the others zeros.
-  void pack(bucket const& b, std::byte* dense) {
-    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p) {
+  void sum(bucket const& b) {
+    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
       for (std::size_t part = 1; part < parts_.size(); ++part) {
         add_to_first(p, part);
         clear(p, part);
       }
+  }
+  std::byte* first() const { return parts_[0]; }
+
+  /// The bucket's gradient of the whole rank: dense, canonical, `bucket.elements` of the set's type.
+  /// After     as sum.
+  void pack(bucket const& b, std::byte* dense) {
+    sum(b);
+    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
       parameters_.read(p, parts_[0], dense + offset(b, p));
-    }
   }
 
-  /// Puts an exchanged gradient in the place of the bucket's sum.  Before: pack.
+  /// Puts an exchanged gradient in the place of the bucket's sum.  Before: pack, or sum.
   void unpack(bucket const& b, std::byte const* dense) {
     for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
       parameters_.write(p, dense + offset(b, p), parts_[0]);

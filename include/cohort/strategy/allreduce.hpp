@@ -136,7 +136,7 @@ class allreduce_strategy final : public strategy {
       }
   }
   /// What all have rounded away is split evenly among those that go on.
-  void inherit(strategy_state const& had, int former) override {
+  void inherit(strategy_state const& had, int former, int) override {
     if (former == 0) saved_ = {};
     for (strategy_state::array const& one : had.arrays) {
       if (one.name != kept_name) continue;

@@ -142,7 +142,7 @@ class averaging_strategy final : public strategy {
     late_->restore(saved);
   }
   /// The velocity goes on, the same on all ranks.
-  void inherit(strategy_state const& had, int former) override {
+  void inherit(strategy_state const& had, int former, int) override {
     if (former == 0) outer_.restore(had);
   }
 

@@ -68,6 +68,13 @@ struct strategy_state {
   std::vector<array> arrays{};
 };
 
+/// A number that a strategy has measured of its rank, for reports: a sum since the beginning, or what it is now.
+struct measurement {
+  std::string_view name;
+  double value = 0;
+  bool is_sum = false;
+};
+
 /// What goes from rank to rank. With `gradient` buckets are announced; with `parameters` and `nothing` the updater sums the
 /// workers' gradients itself.
 enum class exchanged { nothing, gradient, parameters };
@@ -114,9 +121,12 @@ class strategy {
   /// After restore with what state gave, in a replica restored likewise, a run goes on as if it had not stopped.
   virtual strategy_state state() const { return {}; }
   virtual void restore(strategy_state const&) {}
-  /// Instead of restore, where a run goes on with another number of ranks, from what merged gave: what each rank had that
+  /// Instead of restore, where a run goes on with another number of ranks, from what merged gave: what each of `ranks` had that
   /// was, one after another, on every rank alike.
-  virtual void inherit(strategy_state const&, int /*former rank*/) {}
+  virtual void inherit(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
+
+  /// What it has measured.
+  virtual std::vector<measurement> report() const { return {}; }
 };
 
 /// Nobody to agree with: for one rank.

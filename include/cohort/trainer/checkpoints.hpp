@@ -159,7 +159,7 @@ struct checkpoint_io {
     for (int rank = 0; rank < from.ranks(); ++rank) {
       model_file const file = from.rank_file(rank);
       if (text_in(file, strategy_key) == run.strategy_->describe())
-        run.strategy_->inherit(state_in(file), rank);
+        run.strategy_->inherit(state_in(file), rank, from.ranks());
     }
   }
 };

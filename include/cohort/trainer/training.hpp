@@ -69,6 +69,8 @@ class training {
   parameter_set& parameters() { return *workers_->port().parameters; }
   parameter_set const& parameters() const { return *workers_->port().parameters; }
   communicator& world() const { return *world_; }
+  /// What the strategy has measured on this rank.
+  std::vector<measurement> exchange_report() const { return strategy_->report(); }
   /// Updates made so far, epochs ended, and examples of the next epoch that all ranks together have used already.
   std::int64_t step() const { return position_.step; }
   std::int64_t epoch() const { return position_.epoch; }

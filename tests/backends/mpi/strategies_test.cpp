@@ -4,6 +4,7 @@
 // What strategies promise holds between processes as it does between threads.
 #include <cohort/mpi.hpp>
 #include "../../strategy/outer_cases.hpp"
+#include "../../strategy/sharing_cases.hpp"
 #include "under_mpirun.hpp"
 
 namespace {
@@ -49,14 +50,29 @@ constexpr rank_case cases[]{
     {"one_rank_stops_all_that_hear_late", one_rank_stops_all_that_hear_late},
     {"overlapped_averaging_ends_with_a_stream", overlapped_averaging_ends_with_a_stream},
     {"a_mean_under_way_ends_with_its_run", a_mean_under_way_ends_with_its_run},
+    {"sharing_runs_of_one_seed_have_the_same_bits", sharing_runs_of_one_seed_have_the_same_bits},
+    {"sharing_sends_the_bytes_of_its_contract", sharing_sends_the_bytes_of_its_contract},
+    {"sharing_stops_all_when_one_asks", sharing_stops_when_one_asks},
+    {"sharing_trains_on_uneven_data",
+     [](communicator& all) {
+       for (auto const& how : {sharing(), sharing(route::merged), update_sharing(), late_sharing()})
+         sharing_trains_on_uneven_data(all, how);
+     }},
+    {"sharing_stops_all_for_a_number_that_is_not_finite",
+     [](communicator& all) {
+       for (auto const& how : {sharing(), sharing(route::merged), update_sharing()})
+         sharing_stops_all_for_a_number_that_is_not_finite(all, how);
+     }},
     {"has_the_bits_of_threads",
      [](communicator& all) {
        std::string here = checksum_after(all, allreduce{}, with_state());
        here += checksum_after(all, parameter_averaging{.every = 3}, with_state());
+       here += checksum_after(all, sharing(route::merged), with_state());
        std::string there;
        launch<threads>(all.size(), [&](communicator& ranks) {
          std::string text = checksum_after(ranks, allreduce{}, with_state());
          text += checksum_after(ranks, parameter_averaging{.every = 3}, with_state());
+         text += checksum_after(ranks, sharing(route::merged), with_state());
          if (ranks.rank() == all.rank()) there = text;
        });
        EXPECT_EQ(here, there);

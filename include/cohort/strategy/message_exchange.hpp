@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cohort/codec/compressor.hpp>
+#include <cohort/codec/message.hpp>
+#include <cohort/codec/residual_pass.hpp>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/strategy/sharing_route.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cohort/strategy/weighted_sum.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What the decoded messages s_r of all ranks come to: Σ m_r·s_r / Σ m_r, where examples weigh m_r; Σ s_r; or Σ s_r / P.
+enum class combined { weighted_mean, sum, mean };
+
+/// Takes one array of each rank to all of them, a step at a time, as messages of a compressor.
+///
+/// Shapes    all arrays: codec.table().elements() of f32.
+/// Order     collective: fill mine(), start, finish, look at all(). Up to `staleness` more may be started before the first is
+///           finished: as many, no more, so that no queue grows.
+/// Before    all ranks have the same codec, route and combination. Merged: a staleness of 0.
+/// After     finish: agreed what all have voted in the oldest exchange; all() what its messages have brought, in rank order,
+///           unless a rank's numbers were not finite or out of range. Then its residual is untouched, and what others had sent
+///           is in a residual again: it comes later.
+/// Moves     to all: an allgatherv of the messages. Merged: message_tree's. One rank moves nothing, but its message is written and
+///           read.
+/// Exact     the same bits on every rank. Merged, a weighted mean weighs what goes into the residual (m_r / its expected mean)
+///           instead of what comes out: merged messages only add up.
+template <compressor C>
+class message_exchange {
+ public:
+  message_exchange(communicator& world, C codec, route way, combined how, std::uint64_t run,
+                   int staleness = 0)
+      : world_(world),
+        codec_(std::move(codec)),
+        how_(how),
+        run_(run),
+        merges_(world.size() > 1 && staleness == 0
+                && (way == route::merged
+                    || (way == route::by_size && merges_by_size(world.size(), codec_.table().elements())))),
+        mine_(codec_.table().elements()),
+        residual_(mine_.size()),
+        all_(mine_.size()),
+        slots_(static_cast<std::size_t>(staleness) + 1) {}
+
+  std::span<float> mine() { return mine_; }
+  std::span<float const> all() const { return all_; }
+  std::span<float const> residual() const { return residual_; }
+  std::span<double const> state() const { return codec_.state(); }
+
+  /// Errors    data_error for arrays of other sizes.
+  void restore(std::span<float const> residual, std::span<double const> state) {
+    if (residual.size() != residual_.size())
+      throw data_error({.what = "cannot restore a residual",
+                        .expected = {residual_.size(), " elements"},
+                        .got = {residual.size()}});
+    codec_.restore(state);
+    std::copy(residual.begin(), residual.end(), residual_.begin());
+  }
+
+  /// How many were started and not finished.
+  int waiting() const { return static_cast<int>(begun_ - ended_); }
+  /// Own messages of those, the oldest first.
+  std::span<std::byte const> message_waiting(int k) const {
+    return slots_[static_cast<std::size_t>(ended_ + k) % slots_.size()].own;
+  }
+
+  void start(step_info now) {
+    leave_out_told(now.mine);
+    auto const beginning = clock::now();
+    std::span<std::byte const> own = encode(now);
+    auto const encoded = clock::now();
+    if (merges_) own = tree_.merge(world_, codec_, own, messages_of(now), residual_);
+    send({own.begin(), own.end()}, now);
+    seconds_[0] += seconds_between(beginning, encoded);
+    seconds_[1] += seconds_between(encoded, clock::now());
+  }
+
+  /// Starts what a checkpoint had waiting.
+  ///
+  /// Errors    data_error for a message that is not this run's.
+  void start_again(std::span<std::byte const> own) {
+    message_header header;
+    if (own.size() >= sizeof header) std::memcpy(static_cast<void*>(&header), own.data(), sizeof header);
+    step_info const then{.step = static_cast<std::int64_t>(header.step)};
+    message_view::parse(best_isa(), own, codec_.table(), messages_of(then));
+    send({own.begin(), own.end()}, then);
+  }
+
+  /// Puts a share of what a message would have brought into the residual.
+  void take_back(std::span<std::byte const> message, int ranks, float share) {
+    expected_messages const any{
+        .run = run_, .last_step = ~std::uint64_t{0}, .ranks = static_cast<std::uint32_t>(ranks)};
+    codec_.decode_add(message, any, share, residual_);
+  }
+
+  void finish(agreement& agreed) {
+    auto const beginning = clock::now();
+    slot& oldest = slots_[static_cast<std::size_t>(ended_) % slots_.size()];
+    oldest.under_way.wait();
+    ++ended_;
+    auto const arrived = clock::now();
+    bool const together = merges_ || world_.size() == 1;
+    int const messages = together ? 1 : world_.size();
+    auto const message = [&](int r) {
+      return together ? std::span<std::byte const>(oldest.own) : oldest.all.of(r);
+    };
+    expected_messages const from = messages_of(oldest.then);
+
+    headers_.clear();
+    agreed = {.meetings = agreed.meetings + 1};
+    for (int r = 0; r < messages; ++r) {
+      headers_.push_back(message_view::parse(best_isa(), message(r), codec_.table(), from).header);
+      add_votes(headers_.back(), agreed);
+    }
+    if (agreed.all.not_finite) {
+      if (!merges_) codec_.decode_add(oldest.own, from, 1, residual_);
+    } else {
+      std::fill(all_.begin(), all_.end(), 0.0F);
+      for (int r = 0; r < messages; ++r)
+        codec_.decode_add(message(r), from, scale(headers_[static_cast<std::size_t>(r)], agreed, oldest.then),
+                          all_);
+    }
+    seconds_[1] += seconds_between(beginning, arrived);
+    seconds_[2] += seconds_between(arrived, clock::now());
+  }
+
+  /// Waits for what is under way without looking at it.
+  void wait() {
+    for (slot& one : slots_) one.under_way.wait();
+  }
+
+  /// The same without a message: all() is the sum of all ranks', to rounding, and the residual stays.
+  ///
+  /// Moves     an allreduce.
+  void exchange_densely(step_info const& now, agreement& agreed) {
+    auto const beginning = clock::now();
+    bool const fits = !now.mine.not_finite && within_range(best_isa(), mine_);
+    weighted_sum sum(element_type::f32, mine_.size(), true);
+    if (fits) std::memcpy(sum.data(), mine_.data(), sum.bytes());
+    votes own = now.mine;
+    own.not_finite |= !fits;
+    sum.start(world_, {now.examples, 1}, 1, own);
+    sum.wait();
+    agreed = sum.voted(agreed.meetings + 1);
+    std::memcpy(all_.data(), sum.data(), sum.bytes());
+    if (how_ == combined::mean)
+      for (float& x : all_) x *= static_cast<float>(1.0 / world_.size());
+    seconds_[1] += seconds_between(beginning, clock::now());
+  }
+
+  /// Of this rank's messages; threshold and density are the last one's, and entropy_bytes the least that theirs can take.
+  std::vector<measurement> report() const {
+    return {{"threshold", threshold_},
+            {"density", density_},
+            {"sent_elements", sent_, true},
+            {"message_bytes", bytes_, true},
+            {"dense_bytes", dense_bytes_, true},
+            {"entropy_bytes", entropy_bytes_, true},
+            {"staleness", static_cast<double>(slots_.size() - 1)},
+            {"residual_norm", std::sqrt(residual_square_sum(best_isa(), residual_))},
+            {"clipped_mass", clipped_mass_, true},
+            {"encode_seconds", seconds_[0], true},
+            {"transfer_seconds", seconds_[1], true},
+            {"apply_seconds", seconds_[2], true}};
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  static constexpr std::uint32_t stop = 1, save = 2, not_finite = 4;  // flags of a message
+
+  std::span<std::byte const> encode(step_info const& now) {
+    bool const fits = !now.mine.not_finite && within_range(best_isa(), mine_);
+    message_stamp const stamp{
+        .run = run_,
+        .step = static_cast<std::uint64_t>(now.step),
+        .rank = static_cast<std::uint32_t>(world_.rank()),
+        .flags = (now.mine.stop ? stop : 0U) | (now.mine.save ? save : 0U) | (fits ? 0U : not_finite),
+        .examples = static_cast<std::uint64_t>(now.examples),
+        .weight = now.weight};
+    if (!fits) return codec_.not_finite(stamp);
+    if (now.weight == 0) return codec_.nothing(stamp);
+    if (double const weight = now.weight * world_.size() / static_cast<double>(now.expected);
+        weighs_before() && weight != 1)
+      for (float& x : mine_) x *= static_cast<float>(weight);
+    std::span<std::byte const> const message = codec_.encode(stamp, residual_, mine_);
+    message_report const& last = codec_.report();
+    sent_ += static_cast<double>(last.sent);
+    dense_bytes_ += static_cast<double>(sizeof(float) * last.elements);
+    bytes_ += static_cast<double>(last.bytes);
+    entropy_bytes_ += last.entropy_bytes();
+    clipped_mass_ += last.clipped_mass;
+    threshold_ = last.largest_threshold;
+    density_ = last.density();
+    return message;
+  }
+
+  bool weighs_before() const { return merges_ && how_ == combined::weighted_mean; }
+
+  float scale(message_header const& from, agreement const& agreed, step_info const& now) const {
+    if (how_ == combined::sum) return 1;
+    if (how_ == combined::mean) return static_cast<float>(1.0 / world_.size());
+    if (from.weight == 0) return 0;
+    double const share = merges_ ? static_cast<double>(now.expected) / world_.size() : from.weight;
+    return static_cast<float>(share / agreed.weight);
+  }
+
+  static void add_votes(message_header const& header, agreement& agreed) {
+    agreed.examples += static_cast<std::int64_t>(header.examples);
+    agreed.weight += header.weight;
+    agreed.all |= {.stop = (header.flags & stop) != 0,
+                   .save = (header.flags & save) != 0,
+                   .not_finite = (header.flags & not_finite) != 0};
+  }
+
+  static double seconds_between(clock::time_point from, clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
+
+  expected_messages messages_of(step_info const& then) const {
+    auto const step = static_cast<std::uint64_t>(then.step);
+    return {run_, step, step, static_cast<std::uint32_t>(world_.size())};
+  }
+
+  /// A vote that waits to be heard is not given again: it would be heard twice.
+  void leave_out_told(votes& mine) const {
+    for (std::int64_t k = ended_; k < begun_; ++k) {
+      votes const& told = slots_[static_cast<std::size_t>(k) % slots_.size()].then.mine;
+      mine.stop &= !told.stop;
+      mine.save &= !told.save;
+    }
+  }
+
+  void send(std::vector<std::byte> own, step_info const& then) {
+    slot& next = slots_[static_cast<std::size_t>(begun_) % slots_.size()];
+    ++begun_;
+    next.own = std::move(own);
+    next.then = then;
+    if (!merges_ && world_.size() > 1) next.under_way = world_.start_allgatherv(next.own, next.all);
+  }
+
+  struct slot {
+    std::vector<std::byte> own{};  // all ranks', where they are merged
+    gathered all{};
+    request under_way{};
+    step_info then{};
+  };
+
+  communicator& world_;
+  C codec_;
+  combined how_;
+  std::uint64_t run_;
+  bool merges_;
+  std::vector<float> mine_;
+  std::vector<float> residual_;
+  std::vector<float> all_;
+  std::vector<slot> slots_;
+  std::int64_t begun_ = 0, ended_ = 0;
+  std::vector<message_header> headers_;
+  message_tree<C> tree_;
+
+  double threshold_ = 0, density_ = 0;  // of the last message
+  double sent_ = 0, bytes_ = 0, dense_bytes_ = 0, entropy_bytes_ = 0, clipped_mass_ = 0;
+  double seconds_[3]{};
+};
+
+}  // namespace cohort::detail

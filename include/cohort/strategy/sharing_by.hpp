@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/codec/compressor.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/strategy/gradient_sharing.hpp>
+#include <cohort/strategy/update_sharing.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace cohort {
+
+/// Ranks send of their gradients what a compressor selects, and keep the rest for later steps.
+///
+///     r += x    s of r    r −= s    share::gradient   all take a step with Σ m_r·s_r / Σ m_r
+///                                   share::update     x is rank r's own step:  w −= Σ s_r  (`mean`: Σ s_r / P)
+///
+/// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 whatever the backend's type. Running statistics are
+///           never encoded: they are each rank's own, and their mean at evaluation, at an epoch's end and every `sync_buffers`
+///           steps (0: not).
+/// Units     make(tensor_table) gives the compressor; `name` says it with its settings. The first `warm_up` steps are exchanged
+///           densely, and leave no residual.
+///           `max_staleness` s: what step i has sent is taken in step i + s, so that no rank is more than s steps ahead of
+///           another, and messages travel while s steps are computed; with `slower_if_stale` as w −= Σ s_r / s. For
+///           share::update, messages to all.
+/// Order     a message is written when all buckets are complete. At an epoch's end all that was sent has been taken.
+/// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r.
+/// After     all have taken the same step, with constraints. What rank r has not sent is in its residual: over a run Σ s + r = Σ x,
+///           to rounding. A rank without examples sends nothing, and its residual stays. Where a number is not finite the step
+///           is left out on all ranks, the residual of that rank is untouched, and what others had sent comes later.
+/// Moves     to all: 8 bytes and a message of each of the P ranks, P−1 times round a ring. Merged: at most 2⌈log2 P⌉ messages a
+///           rank, sent or received. In the beginning rank 0's parameters and state once to all. One rank writes and reads its
+///           message all the same.
+/// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error.
+/// Exact     ranks of one backend hold the same bits after each step, running statistics and, with share::update, the updaters'
+///           state apart; two runs have the same bits. What is sent and what stays add up to the gradient exactly, for each
+///           message and element.
+/// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing, which is share::update.
+template <class Make>
+struct sharing_by {
+  std::string_view name;
+  Make make;
+  cohort::share share = share::gradient;
+  bool mean = false;
+  int warm_up = 0;
+  int sync_buffers = 0;
+  route way = route::by_size;
+  int max_staleness = 0;
+  bool slower_if_stale = false;
+
+  std::unique_ptr<strategy> on(communicator& world) const {
+    static_assert(compressor<std::invoke_result_t<Make const&, tensor_table>>,
+                  "cohort: make(tensor_table) must give a compressor");
+    detail::require_setting(warm_up >= 0, "sharing", "warm_up", "0 or a number of steps", warm_up);
+    detail::require_setting(sync_buffers >= 0, "sharing", "sync_buffers", "0 (not) or a number of steps",
+                            sync_buffers);
+    detail::require_setting(max_staleness >= 0 && max_staleness < 100, "sharing", "max_staleness", "0 to 99",
+                            max_staleness);
+    if (max_staleness > 0 && (share != cohort::share::update || way == route::merged))
+      throw setting_error({.what = "this cannot be shared late",
+                           .where = "sharing.max_staleness",
+                           .expected = "share::update, messages to all; or 0",
+                           .got = {max_staleness}});
+    bool const gradients = share == cohort::share::gradient;
+    constexpr std::string_view ways[]{"by size", "to all", "merged"};
+    std::string text = detail::text_of({name, " of ",
+                                        gradients ? "gradients"
+                                        : mean    ? "steps, their mean"
+                                                  : "steps",
+                                        ", warm-up ", warm_up, ", buffers every ", sync_buffers,
+                                        ", messages ", ways[static_cast<std::size_t>(way)], ", staleness ",
+                                        max_staleness, slower_if_stale ? ", slower for it" : ""});
+    detail::sharing_settings const how{share, mean,          warm_up,        sync_buffers,
+                                       way,   max_staleness, slower_if_stale};
+    if (gradients)
+      return std::make_unique<detail::gradient_sharing<Make>>(world.duplicate(), how, std::move(text), make);
+    return std::make_unique<detail::update_sharing<Make>>(world.duplicate(), how, std::move(text), make);
+  }
+};
+
+template <class Make, class... Others>
+sharing_by(std::string_view, Make, Others...) -> sharing_by<Make>;
+
+}  // namespace cohort

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/random/hash.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/message_exchange.hpp>
+#include <cohort/strategy/shared_elements.hpp>
+#include <cohort/strategy/statistics_mean.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// What is shared: the gradient, so that all ranks take one step; or the step that each rank takes by its own gradient.
+enum class share { gradient, update };
+
+namespace detail {
+
+/// What is said about sharing besides the compressor.
+struct sharing_settings {
+  cohort::share what = cohort::share::gradient;
+  bool mean = false;
+  int warm_up = 0;
+  int sync_buffers = 0;
+  route way = route::by_size;
+  int staleness = 0;
+  bool slower_if_stale = false;
+};
+
+/// What sharing gradients and sharing steps have in common: the exchange, running statistics, and what a checkpoint keeps.
+///
+/// Running statistics are each rank's own, until all take their mean: every `sync_buffers` steps (0: not), at an epoch's end,
+/// and in what evaluation and checkpoints show.
+template <class Make>
+class sharing_strategy : public strategy {
+ public:
+  ~sharing_strategy() override {
+    if (exchanging_) abandon("a rank gave up in the middle of a step");
+    try {
+      if (exchange_) exchange_->wait();
+    } catch (std::exception const&) {  // nothing is under way any more
+    }
+  }
+
+  std::string describe() const override { return text_; }
+  agreement const* agreed() const override { return &agreed_; }
+  std::vector<measurement> report() const override {
+    return exchange_ ? exchange_->report() : std::vector<measurement>();
+  }
+
+  void end_of_epoch(step_info const&, replica const& mine) override {
+    if (apart_ > 0) synchronise(mine);
+  }
+  bool differs() const override { return apart_ > 0; }
+  void merged(replica const& mine, std::span<std::byte* const> dense) override {
+    for (std::size_t array = 0; array < dense.size(); ++array)
+      mine.read(static_cast<int>(array), dense[array]);
+    if (apart_ > 0) merge_statistics(*world_, mine, dense[0], seen_, expected_);
+  }
+
+  void abandon(std::string_view why) noexcept override {
+    bool const waits = exchange_ && exchange_->waiting() > 0;
+    if (std::exchange(exchanging_, false) || waits) world_->abort(std::string(why));
+  }
+
+  strategy_state state() const override {
+    strategy_state now{.counts = {{"steps apart", apart_}, {"seen", seen_}, {"expected", expected_}}};
+    auto const add = [&](std::string_view name, element_type type, auto values) {
+      if (!values.empty()) now.arrays.push_back({name, type, std::as_bytes(values)});
+    };
+    add("residual", element_type::f32, exchange_ ? exchange_->residual() : std::span<float const>(residual_));
+    add("thresholds", element_type::f64,
+        exchange_ ? exchange_->state() : std::span<double const>(thresholds_));
+    for (std::size_t k = 0; k < names_.size(); ++k) add(names_[k], element_type::u8, waiting(k));
+    return now;
+  }
+  void restore(strategy_state const& saved) override {
+    restored_ = true;
+    for (strategy_state::count const& one : saved.counts) {
+      if (one.name == "steps apart") apart_ = one.value;
+      if (one.name == "seen") seen_ = one.value;
+      if (one.name == "expected") expected_ = one.value;
+    }
+    for (strategy_state::array const& one : saved.arrays) {
+      if (one.name == "residual") residual_ = values_of<float>(one);
+      if (one.name == "thresholds") thresholds_ = values_of<double>(one);
+      if (one.name.starts_with(message_name)) waiting_.push_back(values_of<std::byte>(one));
+    }
+  }
+  /// Residuals are summed and split evenly, and so is what messages would have brought; thresholds are averaged.
+  void inherit(strategy_state const& theirs, int, int ranks) override {
+    for (strategy_state::array const& one : theirs.arrays) {
+      if (one.name == "residual") add(values_of<float>(one), 1.0 / world_->size(), residual_);
+      if (one.name == "thresholds") add(values_of<double>(one), 1.0 / ranks, thresholds_);
+      if (one.name.starts_with(message_name)) lost_.push_back(values_of<std::byte>(one));
+    }
+    ranks_before_ = ranks;
+  }
+
+ protected:
+  using codec = std::invoke_result_t<Make const&, tensor_table>;
+
+  sharing_strategy(std::unique_ptr<communicator> world, sharing_settings const& how, combined as,
+                   std::string text, Make make)
+      : world_(std::move(world)), how_(how), as_(as), text_(std::move(text)), make_(std::move(make)) {
+    for (int k = 0; k < how.staleness; ++k) names_.push_back(text_of({message_name, k / 10, k % 10}));
+  }
+
+  /// Before the first step.
+  void prepare(replica const& mine) {
+    if (exchange_) return;
+    elements_.emplace(mine.parameters);
+    if (elements_->table().elements() == 0)
+      throw setting_error({.what = "there is nothing to share: no parameter is trained", .where = text_});
+    exchange_.emplace(*world_, make_(elements_->table()), how_.way, as_, fnv1a(text_), how_.staleness);
+    if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
+    for (auto const& one : lost_)
+      exchange_->take_back(one, ranks_before_, static_cast<float>(1.0 / world_->size()));
+    for (auto const& one : waiting_) exchange_->start_again(one);
+    residual_ = {};
+    lost_ = waiting_ = {};
+    has_statistics_ = has_statistics(mine.parameters);
+    if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
+  }
+
+  /// Whether there is something to take: of this step, or of the one as many steps ago as staleness says.
+  bool share(step_info const& now, bool densely = false) {
+    world_->note({now.step, 0});
+    exchanging_ = true;
+    if (densely)
+      exchange_->exchange_densely(now, agreed_);
+    else
+      exchange_->start(now);
+    bool const early = !densely && exchange_->waiting() <= how_.staleness;
+    if (!densely && !early) exchange_->finish(agreed_);
+    exchanging_ = false;
+    return !early && agreed_.examples > 0 && !agreed_.all.not_finite;
+  }
+  /// The same with the next that waits; false where none does.
+  bool has_waiting(replica const& mine) {
+    if (!waiting_.empty()) prepare(mine);
+    return exchange_ && exchange_->waiting() > 0;
+  }
+  bool finish_waiting() {
+    exchanging_ = true;
+    exchange_->finish(agreed_);
+    exchanging_ = false;
+    return agreed_.examples > 0 && !agreed_.all.not_finite;
+  }
+
+  /// After a step that was taken: its examples have moved this rank's running statistics.
+  void follow_statistics(step_info const& now, replica const& mine) {
+    if (!has_statistics_ || world_->size() == 1) return;
+    ++apart_;
+    seen_ += now.examples;
+    expected_ += now.expected;
+    if (how_.sync_buffers > 0 && apart_ >= how_.sync_buffers) synchronise(mine);
+  }
+
+  communicator& world() const { return *world_; }
+  sharing_settings const& settings() const { return how_; }
+  /// Whether a step belongs to the dense beginning.
+  bool is_dense(step_info const& now) const { return now.step < how_.warm_up; }
+  shared_elements& elements() { return *elements_; }
+  message_exchange<codec>& exchange() { return *exchange_; }
+
+  agreement agreed_{};
+
+ private:
+  template <class T>
+  static std::vector<T> values_of(strategy_state::array const& one) {
+    std::vector<T> values(one.values.size() / sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), one.values.data(), values.size() * sizeof(T));
+    return values;
+  }
+
+  static constexpr std::string_view message_name = "message ";
+
+  std::span<std::byte const> waiting(std::size_t k) const {
+    if (!exchange_)
+      return k < waiting_.size() ? std::span<std::byte const>(waiting_[k]) : std::span<std::byte const>();
+    if (static_cast<int>(k) >= exchange_->waiting()) return {};
+    return exchange_->message_waiting(static_cast<int>(k));
+  }
+
+  template <class T>
+  static void add(std::vector<T> const& values, double share, std::vector<T>& to) {
+    to.resize(std::max(to.size(), values.size()));
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * share);
+  }
+
+  void synchronise(replica const& mine) {
+    buffer const dense(mine.bytes());
+    mine.read(0, dense.data());
+    merge_statistics(*world_, mine, dense.data(), seen_, expected_);
+    each_statistic(mine.parameters, [&](int p, parameter const& one) {
+      mine.parameters.write(
+          p, dense.data() + static_cast<std::size_t>(one.first) * bytes_of(mine.parameters.type()),
+          mine.parameters.master());
+    });
+    mine.parameters.changed();
+    apart_ = seen_ = expected_ = 0;
+  }
+
+  std::unique_ptr<communicator> world_;
+  sharing_settings how_;
+  combined as_;
+  std::string text_;
+  Make make_;
+  std::optional<shared_elements> elements_;
+  std::optional<message_exchange<codec>> exchange_;
+  bool has_statistics_ = false;
+  std::int64_t apart_ = 0;     // steps since all had the same running statistics
+  std::int64_t seen_ = 0;      // examples of this rank since then
+  std::int64_t expected_ = 0;  // examples of all ranks since then
+  bool exchanging_ = false;
+  bool restored_ = false;
+  std::vector<float> residual_;  // of a checkpoint, until the first step
+  std::vector<double> thresholds_;
+  std::vector<std::vector<std::byte>> waiting_;  // own messages that were not finished
+  std::vector<std::vector<std::byte>> lost_;     // messages of other ranks than are here
+  int ranks_before_ = 0;
+  std::vector<std::string> names_;
+};
+
+}  // namespace detail
+
+}  // namespace cohort

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/strategy/sharing_strategy.hpp>
+#include <cohort/strategy/weighted_sum.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Shares steps: each rank takes its own by its own updater, and all then take the sum of what was sent instead.
+///
+/// The updaters' state is each rank's own; its mean is what models and other numbers of ranks get.
+template <class Make>
+class update_sharing final : public sharing_strategy<Make> {
+  using base = sharing_strategy<Make>;
+
+ public:
+  update_sharing(std::unique_ptr<communicator> world, sharing_settings const& how, std::string text,
+                 Make make)
+      : base(std::move(world), how, how.mean ? combined::mean : combined::sum, std::move(text),
+             std::move(make)) {}
+
+  exchanged what() const override { return exchanged::parameters; }
+
+  void begin(step_info const&, replica const& mine) override {
+    this->prepare(mine);
+    prepare_arrays(mine);
+    mine.read(0, before_->data());
+  }
+
+  void after_update(step_info const& now, replica const& mine, bool) override {
+    mine.read(0, after_->data());
+    by_type(mine, [&](auto* before, auto* after) {
+      this->elements().subtract(before, after, this->exchange().mine());
+    });
+    bool const dense = this->is_dense(now);
+    bool const taken = this->share(now, dense);
+    take(mine, taken ? this->exchange().all() : nothing());
+    if (!taken && this->settings().staleness == 0) return;
+    if (mine.update.state_arrays() > 0) ++own_steps_;
+    this->follow_statistics(now, mine);
+  }
+
+  void end_of_epoch(step_info const& now, replica const& mine) override {
+    votes heard{};
+    while (this->has_waiting(mine)) {
+      bool const taken = this->finish_waiting();
+      heard |= this->agreed_.all;
+      if (!taken) continue;
+      prepare_arrays(mine);
+      mine.read(0, before_->data());
+      take(mine, this->exchange().all());
+    }
+    this->agreed_.all |= heard;
+    base::end_of_epoch(now, mine);
+  }
+
+  bool differs() const override { return base::differs() || (own_steps_ > 0 && this->world().size() > 1); }
+  void merged(replica const& mine, std::span<std::byte* const> dense) override {
+    base::merged(mine, dense);
+    auto const elements = static_cast<std::size_t>(mine.parameters.elements());
+    for (std::size_t array = 1; array < dense.size(); ++array) {
+      weighted_sum sum(mine.parameters.type(), elements, false);
+      std::memcpy(sum.data(), dense[array], sum.bytes());
+      sum.start(this->world(), {1, 1}, this->world().size(), {});
+      sum.wait();
+      std::memcpy(dense[array], sum.data(), sum.bytes());
+      mine.keep_frozen(static_cast<int>(array), dense[array]);
+    }
+  }
+
+  strategy_state state() const override {
+    strategy_state now = base::state();
+    now.counts.push_back({"own steps", own_steps_});
+    return now;
+  }
+  void restore(strategy_state const& saved) override {
+    base::restore(saved);
+    for (strategy_state::count const& one : saved.counts)
+      if (one.name == "own steps") own_steps_ = one.value;
+  }
+
+ private:
+  template <class F>
+  void by_type(replica const& mine, F f) {
+    mine.parameters.type() == element_type::f64 ? f(before_->as<double>(), after_->as<double>())
+                                                : f(before_->as<float>(), after_->as<float>());
+  }
+  void prepare_arrays(replica const& mine) {
+    if (!before_) before_.emplace(mine.bytes());
+    if (!after_) after_.emplace(mine.bytes());
+  }
+  /// w = before − x
+  void take(replica const& mine, std::span<float const> x) {
+    int const staleness = this->settings().staleness;
+    double const factor = this->settings().slower_if_stale && staleness > 1 ? 1.0 / staleness : 1;
+    by_type(mine, [&](auto* before, auto*) {
+      this->elements().apply(mine.parameters, before, x, factor, mine.parameters.master());
+    });
+    mine.update.constrain(0, 1);
+    mine.parameters.changed();
+  }
+  /// Of a step in which nothing is taken.
+  std::span<float const> nothing() {
+    std::span<float> const zeros = this->exchange().mine();
+    std::fill(zeros.begin(), zeros.end(), 0.0F);
+    return zeros;
+  }
+
+  std::optional<buffer> before_;
+  std::optional<buffer> after_;
+  std::int64_t own_steps_ = 0;  // in which ranks' states have gone apart
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+#include <cohort/codec/threshold_compressor.hpp>
+#include <cohort/codec/top_k_compressor.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/strategy/message_exchange.hpp>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace message_exchange_test {
+
+using namespace cohort;
+using detail::combined;
+
+constexpr int n = 70'000;  // two blocks
+tensor_table const tensors{{"weights", n - 7}, {"bias", 7}};
+
+struct rank_route {
+  int ranks;
+  route way;
+};
+std::string name_of(testing::TestParamInfo<rank_route> const& one) {
+  return std::to_string(one.param.ranks) + (one.param.way == route::merged ? "_merged" : "_to_all");
+}
+
+class message_exchange : public testing::TestWithParam<rank_route> {
+ protected:
+  template <class Body>
+  void on_all(Body body) {
+    launch<threads>(GetParam().ranks, {.deadline = std::chrono::seconds(60)}, body);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ranks, message_exchange,
+                         testing::Values(rank_route{1, route::to_all}, rank_route{2, route::to_all},
+                                         rank_route{3, route::to_all}, rank_route{4, route::to_all},
+                                         rank_route{2, route::merged}, rank_route{3, route::merged},
+                                         rank_route{4, route::merged}, rank_route{7, route::merged},
+                                         rank_route{8, route::merged}),
+                         name_of);
+
+bool same_bits(communicator& world, std::span<float const> values) {
+  gathered const all = world.allgatherv(std::as_bytes(values));
+  for (int r = 1; r < world.size(); ++r)
+    if (!std::ranges::equal(all.of(0), all.of(r))) return false;
+  return true;
+}
+
+step_info step_of(communicator& world, int step, int examples) {
+  return {.step = step,
+          .examples = examples,
+          .weight = static_cast<double>(examples),
+          .expected = 4 * world.size()};
+}
+
+template <class Exchange>
+void exchange(Exchange& made, step_info const& now, agreement& agreed) {
+  made.start(now);
+  made.finish(agreed);
+}
+
+/// What was given is what was brought and what is left, with rounding of 2⁻²⁴ a step and rank, also where a rank has nothing or
+/// numbers that are not finite.
+template <class Codec>
+void nothing_is_lost(communicator& world, route way, Codec codec) {
+  constexpr int steps = 12, spoiled = 5;
+  detail::message_exchange<Codec> made(world, std::move(codec), way, combined::sum, 1);
+  std::vector<double> balance(n);  // of all ranks: given − brought − left
+  double largest = 0;
+  agreement agreed;
+  for (int step = 0; step < steps; ++step) {
+    random_stream const noise(3, "gradients", static_cast<std::uint64_t>(step * 16 + world.rank()));
+    int const examples = (step + world.rank()) % 4;
+    bool const bad = step == spoiled && world.rank() == world.size() - 1;
+    for (int i = 0; i < n; ++i) {
+      float const u = noise.uniform01(static_cast<std::uint64_t>(i)) - 0.5F;
+      float const x = examples == 0 ? 0 : u * u * u * (i % 1000 == 0 ? 1e4F : 1.0F);
+      made.mine()[static_cast<std::size_t>(i)] = x;
+      if (!bad) balance[static_cast<std::size_t>(i)] += double{x};
+    }
+    if (bad) made.mine()[99] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> const before(made.residual().begin(), made.residual().end());
+    exchange(made, step_of(world, step, bad ? 2 : examples), agreed);
+    EXPECT_EQ(agreed.all.not_finite, step == spoiled);
+    EXPECT_EQ(agreed.meetings, step + 1);
+    if (bad && (world.rank() & 1) == 1) {  // merges nothing, and keeps its bits
+      EXPECT_TRUE(std::ranges::equal(made.residual(), before));
+    }
+    if (step != spoiled) {
+      EXPECT_TRUE(same_bits(world, made.all()));
+      for (std::size_t i = 0; world.rank() == 0 && i < n; ++i) balance[i] -= double{made.all()[i]};
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      largest = std::max({largest, std::abs(double{made.residual()[i]}), std::abs(double{made.all()[i]})});
+  }
+  for (std::size_t i = 0; i < n; ++i) balance[i] -= double{made.residual()[i]};
+  world.allreduce(std::span(balance));
+  world.allreduce(std::span(&largest, 1), reduction::maximum);
+  double const bound = steps * world.size() * 0x1p-24 * largest;
+  double worst = 0;
+  for (double const lost : balance) worst = std::max(worst, std::abs(lost));
+  EXPECT_LE(worst, bound);
+  EXPECT_GT(made.report()[1].value, 1e-4);
+}
+
+TEST_P(message_exchange, loses_nothing_by_thresholds) {
+  for (bool const per_tensor : {false, true})
+    on_all([&](communicator& world) {
+      nothing_is_lost(world, GetParam().way,
+                      threshold_compressor(tensors, {.threshold = threshold::quantile{.density = 0.01},
+                                                     .per_tensor = per_tensor}));
+    });
+  on_all([&](communicator& world) {
+    nothing_is_lost(world, GetParam().way,
+                    threshold_compressor(tensors, {.threshold = threshold::adaptive{.initial = 0.05}}));
+  });
+}
+
+TEST_P(message_exchange, loses_nothing_by_top_k) {
+  on_all([&](communicator& world) {
+    nothing_is_lost(world, GetParam().way, top_k_compressor(tensors, {.density = 0.01}));
+  });
+}
+
+/// Rank r sends t for element r alone, and has r examples: rank 0 none, which keeps what it has.
+TEST_P(message_exchange, weighs_by_examples) {
+  on_all([&](communicator& world) {
+    constexpr float t = 0.5F;
+    detail::message_exchange made(world, threshold_compressor(tensors, {.threshold = threshold::fixed{t}}),
+                                  GetParam().way, combined::weighted_mean, 1);
+    int const rank = world.rank(), size = world.size();
+    double const weights = size * (size - 1) / 2.0;
+    std::fill(made.mine().begin(), made.mine().end(), 0.0F);
+    float const weighed = GetParam().way == route::merged ? 4.0F / static_cast<float>(std::max(rank, 1)) : 1;
+    made.mine()[static_cast<std::size_t>(rank)] = t * weighed;  // so that t is sent
+    step_info now = step_of(world, 0, rank);
+    agreement agreed;
+    exchange(made, now, agreed);
+    EXPECT_EQ(agreed.examples, weights);
+    EXPECT_EQ(agreed.weight, weights);
+    for (int r = 0; r < size; ++r) {
+      double const share = weights == 0 || r == 0            ? 0
+                           : GetParam().way == route::to_all ? r / weights
+                                                             : 4 / weights;
+      EXPECT_NEAR(made.all()[static_cast<std::size_t>(r)], double{t} * share, 1e-7) << r;
+    }
+    for (float const left : made.residual()) ASSERT_EQ(left, 0);
+  });
+}
+
+TEST_P(message_exchange, brings_everybodys_votes) {
+  on_all([&](communicator& world) {
+    detail::message_exchange made(world, threshold_compressor(tensors), GetParam().way,
+                                  combined::weighted_mean, 1);
+    agreement agreed;
+    bool const last = world.rank() == world.size() - 1;
+    for (int step = 0; step < 4; ++step) {
+      step_info now = step_of(world, step, step == 3 ? 0 : 4);
+      now.mine = {.stop = last && step == 1, .save = last && step == 2};
+      exchange(made, now, agreed);
+      EXPECT_EQ(agreed.all, (votes{.stop = step == 1, .save = step == 2}));
+      EXPECT_EQ(agreed.examples, step == 3 ? 0 : 4 * world.size());
+    }
+  });
+}
+
+TEST_P(message_exchange, has_the_same_bits_again) {
+  auto const run = [&] {
+    std::vector<std::vector<float>> ends(static_cast<std::size_t>(GetParam().ranks));
+    on_all([&](communicator& world) {
+      detail::message_exchange made(world, threshold_compressor(tensors), GetParam().way,
+                                    combined::weighted_mean, 1);
+      agreement agreed;
+      random_stream const noise(5, "gradients", static_cast<std::uint64_t>(world.rank()));
+      for (int step = 0; step < 5; ++step) {
+        for (std::size_t i = 0; i < n; ++i)
+          made.mine()[i] = noise.uniform01(static_cast<std::uint64_t>(step) * n + i) - 0.5F;
+        exchange(made, step_of(world, step, 3), agreed);
+      }
+      auto& end = ends[static_cast<std::size_t>(world.rank())];
+      end.assign(made.residual().begin(), made.residual().end());
+      end.insert(end.end(), made.all().begin(), made.all().end());
+    });
+    return ends;
+  };
+  EXPECT_EQ(run(), run());
+}
+
+TEST(one_message_exchange, refuses_a_residual_of_another_size) {
+  launch<self>([](communicator& world) {
+    detail::message_exchange made(world, threshold_compressor(tensors), route::to_all, combined::sum, 1);
+    EXPECT_THROW(made.restore(std::vector<float>(n - 1), made.state()), data_error);
+  });
+}
+
+}  // namespace message_exchange_test

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What ranks that share gradients must hold to, whatever communicator joins them: each case is called by every rank.
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+#include "rank_cases.hpp"
+
+namespace cohort_test {
+
+/// Dense enough for the small network.
+inline threshold_sharing sharing(route way = route::to_all) {
+  return {.threshold = threshold::quantile{.density = 0.05}, .way = way};
+}
+
+/// Steps instead of gradients, whose mean is as large as one rank's.
+inline threshold_sharing update_sharing(route way = route::to_all) {
+  threshold_sharing how = sharing(way);
+  how.share = share::update;
+  how.mean = true;
+  return how;
+}
+
+/// Two steps late.
+inline threshold_sharing late_sharing() {
+  threshold_sharing how = update_sharing();
+  how.max_staleness = 2;
+  return how;
+}
+
+inline constexpr auto normalised = network<[](builder& net) {
+  return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | batch_norm{} | relu{}
+         | max_pool{.window = 2} | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
+template <class T, class Strategy>
+void sharing_ranks_hold_the_same_bits(communicator& world, Strategy const& how) {
+  bright_thirds const examples(103);
+  for (int workers : {1, 2}) {
+    step_by_step compare;
+    training made = trainer<reference<T>>(small, world, how, with_state(workers));
+    made.fit(examples.data(), {.batch = 7, .epochs = 2, .listeners = {&compare}});
+    EXPECT_EQ(compare.different, 0);
+  }
+}
+
+inline void sharing_runs_of_one_seed_have_the_same_bits(communicator& world) {
+  for (route const way : {route::to_all, route::merged})
+    for (auto const& how : {sharing(way), update_sharing(way), late_sharing()})
+      for (int workers : {1, 2})
+        EXPECT_EQ(checksum_after(world, how, with_state(workers)),
+                  checksum_after(world, how, with_state(workers)));
+}
+
+/// With a threshold so small that everything is sent, to 16 bits.
+inline void sharing_everything_is_allreduce(communicator& world, route way) {
+  bright_thirds const examples(96);
+  auto const trained = [&](auto how) {
+    training made = trainer<wide>(small, world, how, plain_sgd());
+    made.fit(examples.data(), {.batch = 24 / world.size(), .epochs = 2});
+    return parameters_of(made);
+  };
+  threshold_sharing all{.threshold = threshold::fixed{1e-12}, .way = way};
+  EXPECT_LT(largest_difference(trained(all), trained(allreduce{})), 1e-5);
+  all.share = share::update;
+  all.mean = true;
+  EXPECT_LT(largest_difference(trained(all), trained(allreduce{})), 1e-5);
+}
+
+template <class Strategy>
+void sharing_learns_what_dense_learns(communicator& world, Strategy const& how) {
+  bright_thirds const examples(240), held(90, 2);
+  auto const accuracy = [&](auto const& strategy) {
+    training made = trainer<narrow>(small, world, strategy, plain_sgd());
+    made.fit(examples.data(), {.batch = 8, .epochs = 12});
+    return made.evaluate(held.data()).accuracy().value();
+  };
+  EXPECT_GE(accuracy(how), accuracy(allreduce{}) - 0.04);
+}
+
+/// A message's bytes go from each rank to its neighbour until all have them, after the sizes.
+inline void sharing_sends_the_bytes_of_its_contract(communicator& world) {
+  struct counting final : listener {
+    strategy const* of = nullptr;
+    std::vector<double> until, messages;
+    void on_step(training&, step_report const& done) override {
+      until.push_back(static_cast<double>(done.bytes_sent));
+      messages.push_back(of->report()[3].value);
+    }
+  } sent;
+  bright_thirds const examples(12 * 8 * world.size());
+  auto how = sharing().on(world);
+  sent.of = how.get();
+  training made = trainer<narrow>(small, world, std::move(how), with_state());
+  made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&sent}});
+  ASSERT_EQ(sent.until.size(), 12U);
+  double sums[2]{sent.until[7] - sent.until[6], sent.messages[7] - sent.messages[6]};
+  EXPECT_GE(sums[1], 96 + 2 + 8);
+  EXPECT_LT(sums[1], 4.0 * static_cast<double>(small.parameter_count()));
+  world.allreduce(std::span<double>(sums));
+  int const others = world.size() - 1;
+  EXPECT_EQ(sums[0], others * (sums[1] + 8 * world.size()));
+}
+
+/// What a strategy has of an array, as floats.
+inline std::vector<float> array_of(strategy const& from, std::string_view name) {
+  std::vector<float> values;
+  for (strategy_state::array const& one : from.state().arrays)
+    if (one.name == name) {
+      values.resize(one.values.size() / sizeof(float));
+      std::memcpy(values.data(), one.values.data(), one.values.size());
+    }
+  return values;
+}
+
+inline void sharing_stops_all_for_a_number_that_is_not_finite(communicator& world,
+                                                              threshold_sharing const& sharing) {
+  bright_thirds examples(16 * world.size());
+  dataset const data = examples.data();
+  int const bad = world.size() - 1;
+  spoil(examples, world, bad, 1, 8);
+  auto settings = with_state();
+  std::vector<float> before;
+  std::string untouched, said;
+  auto how = sharing.on(world);
+  strategy const& look = *how;
+  training made = trainer<narrow>(small, world, std::move(how), settings);
+  struct looking final : listener {
+    std::function<void(training&)> see;
+    void on_step(training& run, step_report const&) override { see(run); }
+  } listening;
+  listening.see = [&](training& run) { before = array_of(look, "residual"), untouched = run.checksum(); };
+  try {
+    made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false, .listeners = {&listening}});
+  } catch (numeric_error const& why) {
+    said = why.what();
+  }
+  EXPECT_NE(said.find("step 1"), std::string::npos) << said;
+  EXPECT_EQ(made.checksum(), untouched);
+  EXPECT_FALSE(before.empty());
+  if (world.rank() == bad
+      && (sharing.way == route::to_all || bad % 2 == 1)) {  // who merges keeps what was sent
+    EXPECT_EQ(array_of(look, "residual"), before);
+  }
+
+  settings.not_finite = when_not_finite::skip;
+  training skipping = trainer<narrow>(small, world, sharing, settings);
+  fit_report const report = skipping.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
+  EXPECT_EQ(report.steps, 4);
+  EXPECT_EQ(report.skipped, sharing.share == share::gradient || world.rank() == bad ? 2 : 0);
+  EXPECT_TRUE(same_text(world, skipping.checksum()));
+  for (float const w : parameters_of<float>(skipping)) ASSERT_TRUE(std::isfinite(w));
+}
+
+/// One rank reads NaN; all hear of it two steps later, or at the epoch's end.
+inline void late_numbers_that_are_not_finite_are_left_out_by_all(communicator& world) {
+  int const bad = world.size() - 1;
+  for (int const step : {1, 5}) {
+    bright_thirds examples(48 * world.size());
+    dataset const data = examples.data();
+    spoil(examples, world, bad, step, 8);
+    auto settings = with_state();
+    training stopping = trainer<narrow>(small, world, late_sharing(), settings);
+    std::string said;
+    try {
+      stopping.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
+    } catch (numeric_error const& why) {
+      said = why.what();
+    }
+    EXPECT_NE(said.find(detail::text_of({"step ", step})), std::string::npos) << said;
+    EXPECT_EQ(stopping.step(), std::min(step + 3, 6));
+    settings.not_finite = when_not_finite::skip;
+    training made = trainer<narrow>(small, world, late_sharing(), settings);
+    fit_report const report = made.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
+    EXPECT_EQ(report.skipped, world.rank() == bad ? 2 : 0);
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    for (float const w : parameters_of<float>(made)) ASSERT_TRUE(std::isfinite(w));
+  }
+}
+
+template <class Strategy>
+void sharing_trains_on_uneven_data(communicator& world, Strategy const& how) {
+  if (world.size() == 1) return;
+  int const last = world.size() - 1;
+  training made = trainer<wide>(small, world, how, plain_sgd());
+  fit_report const report = made.fit(uneven_stream(), {.batch = 4, .epochs = 2});
+  EXPECT_EQ(report.examples, 2 * 10 * last * (last + 1) / 2);
+  EXPECT_TRUE(same_text(world, made.checksum()));
+  EXPECT_TRUE(same_text(world, std::to_string(made.step())));
+
+  bright_thirds const one(1);  // all ranks but one have nothing
+  training few = trainer<wide>(normalised, world, how, plain_sgd());
+  few.fit(one.data(), {.batch = 5, .epochs = 3});
+  EXPECT_EQ(few.step(), 3);
+  EXPECT_TRUE(same_text(world, few.checksum()));
+}
+
+inline void sharing_stops_when_one_asks(communicator& world) {
+  struct asking final : listener {
+    void on_step(training& run, step_report const& done) override {
+      if (done.step == 2 && run.world().rank() == run.world().size() - 1) run.request({.stop = true});
+    }
+  } listening;
+  bright_thirds const examples(200);
+  for (route const way : {route::to_all, route::merged}) {
+    training made = trainer<narrow>(small, world, sharing(way), with_state());
+    fit_report const report =
+        made.fit(examples.data(), {.batch = 4, .epochs = 50, .listeners = {&listening}});
+    EXPECT_TRUE(report.stopped);
+    EXPECT_EQ(report.steps, 4);
+  }
+}
+
+/// While parameters stand still, running statistics are those of averaging that meets at the epoch's end; evaluation before
+/// that shows the same on all ranks, and changes nothing.
+inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
+  bright_thirds const examples(8 * 3 * world.size() + 8
+                               + 3);  // the last global batch leaves ranks without examples
+  auto settings = plain_sgd();
+  settings.updater = sgd{.rate = 1e-30};
+  struct evaluating final : listener {
+    dataset data;
+    int alike = 0;
+    explicit evaluating(dataset d) : data(std::move(d)) {}
+    void on_step(training& run, step_report const&) override {
+      std::string const before = run.checksum();
+      EXPECT_TRUE(same_text(run.world(), run.evaluate(data, {.batch = 16}).stats()));
+      EXPECT_EQ(run.checksum(), before);
+      alike += same_text(run.world(), before);
+    }
+  };
+  auto const trained = [&](auto const& how, int expected_alike) {
+    evaluating looking(examples.data());
+    training made = trainer<wide>(normalised, world, how, settings);
+    made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&looking}});
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    if (world.size() > 1) {
+      EXPECT_EQ(looking.alike, expected_alike);
+    }
+    return parameters_of(made);
+  };
+  auto const shared = trained(sharing(), 0);
+  EXPECT_LT(largest_difference(shared, trained(parameter_averaging{.every = 100}, 0)), 1e-12);
+  threshold_sharing often = sharing();
+  often.sync_buffers = 2;
+  trained(often, 2);
+}
+
+}  // namespace cohort_test

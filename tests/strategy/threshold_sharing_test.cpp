@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/trainer/performance_listener.hpp>
+#include "sharing_cases.hpp"
+
+namespace threshold_sharing_test {
+
+using namespace cohort_test;
+
+class sharing_over_threads : public testing::TestWithParam<int> {
+ protected:
+  template <class Body>
+  void on_all(Body body) {
+    launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
+  }
+  /// By both routes.
+  template <class Body>
+  void on_all_ways(Body body) {
+    for (route const way : {route::to_all, route::merged})
+      on_all([&](communicator& world) { body(world, way); });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ranks, sharing_over_threads, testing::Values(1, 2, 3, 4));
+
+TEST_P(sharing_over_threads, holds_the_same_bits_on_each_rank_after_each_step) {
+  on_all_ways([](communicator& world, route way) {
+    sharing_ranks_hold_the_same_bits<float>(world, sharing(way));
+    sharing_ranks_hold_the_same_bits<double>(world, sharing(way));
+    sharing_ranks_hold_the_same_bits<float>(world, update_sharing(way));
+    sharing_ranks_hold_the_same_bits<double>(world, update_sharing(way));
+  });
+}
+TEST_P(sharing_over_threads, gives_the_same_bits_for_the_same_seed) {
+  on_all(sharing_runs_of_one_seed_have_the_same_bits);
+}
+TEST_P(sharing_over_threads, is_allreduce_if_everything_is_sent) {
+  on_all_ways(sharing_everything_is_allreduce);
+}
+TEST_P(sharing_over_threads, learns_what_dense_learns) {
+  on_all_ways([](communicator& world, route way) {
+    sharing_learns_what_dense_learns(world, sharing(way));
+    sharing_learns_what_dense_learns(world, update_sharing(way));
+    threshold_sharing how = sharing(way);
+    how.per_parameter = true;
+    how.residual = residual::decay{.factor = 0.9, .every = 3};
+    sharing_learns_what_dense_learns(world, how);
+    how.threshold = threshold::adaptive{.initial = 0.1, .lo = 0.02, .hi = 0.1};
+    how.residual = residual::clip{};
+    sharing_learns_what_dense_learns(world, how);
+  });
+}
+TEST_P(sharing_over_threads, sends_the_bytes_of_its_contract) {
+  on_all(sharing_sends_the_bytes_of_its_contract);
+}
+TEST_P(sharing_over_threads, stops_all_for_a_number_that_is_not_finite) {
+  on_all_ways([](communicator& world, route way) {
+    sharing_stops_all_for_a_number_that_is_not_finite(world, sharing(way));
+    sharing_stops_all_for_a_number_that_is_not_finite(world, update_sharing(way));
+  });
+}
+TEST_P(sharing_over_threads, trains_on_uneven_data) {
+  on_all_ways([](communicator& world, route way) {
+    sharing_trains_on_uneven_data(world, sharing(way));
+    sharing_trains_on_uneven_data(world, update_sharing(way));
+  });
+}
+TEST_P(sharing_over_threads, holds_its_promises_with_steps_that_come_late) {
+  on_all([](communicator& world) {
+    sharing_ranks_hold_the_same_bits<float>(world, late_sharing());
+    sharing_ranks_hold_the_same_bits<double>(world, late_sharing());
+    sharing_learns_what_dense_learns(world, late_sharing());
+    sharing_trains_on_uneven_data(world, late_sharing());
+    late_numbers_that_are_not_finite_are_left_out_by_all(world);
+  });
+}
+TEST_P(sharing_over_threads, stops_all_when_one_asks) { on_all(sharing_stops_when_one_asks); }
+TEST_P(sharing_over_threads, takes_the_mean_of_running_statistics) {
+  on_all(sharing_takes_the_mean_of_running_statistics);
+}
+
+TEST(threshold_sharing, holds_the_same_bits_on_eight_ranks) {
+  for (route const way : {route::to_all, route::merged})
+    launch<threads>(8, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+      sharing_ranks_hold_the_same_bits<float>(world, sharing(way));
+    });
+}
+
+TEST(threshold_sharing, reports_what_it_has_sent) {
+  bright_thirds const examples(96);
+  launch<threads>(2, [&](communicator& world) {
+    threshold_sharing how = sharing();
+    how.residual = residual::clip{.at = 1, .every = 1};
+    auto made = how.on(world);
+    strategy const& look = *made;
+    EXPECT_TRUE(look.report().empty());
+    training run = trainer<narrow>(small, world, std::move(made), plain_sgd());
+    run.fit(examples.data(), {.batch = 8, .epochs = 2});
+    auto const number = [&](std::string_view name) {
+      for (measurement const& one : look.report())
+        if (one.name == name) return one.value;
+      return -1.0;
+    };
+    EXPECT_GT(number("threshold"), 0);
+    EXPECT_NEAR(number("density"), 0.05, 0.03);
+    EXPECT_EQ(number("dense_bytes"), 4.0 * static_cast<double>(run.step() * small.parameter_count()));
+    EXPECT_LT(number("message_bytes"), number("dense_bytes") / 4);
+    EXPECT_LT(number("entropy_bytes"), number("message_bytes"));
+    EXPECT_GT(number("residual_norm"), 0);
+    EXPECT_GT(number("clipped_mass"), 0);
+    EXPECT_GT(number("encode_seconds"), 0);
+    EXPECT_GT(number("transfer_seconds"), 0);
+    EXPECT_GT(number("apply_seconds"), 0);
+  });
+}
+
+TEST(threshold_sharing, is_reported_every_interval) {
+  bright_thirds const examples(96);
+  launch<threads>(2, [&](communicator& world) {
+    std::vector<std::string> said;
+    performance_listener every(3, [&](std::string_view line) { said.emplace_back(line); });
+    training run = trainer<narrow>(small, world, sharing(), plain_sgd());
+    run.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&every}});
+    std::string const dense = detail::text_of({"dense_bytes ", 3 * 4 * small.parameter_count(), ","});
+    int intervals = 0;
+    for (std::string const& line : said)
+      if (line.rfind("exchange: threshold ", 0) == 0) {
+        EXPECT_NE(line.find(dense), std::string::npos) << line;
+        ++intervals;
+      }
+    EXPECT_EQ(intervals, 2);
+  });
+}
+
+TEST(threshold_sharing, begins_densely) {
+  bright_thirds const examples(96), held(40, 2);
+  launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    auto const after = [&](auto const& how) {
+      training made = trainer<narrow>(normalised, world, how, with_state());
+      made.fit(examples.data(), {.batch = 4, .epochs = 1});
+      return made.checksum();
+    };
+    threshold_sharing how = sharing();
+    how.warm_up = 8;
+    EXPECT_EQ(after(how), after(allreduce{.resync = 0}));
+    how.warm_up = 7;
+    EXPECT_NE(after(how), after(allreduce{.resync = 0}));
+  });
+}
+
+TEST(threshold_sharing, begins_with_whole_steps) {
+  bright_thirds const examples(96);
+  launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    threshold_sharing how = update_sharing();
+    how.warm_up = 8;
+    training made = trainer<wide>(small, world, how, plain_sgd());
+    made.fit(examples.data(), {.batch = 4, .epochs = 1});
+    training dense = trainer<wide>(small, world, allreduce{}, plain_sgd());
+    dense.fit(examples.data(), {.batch = 4, .epochs = 1});
+    EXPECT_LT(largest_difference(parameters_of(made), parameters_of(dense)), 1e-6);
+  });
+}
+
+/// What Deeplearning4j does: the sum of the ranks' steps, which is the step of all their examples.
+TEST(threshold_sharing, adds_up_steps) {
+  bright_thirds const examples(96);
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    auto const trained = [&](auto const& how, double rate) {
+      training made = trainer<wide>(small, world, how, {.updater = sgd{.rate = rate}, .seed = 7});
+      made.fit(examples.data(), {.batch = 8, .epochs = 1});
+      return parameters_of(made);
+    };
+    threshold_sharing const all{.threshold = threshold::fixed{1e-12}, .share = share::update};
+    EXPECT_LT(largest_difference(trained(all, 0.1), trained(allreduce{}, 0.2)), 1e-5);
+  });
+}
+
+/// Parameters stand still until the first step comes, which is half as long if it is two steps old and that counts.
+TEST(threshold_sharing, takes_steps_as_late_as_it_is_told_to) {
+  bright_thirds const examples(96);
+  struct watching final : listener {
+    std::vector<std::vector<double>> after;
+    void on_step(training& run, step_report const&) override { after.push_back(parameters_of(run)); }
+  };
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    auto const watched = [&](int staleness, bool slower) {
+      watching all;
+      threshold_sharing const how{.threshold = threshold::fixed{1e-12},
+                                  .share = share::update,
+                                  .max_staleness = staleness,
+                                  .slower_if_stale = slower};
+      training made = trainer<wide>(small, world, how, {.updater = sgd{.rate = 0.1}, .seed = 7});
+      std::vector<double> const before = parameters_of(made);
+      made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&all}});
+      all.after.insert(all.after.begin(), before);
+      all.after.push_back(parameters_of(made));
+      return all.after;
+    };
+    auto const at_once = watched(0, false), late = watched(2, false), slower = watched(2, true);
+    ASSERT_EQ(late.size(), 1U + 6 + 1);
+    EXPECT_EQ(late[0], late[1]);
+    EXPECT_EQ(late[0], late[2]);
+    EXPECT_EQ(late[3], at_once[1]);
+    EXPECT_NE(late[7], late[6]);  // what had not come yet, at the epoch's end
+    EXPECT_EQ(slower[2], late[2]);
+    for (std::size_t i = 0; i < late[0].size(); ++i)
+      ASSERT_NEAR(2 * (slower[3][i] - late[0][i]), late[3][i] - late[0][i], 1e-15);
+  });
+}
+
+TEST(threshold_sharing, of_steps_holds_constraints) {
+  bright_thirds const examples(96);
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    training_settings settings = with_state();
+    settings.constraint = constraint::non_negative{};
+    training made = trainer<narrow>(small, world, update_sharing(), settings);
+    made.fit(examples.data(), {.batch = 8, .epochs = 2});
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    auto const all = parameters_of<float>(made);
+    for (parameter const& p : made.parameters().table())
+      for (std::int64_t i = p.first;
+           p.spec.role == parameter_role::weights && i < p.first + p.spec.dims.elements(); ++i)
+        ASSERT_GE(all[static_cast<std::size_t>(i)], 0);
+  });
+}
+
+TEST(threshold_sharing, refuses_settings_that_make_no_sense) {
+  launch<self>([](communicator& world) {
+    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.warm_up = -1}, {}), setting_error);
+    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.sync_buffers = -1}, {}), setting_error);
+    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.max_staleness = 1}, {}), setting_error);
+    threshold_sharing late = late_sharing();
+    late.way = route::merged;
+    EXPECT_THROW(late.on(world), setting_error);
+    late = late_sharing();
+    late.max_staleness = 100;
+    EXPECT_THROW(late.on(world), setting_error);
+    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.threshold = threshold::fixed{0}}, {}),
+                 setting_error);
+    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.residual = residual::clip{.at = 0.5}}, {}),
+                 setting_error);
+  });
+}
+
+}  // namespace threshold_sharing_test

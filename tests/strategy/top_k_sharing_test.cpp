@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/top_k_sharing.hpp>
+#include "sharing_cases.hpp"
+
+namespace top_k_sharing_test {
+
+using namespace cohort_test;
+
+TEST(top_k_sharing, keeps_what_sharing_promises) {
+  for (int ranks : {1, 2, 3})
+    for (route const way : {route::to_all, route::merged})
+      launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+        top_k_sharing const how{.density = 0.05, .way = way};
+        sharing_ranks_hold_the_same_bits<float>(world, how);
+        sharing_learns_what_dense_learns(world, how);
+        sharing_trains_on_uneven_data(world, how);
+      });
+}
+
+/// A compressor of one's own: anything that keeps to the concept.
+TEST(sharing_by, takes_compressors_of_ones_own) {
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
+    auto const make = [](tensor_table table) { return top_k_compressor(std::move(table), {.density = 0.1}); };
+    sharing_ranks_hold_the_same_bits<float>(world, sharing_by{std::string_view("the largest tenth"), make});
+  });
+}
+
+TEST(top_k_sharing, refuses_a_density_that_makes_no_sense) {
+  launch<self>([](communicator& world) {
+    EXPECT_THROW(top_k_sharing{.density = 0}.on(world), setting_error);
+    EXPECT_THROW(top_k_sharing{.density = 1.5}.on(world), setting_error);
+  });
+}
+
+}  // namespace top_k_sharing_test
