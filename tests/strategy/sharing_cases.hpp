@@ -220,8 +220,7 @@ inline void sharing_stops_when_one_asks(communicator& world) {
 /// While parameters stand still, running statistics are those of averaging that meets at the epoch's end; evaluation before
 /// that shows the same on all ranks, and changes nothing.
 inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
-  bright_thirds const examples(8 * 3 * world.size() + 8
-                               + 3);  // the last global batch leaves ranks without examples
+  bright_thirds const examples(8 * 3 * world.size() + 1);  // the last batch leaves ranks without examples
   auto settings = plain_sgd();
   settings.updater = sgd{.rate = 1e-30};
   struct evaluating final : listener {
