@@ -70,6 +70,16 @@ TEST(block_coding, gives_back_elements_of_any_density_and_length) {
         expect_round_trip(elements(length, density, length), length, shift);
 }
 
+TEST(block_coding, gives_back_elements_around_a_hole_of_any_length) {
+  constexpr std::size_t length = 2244;
+  for (double const density : {0.03, 0.06, 0.12})
+    for (std::uint32_t hole = 100; hole < 700; ++hole) {  // codes of 10 to more than 100 bits
+      std::vector<sent_element> list = elements(length, density, hole);
+      std::erase_if(list, [&](sent_element one) { return one.index() >= 500 && one.index() < 500 + hole; });
+      expect_round_trip(list, length);
+    }
+}
+
 TEST(block_coding, gives_back_elements_that_stand_at_one_end) {
   for (std::uint32_t const count : {1U, 2U, 100U, 20'000U, 40'000U}) {
     std::vector<sent_element> first, last;

@@ -40,19 +40,20 @@ inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, un
     unsigned bits;
   };
   std::uint32_t next = 0;
-  auto const code_of = [&](sent_element one) -> code {  // the word only where it has 64 bits at most
+  auto const code_of = [&](sent_element one) -> code {  // above 64 bits the last lies over others
     std::uint32_t const gap = one.index() - next;
     next = one.index() + 1;
     unsigned const bits = k + 2 + (gap >> k);
     std::uint64_t const fixed = one.word >> 31 | (std::uint64_t{gap} & ((1U << k) - 1)) << 1;
-    return {fixed | std::uint64_t{1} << ((bits - 1) & 63), bits};
+    return {fixed ^ std::uint64_t{1} << ((bits - 1) & 63), bits};
   };
   auto const put = [&](code one) {
     if (one.bits <= bit_cursor::most) {
       to.put(one.word, one.bits);
       return;
     }
-    to.put(one.word & ((std::uint64_t{2} << k) - 1), k + 1);
+    std::uint64_t const fixed = one.word ^ std::uint64_t{1} << ((one.bits - 1) & 63);
+    to.put(fixed & ((std::uint64_t{2} << k) - 1), k + 1);
     unsigned zeros = one.bits - k - 2;
     for (; zeros >= bit_cursor::most; zeros -= bit_cursor::most) to.put(0, bit_cursor::most);
     to.put(std::uint64_t{1} << zeros, zeros + 1);
