@@ -95,6 +95,16 @@ TEST(thresholds, of_a_quantile_look_at_all_of_a_small_tensor) {
   EXPECT_LE(t, 91.0F / 128);
 }
 
+TEST(thresholds, of_a_quantile_let_the_largest_go_of_a_tensor_smaller_than_one_over_the_density) {
+  std::vector<float> const r(500);
+  std::vector<float> x(500, 0.01F);
+  std::uint64_t const ends[]{500};
+  thresholds all(threshold::quantile{.density = 1e-3}, 1);
+  EXPECT_EQ(share_above(r, x, all.choose(r, x, ends, 0, 0)[0].value()), 1);
+  x[3] = 0.5F;
+  EXPECT_EQ(share_above(r, x, all.choose(r, x, ends, 0, 1)[0].value()), 1.0 / 500);
+}
+
 TEST(thresholds, of_zeros_stay_what_they_were) {
   std::vector<float> const zeros(1000);
   std::uint64_t const ends[]{1000};

@@ -189,6 +189,51 @@ TEST_P(message_exchange, has_the_same_bits_again) {
   EXPECT_EQ(run(), run());
 }
 
+/// With weight 0 a step has gone on all the same: by momentum, or by a penalty.
+TEST(one_message_exchange, keeps_a_step_whose_examples_weigh_nothing) {
+  launch<self>([](communicator& world) {
+    detail::message_exchange<threshold_compressor> made(
+        world, threshold_compressor({{"w", 50}}, {.threshold = threshold::fixed{1}}), route::to_all,
+        combined::sum, 1);
+    agreement agreed;
+    std::fill(made.mine().begin(), made.mine().end(), 1.5F);
+    made.start({.step = 0, .examples = 4, .weight = 0, .expected = 4});
+    made.finish(agreed);
+    EXPECT_EQ(made.all()[3], 1);
+    EXPECT_EQ(made.residual()[3], 0.5F);
+  });
+}
+
+TEST(one_message_exchange, does_not_bring_the_wishes_of_a_run_that_has_ended) {
+  launch<threads>(2, [](communicator& world) {
+    using exchange_of = detail::message_exchange<threshold_compressor>;
+    threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1}});
+    std::vector<std::byte> waits;
+    agreement agreed;
+    {
+      exchange_of made(world, codec, route::to_all, combined::sum, 1, 2);
+      for (int step = 0; step < 3; ++step) {  // rank r asks in step r
+        made.start({.step = step,
+                    .examples = 1,
+                    .weight = 1,
+                    .expected = 2,
+                    .mine = {.stop = step >= world.rank()}});
+        if (made.waiting() > 2) made.finish(agreed);
+      }
+      EXPECT_TRUE(agreed.all.stop);
+      auto const message = made.message_waiting(0);
+      waits.assign(message.begin(), message.end());
+      made.finish(agreed);
+      made.finish(agreed);
+    }
+    exchange_of again(world, codec, route::to_all, combined::sum, 1, 2);
+    again.start_again(waits);
+    agreed = {};
+    again.finish(agreed);
+    EXPECT_FALSE(agreed.all.stop);
+  });
+}
+
 TEST(one_message_exchange, refuses_a_residual_of_another_size) {
   launch<self>([](communicator& world) {
     detail::message_exchange made(world, threshold_compressor(tensors), route::to_all, combined::sum, 1);

@@ -110,6 +110,24 @@ TEST(outer_step, is_named_with_the_strategy) {
   });
 }
 
+TEST(outer_step, keeps_constraints) {
+  bright_thirds const examples(96);
+  launch<threads>(2, [&](communicator& world) {
+    for (bool const overlap : {false, true}) {
+      training_settings settings = with_state();
+      settings.constraint = constraint::non_negative{};
+      parameter_averaging const how{.every = 3, .outer = outer::diloco{}, .overlap = overlap};
+      training made = trainer<narrow>(small, world, how, settings);
+      made.fit(examples.data(), {.batch = 8, .epochs = 2});
+      auto const all = parameters_of<float>(made);
+      for (parameter const& p : made.parameters().table())
+        for (std::int64_t i = p.first;
+             p.spec.role == parameter_role::weights && i < p.first + p.spec.dims.elements(); ++i)
+          ASSERT_GE(all[static_cast<std::size_t>(i)], 0) << overlap;
+    }
+  });
+}
+
 TEST(outer_step, is_refused_where_it_makes_no_sense) {
   launch<self>([](communicator& world) {
     for (outer_step const how : {outer_step{.rate = 0},

@@ -224,6 +224,37 @@ TEST(threshold_sharing, of_steps_holds_constraints) {
   });
 }
 
+TEST(threshold_sharing, trains_every_tensor_however_small) {
+  bright_thirds const examples(96);
+  launch<threads>(2, [&](communicator& world) {
+    for (bool const each : {false, true}) {
+      threshold_sharing how{.per_parameter = each};  // a thousandth of 443 parameters
+      if (each) how.threshold = threshold::quantile{.density = 0.05};
+      training made = trainer<narrow>(small, world, how, {.updater = sgd{.rate = 0.1}, .seed = 7});
+      std::vector<float> const before = parameters_of<float>(made);
+      made.fit(examples.data(), {.batch = 8, .epochs = 10});
+      std::vector<float> const after = parameters_of<float>(made);
+      for (parameter const& p : made.parameters().table()) {
+        auto const first = before.begin() + p.first, last = first + p.spec.dims.elements();
+        EXPECT_FALSE(std::equal(first, last, after.begin() + p.first)) << p.layer() << ' ' << p.spec.name;
+      }
+    }
+  });
+}
+
+TEST(threshold_sharing, of_steps_agrees_at_an_epochs_end_behind_one_that_was_left_out) {
+  launch<threads>(2, [](communicator& world) {
+    bright_thirds examples(16);
+    dataset const data = examples.data();
+    spoil(examples, world, 1, 0, 8);
+    training_settings settings = with_state();
+    settings.not_finite = when_not_finite::skip;
+    training made = trainer<narrow>(normalised, world, update_sharing(), settings);
+    made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
+    EXPECT_TRUE(same_text(world, made.checksum()));
+  });
+}
+
 TEST(threshold_sharing, refuses_settings_that_make_no_sense) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.warm_up = -1}, {}), setting_error);

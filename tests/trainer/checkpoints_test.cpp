@@ -492,6 +492,43 @@ TEST(checkpoints, that_cannot_be_written_are_said_and_training_goes_on) {
   EXPECT_NE(said[0].find("no checkpoint at step 2"), std::string::npos) << said[0];
 }
 
+/// Ends a run as a number that is not finite does.
+struct failing_after_saving final : listener {
+  std::string to;
+  void on_step(training& run, step_report const& done) override {
+    if (done.step == 2) save_checkpoint(run, to);
+    if (done.step == 4) throw std::runtime_error("as it must");
+  }
+};
+
+template <class Strategy>
+void resumes_in_a_training_that_has_run(Strategy const& how) {
+  bright_thirds const examples(103);
+  scratch_folder const folder;
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, how, with_state());
+    failing_after_saving failing;
+    failing.to = folder.path();
+    EXPECT_THROW(made.fit(examples.data(), {.batch = 7, .epochs = 2, .listeners = {&failing}}),
+                 std::runtime_error);
+    world.barrier();
+    training fresh = trainer<narrow>(small, world, how, with_state());
+    for (training* one : {&made, &fresh}) {
+      ASSERT_TRUE(resume(*one, folder.path()).has_value());
+      one->fit(examples.data(), {.batch = 7, .epochs = 2});
+    }
+    EXPECT_EQ(made.checksum(), fresh.checksum()) << made.step();
+  });
+}
+
+TEST(checkpoints, are_gone_on_with_by_a_training_that_has_failed) {
+  resumes_in_a_training_that_has_run(allreduce{.wire = element_type::bf16});
+  resumes_in_a_training_that_has_run(parameter_averaging{.every = 3, .outer = outer::diloco{}});
+  resumes_in_a_training_that_has_run(parameter_averaging{.every = 4, .overlap = true});
+  for (threshold_sharing const& one : {sharing(), update_sharing(), late_sharing()})
+    resumes_in_a_training_that_has_run(one);
+}
+
 TEST(checkpoints, are_written_when_a_signal_asks_for_the_end) {
   bright_thirds const examples(60);
   scratch_folder const folder;

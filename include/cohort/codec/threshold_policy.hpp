@@ -106,7 +106,8 @@ namespace detail {
 /// Finds thresholds by counting a sample of |r + x| by its upper 16 bits, which is as fine as thresholds are.
 class threshold_sampler {
  public:
-  /// The smallest threshold that at most the share `density` of a sample reaches, `otherwise` if all of it is 0.
+  /// The smallest threshold that at most the share `density` of a sample reaches; where the largest are more already, these
+  /// alone reach it. `otherwise` if all of it is 0.
   ///
   /// The sample is of runs of 16 neighbours, a cache line, one in each of as many equal ranges; where, says the key.
   bf16 quantile(float const* r, float const* x, std::size_t n, double density, std::size_t sample,
@@ -132,7 +133,7 @@ class threshold_sampler {
     constexpr bf16 smallest = bf16::nearest(smallest_threshold), largest = bf16::nearest(largest_threshold);
     std::size_t reach = 0;
     std::size_t pattern = counts_.size();
-    while (pattern > 1 && reach + counts_[pattern - 1] <= most) reach += counts_[--pattern];
+    while (pattern > 1 && (reach == 0 || reach + counts_[pattern - 1] <= most)) reach += counts_[--pattern];
     if (pattern == 1 && reach == 0) return otherwise;
     return {static_cast<std::uint16_t>(std::clamp<std::size_t>(pattern, smallest.pattern, largest.pattern))};
   }

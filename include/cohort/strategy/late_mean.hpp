@@ -66,6 +66,7 @@ class late_mean {
     under_way_ = false;
     if (met.examples == 0) return met;
     mine.write(0, w.data());
+    mine.update.constrain(0, 1);
     mine.parameters.changed();
     return met;
   }

@@ -95,6 +95,7 @@ class message_exchange {
     step_info const then{.step = static_cast<std::int64_t>(header.step)};
     message_view::parse(best_isa(), own, codec_.table(), messages_of(then));
     send({own.begin(), own.end()}, then);
+    slots_[static_cast<std::size_t>(begun_ - 1) % slots_.size()].of_ended_run = true;
   }
 
   /// Puts a share of what a message would have brought into the residual.
@@ -123,6 +124,7 @@ class message_exchange {
       headers_.push_back(message_view::parse(best_isa(), message(r), codec_.table(), from).header);
       add_votes(headers_.back(), agreed);
     }
+    if (oldest.of_ended_run) agreed.all.stop = agreed.all.save = false;
     if (agreed.all.not_finite) {
       if (!merges_) codec_.decode_add(oldest.own, from, 1, residual_);
     } else {
@@ -189,7 +191,7 @@ class message_exchange {
         .examples = static_cast<std::uint64_t>(now.examples),
         .weight = now.weight};
     if (!fits) return codec_.not_finite(stamp);
-    if (now.weight == 0) return codec_.nothing(stamp);
+    if (how_ == combined::weighted_mean ? now.weight == 0 : now.examples == 0) return codec_.nothing(stamp);
     if (double const weight = now.weight * world_.size() / static_cast<double>(now.expected);
         weighs_before() && weight != 1)
       for (float& x : mine_) x *= static_cast<float>(weight);
@@ -246,6 +248,7 @@ class message_exchange {
     ++begun_;
     next.own = std::move(own);
     next.then = then;
+    next.of_ended_run = false;
     if (!merges_ && world_.size() > 1) next.under_way = world_.start_allgatherv(next.own, next.all);
   }
 
@@ -254,6 +257,7 @@ class message_exchange {
     gathered all{};
     request under_way{};
     step_info then{};
+    bool of_ended_run = false;  // whose wishes were that run's
   };
 
   communicator& world_;

@@ -131,6 +131,9 @@ class averaging_strategy final : public strategy {
   void restore(strategy_state const& saved) override {
     restored_ = true;
     sum_.reset();  // prepare looks again at what fits
+    late_->drop();
+    own_ = {};
+    busy_ = 0;
     for (strategy_state::count const& one : saved.counts) {
       if (one.name == "steps") steps_ = one.value;
       if (one.name == "seen") seen_ = one.value;
@@ -180,6 +183,7 @@ class averaging_strategy final : public strategy {
     under_way_ = false;
     if (met.examples > 0) {
       for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
+      if (world_->size() > 1 || outer_.met_at().count > 0) mine.update.constrain(0, 1);
       mine.parameters.changed();
     }
     met.all |= heard;

@@ -86,6 +86,7 @@ class sharing_strategy : public strategy {
     return now;
   }
   void restore(strategy_state const& saved) override {
+    forget();
     restored_ = true;
     for (strategy_state::count const& one : saved.counts) {
       if (one.name == "steps apart") apart_ = one.value;
@@ -99,7 +100,8 @@ class sharing_strategy : public strategy {
     }
   }
   /// Residuals are summed and split evenly, and so is what messages would have brought; thresholds are averaged.
-  void inherit(strategy_state const& theirs, int, int ranks) override {
+  void inherit(strategy_state const& theirs, int former, int ranks) override {
+    if (former == 0) forget();
     for (strategy_state::array const& one : theirs.arrays) {
       if (one.name == "residual") add(values_of<float>(one), 1.0 / world_->size(), residual_);
       if (one.name == "thresholds") add(values_of<double>(one), 1.0 / ranks, thresholds_);
@@ -198,6 +200,16 @@ class sharing_strategy : public strategy {
   static void add(std::vector<T> const& values, double share, std::vector<T>& to) {
     to.resize(std::max(to.size(), values.size()));
     for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * share);
+  }
+
+  /// All of a run before: what comes is another's.
+  void forget() {
+    if (exchange_) exchange_->wait();
+    exchange_.reset();
+    residual_ = {};
+    thresholds_ = {};
+    waiting_ = lost_ = {};
+    apart_ = seen_ = expected_ = 0;
   }
 
   void synchronise(replica const& mine) {

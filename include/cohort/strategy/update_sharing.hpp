@@ -43,7 +43,6 @@ class update_sharing final : public sharing_strategy<Make> {
     bool const dense = this->is_dense(now);
     bool const taken = this->share(now, dense);
     take(mine, taken ? this->exchange().all() : nothing());
-    if (!taken && this->settings().staleness == 0) return;
     if (mine.update.state_arrays() > 0) ++own_steps_;
     this->follow_statistics(now, mine);
   }
