@@ -22,11 +22,11 @@ struct top_k_compression {
 ///
 /// Magnitudes are told apart by their upper 16 bits (8 significant bits); of equals, and of zeros none, the first are sent.
 /// Shapes    residual r, gradient x, dense sums: table.elements() of f32.
-/// Before    within_range(x).
+/// Before    within_range(x), and r is finite.
 /// After     encode: with y = fl(r + x), r = y − s, where the message brings s: y or 0. merge: the same of y =
 ///           fl(fl(r + lower) + upper), where the messages bring anything.
 /// Moves     20 bytes an element. A message takes 96 bytes, 8 for 65,536 elements, and 4 besides its code for each sent.
-/// Errors    as threshold_compressor.
+/// Errors    those of message_codec.
 /// Exact     the same bytes on every instruction set and for any number of workers.
 /// Source    Aji and Heafield, EMNLP 2017; Lin et al., Deep Gradient Compression, ICLR 2018.
 class top_k_compressor : public message_codec {
