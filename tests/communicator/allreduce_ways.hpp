@@ -90,8 +90,8 @@ template <class T>
 void adds_in_the_order_promised_as(communicator& world) {
   constexpr std::size_t n = 1003;
   auto const made = [](float x) {
-    if constexpr (std::is_same_v<T, detail::brain>)
-      return detail::brain::nearest(x);
+    if constexpr (std::is_same_v<T, bf16>)
+      return bf16::nearest(x);
     else
       return static_cast<T>(x) / 3;
   };
@@ -114,7 +114,7 @@ void adds_in_the_order_promised_as(communicator& world) {
 inline void adds_in_the_order_promised(communicator& world) {
   adds_in_the_order_promised_as<float>(world);
   adds_in_the_order_promised_as<double>(world);
-  adds_in_the_order_promised_as<detail::brain>(world);
+  adds_in_the_order_promised_as<bf16>(world);
 }
 
 /// Zeros of both signs, and two ranks' own NaN: whose it is must not depend on who looks.

@@ -11,7 +11,6 @@
 namespace {
 
 using namespace cohort;
-using detail::brain;
 
 template <class T>
 std::vector<T> combined(std::vector<T> dst, std::vector<T> const& src, reduction how) {
@@ -49,7 +48,7 @@ TEST(combine, keeps_a_nan_whichever_side_it_is_on) {
 }
 
 TEST(combine, rounds_bf16_to_nearest_even) {
-  auto const bits = [](float x) { return brain::nearest(x).pattern; };
+  auto const bits = [](float x) { return bf16::nearest(x).pattern; };
   EXPECT_EQ(bits(1.0F), 0x3f80);
   EXPECT_EQ(bits(1.0F + 0x1p-8F), 0x3f80);             // half-way between 1 and the next: to the even one
   EXPECT_EQ(bits(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);  // above half-way
@@ -58,20 +57,20 @@ TEST(combine, rounds_bf16_to_nearest_even) {
   EXPECT_EQ(bits(std::numeric_limits<float>::max()), 0x7f80);  // beyond the largest: infinity
   EXPECT_EQ(bits(std::numeric_limits<float>::denorm_min()), 0);
   EXPECT_TRUE(
-      detail::is_nan(brain::nearest(std::bit_cast<float>(0x7f80'0001U)).wide()));  // not rounded to infinity
+      detail::is_nan(bf16::nearest(std::bit_cast<float>(0x7f80'0001U)).value()));  // not rounded to infinity
   for (std::uint32_t pattern = 0; pattern < 0x1'0000; ++pattern) {
-    brain const same{static_cast<std::uint16_t>(pattern)};
-    ASSERT_TRUE(detail::is_nan(same.wide()) || bits(same.wide()) == pattern) << pattern;
+    bf16 const same{static_cast<std::uint16_t>(pattern)};
+    ASSERT_TRUE(detail::is_nan(same.value()) || bits(same.value()) == pattern) << pattern;
   }
 }
 
 TEST(combine, adds_bf16_in_f32) {
-  brain dst[] = {brain::nearest(256), brain::nearest(1)};
-  brain const src[] = {brain::nearest(1), brain::nearest(0x1p-7F)};
+  bf16 dst[] = {bf16::nearest(256), bf16::nearest(1)};
+  bf16 const src[] = {bf16::nearest(1), bf16::nearest(0x1p-7F)};
   detail::combine(best_isa(), {reinterpret_cast<std::byte*>(dst), element_type::bf16, 2},
                   reinterpret_cast<std::byte const*>(src), reduction::sum);
-  EXPECT_EQ(dst[0].wide(), 256.0F);  // 257 is half-way to 258
-  EXPECT_EQ(dst[1].wide(), 1 + 0x1p-7F);
+  EXPECT_EQ(dst[0].value(), 256.0F);  // 257 is half-way to 258
+  EXPECT_EQ(dst[1].value(), 1 + 0x1p-7F);
 }
 
 }  // namespace

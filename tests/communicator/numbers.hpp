@@ -40,8 +40,8 @@ struct numbers {
   void fill(Value value, std::size_t first, std::size_t last) {
     as([&](auto one) {
       for (std::size_t i = first; i < last; ++i) {
-        if constexpr (std::is_same_v<decltype(one), detail::brain>)
-          one = detail::brain::nearest(static_cast<float>(value(i)));
+        if constexpr (std::is_same_v<decltype(one), bf16>)
+          one = bf16::nearest(static_cast<float>(value(i)));
         else
           one = static_cast<decltype(one)>(value(i));
         std::memcpy(memory.data() + i * sizeof one, &one, sizeof one);
@@ -55,8 +55,8 @@ struct numbers {
     double x = 0;
     as([&](auto one) {
       std::memcpy(&one, memory.data() + i * sizeof one, sizeof one);
-      if constexpr (std::is_same_v<decltype(one), detail::brain>)
-        x = one.wide();
+      if constexpr (std::is_same_v<decltype(one), bf16>)
+        x = one.value();
       else
         x = static_cast<double>(one);
     });
@@ -72,7 +72,7 @@ struct numbers {
       case element_type::f64:
         return f(double{});
       case element_type::bf16:
-        return f(detail::brain{});
+        return f(bf16{});
       case element_type::u8:
         return f(std::uint8_t{});
       case element_type::i32:

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cohort/codec/bf16.hpp>
 #include <cohort/codec/crc32c.hpp>
 #include <cohort/codec/tensor_table.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>

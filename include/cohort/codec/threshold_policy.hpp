@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/codec/bf16.hpp>
 #include <cohort/codec/message.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>

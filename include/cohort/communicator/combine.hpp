@@ -4,25 +4,13 @@
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/execution/flat_pass.hpp>
 #include <cohort/execution/isa.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
 namespace cohort::detail {
-
-/// A bf16 by its pattern.
-struct brain {
-  std::uint16_t pattern;
-
-  static brain nearest(float x) {
-    auto const bits = std::bit_cast<std::uint32_t>(x);
-    if ((bits & 0x7fff'ffffU) > 0x7f80'0000U)
-      return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};  // a NaN stays one
-    return {static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16)};
-  }
-  float wide() const { return std::bit_cast<float>(static_cast<std::uint32_t>(pattern) << 16); }
-};
 
 /// Looked up in the pattern: holds under the consumer's -ffast-math too.
 inline bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffU) > 0x7f80'0000U; }
@@ -32,8 +20,8 @@ inline bool is_nan(double x) {
 
 template <class T>
 T sum_of(T a, T b) {
-  if constexpr (std::is_same_v<T, brain>) {
-    return brain::nearest(a.wide() + b.wide());
+  if constexpr (std::is_same_v<T, bf16>) {
+    return bf16::nearest(a.value() + b.value());
   } else if constexpr (std::is_integral_v<T>) {
     using whole = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<whole>(static_cast<whole>(a) + static_cast<whole>(b)));
@@ -44,8 +32,8 @@ T sum_of(T a, T b) {
 
 template <class T>
 T maximum_of(T a, T b) {
-  if constexpr (std::is_same_v<T, brain>) {
-    return is_nan(a.wide()) ? a : is_nan(b.wide()) ? b : a.wide() > b.wide() ? a : b;
+  if constexpr (std::is_same_v<T, bf16>) {
+    return is_nan(a.value()) ? a : is_nan(b.value()) ? b : a.value() > b.value() ? a : b;
   } else if constexpr (std::is_floating_point_v<T>) {
     return is_nan(a) ? a : is_nan(b) ? b : a > b ? a : b;
   } else {
@@ -83,7 +71,7 @@ inline void combine(isa which, elements dst, std::byte const* src, reduction how
     case element_type::f64:
       return as(reinterpret_cast<double*>(dst.data));
     case element_type::bf16:
-      return as(reinterpret_cast<brain*>(dst.data));
+      return as(reinterpret_cast<bf16*>(dst.data));
     case element_type::u8:
       return as(reinterpret_cast<std::uint8_t*>(dst.data));
     case element_type::i32:

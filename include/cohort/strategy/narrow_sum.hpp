@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/communicator/combine.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace cohort::detail {
 
 /// The nearest number of fewer bits, ties to even; and back.
 inline void narrow_to(float& q, double y) { q = static_cast<float>(y); }
-inline void narrow_to(brain& q, double y) { q = brain::nearest(static_cast<float>(y)); }
-inline void narrow_to(brain& q, float y) { q = brain::nearest(y); }
+inline void narrow_to(bf16& q, double y) { q = bf16::nearest(static_cast<float>(y)); }
+inline void narrow_to(bf16& q, float y) { q = bf16::nearest(y); }
 inline float widened(float q) { return q; }
-inline float widened(brain q) { return q.wide(); }
+inline float widened(bf16 q) { return q.value(); }
 
 /// Gradients summed over the ranks in fewer bits than they have; what a rank rounds away goes out with its next gradient.
 ///
@@ -94,11 +94,11 @@ class narrow_sum {
   template <class F>
   void by_types(F f) {
     if (type_ == element_type::f32)
-      f(work_.as<float>(), kept_.as<float const>(), sent_.as<brain>());
+      f(work_.as<float>(), kept_.as<float const>(), sent_.as<bf16>());
     else if (wire_ == element_type::f32)
       f(work_.as<double>(), kept_.as<double const>(), sent_.as<float>());
     else
-      f(work_.as<double>(), kept_.as<double const>(), sent_.as<brain>());
+      f(work_.as<double>(), kept_.as<double const>(), sent_.as<bf16>());
   }
 
   element_type type_, wire_;

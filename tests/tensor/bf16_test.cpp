@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/codec/bf16.hpp>
+#include <cohort/tensor/bf16.hpp>
 
 namespace {
 
