@@ -61,9 +61,9 @@ class checkpoints(unittest.TestCase):
         flags = ("--strategy", "averaging", "--save-every", str(SAVE_EVERY), "--keep", "2", "--resume")
         whole, _ = self.report("--strategy", "averaging")
         reached = 0
-        for last in (50, 100, STEPS - 1):
+        for first, last in ((1, 50), (51, 100), (101, STEPS - 1)):  # the first may be before any checkpoint
             with self.started(*flags) as process:
-                moment = moments.randint(reached + 1, last)
+                moment = moments.randint(first, last)
                 program.wait_for_checkpoint(process, self.kept, moment // SAVE_EVERY * SAVE_EVERY)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(moments.uniform(0, 0.1))  # so as to be between two checkpoints, or in one
