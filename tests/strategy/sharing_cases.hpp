@@ -16,7 +16,7 @@ namespace cohort_test {
 
 /// Dense enough for the small network.
 inline threshold_sharing sharing(route way = route::to_all) {
-  return {.threshold = threshold::quantile{.density = 0.05}, .way = way};
+  return {.threshold = threshold::quantile{.density = 0.05}, .way = way, .group = group::rank};
 }
 
 /// Steps instead of gradients, whose mean is as large as one rank's.
@@ -28,9 +28,15 @@ inline threshold_sharing update_sharing(route way = route::to_all) {
 }
 
 /// Two steps late.
-inline threshold_sharing late_sharing() {
-  threshold_sharing how = update_sharing();
+inline threshold_sharing late_sharing(share what = share::update) {
+  threshold_sharing how = what == share::update ? update_sharing() : sharing();
   how.max_staleness = 2;
+  return how;
+}
+
+/// One message for all ranks that are threads.
+inline threshold_sharing process_sharing(threshold_sharing how) {
+  how.group = group::process;
   return how;
 }
 
@@ -52,7 +58,8 @@ void sharing_ranks_hold_the_same_bits(communicator& world, Strategy const& how) 
 
 inline void sharing_runs_of_one_seed_have_the_same_bits(communicator& world) {
   for (route const way : {route::to_all, route::merged})
-    for (auto const& how : {sharing(way), update_sharing(way), late_sharing()})
+    for (auto const& how : {sharing(way), update_sharing(way), late_sharing(), late_sharing(share::gradient),
+                            process_sharing(sharing(way))})
       for (int workers : {1, 2})
         EXPECT_EQ(checksum_after(world, how, with_state(workers)),
                   checksum_after(world, how, with_state(workers)));
@@ -159,14 +166,15 @@ inline void sharing_stops_all_for_a_number_that_is_not_finite(communicator& worl
 }
 
 /// One rank reads NaN; all hear of it two steps later, or at the epoch's end.
-inline void late_numbers_that_are_not_finite_are_left_out_by_all(communicator& world) {
+inline void late_numbers_that_are_not_finite_are_left_out_by_all(communicator& world,
+                                                                 threshold_sharing const& how) {
   int const bad = world.size() - 1;
   for (int const step : {1, 5}) {
     bright_thirds examples(48 * world.size());
     dataset const data = examples.data();
     spoil(examples, world, bad, step, 8);
     auto settings = with_state();
-    training stopping = trainer<narrow>(small, world, late_sharing(), settings);
+    training stopping = trainer<narrow>(small, world, how, settings);
     std::string said;
     try {
       stopping.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
@@ -176,9 +184,11 @@ inline void late_numbers_that_are_not_finite_are_left_out_by_all(communicator& w
     EXPECT_NE(said.find(detail::text_of({"step ", step})), std::string::npos) << said;
     EXPECT_EQ(stopping.step(), std::min(step + 3, 6));
     settings.not_finite = when_not_finite::skip;
-    training made = trainer<narrow>(small, world, late_sharing(), settings);
+    training made = trainer<narrow>(small, world, how, settings);
     fit_report const report = made.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
-    EXPECT_EQ(report.skipped, world.rank() == bad ? 2 : 0);
+    EXPECT_EQ(report.skipped, how.share == share::gradient ? (step == 1 ? 2 : 0)
+                              : world.rank() == bad        ? 2
+                                                           : 0);
     EXPECT_TRUE(same_text(world, made.checksum()));
     for (float const w : parameters_of<float>(made)) ASSERT_TRUE(std::isfinite(w));
   }

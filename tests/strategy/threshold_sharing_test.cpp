@@ -65,13 +65,27 @@ TEST_P(sharing_over_threads, trains_on_uneven_data) {
     sharing_trains_on_uneven_data(world, update_sharing(way));
   });
 }
-TEST_P(sharing_over_threads, holds_its_promises_with_steps_that_come_late) {
+TEST_P(sharing_over_threads, holds_its_promises_late) {
   on_all([](communicator& world) {
-    sharing_ranks_hold_the_same_bits<float>(world, late_sharing());
-    sharing_ranks_hold_the_same_bits<double>(world, late_sharing());
-    sharing_learns_what_dense_learns(world, late_sharing());
-    sharing_trains_on_uneven_data(world, late_sharing());
-    late_numbers_that_are_not_finite_are_left_out_by_all(world);
+    for (share const what : {share::gradient, share::update}) {
+      threshold_sharing const how = late_sharing(what);
+      sharing_ranks_hold_the_same_bits<float>(world, how);
+      sharing_ranks_hold_the_same_bits<double>(world, how);
+      sharing_learns_what_dense_learns(world, how);
+      sharing_trains_on_uneven_data(world, how);
+      late_numbers_that_are_not_finite_are_left_out_by_all(world, how);
+    }
+  });
+}
+TEST_P(sharing_over_threads, holds_its_promises_with_one_message_a_process) {
+  on_all([](communicator& world) {
+    for (auto const& how :
+         {process_sharing(sharing()), process_sharing(update_sharing()), process_sharing(late_sharing()),
+          process_sharing(late_sharing(share::gradient))}) {
+      sharing_ranks_hold_the_same_bits<float>(world, how);
+      sharing_learns_what_dense_learns(world, how);
+      sharing_trains_on_uneven_data(world, how);
+    }
   });
 }
 TEST_P(sharing_over_threads, stops_all_when_one_asks) { on_all(sharing_stops_when_one_asks); }
@@ -175,36 +189,38 @@ TEST(threshold_sharing, adds_up_steps) {
   });
 }
 
-/// Parameters stand still until the first step comes, which is half as long if it is two steps old and that counts.
-TEST(threshold_sharing, takes_steps_as_late_as_it_is_told_to) {
+/// Parameters stand still until the first step or gradient comes, which is half as long if it is two steps old and that counts.
+TEST(threshold_sharing, takes_what_is_shared_as_late_as_it_is_told_to) {
   bright_thirds const examples(96);
   struct watching final : listener {
     std::vector<std::vector<double>> after;
     void on_step(training& run, step_report const&) override { after.push_back(parameters_of(run)); }
   };
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-    auto const watched = [&](int staleness, bool slower) {
-      watching all;
-      threshold_sharing const how{.threshold = threshold::fixed{1e-12},
-                                  .share = share::update,
-                                  .max_staleness = staleness,
-                                  .slower_if_stale = slower};
-      training made = trainer<wide>(small, world, how, {.updater = sgd{.rate = 0.1}, .seed = 7});
-      std::vector<double> const before = parameters_of(made);
-      made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&all}});
-      all.after.insert(all.after.begin(), before);
-      all.after.push_back(parameters_of(made));
-      return all.after;
-    };
-    auto const at_once = watched(0, false), late = watched(2, false), slower = watched(2, true);
-    ASSERT_EQ(late.size(), 1U + 6 + 1);
-    EXPECT_EQ(late[0], late[1]);
-    EXPECT_EQ(late[0], late[2]);
-    EXPECT_EQ(late[3], at_once[1]);
-    EXPECT_NE(late[7], late[6]);  // what had not come yet, at the epoch's end
-    EXPECT_EQ(slower[2], late[2]);
-    for (std::size_t i = 0; i < late[0].size(); ++i)
-      ASSERT_NEAR(2 * (slower[3][i] - late[0][i]), late[3][i] - late[0][i], 1e-15);
+    for (share const what : {share::update, share::gradient}) {
+      auto const watched = [&](int staleness, bool slower) {
+        watching all;
+        threshold_sharing const how{.threshold = threshold::fixed{1e-12},
+                                    .share = what,
+                                    .max_staleness = staleness,
+                                    .slower_if_stale = slower};
+        training made = trainer<wide>(small, world, how, {.updater = sgd{.rate = 0.1}, .seed = 7});
+        std::vector<double> const before = parameters_of(made);
+        made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&all}});
+        all.after.insert(all.after.begin(), before);
+        all.after.push_back(parameters_of(made));
+        return all.after;
+      };
+      auto const at_once = watched(0, false), late = watched(2, false), slower = watched(2, true);
+      ASSERT_EQ(late.size(), 1U + 6 + 1);
+      EXPECT_EQ(late[0], late[1]);
+      EXPECT_EQ(late[0], late[2]);
+      EXPECT_EQ(late[3], at_once[1]);
+      EXPECT_EQ(late[7] == late[6], what == share::gradient);  // what had not come yet, at the epoch's end
+      EXPECT_EQ(slower[2], late[2]);
+      for (std::size_t i = 0; i < late[0].size(); ++i)
+        ASSERT_NEAR(2 * (slower[3][i] - late[0][i]), late[3][i] - late[0][i], 1e-15);
+    }
   });
 }
 
@@ -259,7 +275,6 @@ TEST(threshold_sharing, refuses_settings_that_make_no_sense) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.warm_up = -1}, {}), setting_error);
     EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.sync_buffers = -1}, {}), setting_error);
-    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.max_staleness = 1}, {}), setting_error);
     threshold_sharing late = late_sharing();
     late.way = route::merged;
     EXPECT_THROW(late.on(world), setting_error);

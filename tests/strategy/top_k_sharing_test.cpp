@@ -11,7 +11,7 @@ TEST(top_k_sharing, keeps_what_sharing_promises) {
   for (int ranks : {1, 2, 3})
     for (route const way : {route::to_all, route::merged})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-        top_k_sharing const how{.density = 0.05, .way = way};
+        top_k_sharing const how{.density = 0.05, .way = way, .group = group::rank};
         sharing_ranks_hold_the_same_bits<float>(world, how);
         sharing_learns_what_dense_learns(world, how);
         sharing_trains_on_uneven_data(world, how);
@@ -22,7 +22,8 @@ TEST(top_k_sharing, keeps_what_sharing_promises) {
 TEST(sharing_by, takes_compressors_of_ones_own) {
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     auto const make = [](tensor_table table) { return top_k_compressor(std::move(table), {.density = 0.1}); };
-    sharing_ranks_hold_the_same_bits<float>(world, sharing_by{std::string_view("the largest tenth"), make});
+    sharing_ranks_hold_the_same_bits<float>(world, sharing_by{std::string_view("the largest tenth"), make,
+                                                              sharing_settings{.group = group::rank}});
   });
 }
 

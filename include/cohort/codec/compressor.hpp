@@ -11,6 +11,7 @@ namespace cohort {
 ///
 /// encode       residual += gradient; what leaves it is the message
 /// merge        one message for those of neighbouring ranks, `lower` and `upper`; what is rounded off stays in the residual
+/// parse        the message that bytes are
 /// decode_add   dense += scale · what a message brings
 /// not_finite, nothing, dense   the messages that bring no selection
 /// state, restore               what a checkpoint keeps besides the residual
@@ -21,10 +22,11 @@ template <class C>
 concept compressor = requires(C c, C const& seen, message_stamp const& stamp,
                               expected_messages const& expected, std::span<float> residual,
                               std::span<float const> gradient, std::span<std::byte const> message,
-                              std::span<double const> state) {
+                              message_view const& parsed, std::span<double const> state) {
   { c.encode(stamp, residual, gradient) } -> std::same_as<std::span<std::byte const>>;
   { c.merge(message, message, expected, residual) } -> std::same_as<std::span<std::byte const>>;
-  { c.decode_add(message, expected, 1.0F, residual) } -> std::same_as<message_header>;
+  { seen.parse(message, expected) } -> std::same_as<message_view>;
+  c.decode_add(parsed, 1.0F, residual);
   { c.not_finite(stamp) } -> std::same_as<std::span<std::byte const>>;
   { c.nothing(stamp) } -> std::same_as<std::span<std::byte const>>;
   { c.dense(stamp, residual, gradient) } -> std::same_as<std::span<std::byte const>>;

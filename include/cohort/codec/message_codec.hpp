@@ -55,7 +55,7 @@ struct message_report {
 ///
 /// Shapes    residuals, gradients and dense sums: table.elements() of f32.
 /// Order     one call at a time; what a call returns is valid until the next one that writes, and may be merged by it.
-/// Errors    decode_add: data_error if the message is cut, damaged, foreign, stale or cannot be; dense is unchanged then.
+/// Errors    parse and decode_add: data_error if the message is cut, damaged, foreign, stale or cannot be; dense is unchanged then.
 ///           shape_error for an array of another size.
 /// Exact     the same bytes and sums on every instruction set and for any number of workers.
 class message_codec {
@@ -65,13 +65,20 @@ class message_codec {
 
   tensor_table const& table() const { return table_; }
 
+  /// The message that these bytes are; it shows them.
+  message_view parse(std::span<std::byte const> message, expected_messages const& expected) const {
+    return message_view::parse(isa_, message, table_, expected);
+  }
   /// dense += scale·s, where the message brings s. Messages that bring no gradient change nothing: see the header.
+  void decode_add(message_view const& message, float scale, std::span<float> dense) {
+    require_shape("dense sum", dense.size());
+    read(message, reader_);
+    add(message, reader_, scale, dense.data());
+  }
   message_header decode_add(std::span<std::byte const> message, expected_messages const& expected,
                             float scale, std::span<float> dense) {
-    require_shape("dense sum", dense.size());
     message_view const view = parse(message, expected);
-    read(view, reader_);
-    add(view, reader_, scale, dense.data());
+    decode_add(view, scale, dense);
     return view.header;
   }
 
@@ -111,10 +118,6 @@ class message_codec {
     header.rank = stamp.rank;
     header.flags = stamp.flags;
     return header;
-  }
-
-  message_view parse(std::span<std::byte const> message, expected_messages const& expected) const {
-    return message_view::parse(isa_, message, table_, expected);
   }
 
   template <class Fill>

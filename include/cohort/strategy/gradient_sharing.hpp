@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
 namespace cohort::detail {
 
 /// Shares gradients: all ranks take one step with the mean of what was sent. The first `warm_up` steps are allreduce's.
+///
+/// Late, the first steps of an epoch take nothing, and what its last ones have sent goes back into the residuals.
 template <class Make>
 class gradient_sharing final : public sharing_strategy<Make> {
  public:
@@ -43,13 +46,26 @@ class gradient_sharing final : public sharing_strategy<Make> {
       return taken;
     }
     if (!this->share(now)) return false;
-    this->elements().write(gradients.parameters(), this->exchange().all(), gradients.first());
-    if (now.examples == 0) keep_statistics(gradients);
+    std::span<float> const taken = this->exchange().all();
+    if (this->factor() != 1)
+      for (float& x : taken) x *= static_cast<float>(this->factor());
+    this->elements().write(gradients.parameters(), taken, gradients.first());
+    if (now.examples == 0 || now.mine.not_finite) keep_statistics(gradients);
     return true;
   }
 
   void after_update(step_info const& now, replica const& mine, bool updated) override {
     if (updated && !dense_) this->follow_statistics(now, mine);
+  }
+
+  void end_of_epoch(step_info const& now, replica const& mine) override {
+    votes heard{};
+    while (this->has_waiting(mine)) {
+      this->finish_waiting(false);
+      heard |= this->agreed_.all;
+    }
+    this->agreed_.all |= heard;
+    sharing_strategy<Make>::end_of_epoch(now, mine);
   }
 
   void abandon(std::string_view why) noexcept override {
@@ -58,14 +74,17 @@ class gradient_sharing final : public sharing_strategy<Make> {
   }
 
  private:
-  /// Of a rank without examples: a shift of 0 and a spread of the variance leave both as they are, to rounding.
+  /// Of a rank without examples, or whose numbers are not finite: a shift of 0 and a spread of the variance leave both as they are, to
+  /// rounding.
   static void keep_statistics(gradient_parts& gradients) {
     parameter_set const& parameters = gradients.parameters();
     each_statistic(parameters, [&](int, parameter const& one) {
       std::size_t const width = bytes_of(parameters.type());
+      std::byte* const to = gradients.first() + one.offset * width;
       if (one.spec.role == parameter_role::running_variance)
-        std::memcpy(gradients.first() + one.offset * width, parameters.master() + one.offset * width,
-                    one.room * width);
+        std::memcpy(to, parameters.master() + one.offset * width, one.room * width);
+      else
+        std::memset(to, 0, one.room * width);
     });
   }
 

@@ -8,6 +8,7 @@
 #include <cohort/codec/residual_pass.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/strategy/process_group.hpp>
 #include <cohort/strategy/sharing_route.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
@@ -29,6 +30,7 @@ enum class combined { weighted_mean, sum, mean };
 /// Order     collective: fill mine(), start, finish, look at all(). Up to `staleness` more may be started before the first is
 ///           finished: as many, no more, so that no queue grows.
 /// Before    all ranks have the same codec, route and combination. Merged: a staleness of 0.
+///           The ranks of a group write one message, of their mean or sum, whose residual the leader has.
 /// After     finish: agreed what all have voted in the oldest exchange; all() what its messages have brought, in rank order,
 ///           unless a rank's numbers were not finite or out of range. Then its residual is untouched, and what others had sent
 ///           is in a residual again: it comes later.
@@ -39,24 +41,33 @@ enum class combined { weighted_mean, sum, mean };
 template <compressor C>
 class message_exchange {
  public:
-  message_exchange(communicator& world, C codec, route way, combined how, std::uint64_t run,
+  message_exchange(process_group ranks, C codec, route way, combined how, std::uint64_t run,
                    int staleness = 0)
-      : world_(world),
+      : group_(std::move(ranks)),
         codec_(std::move(codec)),
         how_(how),
         run_(run),
-        merges_(world.size() > 1 && staleness == 0
+        merges_(group_.leaders().size() > 1 && staleness == 0
                 && (way == route::merged
-                    || (way == route::by_size && merges_by_size(world.size(), codec_.table().elements())))),
+                    || (way == route::by_size
+                        && merges_by_size(group_.leaders().size(), codec_.table().elements())))),
         mine_(codec_.table().elements()),
         residual_(mine_.size()),
         all_(mine_.size()),
         slots_(static_cast<std::size_t>(staleness) + 1) {}
+  message_exchange(communicator& world, C codec, route way, combined how, std::uint64_t run,
+                   int staleness = 0)
+      : message_exchange(process_group(world), std::move(codec), way, how, run, staleness) {}
 
   std::span<float> mine() { return mine_; }
-  std::span<float const> all() const { return all_; }
-  std::span<float const> residual() const { return residual_; }
-  std::span<double const> state() const { return codec_.state(); }
+  std::span<float> all() { return all_; }
+  /// This, and the compressor's state: empty for who does not lead.
+  std::span<float const> residual() const {
+    return group_.leads() ? std::span<float const>(residual_) : std::span<float const>();
+  }
+  std::span<double const> state() const {
+    return group_.leads() ? std::span<double const>(codec_.state()) : std::span<double const>();
+  }
 
   /// Errors    data_error for arrays of other sizes.
   void restore(std::span<float const> residual, std::span<double const> state) {
@@ -78,61 +89,58 @@ class message_exchange {
   void start(step_info now) {
     leave_out_told(now.mine);
     auto const beginning = clock::now();
-    std::span<std::byte const> own = encode(now);
+    now.mine.not_finite |= !within_range(best_isa(), mine_);
+    step_info const own = now;
+    group_.sum(mine_, now, how_ != combined::weighted_mean);
+    if (!group_.leads()) return send({}, own);
+    std::span<std::byte const> message = encode(now);
     auto const encoded = clock::now();
-    if (merges_) own = tree_.merge(world_, codec_, own, messages_of(now), residual_);
-    send({own.begin(), own.end()}, now);
+    if (merges_) message = tree_.merge(group_.leaders(), codec_, message, messages_of(now), residual_);
+    send({message.begin(), message.end()}, own);
     seconds_[0] += seconds_between(beginning, encoded);
     seconds_[1] += seconds_between(encoded, clock::now());
   }
 
-  /// Starts what a checkpoint had waiting.
+  /// What a checkpoint had: of `waiting` each rank's own, the oldest first.
   ///
+  /// After     messages are on their way again, or, where others led then, in the residual.
   /// Errors    data_error for a message that is not this run's.
-  void start_again(std::span<std::byte const> own) {
-    message_header header;
-    if (own.size() >= sizeof header) std::memcpy(static_cast<void*>(&header), own.data(), sizeof header);
-    step_info const then{.step = static_cast<std::int64_t>(header.step)};
-    message_view::parse(best_isa(), own, codec_.table(), messages_of(then));
-    send({own.begin(), own.end()}, then);
-    slots_[static_cast<std::size_t>(begun_ - 1) % slots_.size()].of_ended_run = true;
+  void resume(std::span<std::vector<std::byte> const> waiting) {
+    int const count = agreed_waiting(static_cast<int>(waiting.size()));
+    for (int k = 0; k < count; ++k)
+      start_again(group_.leads() ? std::span<std::byte const>(waiting[static_cast<std::size_t>(k)])
+                                 : std::span<std::byte const>());
+    if (count < 0)
+      for (std::vector<std::byte> const& one : waiting) take_back(one, group_.world().size(), 1);
+    group_.gather(residual_);
   }
 
   /// Puts a share of what a message would have brought into the residual.
   void take_back(std::span<std::byte const> message, int ranks, float share) {
     expected_messages const any{
         .run = run_, .last_step = ~std::uint64_t{0}, .ranks = static_cast<std::uint32_t>(ranks)};
-    codec_.decode_add(message, any, share, residual_);
+    codec_.decode_add(codec_.parse(message, any), share, residual_);
   }
 
-  void finish(agreement& agreed) {
+  /// With `take` false nothing is brought: what this rank has sent is in its residual again.  Before: not merged.
+  void finish(agreement& agreed, bool take = true) {
     auto const beginning = clock::now();
     slot& oldest = slots_[static_cast<std::size_t>(ended_) % slots_.size()];
     oldest.under_way.wait();
     ++ended_;
     auto const arrived = clock::now();
-    bool const together = merges_ || world_.size() == 1;
-    int const messages = together ? 1 : world_.size();
-    auto const message = [&](int r) {
-      return together ? std::span<std::byte const>(oldest.own) : oldest.all.of(r);
-    };
-    expected_messages const from = messages_of(oldest.then);
-
-    headers_.clear();
     agreed = {.meetings = agreed.meetings + 1};
-    for (int r = 0; r < messages; ++r) {
-      headers_.push_back(message_view::parse(best_isa(), message(r), codec_.table(), from).header);
-      add_votes(headers_.back(), agreed);
+    if (group_.leads()) {
+      read(oldest, agreed);
+      if (agreed.all.not_finite || !take) {
+        if (!merges_) codec_.decode_add(views_[own_place()], 1, residual_);
+      } else {
+        std::fill(all_.begin(), all_.end(), 0.0F);
+        for (message_view const& one : views_)
+          codec_.decode_add(one, scale(one.header, agreed, oldest.then), all_);
+      }
     }
-    if (oldest.of_ended_run) agreed.all.stop = agreed.all.save = false;
-    if (agreed.all.not_finite) {
-      if (!merges_) codec_.decode_add(oldest.own, from, 1, residual_);
-    } else {
-      std::fill(all_.begin(), all_.end(), 0.0F);
-      for (int r = 0; r < messages; ++r)
-        codec_.decode_add(message(r), from, scale(headers_[static_cast<std::size_t>(r)], agreed, oldest.then),
-                          all_);
-    }
+    group_.share(agreed, all_);
     seconds_[1] += seconds_between(beginning, arrived);
     seconds_[2] += seconds_between(arrived, clock::now());
   }
@@ -147,17 +155,18 @@ class message_exchange {
   /// Moves     an allreduce.
   void exchange_densely(step_info const& now, agreement& agreed) {
     auto const beginning = clock::now();
+    communicator& world = group_.world();
     bool const fits = !now.mine.not_finite && within_range(best_isa(), mine_);
     weighted_sum sum(element_type::f32, mine_.size(), true);
     if (fits) std::memcpy(sum.data(), mine_.data(), sum.bytes());
     votes own = now.mine;
     own.not_finite |= !fits;
-    sum.start(world_, {now.examples, 1}, 1, own);
+    sum.start(world, {now.examples, 1}, 1, own);
     sum.wait();
     agreed = sum.voted(agreed.meetings + 1);
     std::memcpy(all_.data(), sum.data(), sum.bytes());
     if (how_ == combined::mean)
-      for (float& x : all_) x *= static_cast<float>(1.0 / world_.size());
+      for (float& x : all_) x *= static_cast<float>(1.0 / world.size());
     seconds_[1] += seconds_between(beginning, clock::now());
   }
 
@@ -181,18 +190,30 @@ class message_exchange {
   using clock = std::chrono::steady_clock;
   static constexpr std::uint32_t stop = 1, save = 2, not_finite = 4;  // flags of a message
 
+  struct slot {
+    std::vector<std::byte> own{};  // all ranks', where they are merged
+    gathered all{};
+    request under_way{};
+    step_info then{};
+    bool of_ended_run = false;  // whose wishes were that run's
+  };
+
   std::span<std::byte const> encode(step_info const& now) {
-    bool const fits = !now.mine.not_finite && within_range(best_isa(), mine_);
+    bool const fits = !now.mine.not_finite && (!group_.adds_up() || within_range(best_isa(), mine_));
     message_stamp const stamp{
         .run = run_,
         .step = static_cast<std::uint64_t>(now.step),
-        .rank = static_cast<std::uint32_t>(world_.rank()),
+        .rank = static_cast<std::uint32_t>(group_.leaders().rank()),
         .flags = (now.mine.stop ? stop : 0U) | (now.mine.save ? save : 0U) | (fits ? 0U : not_finite),
         .examples = static_cast<std::uint64_t>(now.examples),
         .weight = now.weight};
-    if (!fits) return codec_.not_finite(stamp);
+    if (!fits) {
+      if (group_.adds_up() && within_range(best_isa(), mine_))  // of the others of the group: it comes later
+        for (std::size_t i = 0; i < mine_.size(); ++i) residual_[i] += mine_[i];
+      return codec_.not_finite(stamp);
+    }
     if (how_ == combined::weighted_mean ? now.weight == 0 : now.examples == 0) return codec_.nothing(stamp);
-    if (double const weight = now.weight * world_.size() / static_cast<double>(now.expected);
+    if (double const weight = now.weight * group_.leaders().size() / static_cast<double>(now.expected);
         weighs_before() && weight != 1)
       for (float& x : mine_) x *= static_cast<float>(weight);
     std::span<std::byte const> const message = codec_.encode(stamp, residual_, mine_);
@@ -211,9 +232,9 @@ class message_exchange {
 
   float scale(message_header const& from, agreement const& agreed, step_info const& now) const {
     if (how_ == combined::sum) return 1;
-    if (how_ == combined::mean) return static_cast<float>(1.0 / world_.size());
+    if (how_ == combined::mean) return static_cast<float>(1.0 / group_.world().size());
     if (from.weight == 0) return 0;
-    double const share = merges_ ? static_cast<double>(now.expected) / world_.size() : from.weight;
+    double const share = merges_ ? static_cast<double>(now.expected) / group_.leaders().size() : from.weight;
     return static_cast<float>(share / agreed.weight);
   }
 
@@ -231,7 +252,7 @@ class message_exchange {
 
   expected_messages messages_of(step_info const& then) const {
     auto const step = static_cast<std::uint64_t>(then.step);
-    return {run_, step, step, static_cast<std::uint32_t>(world_.size())};
+    return {run_, step, step, static_cast<std::uint32_t>(group_.leaders().size())};
   }
 
   /// A vote that waits to be heard is not given again: it would be heard twice.
@@ -249,18 +270,41 @@ class message_exchange {
     next.own = std::move(own);
     next.then = then;
     next.of_ended_run = false;
-    if (!merges_ && world_.size() > 1) next.under_way = world_.start_allgatherv(next.own, next.all);
+    if (!together() && group_.leads()) next.under_way = group_.leaders().start_allgatherv(next.own, next.all);
   }
 
-  struct slot {
-    std::vector<std::byte> own{};  // all ranks', where they are merged
-    gathered all{};
-    request under_way{};
-    step_info then{};
-    bool of_ended_run = false;  // whose wishes were that run's
-  };
+  /// Whether one message brings what all have sent.
+  bool together() const { return merges_ || group_.leaders().size() == 1; }
+  std::size_t own_place() const { return together() ? 0 : static_cast<std::size_t>(group_.leaders().rank()); }
 
-  communicator& world_;
+  void read(slot const& from, agreement& agreed) {
+    views_.clear();
+    for (int r = 0; r < (together() ? 1 : group_.leaders().size()); ++r) {
+      views_.push_back(codec_.parse(together() ? std::span<std::byte const>(from.own) : from.all.of(r),
+                                    messages_of(from.then)));
+      add_votes(views_.back().header, agreed);
+    }
+    if (from.of_ended_run) agreed.all.stop = agreed.all.save = false;
+  }
+
+  /// How many messages all who lead have waiting; −1 where they do not agree, or others have some too.
+  int agreed_waiting(int count) {
+    bool const leads = group_.leads();
+    double words[]{leads ? 1.0 * count : 0, leads ? -1.0 * count : -1e9, leads ? 0 : 1.0 * count};
+    group_.world().allreduce(std::span<double>(words), reduction::maximum);
+    return words[0] == -words[1] && words[2] == 0 ? static_cast<int>(words[0]) : -1;
+  }
+
+  void start_again(std::span<std::byte const> own) {
+    message_header header;
+    if (own.size() >= sizeof header) std::memcpy(static_cast<void*>(&header), own.data(), sizeof header);
+    step_info const then{.step = static_cast<std::int64_t>(header.step)};
+    if (group_.leads()) codec_.parse(own, messages_of(then));
+    send({own.begin(), own.end()}, then);
+    slots_[static_cast<std::size_t>(begun_ - 1) % slots_.size()].of_ended_run = true;
+  }
+
+  process_group group_;
   C codec_;
   combined how_;
   std::uint64_t run_;
@@ -270,7 +314,7 @@ class message_exchange {
   std::vector<float> all_;
   std::vector<slot> slots_;
   std::int64_t begun_ = 0, ended_ = 0;
-  std::vector<message_header> headers_;
+  std::vector<message_view> views_;
   message_tree<C> tree_;
 
   double threshold_ = 0, density_ = 0;  // of the last message

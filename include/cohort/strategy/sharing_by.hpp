@@ -23,15 +23,16 @@ namespace cohort {
 /// Units     make(tensor_table) gives the compressor; `name` says it with its settings. The first `warm_up` steps are exchanged
 ///           densely, and leave no residual.
 ///           `max_staleness` s: what step i has sent is taken in step i + s, so that no rank is more than s steps ahead of
-///           another, and messages travel while s steps are computed; with `slower_if_stale` as w −= Σ s_r / s. For
-///           share::update, messages to all.
-/// Order     a message is written when all buckets are complete. At an epoch's end all that was sent has been taken.
+///           another, and messages travel while s steps are computed; with `slower_if_stale` divided by s. Messages go to all.
+///           group::process: the ranks of one process send one message, of their weighted mean, or Σ of their steps.
+/// Order     a message is written when all buckets are complete. At an epoch's end all that was sent has been taken; of late
+///           gradients, which would need steps of their own, it is in the residuals again.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r.
 /// After     all have taken the same step, with constraints. What rank r has not sent is in its residual: over a run Σ s + r = Σ x,
 ///           to rounding. A rank without examples sends nothing, and its residual stays. Where a number is not finite the step
 ///           is left out on all ranks, the residual of that rank is untouched, and what others had sent comes later.
-/// Moves     to all: 8 bytes and a message of each of the P ranks, P−1 times round a ring. Merged: at most 2⌈log2 P⌉ messages a
-///           rank, sent or received. In the beginning rank 0's parameters and state once to all. One rank writes and reads its
+/// Moves     inside a group an allreduce and a broadcast of n. P groups, to all: 8 bytes and a message of each, P−1 times round a ring. Merged: at most 2⌈log2 P⌉ messages a
+///           group, sent or received. In the beginning rank 0's parameters and state once to all. One rank writes and reads its
 ///           message all the same.
 /// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error.
 /// Exact     ranks of one backend hold the same bits after each step, running statistics and, with share::update, the updaters'
@@ -42,45 +43,39 @@ template <class Make>
 struct sharing_by {
   std::string_view name;
   Make make;
-  cohort::share share = share::gradient;
-  bool mean = false;
-  int warm_up = 0;
-  int sync_buffers = 0;
-  route way = route::by_size;
-  int max_staleness = 0;
-  bool slower_if_stale = false;
+  sharing_settings how{};
 
   std::unique_ptr<strategy> on(communicator& world) const {
     static_assert(compressor<std::invoke_result_t<Make const&, tensor_table>>,
                   "cohort: make(tensor_table) must give a compressor");
-    detail::require_setting(warm_up >= 0, "sharing", "warm_up", "0 or a number of steps", warm_up);
-    detail::require_setting(sync_buffers >= 0, "sharing", "sync_buffers", "0 (not) or a number of steps",
-                            sync_buffers);
-    detail::require_setting(max_staleness >= 0 && max_staleness < 100, "sharing", "max_staleness", "0 to 99",
-                            max_staleness);
-    if (max_staleness > 0 && (share != cohort::share::update || way == route::merged))
-      throw setting_error({.what = "this cannot be shared late",
+    detail::require_setting(how.warm_up >= 0, "sharing", "warm_up", "0 or a number of steps", how.warm_up);
+    detail::require_setting(how.sync_buffers >= 0, "sharing", "sync_buffers", "0 (not) or a number of steps",
+                            how.sync_buffers);
+    detail::require_setting(how.max_staleness >= 0 && how.max_staleness < 100, "sharing", "max_staleness",
+                            "0 to 99", how.max_staleness);
+    if (how.max_staleness > 0 && how.way == route::merged)
+      throw setting_error({.what = "messages that are merged cannot come late",
                            .where = "sharing.max_staleness",
-                           .expected = "share::update, messages to all; or 0",
-                           .got = {max_staleness}});
-    bool const gradients = share == cohort::share::gradient;
+                           .expected = "0, or messages to all",
+                           .got = {how.max_staleness}});
+    bool const gradients = how.share == share::gradient;
     constexpr std::string_view ways[]{"by size", "to all", "merged"};
-    std::string text = detail::text_of({name, " of ",
-                                        gradients ? "gradients"
-                                        : mean    ? "steps, their mean"
-                                                  : "steps",
-                                        ", warm-up ", warm_up, ", buffers every ", sync_buffers,
-                                        ", messages ", ways[static_cast<std::size_t>(way)], ", staleness ",
-                                        max_staleness, slower_if_stale ? ", slower for it" : ""});
-    detail::sharing_settings const how{share, mean,          warm_up,        sync_buffers,
-                                       way,   max_staleness, slower_if_stale};
+    std::string text =
+        detail::text_of({name, " of ",
+                         gradients  ? "gradients"
+                         : how.mean ? "steps, their mean"
+                                    : "steps",
+                         ", warm-up ", how.warm_up, ", buffers every ", how.sync_buffers, ", messages ",
+                         ways[static_cast<std::size_t>(how.way)],
+                         how.group == group::process ? ", one a process" : ", one a rank", ", staleness ",
+                         how.max_staleness, how.slower_if_stale ? ", slower for it" : ""});
     if (gradients)
       return std::make_unique<detail::gradient_sharing<Make>>(world.duplicate(), how, std::move(text), make);
     return std::make_unique<detail::update_sharing<Make>>(world.duplicate(), how, std::move(text), make);
   }
 };
 
-template <class Make, class... Others>
-sharing_by(std::string_view, Make, Others...) -> sharing_by<Make>;
+template <class Make, class... How>
+sharing_by(std::string_view, Make, How...) -> sharing_by<Make>;
 
 }  // namespace cohort

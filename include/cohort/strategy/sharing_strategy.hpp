@@ -25,18 +25,23 @@ namespace cohort {
 /// What is shared: the gradient, so that all ranks take one step; or the step that each rank takes by its own gradient.
 enum class share { gradient, update };
 
-namespace detail {
-
-/// What is said about sharing besides the compressor.
+/// What is said about sharing besides the compressor; threshold_sharing and top_k_sharing have the same fields.
+///
+/// Units     `warm_up`: the first steps are exchanged densely, and leave no residual. `sync_buffers`: steps between two means of
+///           the running statistics (0: at an epoch's end). `max_staleness` s: what step i has sent is taken in step i + s;
+///           `slower_if_stale`: divided by s.
 struct sharing_settings {
-  cohort::share what = cohort::share::gradient;
-  bool mean = false;
+  cohort::share share = share::gradient;
+  bool mean = false;  ///< of share::update: the mean of the ranks' steps, not their sum
   int warm_up = 0;
   int sync_buffers = 0;
   route way = route::by_size;
-  int staleness = 0;
+  cohort::group group = group::process;
+  int max_staleness = 0;
   bool slower_if_stale = false;
 };
+
+namespace detail {
 
 /// What sharing gradients and sharing steps have in common: the exchange, running statistics, and what a checkpoint keeps.
 ///
@@ -83,6 +88,9 @@ class sharing_strategy : public strategy {
     add("thresholds", element_type::f64,
         exchange_ ? exchange_->state() : std::span<double const>(thresholds_));
     for (std::size_t k = 0; k < names_.size(); ++k) add(names_[k], element_type::u8, waiting(k));
+    for (std::size_t k = 0; k < lost_.size(); ++k)
+      add(lost_names_[k], element_type::u8, std::span<std::byte const>(lost_[k]));
+    if (!lost_.empty()) now.counts.push_back({"ranks before", ranks_before_});
     return now;
   }
   void restore(strategy_state const& saved) override {
@@ -92,11 +100,13 @@ class sharing_strategy : public strategy {
       if (one.name == "steps apart") apart_ = one.value;
       if (one.name == "seen") seen_ = one.value;
       if (one.name == "expected") expected_ = one.value;
+      if (one.name == "ranks before") ranks_before_ = static_cast<int>(one.value);
     }
     for (strategy_state::array const& one : saved.arrays) {
       if (one.name == "residual") residual_ = values_of<float>(one);
       if (one.name == "thresholds") thresholds_ = values_of<double>(one);
       if (one.name.starts_with(message_name)) waiting_.push_back(values_of<std::byte>(one));
+      if (one.name.starts_with(lost_name)) lose(values_of<std::byte>(one));
     }
   }
   /// Residuals are summed and split evenly, and so is what messages would have brought; thresholds are averaged.
@@ -104,8 +114,8 @@ class sharing_strategy : public strategy {
     if (former == 0) forget();
     for (strategy_state::array const& one : theirs.arrays) {
       if (one.name == "residual") add(values_of<float>(one), 1.0 / world_->size(), residual_);
-      if (one.name == "thresholds") add(values_of<double>(one), 1.0 / ranks, thresholds_);
-      if (one.name.starts_with(message_name)) lost_.push_back(values_of<std::byte>(one));
+      if (one.name == "thresholds") add_to_mean(values_of<double>(one));
+      if (one.name.starts_with(message_name)) lose(values_of<std::byte>(one));
     }
     ranks_before_ = ranks;
   }
@@ -116,7 +126,7 @@ class sharing_strategy : public strategy {
   sharing_strategy(std::unique_ptr<communicator> world, sharing_settings const& how, combined as,
                    std::string text, Make make)
       : world_(std::move(world)), how_(how), as_(as), text_(std::move(text)), make_(std::move(make)) {
-    for (int k = 0; k < how.staleness; ++k) names_.push_back(text_of({message_name, k / 10, k % 10}));
+    for (int k = 0; k < how.max_staleness; ++k) names_.push_back(text_of({message_name, k / 10, k % 10}));
   }
 
   /// Before the first step.
@@ -125,13 +135,16 @@ class sharing_strategy : public strategy {
     elements_.emplace(mine.parameters);
     if (elements_->table().elements() == 0)
       throw setting_error({.what = "there is nothing to share: no parameter is trained", .where = text_});
-    exchange_.emplace(*world_, make_(elements_->table()), how_.way, as_, fnv1a(text_), how_.staleness);
+    exchange_.emplace(
+        how_.group == group::process ? process_group(*world_, number_of_process()) : process_group(*world_),
+        make_(elements_->table()), how_.way, as_, fnv1a(text_), how_.max_staleness);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
     for (auto const& one : lost_)
       exchange_->take_back(one, ranks_before_, static_cast<float>(1.0 / world_->size()));
-    for (auto const& one : waiting_) exchange_->start_again(one);
+    if (restored_ || ranks_before_ > 0) exchange_->resume(waiting_);
     residual_ = {};
     lost_ = waiting_ = {};
+    lost_names_ = {};
     has_statistics_ = has_statistics(mine.parameters);
     if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
   }
@@ -144,21 +157,26 @@ class sharing_strategy : public strategy {
       exchange_->exchange_densely(now, agreed_);
     else
       exchange_->start(now);
-    bool const early = !densely && exchange_->waiting() <= how_.staleness;
+    bool const early = !densely && exchange_->waiting() <= how_.max_staleness;
     if (!densely && !early) exchange_->finish(agreed_);
     exchanging_ = false;
     return !early && agreed_.examples > 0 && !agreed_.all.not_finite;
   }
-  /// The same with the next that waits; false where none does.
+  /// At an epoch's end, with the next that waits, until none does; with `take` false nothing is taken: what was sent is in
+  /// residuals again.
   bool has_waiting(replica const& mine) {
-    if (!waiting_.empty()) prepare(mine);
+    if (!exchange_ && how_.max_staleness > 0) prepare(mine);
     return exchange_ && exchange_->waiting() > 0;
   }
-  bool finish_waiting() {
+  bool finish_waiting(bool take = true) {
     exchanging_ = true;
-    exchange_->finish(agreed_);
+    exchange_->finish(agreed_, take);
     exchanging_ = false;
     return agreed_.examples > 0 && !agreed_.all.not_finite;
+  }
+  /// What a step that comes late is multiplied by.
+  double factor() const {
+    return how_.slower_if_stale && how_.max_staleness > 1 ? 1.0 / how_.max_staleness : 1;
   }
 
   /// After a step that was taken: its examples have moved this rank's running statistics.
@@ -187,7 +205,12 @@ class sharing_strategy : public strategy {
     return values;
   }
 
-  static constexpr std::string_view message_name = "message ";
+  static constexpr std::string_view message_name = "message ", lost_name = "lost ";
+
+  void lose(std::vector<std::byte> message) {
+    lost_names_.push_back(text_of({lost_name, lost_.size()}));
+    lost_.push_back(std::move(message));
+  }
 
   std::span<std::byte const> waiting(std::size_t k) const {
     if (!exchange_)
@@ -202,6 +225,12 @@ class sharing_strategy : public strategy {
     for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * share);
   }
 
+  void add_to_mean(std::vector<double> const& thresholds) {
+    if (averaged_++ == 0) thresholds_.assign(thresholds.size(), 0);
+    for (std::size_t i = 0; i < std::min(thresholds.size(), thresholds_.size()); ++i)
+      thresholds_[i] += (thresholds[i] - thresholds_[i]) / averaged_;
+  }
+
   /// All of a run before: what comes is another's.
   void forget() {
     if (exchange_) exchange_->wait();
@@ -209,6 +238,9 @@ class sharing_strategy : public strategy {
     residual_ = {};
     thresholds_ = {};
     waiting_ = lost_ = {};
+    lost_names_ = {};
+    restored_ = false;
+    ranks_before_ = averaged_ = 0;
     apart_ = seen_ = expected_ = 0;
   }
 
@@ -243,7 +275,9 @@ class sharing_strategy : public strategy {
   std::vector<std::vector<std::byte>> waiting_;  // own messages that were not finished
   std::vector<std::vector<std::byte>> lost_;     // messages of other ranks than are here
   int ranks_before_ = 0;
+  int averaged_ = 0;  // thresholds that thresholds_ is the mean of
   std::vector<std::string> names_;
+  std::vector<std::string> lost_names_;
 };
 
 }  // namespace detail

@@ -25,6 +25,7 @@ struct threshold_sharing {
   int warm_up = 0;
   int sync_buffers = 0;
   route way = route::by_size;
+  cohort::group group = group::process;
   int max_staleness = 0;
   bool slower_if_stale = false;
 
@@ -42,8 +43,9 @@ inline std::unique_ptr<strategy> threshold_sharing::on(communicator& world) cons
     name += detail::text_of({" ", residual.number, " every ", residual.every});
   threshold_compression const how{.threshold = threshold, .residual = residual, .per_tensor = per_parameter};
   auto make = [how](tensor_table table) { return threshold_compressor(std::move(table), how); };
-  return sharing_by{std::string_view(name), make, share,         mean,           warm_up,
-                    sync_buffers,           way,  max_staleness, slower_if_stale}
+  return sharing_by{
+      std::string_view(name), make,
+      sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}
       .on(world);
 }
 

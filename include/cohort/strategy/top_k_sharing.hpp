@@ -21,6 +21,7 @@ struct top_k_sharing {
   int warm_up = 0;
   int sync_buffers = 0;
   route way = route::by_size;
+  cohort::group group = group::process;
   int max_staleness = 0;
   bool slower_if_stale = false;
 
@@ -33,8 +34,9 @@ inline std::unique_ptr<strategy> top_k_sharing::on(communicator& world) const {
   auto make = [how = top_k_compression{density}](tensor_table table) {
     return top_k_compressor(std::move(table), how);
   };
-  return sharing_by{std::string_view(name), make, share,         mean,           warm_up,
-                    sync_buffers,           way,  max_staleness, slower_if_stale}
+  return sharing_by{
+      std::string_view(name), make,
+      sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}
       .on(world);
 }
 

@@ -42,7 +42,7 @@ class update_sharing final : public sharing_strategy<Make> {
     });
     bool const dense = this->is_dense(now);
     bool const taken = this->share(now, dense);
-    take(mine, taken ? this->exchange().all() : nothing());
+    take(mine, taken ? std::span<float const>(this->exchange().all()) : nothing());
     if (mine.update.state_arrays() > 0) ++own_steps_;
     this->follow_statistics(now, mine);
   }
@@ -98,10 +98,8 @@ class update_sharing final : public sharing_strategy<Make> {
   }
   /// w = before − x
   void take(replica const& mine, std::span<float const> x) {
-    int const staleness = this->settings().staleness;
-    double const factor = this->settings().slower_if_stale && staleness > 1 ? 1.0 / staleness : 1;
     by_type(mine, [&](auto* before, auto*) {
-      this->elements().apply(mine.parameters, before, x, factor, mine.parameters.master());
+      this->elements().apply(mine.parameters, before, x, this->factor(), mine.parameters.master());
     });
     mine.update.constrain(0, 1);
     mine.parameters.changed();

@@ -185,7 +185,11 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   bool const meets = std::exchange(meetings_, met.meetings) != met.meetings;
   if (meets && met.examples == 0) return after_step::next_epoch;  // of a stream: nobody has any left
   if (!meets) met.all = {};                                       // is of an earlier step
-  met.all.not_finite |= !done.finite && (!strategy_->agreed() || strategy_->what() == exchanged::gradient);
+  bool const exchanges = strategy_->agreed() && strategy_->what() == exchanged::gradient;
+  if (exchanges)
+    met.all.not_finite |= !done.all_finite;
+  else if (!strategy_->agreed())
+    met.all.not_finite |= !done.finite;
 
   std::int64_t const place = batches->batches() < 0 ? -1 : position_.position / share;
   ++position_.step;
@@ -201,7 +205,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   of_epoch.wait_seconds += waited;
   of_epoch.exchange_seconds += done.exchange_seconds;
   if (met.all.not_finite) refuse_numbers(now);
-  if (!done.finite || (strategy_->what() == exchanged::gradient && met.all.not_finite)) ++all.skipped;
+  if (exchanges ? met.all.not_finite : !done.finite) ++all.skipped;
   step_report const report{.step = now.step,
                            .epoch = now.epoch,
                            .step_in_epoch = place < 0 ? of_epoch.steps - 1 : place,

@@ -86,8 +86,8 @@ class worker_group {
   struct outcome {
     double loss = 0;
     bool updated = false;
-    bool finite =
-        true;  ///< of this rank's losses and gradients, and of the gradients of all where these are exchanged
+    bool finite = true;      ///< of this rank's losses and gradients, and of what was exchanged
+    bool all_finite = true;  ///< of what was exchanged: the same on every rank
     double exchange_seconds = 0;
   };
 
@@ -118,8 +118,9 @@ class worker_group {
       if (job_.exchanges || b.count > 0) {
         job_.takes = true;
         team_.run(step_);
-        result.finite = !bad_.load();
-        result.updated = job_.takes && result.finite;
+        result.finite = !own_bad_.load() && !bad_.load();
+        result.all_finite = !bad_.load();
+        result.updated = job_.takes && result.all_finite;
       }
       if (result.updated) port_.parameters->changed();
       if (b.count > 0)
@@ -273,13 +274,17 @@ class worker_group {
     job_.update->take(w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); });
   }
 
-  /// Every rank checks the reduced gradient, which lies in the first part, and so all come to the same answer.
+  /// Every rank checks the reduced gradient, which lies in the first part, and so all come to the same answer; that this rank's own
+  /// is not finite was its vote.
   void finish_exchange() {
     auto const start = clock::now();
     job_.takes = job_.agree->before_update(now_with_votes(), *gradients_);
     job_.exchange_seconds = since(start);
-    if (job_.takes && !finite(gradients_->all()[0], 0, port_.parameters->arena_elements()))
-      bad_.store(true, std::memory_order_relaxed);
+    bool const voted = job_.agree->agreed() != nullptr;
+    bad_.store(job_.takes
+                   && (!finite(gradients_->all()[0], 0, port_.parameters->arena_elements())
+                       || (!voted && own_bad_.load(std::memory_order_relaxed))),
+               std::memory_order_relaxed);
   }
 
   /// Gradients of the pieces are added up; buckets get complete in the last one.
