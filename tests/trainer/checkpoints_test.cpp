@@ -77,7 +77,8 @@ TEST(checkpoints, a_resumed_run_of_outer_steps_has_the_bits_of_an_uninterrupted_
 
 TEST(checkpoints, a_resumed_run_of_sharing_has_the_bits_of_an_uninterrupted_one) {
   for (int ranks : {1, 3})
-    for (threshold_sharing how : {sharing(), sharing(route::merged), update_sharing(), late_sharing()}) {
+    for (threshold_sharing how : {sharing(), sharing(route::merged), update_sharing(), late_sharing(),
+                                  late_sharing(share::gradient), process_sharing(late_sharing())}) {
       how.threshold = threshold::adaptive{.initial = 0.05};
       how.residual = residual::clip{.at = 3, .every = 2};
       how.warm_up = 2;
@@ -121,6 +122,37 @@ TEST(checkpoints, give_the_residuals_of_some_ranks_to_as_many_as_there_are) {
       made.fit(examples.data(), {.batch = 15 / ranks, .epochs = 2});
       EXPECT_TRUE(same_text(world, made.checksum()));
     });
+}
+
+/// Of two ranks' late messages, what one rank has heard nothing of, also behind a checkpoint of its own.
+TEST(checkpoints, keep_the_messages_of_ranks_that_are_gone_until_they_are_taken) {
+  bright_thirds const examples(103);
+  scratch_folder const folder, again;
+  struct saving final : listener {
+    std::string to;
+    void on_step(training& run, step_report const& done) override {
+      if (done.step == 4) save_checkpoint(run, to);
+    }
+  } at_five;
+  at_five.to = folder.path();
+  launch<threads>(2, [&](communicator& world) {
+    training made = trainer<narrow>(small, world, late_sharing(), with_state());
+    saving mine = at_five;
+    made.fit(examples.data(), {.batch = 7, .epochs = 1, .listeners = {&mine}});
+  });
+  auto const trained_from = [&](std::string const& from, bool saves) {
+    std::string checksum;
+    launch<self>([&](communicator& world) {
+      training made = trainer<narrow>(small, world, late_sharing(), with_state());
+      ASSERT_TRUE(resume(made, from).has_value());
+      if (saves) save_checkpoint(made, again.path());
+      made.fit(examples.data(), {.batch = 14, .epochs = 1});
+      checksum = made.checksum();
+    });
+    return checksum;
+  };
+  std::string const directly = trained_from(folder.path(), true);
+  EXPECT_EQ(trained_from(again.path(), false), directly);
 }
 
 /// A checkpoint after each step and each epoch, in folders of their own.
@@ -525,7 +557,8 @@ TEST(checkpoints, are_gone_on_with_by_a_training_that_has_failed) {
   resumes_in_a_training_that_has_run(allreduce{.wire = element_type::bf16});
   resumes_in_a_training_that_has_run(parameter_averaging{.every = 3, .outer = outer::diloco{}});
   resumes_in_a_training_that_has_run(parameter_averaging{.every = 4, .overlap = true});
-  for (threshold_sharing const& one : {sharing(), update_sharing(), late_sharing()})
+  for (threshold_sharing const& one :
+       {sharing(), update_sharing(), late_sharing(), late_sharing(share::gradient)})
     resumes_in_a_training_that_has_run(one);
 }
 
