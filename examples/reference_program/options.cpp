@@ -82,6 +82,10 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) {
        o.share = name_of(f, v, {"gradient", "update"});
      }},
+    {"group",
+     [](options& o, text f, text v) {
+       o.group = name_of(f, v, {"process", "rank"});
+     }},
     {"warm-up", [](options& o, text f, text v) { o.warm_up = number_of(f, v, 0, 1'000'000); }},
     {"batch", [](options& o, text f, text v) { o.batch = number_of(f, v, 1, 1'000'000); }},
     {"epochs", [](options& o, text f, text v) { o.epochs = number_of(f, v, 0, 1'000'000); }},
@@ -128,6 +132,7 @@ constexpr char const* after_data = R"(
   --density X      the share of elements that sharing and top-k send in a step (0.001)
   --threshold X    sharing sends what has grown to X, whatever share that is; unset: by the density
   --share NAME     what sharing and top-k send: gradient, or update: the sum of the ranks' own steps (gradient)
+  --group NAME     who sends messages: process (its ranks add up what they have), or each rank (process)
   --warm-up N      the first N steps of sharing and top-k send everything (0)
   --batch N        examples a rank and step, over all its workers ()";
 constexpr char const* after_batch = R"()

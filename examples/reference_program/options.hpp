@@ -22,6 +22,7 @@ struct options {
   double threshold = 0;  // of --strategy sharing; 0: by the density
   std::string share = "gradient";
   int warm_up = 0;
+  std::string group = "process";
   int batch = 32;
   int epochs = 5;
   double rate = 0;

@@ -96,6 +96,9 @@ class ranks(unittest.TestCase):
             self.assertLess(measured["message_bytes"], measured["dense_bytes"] / 10)
             self.assertGreater(measured["residual_norm"], 0)
             self.assertEqual(self.report(*flags)[0]["checksum"], first["checksum"])
+            apart, _ = self.report(*flags, "--group", "rank")
+            self.assertNotEqual(apart["checksum"], first["checksum"])
+            self.assertLess(apart["bytes_sent"], first["bytes_sent"])  # ranks of a process exchange all, densely
         fixed, _ = self.report("--ranks", "2", "--strategy", "sharing", "--threshold", "0.5")
         self.assertEqual(fixed["exchange"]["threshold"], 0.5)
 
