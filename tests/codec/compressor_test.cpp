@@ -59,7 +59,7 @@ TYPED_TEST(every_compressor, merges_what_it_has_just_written) {
   std::vector<message_bytes> upper;
   for (std::uint32_t const rank : {1U, 2U}) upper.push_back(kept(other.encode({.rank = rank}, theirs, x)));
   upper.push_back(kept(other.nothing({.rank = 3})));
-  upper.push_back(kept(other.dense({.rank = 4}, theirs, x)));
+  upper.push_back(kept(other.encode({.rank = 4}, theirs, x)));
   constexpr expected_messages five{.ranks = 5};
   message_bytes copied = kept(codec.encode({}, r, x));
   for (message_bytes const& one : upper) copied = kept(codec.merge(copied, one, five, r));

@@ -42,7 +42,6 @@ int main(int argc, char** argv) {
     encode("bitmap", 0.5, false, false);
     encode("bitmap_multiples", 1e-3, true, true);
     message_codec plain(table);
-    put("dense", corrected, plain.dense(stamp, r, x));
     put("nothing", 0, plain.nothing(stamp));
     put("not_finite", sealed, plain.not_finite(stamp));
   }

@@ -40,16 +40,6 @@ TEST(message_codec, reads_messages_of_thresholds_by_tensor_that_end_within_a_blo
   EXPECT_EQ(dense, (std::vector<float>{1, -1, 0, 8, 0.25, -0.25, 0, 0, 0.25}));
 }
 
-TEST(message_codec, sends_all_of_the_residual_and_gradient_densely) {
-  std::size_t const n = table.elements();
-  message_codec codec(table);
-  std::vector<float> r = gradient(n, 1), sum(n);
-  std::vector<float> const x = gradient(n, 2), before = r;
-  codec.decode_add(kept(codec.dense({}, r, x)), any, 1, sum);
-  EXPECT_EQ(r, std::vector<float>(n));
-  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(sum[i], before[i] + x[i]);
-}
-
 TEST(message_codec, tells_of_gradients_that_are_not_finite_and_of_none) {
   message_codec codec(table);
   std::vector<float> const before = gradient(table.elements(), 2);

@@ -84,7 +84,7 @@ TEST(threshold_compressor, is_within_its_bound_over_a_run_with_switches_of_every
     std::vector<float> const x = gradient(n, static_cast<std::uint64_t>(step));
     for (std::size_t i = 0; i < n; ++i) largest = std::fmax(largest, std::fabs(r[i] + x[i]));
     auto const stamp = message_stamp{.step = static_cast<std::uint64_t>(step)};
-    message_bytes const message = kept(step % 20 == 7 ? codec.dense(stamp, r, x) : codec.encode(stamp, r, x));
+    message_bytes const message = kept(codec.encode(stamp, r, x));
     std::vector<float> const s = decoded(codec, message);
     for (std::size_t i = 0; i < n; ++i) {
       sent[i] += double{s[i]};
@@ -167,25 +167,21 @@ TEST(threshold_compressor, merges_what_brings_no_selection) {
   threshold_compressor codec(table_of(n), {.threshold = threshold::fixed{0.5}});
   std::vector<float> const x = gradient(n, 1), zeros(n);
   std::vector<float> r(n);
-  std::vector<message_bytes> of_lower, of_upper;  // sparse, dense, not_finite, nothing
+  std::vector<message_bytes> of_lower, of_upper;  // sparse, not_finite, nothing
   for (std::uint32_t const rank : {0U, 1U}) {
     auto& list = rank == 0 ? of_lower : of_upper;
     message_stamp const stamp{.rank = rank, .examples = 5};
     r = zeros;
     list.push_back(kept(codec.encode(stamp, r, x)));
-    r = zeros;
-    list.push_back(kept(codec.dense(stamp, r, x)));
     list.push_back(kept(codec.not_finite(stamp)));
     list.push_back(kept(codec.nothing(stamp)));
   }
-  constexpr message_kind expected[4][4] = {
-      {message_kind::sparse, message_kind::dense, message_kind::not_finite, message_kind::sparse},
-      {message_kind::dense, message_kind::dense, message_kind::not_finite, message_kind::dense},
-      {message_kind::not_finite, message_kind::not_finite, message_kind::not_finite,
-       message_kind::not_finite},
-      {message_kind::sparse, message_kind::dense, message_kind::not_finite, message_kind::nothing}};
-  for (std::size_t a = 0; a < 4; ++a)
-    for (std::size_t b = 0; b < 4; ++b) {
+  constexpr message_kind expected[3][3] = {
+      {message_kind::sparse, message_kind::not_finite, message_kind::sparse},
+      {message_kind::not_finite, message_kind::not_finite, message_kind::not_finite},
+      {message_kind::sparse, message_kind::not_finite, message_kind::nothing}};
+  for (std::size_t a = 0; a < 3; ++a)
+    for (std::size_t b = 0; b < 3; ++b) {
       std::vector<float> const before = gradient(n, 3, 0.01F);
       r = before;
       message_bytes const both = kept(codec.merge(of_lower[a], of_upper[b], any, r));

@@ -13,7 +13,7 @@ namespace cohort {
 /// merge        one message for those of neighbouring ranks, `lower` and `upper`; what is rounded off stays in the residual
 /// parse        the message that bytes are
 /// decode_add   dense += scale · what a message brings
-/// not_finite, nothing, dense   the messages that bring no selection
+/// not_finite, nothing   the messages that bring no gradient
 /// state, restore               what a checkpoint keeps besides the residual
 /// report       what the last message was like
 ///
@@ -29,7 +29,6 @@ concept compressor = requires(C c, C const& seen, message_stamp const& stamp,
   c.decode_add(parsed, 1.0F, residual);
   { c.not_finite(stamp) } -> std::same_as<std::span<std::byte const>>;
   { c.nothing(stamp) } -> std::same_as<std::span<std::byte const>>;
-  { c.dense(stamp, residual, gradient) } -> std::same_as<std::span<std::byte const>>;
   { seen.table() } -> std::same_as<tensor_table const&>;
   { seen.report() } -> std::same_as<message_report const&>;
   { seen.state() } -> std::convertible_to<std::span<double const>>;

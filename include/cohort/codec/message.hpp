@@ -17,9 +17,8 @@
 
 namespace cohort {
 
-/// What a message brings: elements of a sparse gradient; all elements, as f32; that the gradient was not finite; that the
-/// rank had no examples.
-enum class message_kind : std::uint8_t { sparse, dense, not_finite, nothing };
+/// What a message brings: elements of a gradient; that the gradient was not finite; that the rank had no examples.
+enum class message_kind : std::uint8_t { sparse, not_finite, nothing };
 
 /// How the values of a sparse message are said: a sign, times the threshold; or a magnitude of its own (f32) each.
 enum class message_coding : std::uint8_t { ternary, values };
@@ -28,7 +27,6 @@ enum class message_coding : std::uint8_t { ternary, values };
 ///
 /// Layout    header; `thresholds` of bf16; `blocks` of block_entry; payload: the blocks' codes, a stream of bits filled
 ///           up to a byte; then, ternary: `multiples` of sent_multiple; values: an f32 for each element sent.
-///           A dense message's payload is its elements.
 /// Units     examples and weight are sums over the `ranks` ranks whose gradients were merged, from `rank` up; `flags` are the
 ///           strategy's own.
 struct message_header {
@@ -227,13 +225,7 @@ inline message_view message_view::parse(isa which, std::span<std::byte const> by
   require_in_message("thresholds", 0, 0, h.thresholds);
   require_in_message("blocks", 0, 0, h.blocks);
   require_in_message("multiples", 0, 0, h.multiples);
-  std::uint64_t const payload = h.kind == message_kind::dense ? 4 * h.elements : 0;
-  require_in_message("payload", payload, payload, h.payload_bytes);
-  view.tail_ = view.codes_.data();
-  if (h.kind == message_kind::dense)
-    for (std::uint64_t k = 0; k < h.elements; ++k)
-      if (!detail::is_value(std::abs(view.value(k))))
-        refuse_message({"element ", k}, "a number up to 2^120", "more, or NaN");
+  require_in_message("payload", 0, 0, h.payload_bytes);
   return view;
 }
 

@@ -51,7 +51,7 @@ struct message_report {
   }
 };
 
-/// What all ways to write a gradient have in common: reading any message, and writing those that are not compressed.
+/// What all ways to write a gradient have in common: reading any message, and writing those that bring none.
 ///
 /// Shapes    residuals, gradients and dense sums: table.elements() of f32.
 /// Order     one call at a time; what a call returns is valid until the next one that writes, and may be merged by it.
@@ -84,25 +84,12 @@ class message_codec {
 
   /// A rank's gradient that is not finite, whose residual stays.
   std::span<std::byte const> not_finite(message_stamp const& stamp) {
-    return plain(header_of(stamp, message_kind::not_finite), [](std::byte*) {});
+    return plain(header_of(stamp, message_kind::not_finite));
   }
   /// Of a rank without examples.
   std::span<std::byte const> nothing(message_stamp const& stamp) {
-    return plain(header_of(stamp, message_kind::nothing), [](std::byte*) {});
+    return plain(header_of(stamp, message_kind::nothing));
   }
-  /// All of r + x, and r = 0.
-  std::span<std::byte const> dense(message_stamp const& stamp, std::span<float> r, std::span<float const> x) {
-    require_shape("residual", r.size());
-    require_shape("gradient", x.size());
-    return plain(header_of(stamp, message_kind::dense), [&](std::byte* payload) {
-      for (std::size_t i = 0; i < r.size(); ++i) {
-        float const y = r[i] + x[i];
-        std::memcpy(payload + i * sizeof y, &y, sizeof y);
-        r[i] = 0;
-      }
-    });
-  }
-
   message_report const& report() const { return report_; }
 
  protected:
@@ -120,17 +107,13 @@ class message_codec {
     return header;
   }
 
-  template <class Fill>
-  std::span<std::byte const> plain(message_header header, Fill fill) {
+  /// A header alone.
+  std::span<std::byte const> plain(message_header header) {
     header.coding = message_coding::ternary;
     header.thresholds = header.blocks = 0;
-    header.multiples = 0;
-    header.payload_bytes = header.kind == message_kind::dense ? sizeof(float) * header.elements : 0;
-    auto const bytes =
-        writer_.write_plain(isa_, header, static_cast<std::size_t>(header.payload_bytes), fill);
-    report_ = {.elements = header.elements,
-               .sent = header.kind == message_kind::dense ? header.elements : 0,
-               .bytes = bytes.size()};
+    header.multiples = header.payload_bytes = 0;
+    auto const bytes = writer_.write_plain(isa_, header, 0, [](std::byte*) {});
+    report_ = {.elements = header.elements, .bytes = bytes.size()};
     return bytes;
   }
 
@@ -142,8 +125,6 @@ class message_codec {
            float* dense) const {
     if (message.header.kind == message_kind::sparse)
       detail::add_blocks(message, elements, table_, scale, dense, workers_);
-    if (message.header.kind == message_kind::dense)
-      for (std::uint64_t i = 0; i < message.header.elements; ++i) dense[i] += message.value(i) * scale;
   }
 
   /// Merges two messages whose elements have been read by merge_sparse(header, lower, upper) if both are sparse.
@@ -169,18 +150,11 @@ class message_codec {
     if (is(message_kind::sparse, message_kind::sparse)) return merge_sparse(header, lower, upper);
     if (is(message_kind::sparse, message_kind::nothing)) return again(header, lower_bytes);
     if (is(message_kind::nothing, message_kind::sparse)) return again(header, upper_bytes);
-    auto const add_both = [&](float* to) {
-      add(lower, reader_, 1, to);
-      add(upper, upper_reader_, 1, to);
-    };
-    if (header.kind == message_kind::not_finite) add_both(r.data());  // what others have sent is not lost
-    return plain(header, [&](std::byte* payload) {
-      if (header.kind != message_kind::dense) return;
-      auto* const sum = reinterpret_cast<float*>(payload);
-      std::copy(r.begin(), r.end(), sum);
-      std::fill(r.begin(), r.end(), 0.0F);
-      add_both(sum);
-    });
+    if (header.kind == message_kind::not_finite) {  // what others have sent is not lost
+      add(lower, reader_, 1, r.data());
+      add(upper, upper_reader_, 1, r.data());
+    }
+    return plain(header);
   }
 
   void require_shape(char const* what, std::size_t got) const {
@@ -217,7 +191,7 @@ class message_codec {
     header.weight += upper.weight;
     header.flags |= upper.flags;
     header.kind = message_kind::nothing;
-    for (message_kind const kind : {message_kind::sparse, message_kind::dense, message_kind::not_finite})
+    for (message_kind const kind : {message_kind::sparse, message_kind::not_finite})
       if (lower.kind == kind || upper.kind == kind) header.kind = kind;
     return header;
   }
