@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What docs/ says about the sources is so: types have these fields and defaults, programs are compiled and run, what
+stands in the place of others' options is there, flags are flags and links lead somewhere."""
+import os
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+COMPILED = (ROOT / "tests/strategy/pages_test.cpp").read_text(encoding="utf-8")
+
+
+def sources(*patterns):
+    return {path: path.read_text(encoding="utf-8") for pattern in patterns for path in sorted(ROOT.glob(pattern))}
+
+
+def blocks(text):
+    return re.findall(r"^```cpp\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def prose(text):
+    """Without blocks of code."""
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def code_spans(text):
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+def on_one_line(code):
+    return " ".join(code.split())
+
+
+def is_type(block):
+    return block.startswith("struct ")
+
+
+def types(code):
+    """Name → fields, each with type, name and default, of the aggregates that code defines."""
+    found = {}
+    for name, body in re.findall(r"^struct (\w+) \{\n(.*?)^\};$", code, re.MULTILINE | re.DOTALL):
+        lines = (line.split("//")[0].strip() for line in body.splitlines() if re.match(r"  \S", line))
+        field = re.compile(r"(?!using|static|constexpr|enum)([\w:<>, ]+?) (\w+)( = [^;]+|\{.*\})?;")
+        found[name] = [match.groups() for match in map(field.fullmatch, lines) if match]
+    return found
+
+
+def headings(text):
+    """The names by which links reach them."""
+    plain = (re.sub(r"[^\w\- ]", "", line.lower()) for line in re.findall(r"^#+ (.*)$", prose(text), re.MULTILINE))
+    return {line.replace(" ", "-") for line in plain}
+
+
+def column(text, title):
+    """The cells of all columns whose head begins so."""
+    cells, place = [], None
+    for line in prose(text).splitlines():
+        row = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] if line.startswith("|") else []
+        if place is None and row:
+            place = next((k for k, cell in enumerate(row) if cell.split("(")[0].strip() == title), -1)
+        elif not row:
+            place = None
+        elif place >= 0:
+            cells.append(row[place])
+    return cells
+
+
+class pages(unittest.TestCase):
+    def test_show_types_with_their_fields_and_defaults(self):
+        headers = {}
+        for text in sources("include/cohort/strategy/*.hpp", "include/cohort/codec/*.hpp").values():
+            headers.update(types(text))
+        seen = set()
+        for page, text in PAGES.items():
+            for block in filter(is_type, blocks(text)):
+                for name, fields in types(block).items():
+                    self.assertEqual(fields, headers.get(name), f"{page}: {name}")
+                    self.assertTrue(fields, f"{page}: {name}")
+                    seen.add(name)
+        self.assertGreaterEqual(seen, {"allreduce", "parameter_averaging", "threshold_sharing", "sharing_by"})
+
+    def test_show_programs_that_are_compiled(self):
+        compiled = on_one_line(COMPILED)
+        for page, text in PAGES.items():
+            for block in blocks(text):
+                if is_type(block):
+                    continue
+                includes = re.findall(r"^#include .*$", block, re.MULTILINE)
+                body = re.sub(r"^#include .*$", "", block, flags=re.MULTILINE)
+                self.assertTrue(on_one_line(body) in compiled, f"{page}: not in pages_test.cpp: {block}")
+                for include in includes:
+                    self.assertTrue(include + "\n" in COMPILED, f"{page}: not in pages_test.cpp: {include}")
+
+    def test_name_in_the_place_of_others_options_only_what_is_there(self):
+        code = " ".join(sources("include/cohort/**/*.hpp", "backends/*/include/cohort/**/*.hpp").values())
+        known = set(re.findall(r"\w+", re.sub(r"//.*", "", code)))
+        flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
+        cells = column(PAGES["coming_from.md"], "Cohort")
+        self.assertGreater(len(cells), 100)
+        theirs = {"gamma", "power", "stepsize", "max_iter", "alpha", "local_size", "n", "p", "a", "b", "F", "conv"}
+        for cell in cells:
+            for span in code_spans(cell):
+                if span.startswith("--"):
+                    self.assertIn(span[2:], flags, cell)
+                    continue
+                for word in re.findall(r"[A-Za-z_]\w*", re.sub(r'"[^"]*"|\b[\d.]+(e-?\d+)?', "", span)):
+                    self.assertTrue(word in known or word in theirs, f"{word} in: {cell}")
+
+    def test_name_flags_that_there_are(self):
+        flags = set(re.findall(r'^    \{"([\w-]+)",', options(), re.MULTILINE))
+        for page, text in PAGES.items():
+            for flag in re.findall(r"(?<![\w-])--([a-z][\w-]*)", prose(text)):
+                self.assertIn(flag, flags, page)
+
+    def test_name_what_reports_measure(self):
+        header = (ROOT / "include/cohort/strategy/message_exchange.hpp").read_text(encoding="utf-8")
+        measured = set(re.findall(r'^ +(?:return \{)?\{"(\w+)", ', header, re.MULTILINE))
+        told = {name for cell in column(PAGES["threshold_sharing.md"], "measurement") for name in code_spans(cell)}
+        self.assertEqual(told, measured)
+
+    def test_keep_the_place_of_what_is_measured_over_links(self):
+        self.assertRegex(PAGES["README.md"], re.compile(r"^<!-- links -->$.*^<!-- /links -->$", re.M | re.DOTALL))
+
+    def test_links_lead_somewhere(self):
+        for page, text in PAGES.items():
+            for target in re.findall(r"\]\((?!https?:)([^)]+)\)", re.sub(r"`[^`\n]*`", "", prose(text))):
+                path, _, heading = target.partition("#")
+                there = ROOT / "docs" / path if path else ROOT / "docs" / page
+                self.assertTrue(there.exists(), f"{page}: {target}")
+                if heading:
+                    self.assertIn(heading, headings(there.read_text(encoding="utf-8")), f"{page}: {target}")
+
+    def test_can_be_found(self):
+        for page in ("README.md", "ARCHITECTURE.md"):
+            self.assertIn("](docs/README.md)", (ROOT / page).read_text(encoding="utf-8"), page)
+        for page in PAGES:
+            if page != "README.md":
+                self.assertIn(f"]({page})", PAGES["README.md"])
+
+    def test_have_lines_of_a_bounded_length(self):
+        for page, text in PAGES.items():
+            for line in text.splitlines():
+                self.assertLessEqual(len("" if line.startswith("|") else line), 160, f"{page}: {line}")
+
+
+def options():
+    return (ROOT / "examples/reference_program/options.cpp").read_text(encoding="utf-8")
+
+
+class the_tests_themselves(unittest.TestCase):
+    def test_fields_are_read_and_functions_are_not(self):
+        code = "struct x {\n  int a = 1;  // b\n  std::optional<t> c{};\n  t d;\n  int f() const;\n  using u = int;\n};\n"
+        self.assertEqual(types(code), {"x": [("int", "a", " = 1"), ("std::optional<t>", "c", "{}"), ("t", "d", None)]})
+
+    def test_columns_are_found_by_their_heads(self):
+        self.assertEqual(column("|A|B (x)|\n|---|---|\n|1|`2 \\| 3`|\n\n|B|\n|---|\n|4|\n", "B")[1:], ["`2 \\| 3`", "---", "4"])
+
+    def test_headings_are_reached_as_links_name_them(self):
+        self.assertEqual(headings("# A `b`, c: d\n```\n# e\n```\n"), {"a-b-c-d"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs of docs/, as they stand there (tests/docs_test.py holds both equal), and what they promise.
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/data/digits.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/strategy/top_k_sharing.hpp>
+#include <cstdio>
+
+namespace pages_test {
+
+namespace allreduce_page {
+
+constexpr auto digits = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  return net.input({1, 28, 28}) | dense{.units = 32} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+
+int main() try {
+  return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
+    auto training = cohort::trainer<cohort::reference<float>>(digits, world, cohort::allreduce{},
+                                                              {.updater = cohort::momentum{.rate = 0.05}});
+    cohort::performance_listener speed(20);
+    std::vector<cohort::listener*> listeners;
+    if (world.rank() == 0) listeners.push_back(&speed);
+    training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1, .listeners = listeners});
+    auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+    if (world.rank() == 0) std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
+  });
+} catch (cohort::communicator_error const& lost) {
+  std::fprintf(stderr, "%s\n", lost.what());
+  return cohort::communicator_exit_status;  // 75: the same command may be started again
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}
+
+}  // namespace allreduce_page
+
+namespace averaging_page {
+
+constexpr auto digits = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  return net.input({1, 28, 28}) | dense{.units = 32} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+
+int main() try {
+  return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
+    auto training = cohort::trainer<cohort::reference<float>>(
+        digits, world, cohort::parameter_averaging{.every = 5, .outer = cohort::outer::bmuf{}},
+        {.updater = cohort::adagrad{.rate = 0.02}});
+    training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1});
+    auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+    if (world.rank() == 0) std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
+  });
+} catch (cohort::communicator_error const& lost) {
+  std::fprintf(stderr, "%s\n", lost.what());
+  return cohort::communicator_exit_status;
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}
+
+}  // namespace averaging_page
+
+namespace sharing_page {
+
+constexpr auto digits = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  return net.input({1, 28, 28}) | dense{.units = 32} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+
+int main() try {
+  return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
+    auto training = cohort::trainer<cohort::reference<float>>(
+        digits, world,
+        cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01}, .warm_up = 10},
+        {.updater = cohort::sgd{.rate = 0.2}});
+    training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1});
+    auto const report = training.evaluate(cohort::drawn_digits(500, 2));
+    if (world.rank() != 0) return;
+    std::printf("accuracy %.3f\n", report.accuracy().value_or(0));
+    for (cohort::measurement const& one : training.exchange_report())
+      std::printf("%.*s %.4g\n", static_cast<int>(one.name.size()), one.name.data(), one.value);
+  });
+} catch (cohort::communicator_error const& lost) {
+  std::fprintf(stderr, "%s\n", lost.what());
+  return cohort::communicator_exit_status;
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}
+
+}  // namespace sharing_page
+
+TEST(programs_of_the_pages, end_well) {
+  EXPECT_EQ(allreduce_page::main(), 0);
+  EXPECT_EQ(averaging_page::main(), 0);
+  EXPECT_EQ(sharing_page::main(), 0);
+}
+
+/// Whether a strategy takes its settings, and what it then says of itself.
+template <class Description>
+std::string described(Description const& how) {
+  auto const world = cohort::make_self();
+  return how.on(*world)->describe();
+}
+
+TEST(settings_of_the_pages, of_allreduce) {
+  auto const half = cohort::allreduce{.wire = cohort::element_type::bf16};
+  EXPECT_EQ(described(half), "allreduce, resync 100, on the wire bf16");
+}
+
+TEST(settings_of_the_pages, of_averaging) {
+  auto const rarely = cohort::parameter_averaging{.every = 20};
+  auto const by_time = cohort::parameter_averaging{.seconds = 0.5};
+  auto const hidden = cohort::parameter_averaging{.every = 5, .overlap = true};
+  auto const block_momentum = cohort::parameter_averaging{.every = 16, .outer = cohort::outer::bmuf{}};
+  auto const far_apart = cohort::parameter_averaging{
+      .every = 500, .average_updater_state = false, .outer = cohort::outer::diloco{}};
+  EXPECT_NE(described(rarely), described(by_time));
+  EXPECT_NE(described(hidden), described(block_momentum));
+  EXPECT_EQ(described(far_apart),
+            "parameter averaging every 500 steps, outer step of rate 0.7, Nesterov momentum 0.9");
+}
+
+TEST(settings_of_the_pages, of_sharing) {
+  auto const denser = cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01}};
+  auto const as_deeplearning4j = cohort::threshold_sharing{.threshold = cohort::threshold::adaptive{},
+                                                           .residual = cohort::residual::clip{},
+                                                           .share = cohort::share::update};
+  auto const hidden = cohort::threshold_sharing{
+      .threshold = cohort::threshold::fixed{1e-3}, .share = cohort::share::update, .max_staleness = 2};
+  EXPECT_NE(described(denser), described(hidden));
+  EXPECT_NE(described(as_deeplearning4j), described(hidden));
+
+  auto const largest = [](cohort::tensor_table table) {
+    return cohort::top_k_compressor(std::move(table), {.density = 0.05});
+  };
+  cohort::sharing_by const own{std::string_view("the largest twentieth"), largest};
+  EXPECT_NE(described(own), described(denser));
+}
+
+/// Of Caffe's LeNet, and of the same in Deeplearning4j's words.
+TEST(settings_of_the_pages, of_those_who_come_from_elsewhere) {
+  using namespace cohort;
+  auto const rate = [](double base) {
+    return schedule::inverse{.initial = base, .gamma = 1e-4, .power = 0.75, .by = schedule::unit::step};
+  };
+  training_settings const from_caffe{.updater = momentum{.rate = rate(0.01), .momentum = 0.9},
+                                     .bias_updater = momentum{.rate = rate(0.02), .momentum = 0.9},
+                                     .l2 = 5e-4,
+                                     .bias_l2 = 5e-4,
+                                     .weights = init::lecun_uniform{}};
+  from_caffe.optimizer().check();
+
+  training_settings const from_deeplearning4j{.updater = nesterov{.rate = 0.01, .momentum = 0.9},
+                                              .l2 = 5e-4,
+                                              .normalisation = normalise::clip_l2_per_layer{.at = 1},
+                                              .layers = {{.layer = "output", .updater = adam{.rate = 1e-3}}},
+                                              .weights = init::xavier{},
+                                              .seed = 12345};
+  from_deeplearning4j.optimizer().check();
+}
+
+}  // namespace pages_test
