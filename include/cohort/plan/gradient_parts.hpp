@@ -60,12 +60,11 @@ class gradient_parts {
     std::memset(place(p, part), 0, entry(p).room * bytes_of(parameters_.type()));
   }
   void add_to_first(int p, std::size_t part) {
-    auto const add = [&]<class T>(T* sum) {
+    detail::with_real(parameters_.type(), [&]<class T>(T*) {
+      T* const sum = reinterpret_cast<T*>(place(p, 0));
       T const* const summands[]{sum, reinterpret_cast<T const*>(place(p, part))};
       sum_parts(best_isa(), sum, summands, 2, entry(p).room);
-    };
-    parameters_.type() == element_type::f64 ? add(reinterpret_cast<double*>(place(p, 0)))
-                                            : add(reinterpret_cast<float*>(place(p, 0)));
+    });
   }
 
   parameter_set const& parameters_;

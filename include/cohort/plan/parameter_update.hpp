@@ -60,7 +60,7 @@ class parameter_update {
 
   /// Sets every state array to its initial value; padding as well, where no gradient ever comes.
   void reset() {
-    by_type([&]<class T>(T*) {
+    detail::with_real(parameters_.type(), [&]<class T>(T*) {
       for (std::size_t index = 0; index < rules_.size(); ++index) {
         parameter const& p = parameters_.table()[index];
         updater const& rule = rules_[index].updater;
@@ -92,7 +92,7 @@ class parameter_update {
   /// Worker's share of one of them.
   void measure(int phase, int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                std::int64_t epoch) {
-    by_type([&]<class T>(T*) {
+    detail::with_real(parameters_.type(), [&]<class T>(T*) {
       if (phase == 0) measure_gradients<T>(worker, workers, parts);
       if (phase == 1) measure_steps<T>(worker, workers, parts, step, epoch);
     });
@@ -103,7 +103,7 @@ class parameter_update {
              std::int64_t epoch) {
     for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
       measure(phase, worker, workers, parts, step, epoch);
-    by_type([&]<class T>(T*) {
+    detail::with_real(parameters_.type(), [&]<class T>(T*) {
       apply_as<T>(worker, workers, parts, step, epoch);
       if (worker == 0) detail::follow_statistics<T>(parameters_, parts);
     });
@@ -117,7 +117,7 @@ class parameter_update {
   void constrain(int worker, int workers) {
     for (std::size_t c = static_cast<std::size_t>(worker); c < constrained_.size();
          c += static_cast<std::size_t>(workers))
-      by_type([&]<class T>(T*) { constrain_as<T>(constrained_[c]); });
+      detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_as<T>(constrained_[c]); });
   }
 
  private:
@@ -137,12 +137,6 @@ class parameter_update {
         throw setting_error({.what = "a layer is frozen in the settings only",
                              .where = one.name,
                              .expected = "parameter_set::freeze before the first plan"});
-  }
-
-  template <class F>
-  void by_type(F f) const {
-    parameters_.type() == element_type::f64 ? f(static_cast<double*>(nullptr))
-                                            : f(static_cast<float*>(nullptr));
   }
 
   template <class T>

@@ -48,7 +48,7 @@ class late_mean {
     weighted_sum::scale(sum_->type(), mean.data(), static_cast<std::size_t>(parameters.elements()),
                         static_cast<double>(expected_), met.weight);
     outer.take(parameters, mean.data());
-    with_type_of(parameters, [&]<class T>(T*) {
+    with_real(parameters.type(), [&]<class T>(T*) {
       T* const values = reinterpret_cast<T*>(w);
       for_each_trained(parameters, [&](std::size_t first, std::size_t count) {
         for (std::size_t i = first; i < first + count; ++i)

@@ -18,12 +18,6 @@ void for_each_trained(parameter_set const& parameters, F f) {
     if (p.trains()) f(static_cast<std::size_t>(p.first), static_cast<std::size_t>(p.spec.dims.elements()));
 }
 
-/// Calls f with a null pointer to the C++ type of the elements.
-template <class F>
-void with_type_of(parameter_set const& parameters, F f) {
-  parameters.type() == element_type::f64 ? f(static_cast<double*>(nullptr)) : f(static_cast<float*>(nullptr));
-}
-
 /// Where all ranks met last, and the velocity of their outer steps: the same on every rank.
 ///
 /// Shapes    two dense arrays of the canonical view; none where the step is the mean itself.
@@ -62,7 +56,7 @@ class outer_state {
   void take(parameter_set const& parameters, std::byte* mean) {
     if (how_.is_plain()) return;
     double const rate = how_.rate, momentum = *how_.momentum;
-    with_type_of(parameters, [&]<class T>(T*) {
+    with_real(parameters.type(), [&]<class T>(T*) {
       T* const w = reinterpret_cast<T*>(mean);
       T* const before = before_.as<T>();
       T* const velocity = velocity_.as<T>();

@@ -39,7 +39,7 @@ inline void add_spread_of_means(communicator& world, replica const& mine, std::b
           merge(before[c] - mean[c], variance[c], *next);
       }
     };
-    type == element_type::f64 ? as(static_cast<double*>(nullptr)) : as(static_cast<float*>(nullptr));
+    with_real(type, as);
   };
   visit([](auto apart, auto&, auto& square) { square = apart * apart; });
   spread.start(world, own, expected, {});

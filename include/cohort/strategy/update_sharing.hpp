@@ -89,8 +89,7 @@ class update_sharing final : public sharing_strategy<Make> {
  private:
   template <class F>
   void by_type(replica const& mine, F f) {
-    mine.parameters.type() == element_type::f64 ? f(before_->as<double>(), after_->as<double>())
-                                                : f(before_->as<float>(), after_->as<float>());
+    with_real(mine.parameters.type(), [&]<class T>(T*) { f(before_->as<T>(), after_->as<T>()); });
   }
   void prepare_arrays(replica const& mine) {
     if (!before_) before_.emplace(mine.bytes());

@@ -100,7 +100,7 @@ class weighted_sum {
  private:
   template <class F>
   static void by_type(element_type type, std::byte* data, F f) {
-    type == element_type::f64 ? f(reinterpret_cast<double*>(data)) : f(reinterpret_cast<float*>(data));
+    with_real(type, [&]<class T>(T*) { f(reinterpret_cast<T*>(data)); });
   }
 
   element_type type_;

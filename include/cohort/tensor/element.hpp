@@ -64,4 +64,14 @@ inline constexpr element_type element_of<std::int64_t> = element_type::i64;
 template <>
 inline constexpr element_type element_of<std::uint64_t> = element_type::u64;
 
+namespace detail {
+
+/// Calls f with a null pointer to the C++ type of parameters, which are f32 or f64.
+template <class F>
+decltype(auto) with_real(element_type type, F f) {
+  return type == element_type::f64 ? f(static_cast<double*>(nullptr)) : f(static_cast<float*>(nullptr));
+}
+
+}  // namespace detail
+
 }  // namespace cohort

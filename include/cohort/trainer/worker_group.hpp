@@ -345,9 +345,9 @@ class worker_group {
     return finite(arena, first, last.offset + last.room - first);
   }
   bool finite(std::byte const* arena, std::size_t first, std::size_t count) const {
-    return port_.parameters->type() == element_type::f64
-               ? all_finite(isa_, reinterpret_cast<double const*>(arena) + first, count)
-               : all_finite(isa_, reinterpret_cast<float const*>(arena) + first, count);
+    return detail::with_real(port_.parameters->type(), [&]<class T>(T*) {
+      return all_finite(isa_, reinterpret_cast<T const*>(arena) + first, count);
+    });
   }
 
   using clock = std::chrono::steady_clock;
