@@ -2,8 +2,8 @@
 // needs: onednn
 // strategy/NET/onednn/f32/batch:B/workers:W/STRATEGY/self    a step of one rank with a strategy beside one without
 //
-// What a strategy costs where nobody has to be asked: buckets, copies and waits. The two take turns, one step each;
-// `ratio` is the quotient of the medians, ratio_low and ratio_high its quartiles over the pairs.
+// What a strategy costs where nobody has to be asked: buckets, copies and waits; of sharing also to write and read a
+// message. The two take turns, one step each; `ratio` is the quotient of the medians, ratio_low and ratio_high its quartiles over the pairs.
 #include "context.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
@@ -12,6 +12,7 @@
 
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,8 +57,10 @@ int main(int argc, char** argv) {
   for (int const workers : {1, 2}) {
     declare("cifar", 64, workers, "allreduce", cohort::allreduce{});
     declare("cifar", 64, workers, "averaging", cohort::parameter_averaging{.every = 5});
+    declare("cifar", 64, workers, "sharing", cohort::threshold_sharing{});
     declare("lenet", 32, workers, "allreduce", cohort::allreduce{});
     declare("lenet", 32, workers, "averaging", cohort::parameter_averaging{.every = 5});
+    declare("lenet", 32, workers, "sharing", cohort::threshold_sharing{});
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

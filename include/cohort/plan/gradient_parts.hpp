@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/execution/flat_pass.hpp>
+#include <cohort/execution/isa.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
 #include <cstring>
@@ -16,6 +18,8 @@ namespace cohort {
 /// Exact     packing a bucket, or packing it and putting the same back, changes no bit of the update.
 class gradient_parts {
  public:
+  static constexpr std::size_t max_parts = 256;
+
   gradient_parts(parameter_set const& parameters, std::vector<std::byte*> parts)
       : parameters_(parameters), parts_(std::move(parts)) {}
 
@@ -25,12 +29,11 @@ class gradient_parts {
 
   /// The sum of the bucket's parts.
   /// After     the first part has the sum, the others zeros.
+  /// Moves     each part once in and once out.
   void sum(bucket const& b) {
+    if (parts_.size() < 2) return;
     for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
-      for (std::size_t part = 1; part < parts_.size(); ++part) {
-        add_to_first(p, part);
-        clear(p, part);
-      }
+      detail::with_real(parameters_.type(), [&]<class T>(T*) { sum_as<T>(entry(p)); });
   }
   std::byte* first() const { return parts_[0]; }
 
@@ -53,22 +56,23 @@ class gradient_parts {
   std::size_t offset(bucket const& b, int p) const {
     return static_cast<std::size_t>(entry(p).first - b.first) * bytes_of(parameters_.type());
   }
-  std::byte* place(int p, std::size_t part) const {
-    return parts_[part] + entry(p).offset * bytes_of(parameters_.type());
-  }
-  void clear(int p, std::size_t part) {
-    std::memset(place(p, part), 0, entry(p).room * bytes_of(parameters_.type()));
-  }
-  void add_to_first(int p, std::size_t part) {
-    detail::with_real(parameters_.type(), [&]<class T>(T*) {
-      T* const sum = reinterpret_cast<T*>(place(p, 0));
-      T const* const summands[]{sum, reinterpret_cast<T const*>(place(p, part))};
-      sum_parts(best_isa(), sum, summands, 2, entry(p).room);
-    });
+  /// Piece by piece, so that what is cleared is in the cache.
+  template <class T>
+  void sum_as(parameter const& one) {
+    constexpr std::size_t piece = 4096;
+    T* parts[max_parts];
+    for (std::size_t from = 0; from < one.room; from += piece) {
+      std::size_t const n = std::min(piece, one.room - from);
+      for (std::size_t k = 0; k < parts_.size(); ++k)
+        parts[k] = reinterpret_cast<T*>(parts_[k]) + one.offset + from;
+      sum_parts(isa_, parts[0], parts, static_cast<int>(parts_.size()), n);
+      for (std::size_t k = 1; k < parts_.size(); ++k) std::memset(parts[k], 0, n * sizeof(T));
+    }
   }
 
   parameter_set const& parameters_;
   std::vector<std::byte*> parts_;
+  isa isa_ = best_isa();
 };
 
 }  // namespace cohort

@@ -6,6 +6,7 @@
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/update_pass.hpp>
 #include <cohort/plan/arena_sums.hpp>
+#include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/parameter_rules.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/plan/running_statistics.hpp>
@@ -259,7 +260,7 @@ class parameter_update {
 
  public:
   /// Workers that one update can sum.
-  static constexpr std::size_t max_parts = 256;
+  static constexpr std::size_t max_parts = gradient_parts::max_parts;
 
  private:
   parameter_set& parameters_;

@@ -4,6 +4,7 @@
 #include <cohort/random/hash.hpp>
 #include <cohort/strategy/narrow_sum.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <memory>
 #include <optional>
 #include <string>

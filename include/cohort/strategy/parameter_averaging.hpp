@@ -10,6 +10,7 @@
 #include <cohort/strategy/outer_step.hpp>
 #include <cohort/strategy/spread_of_means.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cstring>
 #include <memory>
 #include <optional>

@@ -10,12 +10,6 @@
 
 namespace cohort::detail {
 
-inline buffer copy_of(std::span<std::byte const> from) {
-  buffer made(from.size());
-  if (!from.empty()) std::memcpy(made.data(), from.data(), from.size());
-  return made;
-}
-
 /// Elements that become their mean over the ranks, weighted, and the votes that travel with them.
 ///
 /// Shapes    `elements` of f32 or f64 and, with votes, `vote_words` more behind them.

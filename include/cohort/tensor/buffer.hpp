@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 
 namespace cohort {
 
@@ -52,5 +53,15 @@ class reusable_buffer {
 constexpr std::size_t round_to_alignment(std::size_t bytes) {
   return (bytes + buffer::alignment - 1) / buffer::alignment * buffer::alignment;
 }
+
+namespace detail {
+
+inline buffer copy_of(std::span<std::byte const> from) {
+  buffer made(from.size());
+  if (!from.empty()) std::memcpy(made.data(), from.data(), from.size());
+  return made;
+}
+
+}  // namespace detail
 
 }  // namespace cohort
