@@ -106,6 +106,8 @@ constexpr flag all_flags[]{
     {"deadline", [](options& o, text f, text v) { o.deadline = number_of(f, v, 0.001, 1e6); }},
     {"heartbeat", [](options& o, text f, text v) { o.heartbeat = number_of(f, v, 0.001, 1e6); }},
     {"json", [](options& o, text f, text v) { o.json = file_of(f, v, "a file"); }},
+    {"evaluate-every",
+     [](options& o, text f, text v) { o.evaluate_every = number_of<std::int64_t>(f, v, 0, 1'000'000'000); }},
     {"performance",
      [](options& o, text f, text v) { o.performance = number_of<std::int64_t>(f, v, 0, 1'000'000); }},
     {"profile", [](options& o, text, text) { o.profile = true; }, no_argument},
@@ -153,7 +155,8 @@ constexpr char const* after_seed = R"(
   --resume         goes on from the newest checkpoint in DIR, or starts afresh where there is none
   --deadline S     seconds that ranks wait for each other (120)
   --heartbeat S    seconds without a sign of life until a process is given up (10)
-  --json FILE      writes the final numbers
+  --json FILE      writes the final numbers, and the accuracies on the way to them
+  --evaluate-every N  evaluates every N steps too, not only after each epoch (0: never)
   --performance N  says every N steps how fast they were (0: never)
   --profile        prints what each kernel of rank 0 took
   --help           prints this text

@@ -38,6 +38,7 @@ struct options {
   double deadline = 120;
   double heartbeat = 10;
   std::string json{};
+  std::int64_t evaluate_every = 0;
   std::int64_t performance = 0;
   bool profile = false;
   bool help = false;

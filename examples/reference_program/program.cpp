@@ -69,25 +69,51 @@ std::unique_ptr<cohort::strategy> make_strategy(options const& chosen, cohort::c
       .on(world);
 }
 
-/// Evaluates after every epoch, and adds up what training alone took.
-struct after_each_epoch final : cohort::listener {
+/// Evaluates after every epoch, after every so many steps too, and adds up what training alone took.
+struct evaluations final : cohort::listener {
+  struct point {
+    std::int64_t step;
+    double seconds;
+    double accuracy;
+  };
+
   cohort::dataset test;
   cohort::evaluation_settings how;
+  std::int64_t every;  // steps; 0: only after epochs
   std::optional<cohort::classification_report> last{};
-  double seconds = 0;
+  std::vector<point> curve{};
+  double seconds = 0;  // of the epochs that have ended
 
-  after_each_epoch(cohort::dataset images, cohort::evaluation_settings settings)
-      : test(std::move(images)), how(settings) {}
+  evaluations(cohort::dataset images, cohort::evaluation_settings settings, std::int64_t every_steps)
+      : test(std::move(images)), how(settings), every(every_steps) {}
+  void on_step(cohort::training& training, cohort::step_report const& done) override {
+    in_epoch_ += done.wait_seconds + done.step_seconds;
+    bool const ends_epoch = done.step_in_epoch + 1 == done.steps_in_epoch;
+    if (every == 0 || (done.step + 1) % every != 0 || ends_epoch) return;
+    auto const begun = std::chrono::steady_clock::now();
+    evaluate(training, seconds + in_epoch_, "step", done.step + 1);
+    evaluating_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  }
   void on_epoch(cohort::training& training, cohort::epoch_report const& done) override {
-    seconds += done.seconds;
+    seconds += done.seconds - evaluating_;
+    in_epoch_ = evaluating_ = 0;
+    evaluate(training, seconds, "epoch", done.epoch + 1);
+  }
+
+ private:
+  void evaluate(cohort::training& training, double after, char const* what, std::int64_t number) {
     last = training.evaluate(test, how);
+    curve.push_back({training.step(), after, last->accuracy().value_or(0)});
     if (training.world().rank() != 0) return;
-    std::printf("epoch %lld: accuracy %.2f %%", static_cast<long long>(done.epoch + 1),
-                100 * last->accuracy().value_or(0));
+    std::printf("%s %lld: accuracy %.2f %%", what, static_cast<long long>(number),
+                100 * curve.back().accuracy);
     if (how.top > 1) std::printf(", top-%d %.2f %%", how.top, 100 * last->top_accuracy().value_or(0));
     std::puts("");
     std::fflush(stdout);
   }
+
+  double in_epoch_ = 0;    // of training, in this epoch
+  double evaluating_ = 0;  // in this epoch
 };
 
 /// Of all ranks.
@@ -98,7 +124,7 @@ std::uint64_t bytes_sent(cohort::communicator& world) {
 }
 
 std::string json_report(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
-                        after_each_epoch const& results, std::string const& kind, std::uint64_t bytes) {
+                        evaluations const& results, std::string const& kind, std::uint64_t bytes) {
   double const each_second = results.seconds > 0 ? static_cast<double>(fitted.examples) / results.seconds : 0;
   cohort::communicator const& world = training.world();
   cohort::json_writer out(2);
@@ -117,7 +143,14 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
     for (cohort::measurement const& one : measured) out.field(one.name, one.value);
     out.end_object();
   }
-  return out.end_object().text();
+  out.key("curve").begin_array();
+  for (evaluations::point const& one : results.curve)
+    out.begin_object(cohort::json_lines::one)
+        .field("step", one.step)
+        .field("seconds", one.seconds)
+        .field("accuracy", one.accuracy)
+        .end_object();
+  return out.end_array().end_object().text();
 }
 
 /// What one rank does. Returns the exit status.
@@ -144,7 +177,8 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   training.profile(chosen.profile);
 
   int const classes = images.test.describe().targets[0].classes;
-  after_each_epoch results(images.test, {.batch = what.evaluation_batch, .top = std::min(what.top, classes)});
+  evaluations results(images.test, {.batch = what.evaluation_batch, .top = std::min(what.top, classes)},
+                      chosen.evaluate_every);
   cohort::progress_listener progress;
   std::optional<cohort::performance_listener> performance;
   std::optional<cohort::checkpoint_listener> saving;

@@ -114,6 +114,20 @@ class ranks(unittest.TestCase):
         self.assertEqual((both["ranks"], both["workers"]), (2, 2))
         self.assertGreater(both["accuracy"], 0.5)
 
+    def test_evaluates_on_the_way_and_leaves_the_run_as_it_was(self):
+        for strategy in ("allreduce", "averaging"):
+            flags = ("--ranks", "2", "--strategy", strategy)
+            plain, _ = self.report(*flags)
+            self.assertEqual([point["step"] for point in plain["curve"]], [10, 20])
+            often, done = self.report(*flags, "--evaluate-every", "4")
+            self.assertEqual([point["step"] for point in often["curve"]], [4, 8, 10, 12, 16, 20])
+            self.assertEqual(often["checksum"], plain["checksum"])
+            self.assertEqual(often["curve"][2]["accuracy"], plain["curve"][0]["accuracy"])
+            self.assertEqual(often["curve"][-1], {"step": 20, "seconds": often["seconds"], "accuracy": often["accuracy"]})
+            seconds = [point["seconds"] for point in often["curve"]]
+            self.assertEqual(seconds, sorted(seconds))
+            self.assertIn("step 16: accuracy ", done.stdout)
+
     def test_more_ranks_than_examples_train_all_of_them(self):
         few = program.write_digits(os.path.join(self.folder, "few"), train=3, test=2)
         made, _ = program.report(self.folder, "--data", few, "--epochs", "2", "--ranks", "4")
@@ -143,7 +157,7 @@ class ranks(unittest.TestCase):
                              ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--wire", ("f16",)),
                              ("--outer", ("sgd", "")), ("--save-every", ("-1", "often")),
                              ("--keep", ("0",)), ("--deadline", ("0", "nan", "soon")), ("--heartbeat", ("0", "inf")),
-                             ("--checkpoints", ("",)), ("--performance", ("-1",))):
+                             ("--checkpoints", ("",)), ("--performance", ("-1",)), ("--evaluate-every", ("-1", "x"))):
             for value in values:
                 self.refuses(f"{flag}: expected .*, got '{value}'$", f"{flag}={value}")
         for flag in ("--ranks", "--strategy", "--checkpoints", "--deadline"):
@@ -170,7 +184,7 @@ class ranks(unittest.TestCase):
         text = program.run("--help").stdout
         for flag in ("--ranks", "--communicator", "--strategy", "--every", "--wire", "--outer", "--overlap",
                      "--checkpoints", "--save-every", "--keep", "--resume", "--deadline", "--heartbeat",
-                     "--performance"):
+                     "--performance", "--evaluate-every"):
             self.assertIn(flag, text)
 
 
