@@ -1,80 +1,248 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""LeNet on MNIST by several hosts over links of a given rate: how long a step takes, and what goes over the wire.
+"""Cohort's strategies beside PyTorch's DistributedDataParallel, on hosts joined by links of a given rate.
 
-    train_over_links.py [--hosts 2] [--rates 1gbit,100mbit] [--strategies allreduce,averaging] [--repeat 3] --data DIR
+    train_over_links.py --data DIR [--networks lenet,mlp] [--hosts 2,4] [--rates none,1gbit,100mbit] [--repeat 3]
+                        [--strategies allreduce,averaging,sharing,ddp] [--epochs N] [--python PATH] [--json FILE]
 
-Makes the hosts (hosts.py: root, iproute2, Open MPI), runs examples/lenet_mnist on them once for each rate and strategy,
-in turn, and as often as --repeat says; takes them down again. Prints medians, and those of one host alone beside them.
-`sent` is what the program counts for one rank and step, `on wire` what left a host with all headers: the most of any.
+Makes the hosts (hosts.py: root, iproute2, Open MPI), one rank of one thread on each, and takes them down again. In every
+repetition all cases run in turn, on new hosts for each rate. Cohort runs examples/lenet_mnist and mnist_mlp over Open
+MPI's TCP, `ddp` is pytorch_mnist_ddp.py over gloo: the same networks and settings, 32 examples a rank and step.
+
+Without --epochs: how fast. A run has two epochs of as many images as take about --seconds each (a short run of the case
+says how many), and the second one counts: nobody's start does. With --epochs N: how well too. A run trains on all images
+so long and evaluates every --evaluate-every steps, with another seed in each repetition; what counts begins with the
+first evaluation.
+
+Prints a table of medians. `kB a step` left the host that sent most, headers of what the kernel hands to the link included.
+Seconds and steps until --accuracy are those of training alone.
 """
 import argparse
+import gzip
+import itertools
 import json
+import os
 import pathlib
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 import hosts
+import quiet
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-LONGEST_SECONDS = 600
+HERE = pathlib.Path(__file__).resolve().parent
+BATCH = 32
+PROGRAMS = {"lenet": "lenet_mnist", "mlp": "mnist_mlp"}
+SEEDS = {"lenet": 123, "mlp": 12345}  # of the first repetition: the examples' own
+FLAGS = {"allreduce": [], "averaging": ["--every", "5"], "sharing": ["--density", "0.01"]}
+IMAGES = 60_000
+SHORTEST = 30  # steps of an epoch
+TEST_IMAGES = 320  # of runs for speed alone
+PORT = 29500
+START_SECONDS = 180  # until rank 0 says something
+TRIES = 3
 
 
-def run(program, ranks, strategy, folder, data):
-    """One pass: the report, with `wire`, the bytes that left each host."""
-    report = pathlib.Path(folder) / "report.json"
-    flags = ["--epochs", "1", "--json", str(report), "--data", data]
-    if ranks > 1:
-        command = hosts.mpirun(ranks, program, *flags, "--strategy", strategy)
-    else:
-        command = [program, *flags]
-    before = hosts.sent()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-500:]}{done.stderr[-3000:]}")
+class failure(Exception):
+    pass
+
+
+class digits:
+    """Folders with the first images of MNIST, made when asked for."""
+
+    def __init__(self, data, folder):
+        self.all = next((one for one in (data, data / "mnist") if any(one.glob("train-images-idx3-ubyte*"))), None)
+        if self.all is None:
+            raise failure(f"--data: expected MNIST's files, found none in {data}")
+        self.folder = folder
+
+    def first(self, count):
+        made = self.folder / f"digits-{count}"
+        if not made.exists():
+            made.mkdir()
+            for part, items in (("train", count), ("t10k", TEST_IMAGES)):
+                for name in (f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"):
+                    (made / name).write_bytes(self.beginning(name, items))
+        return made
+
+    def beginning(self, name, items):
+        """Of an IDX file: its header, for so many items, and those."""
+        path = self.all / name
+        with open(path, "rb") if path.exists() else gzip.open(f"{path}.gz") as file:
+            magic, _ = struct.unpack(">2I", file.read(8))
+            extents = file.read(4 * (magic % 256 - 1))
+            size = 784 if extents else 1
+            return struct.pack(">2I", magic, items) + extents + file.read(items * size)
+
+
+def commands(how, case, flags):
+    """What starts the ranks; the first one speaks."""
+    network, ranks, _, strategy = case
+    if strategy != "ddp":
+        program = str(how.programs / PROGRAMS[network])
+        return [hosts.mpirun(ranks, program, "--strategy", strategy, *FLAGS[strategy], *flags)]
+    shared = [f"WORLD_SIZE={ranks}", f"MASTER_ADDR={hosts.address(0)}", f"MASTER_PORT={PORT}", "GLOO_SOCKET_IFNAME=eth0",
+              "OMP_NUM_THREADS=1"]
+    program = [how.python, str(HERE / "pytorch_mnist_ddp.py"), "--network", network]
+    return [["ip", "netns", "exec", hosts.namespace(rank), "env", f"RANK={rank}", *shared, *program, *flags]
+            for rank in range(ranks)]
+
+
+class no_start(failure):
+    pass
+
+
+def attempt(how, case, report, said, flags):
+    """One pass: the program's report, with `wire`, the most bytes that have left a host between the first and the last
+    evaluation."""
+    ranks = [subprocess.Popen(command, stdout=said if number else subprocess.PIPE, stderr=said, text=True)
+             for number, command in enumerate(commands(how, case, flags))]
+    over, marks, lines = threading.Event(), [], 0
+
+    def watch():
+        if over.wait(START_SECONDS) or (lines and over.wait(how.limit)):
+            return
+        for one in ranks:
+            one.terminate()
+    limit = threading.Thread(target=watch)
+    limit.start()
+    for line in ranks[0].stdout:
+        lines += 1
+        if line.startswith(("epoch ", "step ")) and "accuracy" in line:
+            marks = [*marks[:1], hosts.sent()]
+    codes = [one.wait() for one in ranks]
+    over.set()
+    limit.join()
+    if any(codes) or len(marks) < 2:
+        said.seek(0)
+        kind = failure if lines else no_start
+        raise kind(f"{' '.join(map(str, case))}: exit {codes}, limit {how.limit:.0f} s\n{said.read()[-3000:]}")
     told = json.loads(report.read_text(encoding="utf-8"))
-    told["wire"] = [after - earlier for earlier, after in zip(before, hosts.sent())]
+    told["wire"] = max(after - before for before, after in zip(*marks))
     return told
 
 
-def row(name, runs):
-    def median(value):
-        return statistics.median(value(one) for one in runs)
-    steps, ranks = runs[0]["steps"], runs[0]["ranks"]
-    return (f"{name:<28}{1e3 * median(lambda one: one['seconds']) / steps:10.2f}"
-            f"{100 * median(lambda one: one['exchange_seconds'] / one['seconds']):11.1f}"
-            f"{median(lambda one: one['bytes_sent']) / ranks / steps / 1e3:12.1f}"
-            f"{median(lambda one: max(one['wire'])) / steps / 1e3 if ranks > 1 else 0:14.1f}"
-            f"{median(lambda one: one['samples_per_second']):12.0f}"
-            f"{100 * median(lambda one: one['accuracy']):10.2f}")
+def run(how, case, folder, *flags):
+    """Tried again where the ranks do not come together: mpirun's daemons do not always, on a crowded machine."""
+    report = folder / "report.json"
+    for left in reversed(range(TRIES)):
+        report.unlink(missing_ok=True)
+        try:
+            with open(folder / "said", "w+", encoding="utf-8") as said:
+                return attempt(how, case, report, said, [*map(str, flags), "--batch", str(BATCH), "--json", str(report)])
+        except no_start:
+            if left == 0:
+                raise
+
+
+def steps_counted(told):
+    return told["curve"][-1]["step"] - told["curve"][0]["step"]
+
+
+def speed(told):
+    """Steps a second."""
+    return steps_counted(told) / (told["curve"][-1]["seconds"] - told["curve"][0]["seconds"])
+
+
+def steps_of_an_epoch(how, case, folder, images):
+    """That take about how.seconds."""
+    count = case[1]
+    trial = run(how, case, folder, "--data", images.first(SHORTEST * BATCH * count), "--epochs", 2)
+    wanted = min(how.seconds * speed(trial), IMAGES // (BATCH * count))
+    return max(steps for steps in (SHORTEST * 2**n for n in range(8)) if steps <= max(wanted, SHORTEST))
+
+
+def measure(how, runs, folder):
+    """Fills in the runs of each case."""
+    images, epoch = digits(how.data, folder), {}
+    for repetition in range(how.repeat):
+        for (count, rate), some in itertools.groupby(runs, key=lambda case: case[1:3]):
+            hosts.up(count, rate)
+            for case in some:
+                seed = SEEDS[case[0]] + repetition
+                flags = ["--data", images.all, "--epochs", how.epochs, "--evaluate-every", how.evaluate_every]
+                if not how.epochs:
+                    if case not in epoch:
+                        epoch[case] = steps_of_an_epoch(how, case, folder, images)
+                    flags = ["--data", images.first(epoch[case] * BATCH * count), "--epochs", 2]
+                idle = quiet.wait_for_idle(time.monotonic() + how.wait)
+                runs[case].append({**run(how, case, folder, *flags, "--seed", seed), "idle": idle})
+                print(f"{repetition + 1}: {' '.join(map(str, case))}: {speed(runs[case][-1]):.1f} steps/s",
+                      file=sys.stderr, flush=True)
+                if how.json:
+                    names = "network", "hosts", "rate", "strategy"
+                    told = [dict(zip(names, one), runs=its) for one, its in runs.items()]
+                    how.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
+
+
+def table(how, runs):
+    def median(case, value):
+        return statistics.median(map(value, runs[case]))
+
+    def until(case, field, form):
+        """The first point of the curve that is good enough."""
+        found = [next((point[field] for point in one["curve"] if point["accuracy"] >= how.accuracy), None)
+                 for one in runs[case]]
+        return "not reached" if None in found else format(statistics.median(found), form)
+
+    head = ["network", "hosts", "rate", "strategy", "steps/s", "lowest-highest", "of DDP's", "kB a step"]
+    if how.epochs:
+        head += [f"s to {100 * how.accuracy:g} %", "steps to it", "accuracy at the end, %"]
+    yield f"| {' | '.join(head)} |"
+    yield "|" + "---|" * len(head)
+    for case in filter(runs.get, runs):
+        speeds, ddp = [speed(one) for one in runs[case]], (*case[:3], "ddp")
+        ratio = f"{median(case, speed) / median(ddp, speed):.2f}" if runs.get(ddp) else "-"
+        cells = [*map(str, case), f"{median(case, speed):.1f}", f"{min(speeds):.1f}-{max(speeds):.1f}", ratio,
+                 f"{median(case, lambda one: one['wire'] / steps_counted(one)) / 1e3:.1f}"]
+        if how.epochs:
+            cells += [until(case, "seconds", ".1f"), until(case, "step", ".0f"),
+                      f"{100 * median(case, lambda one: one['accuracy']):.2f}"]
+        yield f"| {' | '.join(cells)} |"
+    settings = "".join(f", {name} {' '.join(FLAGS[name])}" for name in how.strategies if FLAGS.get(name))
+    idle = [one["idle"] for some in runs.values() for one in some]
+    yield ""
+    yield f"Medians of {how.repeat}, {BATCH} examples a rank and step{settings}. One rank of one thread a host; all hosts"
+    yield f"share {os.cpu_count()} processors. {idle.count(False)} of {len(idle)} runs began while others worked."
 
 
 def main():
+    def words(text):
+        return text.split(",")
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    flags.add_argument("--hosts", type=int, default=2)
-    flags.add_argument("--rates", default="1gbit,100mbit")
-    flags.add_argument("--strategies", default="allreduce,averaging")
+    flags.add_argument("--data", type=pathlib.Path, required=True, help="folder with MNIST's files")
+    flags.add_argument("--networks", type=words, default="lenet,mlp")
+    flags.add_argument("--hosts", type=words, default="2,4")
+    flags.add_argument("--rates", type=words, default="none,1gbit,100mbit")
+    flags.add_argument("--strategies", type=words, default="allreduce,averaging,sharing,ddp")
     flags.add_argument("--repeat", type=int, default=3)
-    flags.add_argument("--program", default=ROOT / "build/release/examples/lenet_mnist")
-    flags.add_argument("--data", required=True, help="folder with MNIST's files")
-    chosen = flags.parse_args()
-    cases = [(rate, strategy) for rate in chosen.rates.split(",") for strategy in chosen.strategies.split(",")]
-    runs = {case: [] for case in [("none", "one host"), *cases]}
+    flags.add_argument("--seconds", type=float, default=3, help="about what an epoch takes without --epochs (3)")
+    flags.add_argument("--epochs", type=int, default=0, help="on all images (0: as --seconds says)")
+    flags.add_argument("--evaluate-every", type=int, default=50, help="steps, with --epochs (50)")
+    flags.add_argument("--accuracy", type=float, default=0.975, help="that is looked for, with --epochs (0.975)")
+    flags.add_argument("--limit", type=float, default=600, help="seconds that a run may take (600)")
+    flags.add_argument("--wait", type=float, default=30, help="seconds that a run waits for an idle machine (30)")
+    flags.add_argument("--programs", type=pathlib.Path, default=HERE.parent / "build/release/examples")
+    flags.add_argument("--python", default=sys.executable, help="an interpreter that has torch")
+    flags.add_argument("--json", type=pathlib.Path, help="file for all reports, written after each run")
+    how = flags.parse_args()
+    runs = {(network, int(count), rate, strategy): [] for count in how.hosts for rate in how.rates
+            for network in how.networks for strategy in how.strategies}
+    problem = None
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for _ in range(chosen.repeat):
-                for rate, strategy in runs:
-                    hosts.up(chosen.hosts, rate)
-                    ranks = chosen.hosts if (rate, strategy) in cases else 1
-                    runs[rate, strategy].append(run(str(chosen.program), ranks, strategy, folder, chosen.data))
+            measure(how, runs, pathlib.Path(folder))
+        except failure as one:
+            problem = f"train_over_links.py: {one}"
         finally:
             hosts.down()
-    print(f"{'':<28}{'step ms':>10}{'exchange %':>11}{'sent kB':>12}{'on wire kB':>14}{'samples/s':>12}{'accuracy':>10}",
-          flush=True)
-    for (rate, strategy), results in runs.items():
-        print(row(f"{chosen.hosts} hosts, {rate}, {strategy}" if (rate, strategy) in cases else strategy, results))
+    for line in table(how, runs):
+        print(line)
+    sys.exit(problem)
 
 
 if __name__ == "__main__":
