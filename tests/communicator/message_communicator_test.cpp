@@ -245,6 +245,22 @@ TEST_P(message_communicator, may_go_before_its_requests) {
   barrier.wait();
 }
 
+TEST_P(message_communicator, says_when_an_operation_has_ended_however_late_it_is_waited_for) {
+  auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
+    float x = 1;
+    auto const before = clock_type::now();
+    request sum = world.start_allreduce(std::span(&x, 1), reduction::sum);
+    linger_until([&] { return sum.done(); });
+    auto const seen = clock_type::now();
+    world.barrier();
+    auto const ended = sum.wait();
+    EXPECT_GE(ended, before);
+    EXPECT_LE(ended, seen);
+    EXPECT_EQ(request().wait(), clock_type::time_point());
+  });
+  EXPECT_EQ(thrown, (std::vector<std::string>(2)));
+}
+
 TEST_P(message_communicator, may_be_waited_for_by_one_thread_while_another_starts) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     constexpr int many = 200;

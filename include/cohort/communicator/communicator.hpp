@@ -76,7 +76,7 @@ namespace detail {
 struct activity {
   virtual ~activity() = default;
   virtual bool done() = 0;
-  virtual void wait() = 0;
+  virtual std::chrono::steady_clock::time_point wait() = 0;
 };
 }  // namespace detail
 
@@ -87,8 +87,9 @@ class request {
   explicit request(std::shared_ptr<detail::activity> under_way) : under_way_(std::move(under_way)) {}
   /// Whether it has ended; moves it on where no other thread does.
   bool done() { return !under_way_ || under_way_->done(); }
-  void wait() {
-    if (under_way_) std::exchange(under_way_, nullptr)->wait();
+  /// Returns when it ended: as this rank has seen it, perhaps before the wait. Without an operation: the clock's beginning.
+  std::chrono::steady_clock::time_point wait() {
+    return under_way_ ? std::exchange(under_way_, nullptr)->wait() : std::chrono::steady_clock::time_point();
   }
 
  private:

@@ -191,10 +191,12 @@ class engine final : public port {
       std::size_t kept = 0;
       for (std::size_t i = 0; i < active_.size(); ++i) {
         task* const one = active_[i];
-        if (one->advance(*one))
-          one->ended.store(true, std::memory_order_release);  // and may be in use again from here on
-        else
+        if (!one->advance(*one)) {
           active_[kept++] = one;
+          continue;
+        }
+        one->ended_at = clock::now();
+        one->ended.store(true, std::memory_order_release);  // and may be in use again from here on
       }
       if (kept == active_.size()) return;
       active_.resize(kept);
@@ -387,8 +389,9 @@ class engine final : public port {
 };
 
 inline bool task::done() { return ended.load(std::memory_order_acquire) || home.done(*this); }
-inline void task::wait() {
+inline std::chrono::steady_clock::time_point task::wait() {
   if (!ended.load(std::memory_order_acquire)) home.await(*this);
+  return ended_at;
 }
 
 }  // namespace cohort::detail

@@ -43,11 +43,12 @@ class engine;
 struct task final : activity {
   task(port& through, engine& of) : at(through), home(of) {}
   bool done() override;
-  void wait() override;
+  std::chrono::steady_clock::time_point wait() override;
 
   port& at;
   engine& home;
   std::atomic<bool> ended{true};
+  std::chrono::steady_clock::time_point ended_at{};  ///< to be read when it has ended
 
   std::string_view name{};
   bool (*advance)(task&) = nullptr;
