@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/hash.hpp>
+#include <cohort/strategy/exchange_meter.hpp>
 #include <cohort/strategy/narrow_sum.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -87,7 +89,10 @@ class allreduce_strategy final : public strategy {
   void ready(step_info const& now, bucket const& one, gradient_parts& gradients) override {
     if (alone()) return;
     weighted_sum& sum = sums_[narrow_ ? 0 : static_cast<std::size_t>(one.index)];
-    gradients.pack(one, narrow_ ? narrow_->data(one) : sum.data());
+    auto const elements = static_cast<std::size_t>(one.elements);
+    element_type const type = gradients.parameters().type();
+    meter_.encode([&] { gradients.pack(one, narrow_ ? narrow_->data(one) : sum.data()); });
+    meter_.start(elements * bytes_of(narrow_ ? *how_.wire : type), elements * bytes_of(type));
     under_way_ = true;
     if (!narrow_ || one.index == 0) sum.start(*world_, {now.examples, now.weight}, now.expected, now.mine);
     if (narrow_) narrow_->start(*world_, one, now.weight, now.expected);
@@ -104,12 +109,15 @@ class allreduce_strategy final : public strategy {
     if (narrow_) return take_narrow(now, gradients);
     for (bucket const& one : gradients.parameters().buckets()) {
       weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
-      sum.wait();
+      meter_.during_wait([&] { return sum.wait(); });
       if (one.index == 0) agreed_ = sum.voted(agreed_.meetings);
       if (agreed_.weight == 0) continue;
-      sum.settle(agreed_.weight, now.expected);
-      gradients.unpack(one, sum.data());
+      meter_.apply([&] {
+        sum.settle(agreed_.weight, now.expected);
+        gradients.unpack(one, sum.data());
+      });
     }
+    meter_.finish();
     under_way_ = false;
     return proceeds();
   }
@@ -118,6 +126,10 @@ class allreduce_strategy final : public strategy {
     if (std::exchange(under_way_, false)) world_->abort(std::string(why));
   }
   agreement const* agreed() const override { return &agreed_; }
+  std::vector<measurement> report() const override {
+    return alone() ? std::vector<measurement>() : meter_.report();
+  }
+  exchange_times last_exchange() const override { return meter_.last(); }
 
   strategy_state state() const override {
     strategy_state all;
@@ -170,14 +182,16 @@ class allreduce_strategy final : public strategy {
 
   /// Where a step is not taken, what was rounded away in it is not kept either.
   bool take_narrow(step_info const& now, gradient_parts& gradients) {
-    sums_[0].wait();
-    agreed_ = sums_[0].voted(agreed_.meetings);
-    bool const finite = narrow_->wait();
+    meter_.during_wait([&] { return std::max(sums_[0].wait(), narrow_->wait()); });
+    meter_.finish();
     under_way_ = false;
+    agreed_ = sums_[0].voted(agreed_.meetings);
     if (agreed_.weight == 0) return proceeds();
-    if (finite && proceeds()) narrow_->keep();
-    for (bucket const& one : gradients.parameters().buckets())
-      gradients.unpack(one, narrow_->mean(one, agreed_.weight, now.expected));
+    meter_.apply([&] {
+      if (narrow_->finite() && proceeds()) narrow_->keep();
+      for (bucket const& one : gradients.parameters().buckets())
+        gradients.unpack(one, narrow_->mean(one, agreed_.weight, now.expected));
+    });
     return proceeds();
   }
 
@@ -195,6 +209,7 @@ class allreduce_strategy final : public strategy {
   buffer saved_;
   element_type saved_type_ = element_type::f32;
   agreement agreed_;
+  exchange_meter meter_;
   bool started_ = false;
   bool under_way_ = false;
   bool restored_ = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <chrono>
 #include <cohort/plan/replica.hpp>
 #include <cohort/strategy/outer_state.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
@@ -39,6 +40,8 @@ class late_mean {
     sum_->start(world, own, expected, wanted);
   }
 
+  /// Returns when the mean was complete.
+  std::chrono::steady_clock::time_point wait() { return sum_->wait(); }
   /// Waits for the mean, brings it into the trained elements of w, and gives what was voted.
   agreement correct(parameter_set const& parameters, outer_state& outer, std::byte* w) {
     sum_->wait();

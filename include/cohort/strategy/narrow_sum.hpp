@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/strategy/strategy.hpp>
@@ -26,7 +28,7 @@ inline float widened(bf16 q) { return q.value(); }
 /// Gradients summed over the ranks in fewer bits than they have; what a rank rounds away goes out with its next gradient.
 ///
 /// Shapes    one array of all buckets: dense, canonical, of f32 or f64; the wire's elements have fewer bytes.
-/// Order     for each bucket: fill data(), start. When all were started: wait, then keep or not, then mean.
+/// Order     for each bucket: fill data(), start. When all were started: wait, finite, then keep or not, then mean.
 /// Before    e is what was kept, x this rank's weighted gradient.    After  q = round(x + e) was sent, and keep makes e = x + e − q.
 /// Exact     x + e is rounded once, to its own type; q and the new e add up to it exactly. Sums of several q are rounded to the
 ///           wire's type on their way, which nobody keeps. Without keep, e is as it was.
@@ -58,9 +60,14 @@ class narrow_sum {
         world.start_allreduce({sent_.data() + first * bytes_of(wire_), wire_, count}, reduction::sum);
   }
 
-  /// Whether the sums are finite: the same on every rank.
-  bool wait() {
-    for (request& one : under_way_) one.wait();
+  /// Returns when the last sum was complete.
+  std::chrono::steady_clock::time_point wait() {
+    std::chrono::steady_clock::time_point last{};
+    for (request& one : under_way_) last = std::max(last, one.wait());
+    return last;
+  }
+  /// Whether the sums are finite: the same on every rank.  Before: wait.
+  bool finite() const {
     bool finite = true;
     for (bucket const& one : buckets_)
       by_types([&]<class T, class Q>(T*, T const*, Q* sent) {
@@ -92,7 +99,7 @@ class narrow_sum {
   static std::size_t count_of(bucket const& one) { return static_cast<std::size_t>(one.elements); }
 
   template <class F>
-  void by_types(F f) {
+  void by_types(F f) const {
     if (type_ == element_type::f32)
       f(work_.as<float>(), kept_.as<float const>(), sent_.as<bf16>());
     else if (wire_ == element_type::f32)

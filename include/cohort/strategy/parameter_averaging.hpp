@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/exchange_meter.hpp>
 #include <cohort/strategy/late_mean.hpp>
 #include <cohort/strategy/outer_state.hpp>
 #include <cohort/strategy/outer_step.hpp>
@@ -18,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cohort {
 
@@ -106,7 +108,8 @@ class averaging_strategy final : public strategy {
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
     if (late_->is_under_way()) late_->correct(mine.parameters, outer, sum.data());
-    bool const agree = average(mine, sum, dense.size(), outer, {}).examples > 0;
+    exchange_meter shown;  // what is only shown is no meeting
+    bool const agree = average(mine, sum, dense.size(), outer, {}, shown).examples > 0;
     for (std::size_t array = 0; array < dense.size(); ++array)
       if (agree)
         std::memcpy(dense[array], sum.data() + array * mine.bytes(), mine.bytes());
@@ -118,6 +121,13 @@ class averaging_strategy final : public strategy {
     if (std::exchange(under_way_, false) || late_->is_under_way()) world_->abort(std::string(why));
   }
   agreement const* agreed() const override { return &agreed_; }
+  std::vector<measurement> report() const override {
+    if (world_->size() == 1) return {};
+    std::vector<measurement> all = meter_.report();
+    all.insert(all.begin(), {"meetings", static_cast<double>(agreed_.meetings), true});
+    return all;
+  }
+  exchange_times last_exchange() const override { return meter_.last(); }
 
   strategy_state state() const override {
     strategy_state all{.counts = {{"steps", steps_},
@@ -177,10 +187,10 @@ class averaging_strategy final : public strategy {
     auto const part = [&](int array) {
       return sum_->data() + static_cast<std::size_t>(array) * mine.bytes();
     };
-    votes const heard = late_->is_under_way() ? late_->hear(mine, outer_).all : votes{};
+    votes const heard = late_->is_under_way() ? hear(mine).all : votes{};
     for (int array = 0; array < arrays_; ++array) mine.read(array, part(array));
     under_way_ = true;
-    agreement met = average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_);
+    agreement met = average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_, meter_);
     under_way_ = false;
     if (met.examples > 0) {
       for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
@@ -198,12 +208,13 @@ class averaging_strategy final : public strategy {
   void pass(replica const& mine) {
     prepare(mine);
     if (late_->is_under_way()) {
-      agreement const heard = late_->hear(mine, outer_);
+      agreement const heard = hear(mine);
       agree_on(heard);
       if (heard.examples == 0) return end_period();  // of a stream: nobody has any left
       own_ = {own_.stop && !heard.all.stop, own_.save && !heard.all.save,
               own_.not_finite && !heard.all.not_finite};  // what is answered now is not asked again
     }
+    start_meter(mine.bytes(), meter_);
     late_->start(*world_, mine, {seen_, static_cast<double>(seen_)}, expected_, std::exchange(own_, {}));
     loose_ = true;
     end_period();
@@ -211,14 +222,16 @@ class averaging_strategy final : public strategy {
 
   /// `sum`, which has this rank's arrays, gets the weighted mean of all ranks', its trained parameters an outer step.
   agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_state& outer,
-                    votes const& wanted) {
+                    votes const& wanted, exchange_meter& meter) {
     bool const met_before =
         steps_ == 0;  // then nobody has seen more than others, and trained parameters are the same
     buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
     std::int64_t const seen = met_before ? 1 : seen_, expected = met_before ? world_->size() : expected_;
     weighted_sum::share const own{seen, static_cast<double>(seen)};
+    start_meter(sum.bytes(), meter);
     sum.start(*world_, own, expected, wanted);
-    sum.wait();
+    meter.during_wait([&] { return sum.wait(); });
+    meter.finish();
     agreement const met = sum.voted(0);
     if (met.examples == 0) return met;
     sum.settle(met.weight, expected);
@@ -233,6 +246,16 @@ class averaging_strategy final : public strategy {
     for (std::size_t array = 0; array < arrays; ++array)
       mine.keep_frozen(static_cast<int>(array), sum.data() + array * mine.bytes());
     return met;
+  }
+
+  /// What is under way, when it is complete.
+  agreement hear(replica const& mine) {
+    meter_.during_wait([&] { return late_->wait(); });
+    meter_.finish();
+    return late_->hear(mine, outer_);
+  }
+  void start_meter(std::size_t bytes, exchange_meter& meter) const {
+    if (world_->size() > 1) meter.start(bytes, bytes);
   }
 
   void agree_on(agreement const& met) { agreed_ = {agreed_.meetings + 1, met.examples, met.weight, met.all}; }
@@ -263,6 +286,7 @@ class averaging_strategy final : public strategy {
   std::int64_t expected_ = 0;  // examples of all ranks since then
   votes own_{};
   agreement agreed_{};
+  exchange_meter meter_;
   clock::time_point began_{};
   bool loose_ = false;  // a mean came late since all held the same
   bool under_way_ = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/replica.hpp>
@@ -75,6 +76,16 @@ struct measurement {
   bool is_sum = false;
 };
 
+/// When the parts of an exchange took place on this rank, for a timeline. Of what a strategy does not know both ends are the same.
+struct exchange_times {
+  struct span {
+    std::chrono::steady_clock::time_point begin{}, end{};
+  };
+  span encode{};    ///< the rank writes its message
+  span transfer{};  ///< under way; the rank may do other things meanwhile
+  span apply{};     ///< what has arrived is taken
+};
+
 /// What goes from rank to rank. With `gradient` buckets are announced; with `parameters` and `nothing` the updater sums the
 /// workers' gradients itself.
 enum class exchanged { nothing, gradient, parameters };
@@ -125,8 +136,11 @@ class strategy {
   /// was, one after another, on every rank alike.
   virtual void inherit(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
 
-  /// What it has measured.
+  /// What it has measured; empty where one rank exchanges nothing. exchange_text knows the names of exchange_meter and
+  /// message_exchange, and says others as they are.
   virtual std::vector<measurement> report() const { return {}; }
+  /// Of the exchange that has ended last. Asked after each step: no memory is allocated.
+  virtual exchange_times last_exchange() const { return {}; }
 };
 
 /// Nobody to agree with: for one rank.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -51,7 +52,8 @@ class weighted_sum {
     under_way_ = world.start_allreduce({memory_.data(), type_, count_ + words_}, reduction::sum);
   }
 
-  void wait() { under_way_.wait(); }
+  /// Returns when it was complete.
+  std::chrono::steady_clock::time_point wait() { return under_way_.wait(); }
   /// What was voted.  Before: wait, and this one carries votes.
   agreement voted(std::int64_t meetings) {
     agreement result{.meetings = meetings};

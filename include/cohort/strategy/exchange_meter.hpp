@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cohort/strategy/strategy.hpp>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// How long exchanges of a rank were under way, and how much of that it spent waiting.
+///
+/// Units     seconds since the beginning. `transfer_seconds`: from an exchange's first start until its last part was complete on
+///           this rank, so also what other ranks take until they start theirs. `hideable_seconds`: from that start until the
+///           rank begins to wait, whether something is under way so long or not. `waited_seconds`: in waits. `hidden`:
+///           1 − waited / transfer, the share of the transfers in which the rank did something else; never below 0.
+///           `message_bytes`, given into the exchange, stand for `dense_bytes`.
+/// Order     start as often as parts begin, during_wait for each of them, finish. One thread at a time.
+class exchange_meter {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  /// A part of an exchange leaves, of so many bytes; `dense`: what it stands for.
+  void start(std::size_t bytes, std::size_t dense) {
+    sent_ += static_cast<double>(bytes);
+    dense_ += static_cast<double>(dense);
+    if (!std::exchange(under_way_, true)) span_ = {.begin = clock::now()};
+    waits_ = false;
+  }
+  /// `until()` waits, and returns when that was complete for which it has waited.
+  template <class Until>
+  void during_wait(Until until) {
+    auto const begin = clock::now();
+    if (!std::exchange(waits_, true)) waits_since_ = begin;
+    span_.end = std::max(span_.end, until());
+    waited_ += clock::now() - begin;
+  }
+  void finish() {
+    if (!std::exchange(under_way_, false)) return;
+    span_.end = std::max(span_.end, span_.begin);
+    transfer_ += span_.end - span_.begin;
+    hideable_ += (waits_ ? waits_since_ : span_.end) - span_.begin;
+    last_.transfer = span_;
+  }
+  template <class F>
+  void encode(F f) {
+    auto const begin = clock::now();
+    f();
+    encode_ += clock::now() - begin;
+  }
+  template <class F>
+  void apply(F f) {
+    auto const begin = clock::now();
+    f();
+    apply_ += clock::now() - begin;
+  }
+
+  exchange_times const& last() const { return last_; }
+
+  std::vector<measurement> report() const {
+    double const transfer = seconds(transfer_), waited = seconds(waited_);
+    return {{"message_bytes", sent_, true},
+            {"dense_bytes", dense_, true},
+            {"encode_seconds", seconds(encode_), true},
+            {"transfer_seconds", transfer, true},
+            {"hideable_seconds", seconds(hideable_), true},
+            {"waited_seconds", waited, true},
+            {"apply_seconds", seconds(apply_), true},
+            {"hidden", transfer > 0 ? std::max(0.0, 1 - waited / transfer) : 0}};
+  }
+
+ private:
+  static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+  bool under_way_ = false, waits_ = false;
+  clock::time_point waits_since_{};
+  exchange_times::span span_{};
+  exchange_times last_{};
+  clock::duration encode_{}, transfer_{}, hideable_{}, waited_{}, apply_{};
+  double sent_ = 0, dense_ = 0;
+};
+
+}  // namespace cohort::detail
