@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cohort/communicator/allreduce_way.hpp>
+#include <cohort/communicator/link.hpp>
+#include <cohort/strategy/sharing_route.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace cohort {
+
+/// What a step of one rank costs, and what it exchanges.
+///
+/// Units     seconds and bytes. `step_seconds`: a step of a rank by all its workers, without exchange; workers share the rank's
+///           messages. `bytes`: what a rank gives into an allreduce, or one rank's message. `encode_seconds`: of an exchange;
+///           `decode_seconds`: of a message, of an allreduce's result. `hideable_seconds`: how long an exchange may be under way
+///           before anybody waits for it. `every`: steps between two exchanges. `sharing`: how messages go, of so many
+///           `elements`; none: an allreduce.
+struct scaling_costs {
+  double step_seconds = 0;
+  double bytes = 0;
+  double encode_seconds = 0;
+  double decode_seconds = 0;
+  double hideable_seconds = 0;
+  double every = 1;
+  std::optional<route> sharing{};
+  std::uint64_t elements = 0;
+  link_cost link{};
+};
+
+/// Units     `step_seconds` with exchange, the mean; `speed_up`: examples a second beside those of one rank without exchange;
+///           `efficiency` = speed_up / ranks.
+struct scaling_estimate {
+  int ranks = 1;
+  double step_seconds = 0;
+  double speed_up = 1;
+  double efficiency = 1;
+};
+
+namespace detail {
+
+struct exchange_cost {
+  double transfer = 0;  ///< seconds
+  double messages = 1;  ///< that are decoded
+};
+
+constexpr exchange_cost cost_of_allreduce(link_cost const& over, double bytes, int ranks) {
+  int const among = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  double const rounds = rounds_of(among), share = static_cast<double>(among - 1) / among;
+  double const fold = among < ranks ? over.seconds(2, 2 * bytes) : 0;
+  switch (way_of_allreduce(static_cast<std::size_t>(bytes), ranks)) {
+    case allreduce_way::doubling:
+      return {over.seconds(rounds, rounds * bytes) + fold};
+    case allreduce_way::halving:
+      return {over.seconds(2 * rounds, 2 * share * bytes) + fold};
+    default:
+      return {over.seconds(2.0 * (ranks - 1), 2.0 * (ranks - 1) / ranks * bytes)};
+  }
+}
+
+constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
+  bool const merged =
+      *of.sharing == route::merged || (*of.sharing == route::by_size && merges_by_size(ranks, of.elements));
+  double const others = ranks - 1, rounds = rounds_of(ranks);
+  if (!merged) return {of.link.seconds(2 * others, others * of.bytes), static_cast<double>(ranks)};
+  return {of.link.seconds(2 * rounds, (others + rounds * ranks) * of.bytes), 2 * others + ranks};
+}
+
+}  // namespace detail
+
+/// What as many ranks would reach, each with processors of its own and the same batch as one.
+///
+///     step = compute + (encode + max(0, transfer − hideable) + messages · decode) / every
+///
+///     transfer, for latency α and n bytes at β a second, of                     messages decoded
+///     allreduce, ring                      2(P−1)·α + 2(P−1)/P·n/β              1
+///     allreduce, halving                   2·log2 P·α + 2(P−1)/P·n/β            1
+///     allreduce, doubling                  log2 P·(α + n/β)                     1
+///     messages to all                      2(P−1)·α + (P−1)·n/β                 P
+///     messages merged on the way           2⌈log2 P⌉·α + (P−1 + ⌈log2 P⌉·P)·n/β    2(P−1) + P, in contents
+///
+/// Units     an allreduce goes the way that its bytes and the ranks choose; where P is no power of two, halving and doubling go
+///           among the largest one below, and 2(α + n/β) come on top. Merged messages count as if no element were in two.
+/// Exact     one rank exchanges nothing. The model knows no other traffic, no rank that is slower than others, one message after
+///           another, and one link as fast as the next: a bound to plan by.
+/// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005, for the collectives; encoding and decoding of messages beside the
+///           iteration as in Deeplearning4j's gradient sharing.
+constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) {
+  if (ranks < 2) return {.ranks = 1, .step_seconds = of.step_seconds};
+  detail::exchange_cost const cost =
+      of.sharing ? detail::cost_of_messages(of, ranks) : detail::cost_of_allreduce(of.link, of.bytes, ranks);
+  double const exchange = of.encode_seconds + std::max(0.0, cost.transfer - of.hideable_seconds)
+                          + cost.messages * of.decode_seconds;
+  double const step = of.step_seconds + exchange / of.every;
+  double const efficiency = step > 0 ? of.step_seconds / step : 1;
+  return {ranks, step, ranks * efficiency, efficiency};
+}
+
+/// The costs of a run, from what its strategy has measured (strategy::report) in so many steps of so many ranks.
+///
+/// Before    `step_seconds` without exchange, and the link, are measured otherwise: measure_link.
+constexpr scaling_costs costs_of(std::span<measurement const> measured, std::int64_t steps, int ranks,
+                                 double step_seconds, link_cost const& over) {
+  auto const of = [&](std::string_view name) {
+    for (measurement const& one : measured)
+      if (one.name == name) return one.value;
+    return 0.0;
+  };
+  double const meetings = of("meetings") > 0 ? of("meetings") : static_cast<double>(steps);
+  scaling_costs costs{.step_seconds = step_seconds, .link = over};
+  if (steps < 1 || meetings <= 0) return costs;
+  costs.every = static_cast<double>(steps) / meetings;
+  costs.bytes = of("message_bytes") / meetings;
+  costs.decode_seconds = of("apply_seconds") / meetings;
+  costs.hideable_seconds = of("hideable_seconds") / meetings;
+  if (of("sent_elements") > 0) {
+    costs.sharing = route::by_size;
+    costs.elements = static_cast<std::uint64_t>(of("dense_bytes") / meetings / sizeof(float));
+    costs.encode_seconds = of("encode_seconds") / meetings;
+    costs.decode_seconds /= ranks;
+  }
+  return costs;
+}
+
+}  // namespace cohort

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/trainer/forecast.hpp>
+#include <vector>
+
+namespace forecast_test {
+
+using namespace cohort;
+
+constexpr scaling_costs costs{
+    .step_seconds = 0.01, .bytes = 4e6, .link = {.latency = 1e-3, .bytes_per_second = 1e9}};
+
+TEST(forecast, is_a_table_of_ranks) {
+  EXPECT_EQ(forecast(costs, 32, std::vector{1, 2, 16}),
+            "forecast for ranks with processors of their own: 10.00 ms of compute a step, 4.0 MB exchanged, "
+            "1.000 ms a "
+            "message, 1.0 GB/s\n"
+            "  ranks  ms a step  samples/s  efficiency\n"
+            "      1      10.00       3200     100.0 %\n"
+            "      2      16.00       4000      62.5 %\n"
+            "     16      47.50      10779      21.1 %\n");
+}
+
+TEST(forecast, says_the_period_of_what_is_not_exchanged_in_each_step) {
+  scaling_costs averaged = costs;
+  averaged.every = 5;
+  std::string const text = forecast(averaged, 32, std::vector{2});
+  EXPECT_NE(text.find("4.0 MB exchanged every 5.0 steps,"), std::string::npos) << text;
+  EXPECT_NE(text.find("11.20"), std::string::npos) << text;
+}
+
+}  // namespace forecast_test
