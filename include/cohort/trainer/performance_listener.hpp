@@ -6,10 +6,10 @@
 #include <cohort/execution/sink.hpp>
 #include <cohort/execution/text_table.hpp>
 #include <cohort/plan/table.hpp>
+#include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,9 +18,8 @@ namespace cohort {
 
 /// Says every `every` steps how fast they were:
 /// "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting for data, 26290 samples/s", and with several ranks
-/// ", 12.0 % waiting for other ranks, 271 kB sent a step"; then what the strategy has measured, of those steps where it is a sum:
-/// "exchange: threshold 0.00012, density 0.001, …". Warns where ranks wait for each other longer than they
-/// compute.
+/// ", 12.0 % waiting for other ranks, 271 kB sent a step"; then what the strategy has measured in those steps: exchange_text.
+/// Warns, with a reason, where ranks wait for each other longer than they compute: exchange_warning.
 ///
 /// Units     times, samples and bytes are those of this rank's reports: what listeners do is not in them. samples/s counts
 ///           waiting too.
@@ -47,11 +46,10 @@ class performance_listener final : public listener {
     examples_ += done.examples;
     if (seconds_.size() < every_) return;
     say(done);
-    say(run.exchange_report());
+    if (done.ranks > 1) say(run.exchange_report(), run.world().sent());
     seconds_.clear();
     working_ = waiting_ = exchanging_ = 0;
     examples_ = 0;
-    sent_before_ = done.bytes_sent;
   }
 
  private:
@@ -61,28 +59,24 @@ class performance_listener final : public listener {
     double const all = working_ + waiting_;
     std::string text = line(done.step + 1);
     if (done.ranks > 1) {
-      double const bytes = static_cast<double>(done.bytes_sent - sent_before_) / static_cast<double>(every_);
+      double const bytes =
+          static_cast<double>(done.bytes_sent - sent_before_.bytes_sent) / static_cast<double>(every_);
       text += ", " + detail::decimal_text(all > 0 ? 100 * exchanging_ / all : 0, 1)
               + " % waiting for other ranks, " + detail::in_bytes(bytes) + " sent a step";
     }
     to_(text);
-    if (done.ranks > 1 && exchanging_ > working_ - exchanging_)
-      to_("the exchange outlasts the step: ranks wait for each other longer than they compute; larger "
-          "batches, rarer "
-          "averaging or fewer ranks would use them better");
   }
 
-  void say(std::vector<measurement> measured) {
-    if (measured.empty()) return;
-    std::string text;
-    for (std::size_t i = 0; i < measured.size(); ++i) {
-      double const before = measured[i].is_sum && i < measured_before_.size() ? measured_before_[i].value : 0;
-      char number[32];
-      std::snprintf(number, sizeof number, "%.4g", measured[i].value - before);
-      text += detail::text_of({i == 0 ? "exchange: " : ", ", measured[i].name, " ", number});
-    }
+  void say(std::vector<measurement> measured, traffic const& sent) {
+    auto const steps = static_cast<std::int64_t>(every_);
+    if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
+      to_("exchange: " + text);
+    std::string const warning = exchange_warning(
+        working_ - exchanging_, exchanging_, static_cast<double>(sent.bytes_sent - sent_before_.bytes_sent),
+        static_cast<double>(sent.messages_sent - sent_before_.messages_sent), static_cast<double>(steps));
+    if (!warning.empty()) to_(warning);
     measured_before_ = std::move(measured);
-    to_(text);
+    sent_before_ = sent;
   }
 
   std::string line(std::int64_t last) {
@@ -109,7 +103,7 @@ class performance_listener final : public listener {
   double waiting_ = 0;
   double exchanging_ = 0;
   std::int64_t examples_ = 0;
-  std::uint64_t sent_before_ = 0;
+  traffic sent_before_{};
   std::vector<measurement> measured_before_;
 };
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/error/text.hpp>
+#include <cohort/execution/text_table.hpp>
+#include <cohort/plan/table.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+
+/// Measurements of an interval, by name; what was not asked for is left.
+class measured_interval {
+ public:
+  measured_interval(std::span<measurement const> now, std::span<measurement const> before)
+      : left_(now.begin(), now.end()) {
+    for (std::size_t i = 0; i < left_.size() && i < before.size(); ++i)
+      if (left_[i].is_sum && left_[i].name == before[i].name) left_[i].value -= before[i].value;
+  }
+
+  std::optional<double> take(std::string_view name) {
+    auto const one = std::find_if(left_.begin(), left_.end(), [&](auto const& m) { return m.name == name; });
+    if (one == left_.end()) return {};
+    double const value = one->value;
+    left_.erase(one);
+    return value;
+  }
+  std::vector<measurement> const& left() const { return left_; }
+
+ private:
+  std::vector<measurement> left_;
+};
+
+/// With three digits that count: "0.0012", "12.3", "1.2e+06".
+[[gnu::noinline]] inline std::string three_digits(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", number);
+  return text;
+}
+
+/// "12.30 ms"
+inline std::string in_milliseconds(double seconds) {
+  double const ms = 1e3 * seconds;
+  return decimal_text(ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3) + " ms";
+}
+
+/// How many steps late what has arrived was taken, where a strategy counts them as "staleness_0", "staleness_1", …: "; 0 steps late
+/// 1.0 %, 4 steps late 99.0 %".
+inline std::string staleness_text(measured_interval& of) {
+  constexpr std::string_view counted = "staleness_";
+  std::vector<measurement> all;
+  double sum = 0;
+  for (measurement const& one : of.left())
+    if (one.name.starts_with(counted)) all.push_back(one), sum += one.value;
+  std::string text;
+  for (measurement const& one : all) {
+    of.take(one.name);
+    if (one.value > 0)
+      text += text_of({text.empty() ? "; " : ", ", one.name.substr(counted.size()), " steps late ",
+                       decimal_text(100 * one.value / sum, 1), " %"});
+  }
+  auto const bound = of.take("staleness");
+  if (text.empty() && bound && *bound > 0) text = text_of({"; ", three_digits(*bound), " steps late"});
+  return text;
+}
+
+}  // namespace detail
+
+/// What a strategy has measured between two of its reports, `steps` apart, as one line for the user:
+/// "1.2 MB of 271.1 MB dense (0.44 %), entropy bound 1.1 MB; threshold 0.0012, density 0.1 %; residual norm 0.81; encode 0.300 ms,
+/// transfer 2.10 ms, apply 0.200 ms a step, 80 % hidden behind compute". Empty where there is nothing to say.
+///
+/// Units     bytes are those of the interval, as this rank has given them into the exchange; density its mean, where elements are
+///           counted, threshold and residual norm as they are now. `before` may be empty: since the beginning.
+/// After     a measurement whose name is not known here is said by its name.
+inline std::string exchange_text(std::span<measurement const> now, std::span<measurement const> before,
+                                 std::int64_t steps) {
+  using namespace detail;
+  measured_interval of(now, before);
+  std::string text;
+  auto const add = [&](std::initializer_list<text_piece> pieces) {
+    text += (text.empty() ? "" : "; ") + text_of(pieces);
+  };
+  auto const sent = of.take("message_bytes"), dense = of.take("dense_bytes"),
+             elements = of.take("sent_elements");
+  if (auto const meetings = of.take("meetings")) add({three_digits(*meetings), " meetings"});
+  if (sent && dense && *sent != *dense && *dense > 0)
+    add({in_bytes(*sent), " of ", in_bytes(*dense), " dense (", three_digits(100 * *sent / *dense), " %)"});
+  else if (sent)
+    add({in_bytes(*sent), " dense"});
+  if (auto const bound = of.take("entropy_bytes")) text += ", entropy bound " + in_bytes(*bound);
+  auto density = of.take("density");
+  if (elements && dense && *dense > 0) density = *elements * sizeof(float) / *dense;
+  if (auto const threshold = of.take("threshold"))
+    add({"threshold ", three_digits(*threshold), ", density ", three_digits(100 * density.value_or(0)),
+         " %"});
+  if (auto const norm = of.take("residual_norm")) add({"residual norm ", three_digits(*norm)});
+  if (auto const mass = of.take("clipped_mass"); mass && *mass > 0)
+    text += ", clipped mass " + three_digits(*mass);
+  text += staleness_text(of);
+  auto const transfer = of.take("transfer_seconds"), waited = of.take("waited_seconds");
+  of.take("hideable_seconds");
+  of.take("hidden");
+  std::string times;
+  auto const add_time = [&](char const* what, std::optional<double> seconds) {
+    if (seconds && *seconds > 0 && steps > 0)
+      times +=
+          text_of({times.empty() ? "" : ", ", what, in_milliseconds(*seconds / static_cast<double>(steps))});
+  };
+  add_time("encode ", of.take("encode_seconds"));
+  add_time("transfer ", transfer);
+  add_time("apply ", of.take("apply_seconds"));
+  if (!times.empty()) add({times, " a step"});
+  if (transfer && waited && *transfer > 0)
+    text += ", " + decimal_text(100 * std::max(0.0, 1 - *waited / *transfer), 0) + " % hidden behind compute";
+  for (measurement const& one : of.left()) add({one.name, " ", three_digits(one.value)});
+  return text;
+}
+
+/// Why ranks would do better to exchange less: "12.3 ms of exchange against 4.50 ms of compute a step, …". Empty where they compute
+/// longer than they wait for each other.
+///
+/// Units     seconds, bytes and messages sent by this rank, of `steps` steps. What counts more is judged by the messages' size
+///           alone, one costing as much as 50 kB more of it (route::by_size).
+inline std::string exchange_warning(double compute, double exchange, double bytes, double messages,
+                                    double steps) {
+  using namespace detail;
+  if (!(exchange > compute) || steps <= 0) return {};
+  constexpr double costs_a_message = 50'000;
+  double const all = compute + exchange;
+  std::string const kind =
+      messages <= 0
+          ? std::string()
+          : text_of({"; ", three_digits(messages / steps), " messages of ", in_bytes(bytes / messages),
+                     " a step: ",
+                     bytes / messages < costs_a_message ? "of that size, latency counts more than bytes"
+                                                        : "of that size, bytes count more than latency, and "
+                                                          "sharing sends fewer"});
+  return text_of({"the exchange outlasts the step: ", in_milliseconds(exchange / steps),
+                  " of it, with waiting for slower ranks, against ", in_milliseconds(compute / steps),
+                  " of compute", kind, ". A batch twice as large would bring ",
+                  three_digits(all / (compute + exchange / 2)),
+                  " times the samples/s, exchanging a fifth as often ",
+                  three_digits(all / (compute + exchange / 5)), " times"});
+}
+
+}  // namespace cohort

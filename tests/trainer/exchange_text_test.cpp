@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/trainer/exchange_text.hpp>
+#include <string>
+#include <vector>
+
+namespace exchange_text_test {
+
+using namespace cohort;
+
+std::vector<measurement> const shared{{"threshold", 0.0012},
+                                      {"density", 0.5},  // of the last message
+                                      {"sent_elements", 700, true},
+                                      {"message_bytes", 1'192'000, true},
+                                      {"dense_bytes", 2'800'000, true},
+                                      {"entropy_bytes", 1'100'000, true},
+                                      {"staleness", 0},
+                                      {"residual_norm", 0.8125},
+                                      {"clipped_mass", 0, true},
+                                      {"encode_seconds", 0.03, true},
+                                      {"transfer_seconds", 2.1, true},
+                                      {"apply_seconds", 0.002, true}};
+
+TEST(exchange_text, says_what_sharing_has_sent) {
+  EXPECT_EQ(exchange_text(shared, {}, 100),
+            "1.2 MB of 2.8 MB dense (42.6 %), entropy bound 1.1 MB; threshold 0.0012, density 0.1 %; "
+            "residual norm 0.812; "
+            "encode 0.300 ms, transfer 21.0 ms, apply 0.020 ms a step");
+}
+
+TEST(exchange_text, is_of_an_interval_where_sums_have_a_beginning) {
+  std::vector<measurement> later = shared;
+  for (measurement& one : later)
+    if (one.is_sum) one.value *= 3;
+  later[0].value = 0.002;
+  later[8].value = 7;  // clipped
+  EXPECT_EQ(exchange_text(later, shared, 200),
+            "2.4 MB of 5.6 MB dense (42.6 %), entropy bound 2.2 MB; threshold 0.002, density 0.1 %; residual "
+            "norm 0.812, "
+            "clipped mass 7; encode 0.300 ms, transfer 21.0 ms, apply 0.020 ms a step");
+}
+
+TEST(exchange_text, says_what_is_hidden_and_how_often_ranks_meet) {
+  EXPECT_EQ(exchange_text(std::vector<measurement>{{"meetings", 20, true},
+                                                   {"message_bytes", 5e6, true},
+                                                   {"dense_bytes", 5e6, true},
+                                                   {"transfer_seconds", 0.5, true},
+                                                   {"hideable_seconds", 1, true},
+                                                   {"waited_seconds", 0.1, true},
+                                                   {"hidden", 0.1}},
+                          {}, 100),
+            "20 meetings; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
+}
+
+TEST(exchange_text, says_how_late_steps_were_taken) {
+  EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true}, {"staleness", 4}}, {}, 1),
+            "5 B dense; 4 steps late");
+  EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true},
+                                                   {"staleness", 4},
+                                                   {"staleness_0", 1, true},
+                                                   {"staleness_1", 0, true},
+                                                   {"staleness_4", 3, true}},
+                          {}, 1),
+            "5 B dense; 0 steps late 25.0 %, 4 steps late 75.0 %");
+}
+
+TEST(exchange_text, names_what_it_does_not_know_and_is_empty_without_anything) {
+  EXPECT_EQ(exchange_text(std::vector<measurement>{{"gossip partners", 3}}, {}, 5), "gossip partners 3");
+  EXPECT_EQ(exchange_text({}, {}, 5), "");
+}
+
+TEST(exchange_warning, gives_the_reason_and_what_would_help) {
+  EXPECT_EQ(exchange_warning(0.4, 1.2, 40e6, 1000, 100),
+            "the exchange outlasts the step: 12.0 ms of it, with waiting for slower ranks, against 4.00 ms "
+            "of compute; "
+            "10 messages of 40.0 kB a step: of that size, latency counts more than bytes. A batch twice as "
+            "large would bring 1.6 "
+            "times the samples/s, exchanging a fifth as often 2.5 times");
+  EXPECT_NE(exchange_warning(0.4, 1.2, 60e6, 1000, 100)
+                .find("bytes count more than latency, and sharing sends fewer"),
+            std::string::npos);
+  EXPECT_EQ(exchange_warning(0.4, 1.2, 0, 0, 100).find("messages"), std::string::npos);
+}
+
+TEST(exchange_warning, is_silent_where_ranks_compute_longer_than_they_wait) {
+  EXPECT_EQ(exchange_warning(0.4, 0.4, 1e9, 1, 100), "");
+  EXPECT_EQ(exchange_warning(0, 0, 0, 0, 0), "");
+}
+
+}  // namespace exchange_text_test
