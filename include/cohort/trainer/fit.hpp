@@ -173,7 +173,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                       .mine = wanted()};
   world_->note({now.step, -1});
   auto const working = clock::now();
-  auto const done =
+  auto done =
       unless_late(batches, [&] { return workers_->step(*next, now, *strategy_, update(), how.accumulate); });
   if (!done.finite && trouble_.empty())
     if (std::string const where = workers_->trouble(); !where.empty())
@@ -206,6 +206,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   of_epoch.exchange_seconds += done.exchange_seconds;
   if (met.all.not_finite) refuse_numbers(now);
   if (exchanges ? met.all.not_finite : !done.finite) ++all.skipped;
+  done.times.data = waiting;
   step_report const report{.step = now.step,
                            .epoch = now.epoch,
                            .step_in_epoch = place < 0 ? of_epoch.steps - 1 : place,
@@ -217,7 +218,8 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                            .exchange_seconds = done.exchange_seconds,
                            .bytes_sent = world_->sent().bytes_sent,
                            .ranks = world_->size(),
-                           .updated = done.updated};
+                           .updated = done.updated,
+                           .times = done.times};
   for (listener* one : how.listeners) one->on_step(*this, report);
   return meets && tell_votes(met.all, how) ? after_step::stop : after_step::next_step;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/error/text.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/trainer/step_times.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,7 +20,7 @@ class training;
 /// Units     `examples` and `loss`, their mean, are this rank's; `step` counts from 0 over all epochs; `step_seconds` is
 ///           the step without waiting for data, `wait_seconds` the wait before it, `exchange_seconds` the part of the
 ///           step in which it waited for other ranks. `bytes_sent`: by this rank since the run began.
-///           `steps_in_epoch` is −1 where the data set is a stream.
+///           `steps_in_epoch` is −1 where the data set is a stream. `times`: when the parts of the step began.
 struct step_report {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -33,6 +34,7 @@ struct step_report {
   std::uint64_t bytes_sent = 0;
   int ranks = 1;
   bool updated = true;  ///< whether this rank's parameters have taken the step
+  step_times times{};
 };
 
 /// What is known when an epoch is done. `examples`, Σ of their weights (1 each where they have none) and `loss`, their mean,

@@ -71,6 +71,8 @@ class training {
   communicator& world() const { return *world_; }
   /// What the strategy has measured on this rank.
   std::vector<measurement> exchange_report() const { return strategy_->report(); }
+  /// When the exchange that has ended last took place on this rank, where the strategy knows.
+  exchange_times last_exchange() const { return strategy_->last_exchange(); }
   /// Updates made so far, epochs ended, and examples of the next epoch that all ranks together have used already.
   std::int64_t step() const { return position_.step; }
   std::int64_t epoch() const { return position_.epoch; }

@@ -14,6 +14,7 @@
 #include <cohort/trainer/backend_port.hpp>
 #include <cohort/trainer/batch_rows.hpp>
 #include <cohort/trainer/settings.hpp>
+#include <cohort/trainer/step_times.hpp>
 #include <cohort/trainer/synchronised_sums.hpp>
 #include <cohort/trainer/worker_contexts.hpp>
 #include <cstring>
@@ -89,6 +90,7 @@ class worker_group {
     bool finite = true;      ///< of this rank's losses and gradients, and of what was exchanged
     bool all_finite = true;  ///< of what was exchanged: the same on every rank
     double exchange_seconds = 0;
+    step_times times{};
   };
 
   /// One step on one batch of this rank, which may be empty; each worker takes its rows in so many pieces.
@@ -109,12 +111,14 @@ class worker_group {
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
     replica const mine{*port_.parameters, update};
     outcome result;
+    step_times& times = job_.times;
+    times.prepare = clock::now();
     try {
       prepare();
       gradients();
       auto const beginning = clock::now();
       agree.begin(now, mine);
-      result.exchange_seconds = since(beginning);
+      times.forward = times.backward = times.exchange = times.update = clock::now();
       if (job_.exchanges || b.count > 0) {
         job_.takes = true;
         team_.run(step_);
@@ -125,10 +129,13 @@ class worker_group {
       if (result.updated) port_.parameters->changed();
       if (b.count > 0)
         for (worker const& one : results_) result.loss += one.loss;
-      auto const ending = clock::now();
+      times.settle = clock::now();
       job_.now.mine.not_finite |= !result.finite;
       agree.after_update(job_.now, mine, result.updated);
-      result.exchange_seconds += job_.exchange_seconds + since(ending);
+      times.end = clock::now();
+      result.exchange_seconds = seconds(times.forward - beginning) + seconds(times.update - times.exchange)
+                                + seconds(times.end - times.settle);
+      result.times = times;
     } catch (deadline_error const&) {
       throw;
     } catch (std::exception const& e) {
@@ -201,7 +208,7 @@ class worker_group {
     parameter_update* update = nullptr;
     bool exchanges = false;
     bool takes = true;
-    double exchange_seconds = 0;
+    step_times times{};  // of worker 0
   };
   struct step_call {
     worker_group* group;
@@ -266,6 +273,7 @@ class worker_group {
     team_.barrier(w);
     compute(w);
     team_.barrier(w);
+    if (w == 0) job_.times.exchange = job_.times.update = clock::now();
     if (job_.exchanges) {
       if (w == 0) finish_exchange();
       team_.barrier(w);
@@ -277,9 +285,8 @@ class worker_group {
   /// Every rank checks the reduced gradient, which lies in the first part, and so all come to the same answer; that this rank's own
   /// is not finite was its vote.
   void finish_exchange() {
-    auto const start = clock::now();
     job_.takes = job_.agree->before_update(now_with_votes(), *gradients_);
-    job_.exchange_seconds = since(start);
+    job_.times.update = clock::now();
     bool const voted = job_.agree->agreed() != nullptr;
     bad_.store(job_.takes
                    && (!finite(gradients_->all()[0], 0, port_.parameters->arena_elements())
@@ -304,6 +311,7 @@ class worker_group {
       context& now = forward(w, part_of(rows, done, pieces));
       mine.loss += now.loss();
       if (!is_finite(mine.loss)) break;
+      if (w == 0 && pieces == 1) job_.times.backward = clock::now();
       now.backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
                     .accumulate = done > 0,
                     .ready = job_.exchanges && done + 1 == pieces ? &mine.ready : nullptr});
@@ -351,9 +359,7 @@ class worker_group {
   }
 
   using clock = std::chrono::steady_clock;
-  static double since(clock::time_point start) {
-    return std::chrono::duration<double>(clock::now() - start).count();
-  }
+  static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
   backend_port port_;
   training_settings settings_;

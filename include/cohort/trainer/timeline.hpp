@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cohort/checkpoint/json_writer.hpp>
+#include <cohort/communicator/clock_readings.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/error/text.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/training.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// The newest steps of all ranks as a trace for Perfetto or chrome://tracing: a process a rank, with its steps (waiting for data,
+/// prepare, forward, backward, exchange, update: step_times) on one track, what is under way between ranks below it.
+///
+///     timeline times(world);                       // on every rank
+///     training.fit(data, {.listeners = {&times}});
+///     std::string trace = times.trace();           // rank 0's has all
+///
+/// Units     keeps `newest` steps, 144 bytes each; `ts` and `dur` in microseconds of rank 0's clock. Clocks of other machines are
+///           compared when it is made and when the trace is: what a rank's label says is how much its times may be off, half the
+///           fastest round trip, and what the clocks run unevenly in between.
+/// Order     collective, but for steps: all ranks make one, and ask for the trace, alike.
+/// Moves     one message of all that was kept to rank 0, from each rank. Allocates nothing in a step.
+/// Errors    setting_error for a number of steps out of range; communicator_error.
+/// Exact     in a track spans do not overlap, but for those within others. What takes less than a microsecond is left out.
+/// Source    Trace Event Format, complete events ("X").
+class timeline final : public listener {
+ public:
+  explicit timeline(communicator& world, std::int64_t newest = 1000) : world_(world.duplicate()) {
+    if (newest < 1 || newest > largest)
+      throw setting_error(
+          {.what = "a timeline cannot keep so many steps", .expected = {"1 to ", largest}, .got = {newest}});
+    rows_.reserve(static_cast<std::size_t>(newest));
+    began_ = detail::nanoseconds(std::chrono::steady_clock::now());
+    clocks_ = detail::read_clocks(*world_);
+  }
+
+  void on_step(training& run, step_report const& done) override {
+    row const one = row_of(done, run.last_exchange());
+    if (rows_.size() < rows_.capacity()) {
+      rows_.push_back(one);
+    } else {
+      rows_[oldest_] = one;
+      oldest_ = (oldest_ + 1) % rows_.size();
+    }
+  }
+
+  /// Empty on all ranks but 0.
+  std::string trace() {
+    std::vector<detail::clock_reading> const now = detail::read_clocks(*world_);
+    std::rotate(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(oldest_), rows_.end());
+    oldest_ = 0;
+    if (world_->rank() > 0) {
+      world_->send(std::as_bytes(std::span(rows_)), 0, 0);
+      return {};
+    }
+    json_writer out(1);
+    out.begin_object().field("displayTimeUnit", "ms").key("traceEvents").begin_array();
+    for (int rank = 0; rank < world_->size(); ++rank) {
+      auto const r = static_cast<std::size_t>(rank);
+      std::int64_t const error = clocks_[r].error + now[r].error;
+      name(out, rank, 0, "process_name", "name", detail::text_of({"rank ", rank}));
+      if (rank > 0)
+        name(out, rank, 0, "process_labels", "labels",
+             detail::text_of({"clock within ", error / 1000 + 1, " us of rank 0's"}));
+      name(out, rank, steps_track, "thread_name", "name", "steps");
+      write(out, rank, rank == 0 ? rows_ : rows_of(rank),
+            [&](std::int64_t time) { return clocks_[r].on_rank_0(time, now[r]) - began_; });
+    }
+    return out.end_array().end_object().text();
+  }
+
+ private:
+  static constexpr std::int64_t largest = 1'000'000;
+  static constexpr int steps_track = 1, transfer_track = 2;
+  struct span {
+    std::int64_t begin = 0, end = 0;
+  };
+  /// What is kept of a step, and sent to rank 0: times in ns of this rank's clock.
+  struct row {
+    std::int64_t step, epoch, examples;
+    double loss;
+    std::int64_t data, prepare, forward, backward, exchange, update, settle, end;
+    span encode, transfer, apply;
+  };
+
+  static row row_of(step_report const& done, exchange_times const& parts) {
+    using detail::nanoseconds;
+    auto const span_of = [](exchange_times::span const& one) {
+      return span{nanoseconds(one.begin), nanoseconds(one.end)};
+    };
+    step_times const& t = done.times;
+    return {done.step,
+            done.epoch,
+            done.examples,
+            done.loss,
+            nanoseconds(t.data),
+            nanoseconds(t.prepare),
+            nanoseconds(t.forward),
+            nanoseconds(t.backward),
+            nanoseconds(t.exchange),
+            nanoseconds(t.update),
+            nanoseconds(t.settle),
+            nanoseconds(t.end),
+            span_of(parts.encode),
+            span_of(parts.transfer),
+            span_of(parts.apply)};
+  }
+
+  std::vector<row> rows_of(int rank) {
+    std::vector<row> theirs(world_->wait_for_message(rank, 0).bytes / sizeof(row));
+    world_->receive(std::as_writable_bytes(std::span(theirs)), rank, 0);
+    return theirs;
+  }
+
+  static void name(json_writer& out, int rank, int track, char const* what, char const* field,
+                   std::string const& text) {
+    out.begin_object(json_lines::one).field("name", what).field("ph", "M").field("pid", rank);
+    out.field("tid", track).key("args").begin_object().field(field, text).end_object().end_object();
+  }
+
+  template <class Clock>
+  static void write(json_writer& out, int rank, std::vector<row> const& rows, Clock on_rank_0) {
+    constexpr std::int64_t shortest = 1000;
+    auto const begin = [&](char const* name, int track, span const& of) {
+      std::int64_t const from = on_rank_0(of.begin), to = on_rank_0(of.end);
+      out.begin_object(json_lines::one).field("name", name).field("ph", "X").field("pid", rank);
+      out.field("tid", track).field("ts", static_cast<double>(from) / 1e3);
+      out.field("dur", static_cast<double>(to - from) / 1e3);
+    };
+    auto const draw = [&](char const* name, int track, span const& of) {
+      if (of.end - of.begin < shortest) return;
+      begin(name, track, of);
+      out.end_object();
+    };
+    std::vector<std::int64_t> ends;  // of what is drawn last on each track of transfers
+    std::int64_t newest = 0;         // transfer's begin
+    for (row const& one : rows) {
+      draw("wait for data", steps_track, {one.data, one.prepare});
+      begin("step", steps_track, {one.prepare, one.end});
+      out.key("args").begin_object().field("step", one.step).field("epoch", one.epoch);
+      out.field("examples", one.examples);
+      if (is_finite(one.loss)) out.field("loss", one.loss);
+      out.end_object().end_object();
+      draw("prepare", steps_track, {one.prepare, one.forward});
+      bool const apart = one.backward > one.forward;
+      draw("forward", steps_track, {one.forward, one.backward});
+      draw(apart ? "backward" : "forward and backward", steps_track, {one.backward, one.exchange});
+      draw("exchange", steps_track, {one.exchange, one.update});
+      draw("update", steps_track, {one.update, one.settle});
+      draw("exchange", steps_track, {one.settle, one.end});
+      auto const within = [&](span const& of) { return of.begin >= one.prepare && of.end <= one.end; };
+      if (within(one.encode)) draw("encode", steps_track, one.encode);
+      if (within(one.apply)) draw("apply", steps_track, one.apply);
+      if (one.transfer.begin <= newest) continue;
+      newest = one.transfer.begin;
+      auto const free = std::find_if(ends.begin(), ends.end(), [&](auto end) { return end <= newest; });
+      auto const track = transfer_track + static_cast<int>(free - ends.begin());
+      if (free == ends.end()) {
+        ends.push_back(one.transfer.end);
+        name(out, rank, track, "thread_name", "name", "under way");
+      } else {
+        *free = one.transfer.end;
+      }
+      draw("transfer", track, one.transfer);
+    }
+  }
+
+  std::unique_ptr<communicator> world_;
+  std::vector<row> rows_;
+  std::size_t oldest_ = 0;
+  std::int64_t began_ = 0;
+  std::vector<detail::clock_reading> clocks_;
+};
+
+}  // namespace cohort
