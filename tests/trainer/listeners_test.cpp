@@ -82,6 +82,22 @@ TEST_F(listeners, performance_takes_the_mean_of_the_middle_two_and_counts_waitin
           "steps 97 to 100: 2.500 ms a step (median), 25.0 % of the time waiting for data, 2000 samples/s"}));
 }
 
+TEST_F(listeners, performance_says_what_ranks_wait_for_and_warns_where_it_outlasts_the_step) {
+  recorded said;
+  performance_listener performance(2, said.to());
+  step_report each{
+      .examples = 10, .step_seconds = 2e-3, .exchange_seconds = 1e-3, .bytes_sent = 3000, .ranks = 2};
+  steps(performance, 0, 2, each);
+  each.exchange_seconds = 1.5e-3;
+  steps(performance, 2, 2, each);
+  ASSERT_EQ(said.lines.size(), 3U);
+  EXPECT_EQ(said.lines[0],
+            "steps 1 to 2: 2.000 ms a step (median), 0.0 % of the time waiting for data, 5000 samples/s, "
+            "50.0 % waiting "
+            "for other ranks, 1.5 kB sent a step");
+  EXPECT_EQ(said.lines[2].find("the exchange outlasts the step: 1.50 ms of it"), 0U) << said.lines[2];
+}
+
 TEST_F(listeners, intervals_that_make_no_sense_are_refused) {
   EXPECT_THROW(score_listener(0), setting_error);
   EXPECT_THROW(performance_listener(0), setting_error);
