@@ -110,6 +110,7 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) { o.evaluate_every = number_of<std::int64_t>(f, v, 0, 1'000'000'000); }},
     {"performance",
      [](options& o, text f, text v) { o.performance = number_of<std::int64_t>(f, v, 0, 1'000'000); }},
+    {"trace", [](options& o, text f, text v) { o.trace = file_of(f, v, "a file"); }},
     {"profile", [](options& o, text, text) { o.profile = true; }, no_argument},
     {"help", [](options& o, text, text) { o.help = true; }, no_argument}};
 
@@ -157,7 +158,8 @@ constexpr char const* after_seed = R"(
   --heartbeat S    seconds without a sign of life until a process is given up (10)
   --json FILE      writes the final numbers, and the accuracies on the way to them
   --evaluate-every N  evaluates every N steps too, not only after each epoch (0: never)
-  --performance N  says every N steps how fast they were (0: never)
+  --performance N  says every N steps how fast they were (0: never), and at the end how fast more ranks would be
+  --trace FILE     writes when the parts of the newest 1000 steps ran on each rank, for Perfetto or chrome://tracing
   --profile        prints what each kernel of rank 0 took
   --help           prints this text
 

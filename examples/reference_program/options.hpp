@@ -40,6 +40,7 @@ struct options {
   std::string json{};
   std::int64_t evaluate_every = 0;
   std::int64_t performance = 0;
+  std::string trace{};
   bool profile = false;
   bool help = false;
 };

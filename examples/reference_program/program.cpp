@@ -10,8 +10,11 @@
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/exchange_text.hpp>
+#include <cohort/trainer/forecast.hpp>
 #include <cohort/trainer/model_io.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
+#include <cohort/trainer/timeline.hpp>
 #if __has_include(<cohort/mpi.hpp>)
 #include <cohort/mpi.hpp>
 #endif
@@ -153,6 +156,23 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   return out.end_array().end_object().text();
 }
 
+/// What ranks would reach if there were 1, 2, 4, … of them, at least to 32; on all ranks alike.
+std::string forecast_of(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
+                        double seconds) {
+  cohort::communicator& world = training.world();
+  auto const steps = static_cast<double>(fitted.steps);
+  double compute = (seconds - fitted.wait_seconds - fitted.exchange_seconds) / steps;
+  world.allreduce(std::span<double>(&compute, 1), cohort::reduction::maximum);
+  std::vector<int> ranks;
+  for (int count = 1; count <= std::max(32, 2 * world.size()); count *= 2) ranks.push_back(count);
+  if (std::find(ranks.begin(), ranks.end(), world.size()) == ranks.end()) ranks.push_back(world.size());
+  std::sort(ranks.begin(), ranks.end());
+  auto const measured = training.exchange_report();
+  return cohort::forecast(
+      cohort::costs_of(measured, fitted.steps, world.size(), compute, cohort::measure_link(world)),
+      chosen.batch, ranks);
+}
+
 /// What one rank does. Returns the exit status.
 int work(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
   bool const speaks = world.rank() == 0;
@@ -183,6 +203,7 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   std::optional<cohort::performance_listener> performance;
   std::optional<cohort::checkpoint_listener> saving;
   std::optional<cohort::stop_on_signal> stopping;
+  std::optional<cohort::timeline> times;
   std::vector<cohort::listener*> listeners{&results};
   if (speaks) listeners.insert(listeners.begin(), &progress);
   if (speaks && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
@@ -190,12 +211,15 @@ int work(program const& what, options const& chosen, cohort::communicator& world
     listeners.push_back(&saving.emplace(chosen.checkpoints, chosen.save_every, chosen.keep));
     listeners.push_back(&stopping.emplace());
   }
+  if (!chosen.trace.empty()) listeners.push_back(&times.emplace(world));
   auto const epochs_left = std::max<std::int64_t>(last_epoch - training.epoch(), 0);
   auto const fitted = training.fit(images.train, {.batch = chosen.batch,
                                                   .epochs = static_cast<int>(epochs_left),
                                                   .prefetch = what.prefetch,
                                                   .listeners = std::move(listeners)});
+  std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
+    if (!trace.empty()) cohort::write_file(chosen.trace, trace);
     if (speaks)
       std::printf(
           "stopped after %lld steps: %s\n", static_cast<long long>(training.step()),
@@ -204,6 +228,9 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   }
   if (!results.last) results.last = training.evaluate(images.test, results.how);
   std::uint64_t const bytes = bytes_sent(world);
+  std::string const forecast = chosen.performance > 0 && world.size() > 1 && fitted.steps > 0
+                                   ? forecast_of(chosen, training, fitted, results.seconds)
+                                   : "";
   if (what.afterwards) what.afterwards(training, chosen, images);
   if (!chosen.save.empty()) save(training, chosen.save);
   if (!speaks) return 0;
@@ -217,7 +244,12 @@ int work(program const& what, options const& chosen, cohort::communicator& world
     std::printf("%d ranks over %s by %s, %.1f MB sent, ", world.size(), std::string(world.name()).c_str(),
                 strategy_of(chosen, world).c_str(), static_cast<double>(bytes) / 1e6);
   std::printf("checksum %s\n", training.checksum().c_str());
+  if (std::string const text = cohort::exchange_text(training.exchange_report(), {}, fitted.steps);
+      !text.empty() && fitted.steps > 0)
+    std::printf("exchange by rank 0: %s\n", text.c_str());
+  std::fputs(forecast.c_str(), stdout);
   std::fflush(stdout);
+  if (!trace.empty()) cohort::write_file(chosen.trace, trace);
   if (!chosen.json.empty())
     cohort::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, bytes));
   return 0;

@@ -2,6 +2,7 @@
 # needs: onednn zlib
 # ranks: 2
 """The example with several ranks in one process: it repeats itself, counts its bytes, and refuses in one sentence."""
+import json
 import os
 import tempfile
 import unittest
@@ -147,6 +148,35 @@ class ranks(unittest.TestCase):
         done = program.run("--data", self.digits, "--ranks", "2", "--epochs", "1", "--performance", "10")
         self.assertRegex(done.stderr, r"steps 1 to 10: .* samples/s, \d+\.\d % waiting for other ranks, "
                                       r".*B sent a step")
+        self.assertRegex(done.stderr, r"exchange: 2\.7 MB dense; encode .* ms a step, \d+ % hidden behind compute")
+        self.assertRegex(done.stdout, r"exchange by rank 0: 2\.7 MB dense; ")
+        self.assertRegex(done.stdout, r"forecast for ranks .*, 271\.1 kB exchanged, .* ms a message, .*B/s\n +ranks ")
+        for ranks in (1, 2, 4, 8, 16, 32):
+            self.assertRegex(done.stdout, rf"(?m)^ +{ranks} .* %$")
+
+    def test_a_trace_has_the_steps_of_all_ranks(self):
+        path = os.path.join(self.folder, "trace.json")
+        self.report("--ranks", "3", "--trace", path)
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        names = {event["args"]["name"] for event in events if event["name"] == "process_name"}
+        self.assertEqual(names, {"rank 0", "rank 1", "rank 2"})
+        spans = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(sum(span["name"] == "step" for span in spans), 3 * 14)
+        for rank in range(3):
+            steps = [span for span in spans if span["pid"] == rank and span["name"] == "step"]
+            self.assertEqual([span["args"]["step"] for span in steps], list(range(14)))
+            for track in {span["tid"] for span in spans if span["pid"] == rank}:
+                self.assert_spans_are_nested([span for span in spans if (span["pid"], span["tid"]) == (rank, track)])
+
+    def assert_spans_are_nested(self, spans):
+        rounding = 1e-3  # of µs: a nanosecond
+        ends = []  # of those that are open
+        for span in sorted(spans, key=lambda span: (span["ts"], -span["dur"])):
+            while ends and ends[-1] <= span["ts"] + rounding:
+                ends.pop()
+            ends.append(span["ts"] + span["dur"])
+            self.assertTrue(len(ends) < 2 or ends[-1] <= ends[-2] + rounding, span)
 
     def test_what_diverges_names_each_rank_its_step_and_its_layer(self):
         self.refuses(r"the loss is not finite \(rank 0: step \d+, .*; rank 1: step \d+, ",
