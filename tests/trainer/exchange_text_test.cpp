@@ -69,22 +69,31 @@ TEST(exchange_text, names_what_it_does_not_know_and_is_empty_without_anything) {
   EXPECT_EQ(exchange_text({}, {}, 5), "");
 }
 
+constexpr interval_cost small_messages{
+    .steps = 100, .compute_seconds = 0.4, .exchange_seconds = 1.2, .bytes = 40e6, .messages = 1000};
+
 TEST(exchange_warning, gives_the_reason_and_what_would_help) {
-  EXPECT_EQ(exchange_warning(0.4, 1.2, 40e6, 1000, 100),
+  EXPECT_EQ(exchange_warning(small_messages),
             "the exchange outlasts the step: 12.0 ms of it, with waiting for slower ranks, against 4.00 ms "
             "of compute; "
             "10 messages of 40.0 kB a step: of that size, latency counts more than bytes. A batch twice as "
-            "large would bring 1.6 "
-            "times the samples/s, exchanging a fifth as often 2.5 times");
-  EXPECT_NE(exchange_warning(0.4, 1.2, 60e6, 1000, 100)
-                .find("bytes count more than latency, and sharing sends fewer"),
+            "large would "
+            "bring 1.6 times the samples/s, exchanging a fifth as often 2.5 times");
+  interval_cost large = small_messages;
+  large.bytes = 60e6;
+  EXPECT_NE(exchange_warning(large).find("bytes count more than latency, and sharing sends fewer"),
             std::string::npos);
-  EXPECT_EQ(exchange_warning(0.4, 1.2, 0, 0, 100).find("messages"), std::string::npos);
+  large.selects = true;
+  EXPECT_NE(exchange_warning(large).find("and a lower density sends fewer"), std::string::npos);
+  large.messages = 0;
+  EXPECT_EQ(exchange_warning(large).find("of that size"), std::string::npos);
 }
 
 TEST(exchange_warning, is_silent_where_ranks_compute_longer_than_they_wait) {
-  EXPECT_EQ(exchange_warning(0.4, 0.4, 1e9, 1, 100), "");
-  EXPECT_EQ(exchange_warning(0, 0, 0, 0, 0), "");
+  interval_cost even = small_messages;
+  even.compute_seconds = even.exchange_seconds;
+  EXPECT_EQ(exchange_warning(even), "");
+  EXPECT_EQ(exchange_warning({}), "");
 }
 
 }  // namespace exchange_text_test

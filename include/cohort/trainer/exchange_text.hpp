@@ -126,31 +126,42 @@ inline std::string exchange_text(std::span<measurement const> now, std::span<mea
   return text;
 }
 
-/// Why ranks would do better to exchange less: "12.3 ms of exchange against 4.50 ms of compute a step, …". Empty where they compute
-/// longer than they wait for each other.
+/// What some steps of a rank came to.
 ///
-/// Units     seconds, bytes and messages sent by this rank, of `steps` steps. What counts more is judged by the messages' size
-///           alone, one costing as much as 50 kB more of it (route::by_size).
-inline std::string exchange_warning(double compute, double exchange, double bytes, double messages,
-                                    double steps) {
+/// Units     seconds, bytes and messages of all `steps`; `exchange_seconds` as in step_report; `selects`: what is sent is a selection
+///           of elements already.
+struct interval_cost {
+  double steps = 0;
+  double compute_seconds = 0;
+  double exchange_seconds = 0;
+  double bytes = 0;
+  double messages = 0;
+  bool selects = false;
+};
+
+/// Why ranks would do better to exchange less, and by what: "the exchange outlasts the step: 12.3 ms of it, …". Empty where they
+/// compute longer than they wait for each other.
+///
+/// Units     latency or bytes is judged by the messages' size alone, one costing as much as 50 kB more of it (route::by_size).
+inline std::string exchange_warning(interval_cost const& of) {
   using namespace detail;
-  if (!(exchange > compute) || steps <= 0) return {};
+  double const compute = of.compute_seconds, exchange = of.exchange_seconds;
+  if (!(exchange > compute) || of.steps <= 0) return {};
   constexpr double costs_a_message = 50'000;
-  double const all = compute + exchange;
-  std::string const kind =
-      messages <= 0
-          ? std::string()
-          : text_of({"; ", three_digits(messages / steps), " messages of ", in_bytes(bytes / messages),
-                     " a step: ",
-                     bytes / messages < costs_a_message ? "of that size, latency counts more than bytes"
-                                                        : "of that size, bytes count more than latency, and "
-                                                          "sharing sends fewer"});
-  return text_of({"the exchange outlasts the step: ", in_milliseconds(exchange / steps),
-                  " of it, with waiting for slower ranks, against ", in_milliseconds(compute / steps),
-                  " of compute", kind, ". A batch twice as large would bring ",
-                  three_digits(all / (compute + exchange / 2)),
-                  " times the samples/s, exchanging a fifth as often ",
-                  three_digits(all / (compute + exchange / 5)), " times"});
+  std::string reason;
+  if (of.messages > 0)
+    reason = text_of({"; ", three_digits(of.messages / of.steps), " messages of ",
+                      in_bytes(of.bytes / of.messages), " a step: of that size, ",
+                      of.bytes / of.messages < costs_a_message ? "latency counts more than bytes"
+                      : of.selects ? "bytes count more than latency, and a lower density sends fewer"
+                                   : "bytes count more than latency, and sharing sends fewer"});
+  auto const gain = [&](double less) {
+    return three_digits((compute + exchange) / (compute + exchange / less));
+  };
+  return text_of({"the exchange outlasts the step: ", in_milliseconds(exchange / of.steps),
+                  " of it, with waiting for slower ranks, against ", in_milliseconds(compute / of.steps),
+                  " of compute", reason, ". A batch twice as large would bring ", gain(2),
+                  " times the samples/s, exchanging a fifth as often ", gain(5), " times"});
 }
 
 }  // namespace cohort

@@ -71,9 +71,15 @@ class performance_listener final : public listener {
     auto const steps = static_cast<std::int64_t>(every_);
     if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
       to_("exchange: " + text);
-    std::string const warning = exchange_warning(
-        working_ - exchanging_, exchanging_, static_cast<double>(sent.bytes_sent - sent_before_.bytes_sent),
-        static_cast<double>(sent.messages_sent - sent_before_.messages_sent), static_cast<double>(steps));
+    bool const selects = std::any_of(measured.begin(), measured.end(),
+                                     [](measurement const& one) { return one.name == "density"; });
+    std::string const warning =
+        exchange_warning({.steps = static_cast<double>(steps),
+                          .compute_seconds = working_ - exchanging_,
+                          .exchange_seconds = exchanging_,
+                          .bytes = static_cast<double>(sent.bytes_sent - sent_before_.bytes_sent),
+                          .messages = static_cast<double>(sent.messages_sent - sent_before_.messages_sent),
+                          .selects = selects});
     if (!warning.empty()) to_(warning);
     measured_before_ = std::move(measured);
     sent_before_ = sent;
