@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/codec/compressor.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/strategy/asynchronous_sharing.hpp>
 #include <cohort/strategy/gradient_sharing.hpp>
 #include <cohort/strategy/update_sharing.hpp>
 #include <memory>
@@ -11,6 +12,9 @@
 #include <utility>
 
 namespace cohort {
+
+/// As a `max_staleness`: what a step has sent is taken when it comes, however old it is then.
+inline constexpr int unbounded = -1;
 
 /// Ranks send of their gradients what a compressor selects, and keep the rest for later steps.
 ///
@@ -24,7 +28,11 @@ namespace cohort {
 ///           densely, and leave no residual.
 ///           `max_staleness` s: what step i has sent is taken in step i + s, so that no rank is more than s steps ahead of
 ///           another, and messages travel while s steps are computed; with `slower_if_stale` divided by s. Messages go to all.
-///           group::process: the ranks of one process send one message, of their weighted mean, or Σ of their steps.
+///           `unbounded`: a rank takes its own step at once, as decoded, and others' when they come, without waiting for them, as
+///           Deeplearning4j does; with `slower_if_stale` as s / τ, τ = how many steps old it is. A rank waits only for one
+///           that is 32 steps behind: so what is under way has an end, and votes are heard as many steps later.
+///           group::process: the ranks of one process send one message, of their weighted mean, or Σ of their steps; `unbounded`
+///           each rank sends its own.
 /// Order     a message is written when all buckets are complete. At an epoch's end all that was sent has been taken; of late
 ///           gradients, which would need steps of their own, it is in the residuals again.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r.
@@ -37,7 +45,8 @@ namespace cohort {
 /// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error.
 /// Exact     ranks of one backend hold the same bits after each step, running statistics and, with share::update, the updaters'
 ///           state apart; two runs have the same bits. What is sent and what stays add up to the gradient exactly, for each
-///           message and element.
+///           message and element. `unbounded`: the clock decides the bits, and ranks differ until an epoch's end, where all hold
+///           the mean of what they have added up in different orders; evaluations and checkpoints show that mean.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing, which is share::update.
 template <class Make>
 struct sharing_by {
@@ -51,15 +60,21 @@ struct sharing_by {
     detail::require_setting(how.warm_up >= 0, "sharing", "warm_up", "0 or a number of steps", how.warm_up);
     detail::require_setting(how.sync_buffers >= 0, "sharing", "sync_buffers", "0 (not) or a number of steps",
                             how.sync_buffers);
-    detail::require_setting(how.max_staleness >= 0 && how.max_staleness < 100, "sharing", "max_staleness",
-                            "0 to 99", how.max_staleness);
-    if (how.max_staleness > 0 && how.way == route::merged)
+    detail::require_setting(how.max_staleness >= unbounded && how.max_staleness < 100, "sharing",
+                            "max_staleness", "0 to 99, or unbounded", how.max_staleness);
+    if (how.max_staleness == unbounded && how.share != share::update)
+      throw setting_error({.what = "gradients cannot be shared without a bound",
+                           .where = "sharing.max_staleness",
+                           .expected = "share::update, or 0 to 99",
+                           .got = "unbounded"});
+    if (how.max_staleness != 0 && how.way == route::merged)
       throw setting_error({.what = "messages that are merged cannot come late",
                            .where = "sharing.max_staleness",
                            .expected = "0, or messages to all",
                            .got = {how.max_staleness}});
     bool const gradients = how.share == share::gradient;
     constexpr std::string_view ways[]{"by size", "to all", "merged"};
+    bool const waits = how.max_staleness != unbounded;
     std::string text =
         detail::text_of({name, " of ",
                          gradients  ? "gradients"
@@ -67,10 +82,14 @@ struct sharing_by {
                                     : "steps",
                          ", warm-up ", how.warm_up, ", buffers every ", how.sync_buffers, ", messages ",
                          ways[static_cast<std::size_t>(how.way)],
-                         how.group == group::process ? ", one a process" : ", one a rank", ", staleness ",
-                         how.max_staleness, how.slower_if_stale ? ", slower for it" : ""});
+                         how.group == group::process && waits ? ", one a process" : ", one a rank",
+                         ", staleness ", waits ? detail::text_of({how.max_staleness}) : "unbounded",
+                         how.slower_if_stale ? ", slower for it" : ""});
     if (gradients)
       return std::make_unique<detail::gradient_sharing<Make>>(world.duplicate(), how, std::move(text), make);
+    if (how.max_staleness == unbounded)
+      return std::make_unique<detail::asynchronous_sharing<Make>>(world.duplicate(), how, std::move(text),
+                                                                  make);
     return std::make_unique<detail::update_sharing<Make>>(world.duplicate(), how, std::move(text), make);
   }
 };

@@ -3,6 +3,7 @@
 // ranks: 1 2 3 4
 // What strategies promise holds between processes as it does between threads.
 #include <cohort/mpi.hpp>
+#include "../../strategy/asynchronous_cases.hpp"
 #include "../../strategy/outer_cases.hpp"
 #include "../../strategy/sharing_cases.hpp"
 #include "under_mpirun.hpp"
@@ -63,6 +64,10 @@ constexpr rank_case cases[]{
        for (auto const& how : {sharing(), sharing(route::merged), update_sharing()})
          sharing_stops_all_for_a_number_that_is_not_finite(all, how);
      }},
+    {"unbounded_sharing_trains_on_uneven_data",
+     [](communicator& all) { sharing_trains_on_uneven_data(all, unbounded_sharing()); }},
+    {"unbounded_sharing_stops_all_when_one_asks", unbounded_sharing_stops_when_one_asks},
+    {"unbounded_sharing_is_evaluated_alike", unbounded_sharing_is_evaluated_alike},
     {"has_the_bits_of_threads",
      [](communicator& all) {
        std::string here = checksum_after(all, allreduce{}, with_state());

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/communicator/launch.hpp>
+#include <semaphore>
+#include <stdexcept>
+#include "../checkpoint/scratch_folder.hpp"
+#include "asynchronous_cases.hpp"
+
+namespace asynchronous_sharing_test {
+
+using namespace cohort_test;
+using detail::longest_lead;
+using std::chrono::seconds;
+
+class unbounded_over_threads : public testing::TestWithParam<int> {
+ protected:
+  template <class Body>
+  void on_all(Body body) {
+    launch<threads>(GetParam(), {.deadline = seconds(60)}, body);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(ranks, unbounded_over_threads, testing::Values(1, 2, 3, 4));
+
+TEST_P(unbounded_over_threads, ends_epochs_with_the_same_bits) {
+  on_all(unbounded_sharing_ends_epochs_with_the_same_bits);
+}
+TEST_P(unbounded_over_threads, learns_what_dense_learns) {
+  on_all([](communicator& world) { sharing_learns_what_dense_learns(world, unbounded_sharing()); });
+}
+TEST_P(unbounded_over_threads, trains_on_uneven_data) {
+  on_all([](communicator& world) { sharing_trains_on_uneven_data(world, unbounded_sharing()); });
+}
+TEST_P(unbounded_over_threads, stops_all_when_one_asks) { on_all(unbounded_sharing_stops_when_one_asks); }
+TEST_P(unbounded_over_threads, leaves_out_numbers_that_are_not_finite) {
+  on_all(unbounded_sharing_leaves_out_numbers_that_are_not_finite);
+}
+TEST_P(unbounded_over_threads, is_evaluated_alike) { on_all(unbounded_sharing_is_evaluated_alike); }
+
+/// With epochs of one step everything comes at an epoch's end: then it is what all take at once.
+TEST_P(unbounded_over_threads, takes_what_all_take_at_once) {
+  on_all([](communicator& world) {
+    bright_thirds const examples(8 * world.size());
+    auto const trained = [&](int staleness, bool mean, int warm_up) {
+      threshold_sharing const how{.threshold = threshold::fixed{1e-3},
+                                  .share = share::update,
+                                  .mean = mean,
+                                  .warm_up = warm_up,
+                                  .way = route::to_all,
+                                  .max_staleness = staleness};
+      training made = trainer<wide>(small, world, how, with_state());
+      made.fit(examples.data(), {.batch = 8, .epochs = 10});
+      return parameters_of(made);
+    };
+    for (bool const mean : {false, true})
+      for (int const warm_up : {0, 4, 10})
+        EXPECT_LT(largest_difference(trained(unbounded, mean, warm_up), trained(0, mean, warm_up)), 1e-6);
+  });
+}
+
+/// While parameters stand still, running statistics are those of averaging that meets at the epoch's end.
+TEST_P(unbounded_over_threads, takes_the_mean_of_running_statistics) {
+  on_all([](communicator& world) {
+    bright_thirds const examples(8 * 4 * world.size() + 1);
+    auto settings = plain_sgd();
+    settings.updater = sgd{.rate = 1e-30};
+    struct looking final : listener {
+      int alike = 0;
+      void on_step(training& run, step_report const&) override {
+        std::vector<double> const all = parameters_of(run);
+        std::string statistics;
+        detail::each_statistic(run.parameters(), [&](int, parameter const& one) {
+          statistics.append(reinterpret_cast<char const*>(all.data() + one.first),
+                            static_cast<std::size_t>(one.spec.dims.elements()) * sizeof(double));
+        });
+        EXPECT_FALSE(statistics.empty());
+        alike += same_text(run.world(), statistics);
+      }
+    };
+    auto const trained = [&](auto const& how, int alike) {
+      looking listening;
+      training made = trainer<wide>(normalised, world, how, settings);
+      made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&listening}});
+      EXPECT_TRUE(same_text(world, made.checksum()));
+      if (world.size() > 1) {
+        EXPECT_EQ(listening.alike, alike);
+      }
+      return parameters_of(made);
+    };
+    auto const averaged = trained(parameter_averaging{.every = 100}, 0);
+    threshold_sharing how = unbounded_sharing();
+    EXPECT_LT(largest_difference(trained(how, 0), averaged), 1e-12);
+    how.sync_buffers = 2;
+    trained(how, 2);
+  });
+}
+
+/// All of what ranks have sent is in a checkpoint: what a rank has not taken is beside its parameters.
+TEST_P(unbounded_over_threads, goes_on_from_a_checkpoint_in_the_middle_of_an_epoch) {
+  bright_thirds const examples(4 * 12 * GetParam());
+  scratch_folder const folder;
+  struct looking final : listener {
+    strategy const* of = nullptr;
+    std::string folder;
+    int looks = 0;
+    void on_step(training& run, step_report const& done) override {
+      std::vector<double> all = parameters_of(run);
+      std::vector<float> const not_taken = array_of(*of, "not taken");
+      ASSERT_EQ(all.size(), not_taken.size());
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] -= double{not_taken[i]};
+      std::vector<double> largest = all;
+      run.world().allreduce(std::span(largest), reduction::maximum);
+      EXPECT_LT(largest_difference(all, largest), 1e-5);
+      ++looks;
+      if (done.step == 6) save_checkpoint(run, folder);
+    }
+  };
+  std::string residual[4];
+  auto const bytes_of = [](std::vector<float> const& values) {
+    return std::string(reinterpret_cast<char const*>(values.data()), values.size() * sizeof(float));
+  };
+  for (bool const again : {false, true})
+    on_all([&](communicator& world) {
+      auto how = unbounded_sharing().on(world);
+      looking listening;
+      listening.of = how.get();
+      listening.folder = folder.path();
+      training made = trainer<wide>(small, world, std::move(how), with_state());
+      std::string& mine = residual[world.rank()];
+      if (again) {
+        ASSERT_TRUE(resume(made, folder.path()).has_value());
+        EXPECT_EQ(made.step(), 7);
+        EXPECT_EQ(bytes_of(array_of(*listening.of, "residual")).size(), mine.size());
+      }
+      made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&listening}});
+      mine = bytes_of(array_of(*listening.of, "residual"));
+      EXPECT_EQ(listening.looks, again ? 5 : 12);
+      EXPECT_TRUE(same_text(world, made.checksum()));
+    });
+}
+
+/// What was under way when a run failed in the middle of an epoch is another run's.
+TEST(unbounded_sharing, goes_on_from_a_checkpoint_in_a_training_that_has_failed) {
+  bright_thirds const examples(3 * 4 * 12);
+  scratch_folder const folder;
+  launch<threads>(3, {.deadline = seconds(60)}, [&](communicator& world) {
+    struct failing_after_saving final : listener {
+      std::string to;
+      void on_step(training& run, step_report const& done) override {
+        if (done.step == 3) save_checkpoint(run, to);
+        if (done.step == 6) throw std::runtime_error("a listener's");
+      }
+    } failing;
+    failing.to = folder.path();
+    training made = trainer<narrow>(small, world, unbounded_sharing(), with_state());
+    EXPECT_THROW(made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&failing}}),
+                 std::runtime_error);
+    ASSERT_TRUE(resume(made, folder.path()).has_value());
+    EXPECT_EQ(made.step(), 4);
+    made.fit(examples.data(), {.batch = 4, .epochs = 2});
+    EXPECT_EQ(made.step(), 24);
+    EXPECT_TRUE(same_text(world, made.checksum()));
+  });
+}
+
+/// One rank stands still behind its third step until the others have gone on as far as they can; all end alike.
+TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
+  struct at_a_gate final : listener {
+    std::counting_semaphore<>* gate = nullptr;
+    void on_step(training& run, step_report const& done) override {
+      bool const slow = run.world().rank() == 0;
+      int const others = run.world().size() - 1;
+      for (int r = 0; slow && done.step == 2 && r < others; ++r)
+        ASSERT_TRUE(gate->try_acquire_for(seconds(60)));
+      if (!slow && done.step == 2 + longest_lead) gate->release();
+    }
+  };
+  bright_thirds const examples(3 * 4 * 50);
+  std::counting_semaphore<> gate(0);
+  launch<threads>(3, {.deadline = seconds(60)}, [&](communicator& world) {
+    at_a_gate listening;
+    listening.gate = &gate;
+    training made = trainer<narrow>(small, world, unbounded_sharing(), with_state());
+    made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&listening}});
+    EXPECT_EQ(made.step(), 50);
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    double largest = -1;
+    for (measurement const& one : made.exchange_report())
+      if (one.name == "largest_age") largest = one.value;
+    if (world.rank() != 0) {
+      EXPECT_EQ(largest, longest_lead);
+    }
+  });
+}
+
+TEST(unbounded_sharing, names_a_rank_that_does_not_go_on) {
+  std::binary_semaphore gate(0);
+  struct standing_still final : listener {
+    std::binary_semaphore* gate = nullptr;
+    void on_step(training& run, step_report const& done) override {
+      if (run.world().rank() == 1 && done.step == 2) {
+        ASSERT_TRUE(gate->try_acquire_for(seconds(60)));
+      }
+    }
+  };
+  bright_thirds const examples(2 * 4 * 60);
+  auto const run = [&](communicator& world) {
+    standing_still listening;
+    listening.gate = &gate;
+    training made = trainer<narrow>(small, world, unbounded_sharing(), with_state());
+    std::string said;
+    try {
+      made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&listening}});
+    } catch (communicator_error const& why) {
+      said = why.what();
+    }
+    EXPECT_NE(said.find("rank 1"), std::string::npos) << said;
+    EXPECT_NE(said.find("step 2"), std::string::npos) << said;
+    if (world.rank() == 0) gate.release();
+  };
+  EXPECT_THROW(launch<threads>(2, {.deadline = std::chrono::milliseconds(400)}, run), communicator_error);
+}
+
+TEST(unbounded_sharing, holds_constraints) {
+  bright_thirds const examples(96);
+  launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
+    training_settings settings = with_state();
+    settings.constraint = constraint::non_negative{};
+    training made = trainer<narrow>(small, world, unbounded_sharing(), settings);
+    made.fit(examples.data(), {.batch = 8, .epochs = 2});
+    auto const all = parameters_of<float>(made);
+    for (parameter const& p : made.parameters().table())
+      for (std::int64_t i = p.first;
+           p.spec.role == parameter_role::weights && i < p.first + p.spec.dims.elements(); ++i)
+        ASSERT_GE(all[static_cast<std::size_t>(i)], 0);
+  });
+}
+
+TEST(unbounded_sharing, refuses_settings_that_make_no_sense) {
+  launch<self>([](communicator& world) {
+    threshold_sharing how = unbounded_sharing();
+    how.way = route::merged;
+    EXPECT_THROW(how.on(world), setting_error);
+    how = unbounded_sharing();
+    how.share = share::gradient;
+    EXPECT_THROW(how.on(world), setting_error);
+    how = unbounded_sharing();
+    how.max_staleness = -2;
+    EXPECT_THROW(how.on(world), setting_error);
+    EXPECT_NE(unbounded_sharing().on(world)->describe().find("unbounded"), std::string::npos);
+  });
+}
+
+}  // namespace asynchronous_sharing_test
