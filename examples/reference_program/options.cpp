@@ -86,6 +86,8 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) {
        o.group = name_of(f, v, {"process", "rank"});
      }},
+    {"staleness",
+     [](options& o, text f, text v) { o.staleness = v == "unbounded" ? -1 : number_of(f, v, 0, 99); }},
     {"warm-up", [](options& o, text f, text v) { o.warm_up = number_of(f, v, 0, 1'000'000); }},
     {"batch", [](options& o, text f, text v) { o.batch = number_of(f, v, 1, 1'000'000); }},
     {"epochs", [](options& o, text f, text v) { o.epochs = number_of(f, v, 0, 1'000'000); }},
@@ -136,6 +138,7 @@ constexpr char const* after_data = R"(
   --threshold X    sharing sends what has grown to X, whatever share that is; unset: by the density
   --share NAME     what sharing and top-k send: gradient, or update: the sum of the ranks' own steps (gradient)
   --group NAME     who sends messages: process (its ranks add up what they have), or each rank (process)
+  --staleness N    what sharing and top-k send is taken N steps later; unbounded, of updates: when it comes (0)
   --warm-up N      the first N steps of sharing and top-k send everything (0)
   --batch N        examples a rank and step, over all its workers ()";
 constexpr char const* after_batch = R"()

@@ -21,6 +21,7 @@ struct options {
   double density = 1e-3;
   double threshold = 0;  // of --strategy sharing; 0: by the density
   std::string share = "gradient";
+  int staleness = 0;  // below 0: unbounded
   int warm_up = 0;
   std::string group = "process";
   int batch = 32;

@@ -58,17 +58,21 @@ std::unique_ptr<cohort::strategy> make_strategy(options const& chosen, cohort::c
   std::string const strategy = strategy_of(chosen, world);
   auto const what = chosen.share == "update" ? cohort::share::update : cohort::share::gradient;
   auto const who = chosen.group == "rank" ? cohort::group::rank : cohort::group::process;
+  int const staleness = chosen.staleness < 0 ? cohort::unbounded : chosen.staleness;
   if (strategy == "allreduce") return allreduce_of(chosen).on(world);
   if (strategy == "averaging") return averaging_of(chosen).on(world);
   if (strategy == "top-k")
-    return cohort::top_k_sharing{
-        .density = chosen.density, .share = what, .warm_up = chosen.warm_up, .group = who}
+    return cohort::top_k_sharing{.density = chosen.density,
+                                 .share = what,
+                                 .warm_up = chosen.warm_up,
+                                 .group = who,
+                                 .max_staleness = staleness}
         .on(world);
   if (strategy == "none") return cohort::no_exchange{}.on(world);
   cohort::threshold_policy policy = cohort::threshold::quantile{.density = chosen.density};
   if (chosen.threshold > 0) policy = cohort::threshold::fixed{chosen.threshold};
   return cohort::threshold_sharing{
-      .threshold = policy, .share = what, .warm_up = chosen.warm_up, .group = who}
+      .threshold = policy, .share = what, .warm_up = chosen.warm_up, .group = who, .max_staleness = staleness}
       .on(world);
 }
 

@@ -103,6 +103,15 @@ class ranks(unittest.TestCase):
         fixed, _ = self.report("--ranks", "2", "--strategy", "sharing", "--threshold", "0.5")
         self.assertEqual(fixed["exchange"]["threshold"], 0.5)
 
+    def test_steps_are_shared_as_late_as_it_is_said(self):
+        flags = ("--ranks", "2", "--strategy", "sharing", "--share", "update", "--density", "0.01", "--rate", "0.01")
+        late, _ = self.report(*flags, "--staleness", "2")
+        self.assertEqual(late["exchange"]["staleness"], 2)
+        self.assertEqual(self.report(*flags, "--staleness", "2")[0]["checksum"], late["checksum"])
+        free, _ = self.report(*flags, "--staleness", "unbounded")
+        ages = [n for name, n in free["exchange"].items() if name.startswith("age_")]
+        self.assertEqual(sum(ages), free["steps"])
+
     def test_one_rank_computes_the_same_bits_under_every_strategy_and_sends_nothing(self):
         alone, _ = self.report("--communicator", "self")
         self.assertEqual((alone["strategy"], alone["communicator"], alone["bytes_sent"]), ("none", "self", 0))
@@ -185,6 +194,7 @@ class ranks(unittest.TestCase):
     def test_refuses_flags_that_make_no_sense(self):
         for flag, values in (("--ranks", ("0", "two", "1025", "-1", "")), ("--communicator", ("tcp", "")),
                              ("--strategy", ("gossip",)), ("--every", ("0", "1.5")), ("--wire", ("f16",)),
+                             ("--staleness", ("-1", "100", "late")),
                              ("--outer", ("sgd", "")), ("--save-every", ("-1", "often")),
                              ("--keep", ("0",)), ("--deadline", ("0", "nan", "soon")), ("--heartbeat", ("0", "inf")),
                              ("--checkpoints", ("",)), ("--performance", ("-1",)), ("--evaluate-every", ("-1", "x"))):
