@@ -70,6 +70,7 @@ TEST(exchange_meter, measures_allreduce_with_every_wire) {
       if (narrow) how.wire = element_type::bf16;
       auto const all = measured_by(world, how);
       double const n = value_of(all, "n"), hidden = value_of(all, "hidden");
+      EXPECT_EQ(value_of(all, "exchanges"), 8);
       EXPECT_EQ(value_of(all, "dense_bytes"), 8 * 4 * n);
       EXPECT_EQ(value_of(all, "message_bytes"), 8 * (narrow ? 2 : 4) * n);
       EXPECT_GT(value_of(all, "transfer_seconds"), 0);
@@ -82,13 +83,13 @@ TEST(exchange_meter, measures_allreduce_with_every_wire) {
   });
 }
 
-TEST(exchange_meter, counts_the_meetings_of_averaging_and_hides_those_that_overlap) {
+TEST(exchange_meter, counts_the_exchanges_of_averaging_and_hides_those_that_overlap) {
   launch<threads>(2, [](communicator& world) {
     for (bool const overlap : {false, true}) {
       auto const all = measured_by(
           world, parameter_averaging{.every = 4, .average_updater_state = false, .overlap = overlap});
       int const sent = overlap ? 3 : 2;  // the last one's mean is settled at the epoch's end, by another
-      EXPECT_EQ(value_of(all, "meetings"), 2);
+      EXPECT_EQ(value_of(all, "exchanges"), sent);
       EXPECT_EQ(value_of(all, "dense_bytes"), sent * 4 * value_of(all, "n"));
       EXPECT_GT(value_of(all, "hideable_seconds"), 0);
     }

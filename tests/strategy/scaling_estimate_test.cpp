@@ -102,7 +102,7 @@ TEST(scaling_estimate, takes_its_costs_from_what_strategies_have_measured) {
   EXPECT_EQ(summed.link.latency, slow.latency);
 
   std::vector<measurement> averaged = dense;
-  averaged.insert(averaged.begin(), {"meetings", 2, true});
+  averaged.insert(averaged.begin(), {"exchanges", 2, true});
   EXPECT_EQ(costs_of(averaged, 10, 4, 1, slow).every, 5);
   EXPECT_EQ(costs_of(averaged, 10, 4, 1, slow).bytes, 2000);
 

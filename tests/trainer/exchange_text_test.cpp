@@ -41,7 +41,7 @@ TEST(exchange_text, is_of_an_interval_where_sums_have_a_beginning) {
 }
 
 TEST(exchange_text, says_what_is_hidden_and_how_often_ranks_meet) {
-  EXPECT_EQ(exchange_text(std::vector<measurement>{{"meetings", 20, true},
+  EXPECT_EQ(exchange_text(std::vector<measurement>{{"exchanges", 20, true},
                                                    {"message_bytes", 5e6, true},
                                                    {"dense_bytes", 5e6, true},
                                                    {"transfer_seconds", 0.5, true},
@@ -49,7 +49,7 @@ TEST(exchange_text, says_what_is_hidden_and_how_often_ranks_meet) {
                                                    {"waited_seconds", 0.1, true},
                                                    {"hidden", 0.1}},
                           {}, 100),
-            "20 meetings; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
+            "20 times; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
 }
 
 TEST(exchange_text, says_how_late_steps_were_taken) {

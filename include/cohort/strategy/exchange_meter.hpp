@@ -14,7 +14,7 @@ namespace cohort::detail {
 ///           this rank, so also what other ranks take until they start theirs. `hideable_seconds`: from that start until the
 ///           rank begins to wait, whether something is under way so long or not. `waited_seconds`: in waits. `hidden`:
 ///           1 − waited / transfer, the share of the transfers in which the rank did something else; never below 0.
-///           `message_bytes`, given into the exchange, stand for `dense_bytes`.
+///           `message_bytes`, given into the exchange, stand for `dense_bytes`. `exchanges` counts those that were finished.
 /// Order     start as often as parts begin, during_wait for each of them, finish. One thread at a time.
 class exchange_meter {
  public:
@@ -41,6 +41,7 @@ class exchange_meter {
     transfer_ += span_.end - span_.begin;
     hideable_ += (waits_ ? waits_since_ : span_.end) - span_.begin;
     last_.transfer = span_;
+    exchanges_ += 1;
   }
   template <class F>
   void encode(F f) {
@@ -59,7 +60,8 @@ class exchange_meter {
 
   std::vector<measurement> report() const {
     double const transfer = seconds(transfer_), waited = seconds(waited_);
-    return {{"message_bytes", sent_, true},
+    return {{"exchanges", exchanges_, true},
+            {"message_bytes", sent_, true},
             {"dense_bytes", dense_, true},
             {"encode_seconds", seconds(encode_), true},
             {"transfer_seconds", transfer, true},
@@ -77,7 +79,7 @@ class exchange_meter {
   exchange_times::span span_{};
   exchange_times last_{};
   clock::duration encode_{}, transfer_{}, hideable_{}, waited_{}, apply_{};
-  double sent_ = 0, dense_ = 0;
+  double exchanges_ = 0, sent_ = 0, dense_ = 0;
 };
 
 }  // namespace cohort::detail

@@ -110,17 +110,17 @@ constexpr scaling_costs costs_of(std::span<measurement const> measured, std::int
       if (one.name == name) return one.value;
     return 0.0;
   };
-  double const meetings = of("meetings") > 0 ? of("meetings") : static_cast<double>(steps);
+  double const exchanges = of("exchanges") > 0 ? of("exchanges") : static_cast<double>(steps);
   scaling_costs costs{.step_seconds = step_seconds, .link = over};
-  if (steps < 1 || meetings <= 0) return costs;
-  costs.every = static_cast<double>(steps) / meetings;
-  costs.bytes = of("message_bytes") / meetings;
-  costs.decode_seconds = of("apply_seconds") / meetings;
-  costs.hideable_seconds = of("hideable_seconds") / meetings;
+  if (steps < 1 || exchanges <= 0) return costs;
+  costs.every = static_cast<double>(steps) / exchanges;
+  costs.bytes = of("message_bytes") / exchanges;
+  costs.decode_seconds = of("apply_seconds") / exchanges;
+  costs.hideable_seconds = of("hideable_seconds") / exchanges;
   if (of("sent_elements") > 0) {
     costs.sharing = route::by_size;
-    costs.elements = static_cast<std::uint64_t>(of("dense_bytes") / meetings / sizeof(float));
-    costs.encode_seconds = of("encode_seconds") / meetings;
+    costs.elements = static_cast<std::uint64_t>(of("dense_bytes") / exchanges / sizeof(float));
+    costs.encode_seconds = of("encode_seconds") / exchanges;
     costs.decode_seconds /= ranks;
   }
   return costs;

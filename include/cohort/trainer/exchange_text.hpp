@@ -5,6 +5,7 @@
 #include <cohort/execution/text_table.hpp>
 #include <cohort/plan/table.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
@@ -12,32 +13,37 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace cohort {
 
 namespace detail {
 
-/// Measurements of an interval, by name; what was not asked for is left.
+/// Measurements of an interval, by name; which were asked for is remembered, of the first 64.
 class measured_interval {
  public:
   measured_interval(std::span<measurement const> now, std::span<measurement const> before)
-      : left_(now.begin(), now.end()) {
-    for (std::size_t i = 0; i < left_.size() && i < before.size(); ++i)
-      if (left_[i].is_sum && left_[i].name == before[i].name) left_[i].value -= before[i].value;
-  }
+      : now_(now), before_(before) {}
 
-  std::optional<double> take(std::string_view name) {
-    auto const one = std::find_if(left_.begin(), left_.end(), [&](auto const& m) { return m.name == name; });
-    if (one == left_.end()) return {};
-    double const value = one->value;
-    left_.erase(one);
-    return value;
+  std::size_t size() const { return now_.size(); }
+  std::string_view name(std::size_t i) const { return now_[i].name; }
+  double value(std::size_t i) const {
+    bool const goes_on = now_[i].is_sum && i < before_.size() && before_[i].name == now_[i].name;
+    return now_[i].value - (goes_on ? before_[i].value : 0);
   }
-  std::vector<measurement> const& left() const { return left_; }
+  std::optional<double> take(std::string_view name) {
+    for (std::size_t i = 0; i < size(); ++i)
+      if (now_[i].name == name) {
+        take(i);
+        return value(i);
+      }
+    return {};
+  }
+  void take(std::size_t i) { taken_ |= std::uint64_t{i < 64} << i % 64; }
+  bool is_taken(std::size_t i) const { return i < 64 && (taken_ >> i & 1) != 0; }
 
  private:
-  std::vector<measurement> left_;
+  std::span<measurement const> now_, before_;
+  std::uint64_t taken_ = 0;
 };
 
 /// With three digits that count: "0.0012", "12.3", "1.2e+06".
@@ -48,25 +54,25 @@ class measured_interval {
 }
 
 /// "12.30 ms"
-inline std::string in_milliseconds(double seconds) {
+[[gnu::noinline]] inline std::string in_milliseconds(double seconds) {
   double const ms = 1e3 * seconds;
   return decimal_text(ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3) + " ms";
 }
 
 /// How many steps late what has arrived was taken, where a strategy counts them as "staleness_0", "staleness_1", …: "; 0 steps late
 /// 1.0 %, 4 steps late 99.0 %".
-inline std::string staleness_text(measured_interval& of) {
+[[gnu::cold, gnu::noinline]] inline std::string staleness_text(measured_interval& of) {
   constexpr std::string_view counted = "staleness_";
-  std::vector<measurement> all;
   double sum = 0;
-  for (measurement const& one : of.left())
-    if (one.name.starts_with(counted)) all.push_back(one), sum += one.value;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (of.name(i).starts_with(counted)) sum += of.value(i);
   std::string text;
-  for (measurement const& one : all) {
-    of.take(one.name);
-    if (one.value > 0)
-      text += text_of({text.empty() ? "; " : ", ", one.name.substr(counted.size()), " steps late ",
-                       decimal_text(100 * one.value / sum, 1), " %"});
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (!of.name(i).starts_with(counted)) continue;
+    of.take(i);
+    if (of.value(i) > 0)
+      text += text_of({text.empty() ? "; " : ", ", of.name(i).substr(counted.size()), " steps late ",
+                       decimal_text(100 * of.value(i) / sum, 1), " %"});
   }
   auto const bound = of.take("staleness");
   if (text.empty() && bound && *bound > 0) text = text_of({"; ", three_digits(*bound), " steps late"});
@@ -82,8 +88,9 @@ inline std::string staleness_text(measured_interval& of) {
 /// Units     bytes are those of the interval, as this rank has given them into the exchange; density its mean, where elements are
 ///           counted, threshold and residual norm as they are now. `before` may be empty: since the beginning.
 /// After     a measurement whose name is not known here is said by its name.
-inline std::string exchange_text(std::span<measurement const> now, std::span<measurement const> before,
-                                 std::int64_t steps) {
+[[gnu::cold, gnu::noinline]] inline std::string exchange_text(std::span<measurement const> now,
+                                                              std::span<measurement const> before,
+                                                              std::int64_t steps) {
   using namespace detail;
   measured_interval of(now, before);
   std::string text;
@@ -92,7 +99,8 @@ inline std::string exchange_text(std::span<measurement const> now, std::span<mea
   };
   auto const sent = of.take("message_bytes"), dense = of.take("dense_bytes"),
              elements = of.take("sent_elements");
-  if (auto const meetings = of.take("meetings")) add({three_digits(*meetings), " meetings"});
+  if (auto const times = of.take("exchanges"); times && *times != static_cast<double>(steps))
+    add({*times, " times"});
   if (sent && dense && *sent != *dense && *dense > 0)
     add({in_bytes(*sent), " of ", in_bytes(*dense), " dense (", three_digits(100 * *sent / *dense), " %)"});
   else if (sent)
@@ -122,7 +130,8 @@ inline std::string exchange_text(std::span<measurement const> now, std::span<mea
   if (!times.empty()) add({times, " a step"});
   if (transfer && waited && *transfer > 0)
     text += ", " + decimal_text(100 * std::max(0.0, 1 - *waited / *transfer), 0) + " % hidden behind compute";
-  for (measurement const& one : of.left()) add({one.name, " ", three_digits(one.value)});
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (!of.is_taken(i)) add({of.name(i), " ", three_digits(of.value(i))});
   return text;
 }
 
@@ -143,7 +152,7 @@ struct interval_cost {
 /// compute longer than they wait for each other.
 ///
 /// Units     latency or bytes is judged by the messages' size alone, one costing as much as 50 kB more of it (route::by_size).
-inline std::string exchange_warning(interval_cost const& of) {
+[[gnu::cold, gnu::noinline]] inline std::string exchange_warning(interval_cost const& of) {
   using namespace detail;
   double const compute = of.compute_seconds, exchange = of.exchange_seconds;
   if (!(exchange > compute) || of.steps <= 0) return {};

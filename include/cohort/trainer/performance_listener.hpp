@@ -71,8 +71,8 @@ class performance_listener final : public listener {
     auto const steps = static_cast<std::int64_t>(every_);
     if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
       to_("exchange: " + text);
-    bool const selects = std::any_of(measured.begin(), measured.end(),
-                                     [](measurement const& one) { return one.name == "density"; });
+    bool selects = false;
+    for (measurement const& one : measured) selects |= one.name == "density";
     std::string const warning =
         exchange_warning({.steps = static_cast<double>(steps),
                           .compute_seconds = working_ - exchanging_,
