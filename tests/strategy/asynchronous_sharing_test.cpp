@@ -45,6 +45,7 @@ TEST_P(unbounded_over_threads, takes_what_all_take_at_once) {
                                   .mean = mean,
                                   .warm_up = warm_up,
                                   .way = route::to_all,
+                                  .group = group::rank,
                                   .max_staleness = staleness};
       training made = trainer<wide>(small, world, how, with_state());
       made.fit(examples.data(), {.batch = 8, .epochs = 10});
@@ -184,7 +185,7 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
     EXPECT_TRUE(same_text(world, made.checksum()));
     double largest = -1;
     for (measurement const& one : made.exchange_report())
-      if (one.name == "largest_age") largest = one.value;
+      if (one.name == "largest_staleness") largest = one.value;
     if (world.rank() != 0) {
       EXPECT_EQ(largest, longest_lead);
     }

@@ -135,11 +135,13 @@ TEST(threshold_sharing, is_reported_every_interval) {
     performance_listener every(3, [&](std::string_view line) { said.emplace_back(line); });
     training run = trainer<narrow>(small, world, sharing(), plain_sgd());
     run.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&every}});
-    std::string const dense = detail::text_of({"dense_bytes ", 3 * 4 * small.parameter_count(), ","});
+    std::string const dense = " of " + detail::in_bytes(3.0 * 4 * small.parameter_count()) + " dense (";
     int intervals = 0;
     for (std::string const& line : said)
-      if (line.rfind("exchange: threshold ", 0) == 0) {
+      if (line.rfind("exchange: ", 0) == 0) {
         EXPECT_NE(line.find(dense), std::string::npos) << line;
+        EXPECT_NE(line.find("; threshold "), std::string::npos) << line;
+        EXPECT_NE(line.find(" % hidden behind compute"), std::string::npos) << line;
         ++intervals;
       }
     EXPECT_EQ(intervals, 2);

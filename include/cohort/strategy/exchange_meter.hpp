@@ -56,19 +56,34 @@ class exchange_meter {
     apply_ += clock::now() - begin;
   }
 
+  /// One that was measured elsewhere, as a whole: other exchanges may have been under way meanwhile.
+  void add(exchange_times const& whole, clock::duration hideable, clock::duration waited) {
+    last_ = whole;
+    encode_ += whole.encode.end - whole.encode.begin;
+    transfer_ += whole.transfer.end - whole.transfer.begin;
+    apply_ += whole.apply.end - whole.apply.begin;
+    hideable_ += hideable;
+    waited_ += waited;
+    exchanges_ += 1;
+  }
+
   exchange_times const& last() const { return last_; }
 
   std::vector<measurement> report() const {
+    std::vector<measurement> all{{"message_bytes", sent_, true}, {"dense_bytes", dense_, true}};
+    tell_times(all);
+    return all;
+  }
+  /// All but the bytes.
+  void tell_times(std::vector<measurement>& to) const {
     double const transfer = seconds(transfer_), waited = seconds(waited_);
-    return {{"exchanges", exchanges_, true},
-            {"message_bytes", sent_, true},
-            {"dense_bytes", dense_, true},
-            {"encode_seconds", seconds(encode_), true},
-            {"transfer_seconds", transfer, true},
-            {"hideable_seconds", seconds(hideable_), true},
-            {"waited_seconds", waited, true},
-            {"apply_seconds", seconds(apply_), true},
-            {"hidden", transfer > 0 ? std::max(0.0, 1 - waited / transfer) : 0}};
+    to.insert(to.end(), {{"exchanges", exchanges_, true},
+                         {"encode_seconds", seconds(encode_), true},
+                         {"transfer_seconds", transfer, true},
+                         {"hideable_seconds", seconds(hideable_), true},
+                         {"waited_seconds", waited, true},
+                         {"apply_seconds", seconds(apply_), true},
+                         {"hidden", transfer > 0 ? std::max(0.0, 1 - waited / transfer) : 0}});
   }
 
  private:

@@ -32,12 +32,13 @@ class message_ages {
   void tell(std::vector<measurement>& to) const {
     for (std::size_t k = 0; k < names.size(); ++k)
       to.push_back({names[k], static_cast<double>(counts_[k]), true});
-    to.push_back({"largest_age", static_cast<double>(largest_)});
+    to.push_back({"largest_staleness", static_cast<double>(largest_)});
   }
 
  private:
   static constexpr std::array<std::string_view, 7> names{
-      "age_0", "age_1", "age_2", "age_3_to_4", "age_5_to_8", "age_9_to_16", "age_from_17"};
+      "staleness_0",      "staleness_1",       "staleness_2",      "staleness_3_to_4",
+      "staleness_5_to_8", "staleness_9_to_16", "staleness_from_17"};
   std::array<std::int64_t, names.size()> counts_{};
   std::int64_t largest_ = 0;
 };

@@ -8,10 +8,13 @@
 #include <cohort/codec/residual_pass.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/strategy/dense_exchange.hpp>
+#include <cohort/strategy/exchange_meter.hpp>
+#include <cohort/strategy/message_totals.hpp>
+#include <cohort/strategy/message_votes.hpp>
 #include <cohort/strategy/process_group.hpp>
 #include <cohort/strategy/sharing_route.hpp>
 #include <cohort/strategy/strategy.hpp>
-#include <cohort/strategy/weighted_sum.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -92,13 +95,12 @@ class message_exchange {
     now.mine.not_finite |= !within_range(best_isa(), mine_);
     step_info const own = now;
     group_.sum(mine_, now, how_ != combined::weighted_mean);
-    if (!group_.leads()) return send({}, own);
+    if (!group_.leads()) return send({}, own, {.transfer = {clock::now()}});
     std::span<std::byte const> message = encode(now);
     auto const encoded = clock::now();
     if (merges_) message = tree_.merge(group_.leaders(), codec_, message, messages_of(now), residual_);
-    send({message.begin(), message.end()}, own);
-    seconds_[0] += seconds_between(beginning, encoded);
-    seconds_[1] += seconds_between(encoded, clock::now());
+    send({message.begin(), message.end()}, own,
+         {.encode = {beginning, encoded}, .transfer = {encoded, clock::now()}});
   }
 
   /// What a checkpoint had: of `waiting` each rank's own, the oldest first.
@@ -124,11 +126,12 @@ class message_exchange {
 
   /// With `take` false nothing is brought: what this rank has sent is in its residual again.  Before: not merged.
   void finish(agreement& agreed, bool take = true) {
-    auto const beginning = clock::now();
+    auto const waits_since = clock::now();
     slot& oldest = slots_[static_cast<std::size_t>(ended_) % slots_.size()];
-    oldest.under_way.wait();
+    exchange_times& times = oldest.times;
+    if (!together()) times.transfer.end = std::max(times.transfer.begin, oldest.under_way.wait());
     ++ended_;
-    auto const arrived = clock::now();
+    times.apply.begin = clock::now();
     agreed = {.meetings = agreed.meetings + 1};
     if (group_.leads()) {
       read(oldest, agreed);
@@ -141,8 +144,13 @@ class message_exchange {
       }
     }
     group_.share(agreed, all_);
-    seconds_[1] += seconds_between(beginning, arrived);
-    seconds_[2] += seconds_between(arrived, clock::now());
+    times.apply.end = clock::now();
+    if (!group_.leads())
+      times.transfer.end = times.apply.begin = times.apply.end;  // it has waited for its leader
+    auto const waited = merges_          ? times.transfer.end - times.transfer.begin
+                        : group_.leads() ? times.apply.begin - waits_since
+                                         : times.apply.end - waits_since;
+    meter_.add(times, merges_ ? clock::duration() : waits_since - times.transfer.begin, waited);
   }
 
   /// Waits for what is under way without looking at it.
@@ -155,59 +163,46 @@ class message_exchange {
   /// Moves     an allreduce.
   void exchange_densely(step_info const& now, agreement& agreed) {
     auto const beginning = clock::now();
-    communicator& world = group_.world();
-    bool const fits = !now.mine.not_finite && within_range(best_isa(), mine_);
-    weighted_sum sum(element_type::f32, mine_.size(), true);
-    if (fits) std::memcpy(sum.data(), mine_.data(), sum.bytes());
-    votes own = now.mine;
-    own.not_finite |= !fits;
-    sum.start(world, {now.examples, 1}, 1, own);
-    sum.wait();
-    agreed = sum.voted(agreed.meetings + 1);
-    std::memcpy(all_.data(), sum.data(), sum.bytes());
+    sum_densely(group_.world(), now, mine_, agreed);
+    std::copy(mine_.begin(), mine_.end(), all_.begin());
     if (how_ == combined::mean)
-      for (float& x : all_) x *= static_cast<float>(1.0 / world.size());
-    seconds_[1] += seconds_between(beginning, clock::now());
+      for (float& x : all_) x *= static_cast<float>(1.0 / group_.world().size());
+    auto const end = clock::now();
+    meter_.add({.transfer = {beginning, end}}, {}, end - beginning);
   }
 
-  /// Of this rank's messages; threshold and density are the last one's, and entropy_bytes the least that theirs can take.
+  /// Of this rank's messages, by message_totals and exchange_meter.
   std::vector<measurement> report() const {
-    return {{"threshold", threshold_},
-            {"density", density_},
-            {"sent_elements", sent_, true},
-            {"message_bytes", bytes_, true},
-            {"dense_bytes", dense_bytes_, true},
-            {"entropy_bytes", entropy_bytes_, true},
-            {"staleness", static_cast<double>(slots_.size() - 1)},
-            {"residual_norm", std::sqrt(residual_square_sum(best_isa(), residual_))},
-            {"clipped_mass", clipped_mass_, true},
-            {"encode_seconds", seconds_[0], true},
-            {"transfer_seconds", seconds_[1], true},
-            {"apply_seconds", seconds_[2], true}};
+    std::vector<measurement> all = totals_.report();
+    all.push_back({"staleness", static_cast<double>(slots_.size() - 1)});
+    all.push_back({"residual_norm", std::sqrt(residual_square_sum(best_isa(), residual_))});
+    meter_.tell_times(all);
+    return all;
   }
+  exchange_times const& last() const { return meter_.last(); }
 
  private:
   using clock = std::chrono::steady_clock;
-  static constexpr std::uint32_t stop = 1, save = 2, not_finite = 4;  // flags of a message
 
   struct slot {
     std::vector<std::byte> own{};  // all ranks', where they are merged
     gathered all{};
     request under_way{};
     step_info then{};
+    exchange_times times{};
     bool of_ended_run = false;  // whose wishes were that run's
   };
 
   std::span<std::byte const> encode(step_info const& now) {
-    bool const fits = !now.mine.not_finite && (!group_.adds_up() || within_range(best_isa(), mine_));
-    message_stamp const stamp{
-        .run = run_,
-        .step = static_cast<std::uint64_t>(now.step),
-        .rank = static_cast<std::uint32_t>(group_.leaders().rank()),
-        .flags = (now.mine.stop ? stop : 0U) | (now.mine.save ? save : 0U) | (fits ? 0U : not_finite),
-        .examples = static_cast<std::uint64_t>(now.examples),
-        .weight = now.weight};
-    if (!fits) {
+    votes wanted = now.mine;
+    wanted.not_finite |= group_.adds_up() && !within_range(best_isa(), mine_);
+    message_stamp const stamp{.run = run_,
+                              .step = static_cast<std::uint64_t>(now.step),
+                              .rank = static_cast<std::uint32_t>(group_.leaders().rank()),
+                              .flags = flags_of(wanted),
+                              .examples = static_cast<std::uint64_t>(now.examples),
+                              .weight = now.weight};
+    if (wanted.not_finite) {
       if (group_.adds_up() && within_range(best_isa(), mine_))  // of the others of the group: it comes later
         for (std::size_t i = 0; i < mine_.size(); ++i) residual_[i] += mine_[i];
       return codec_.not_finite(stamp);
@@ -217,14 +212,7 @@ class message_exchange {
         weighs_before() && weight != 1)
       for (float& x : mine_) x *= static_cast<float>(weight);
     std::span<std::byte const> const message = codec_.encode(stamp, residual_, mine_);
-    message_report const& last = codec_.report();
-    sent_ += static_cast<double>(last.sent);
-    dense_bytes_ += static_cast<double>(sizeof(float) * last.elements);
-    bytes_ += static_cast<double>(last.bytes);
-    entropy_bytes_ += last.entropy_bytes();
-    clipped_mass_ += last.clipped_mass;
-    threshold_ = last.largest_threshold;
-    density_ = last.density();
+    totals_.add(codec_.report());
     return message;
   }
 
@@ -236,18 +224,6 @@ class message_exchange {
     if (from.weight == 0) return 0;
     double const share = merges_ ? static_cast<double>(now.expected) / group_.leaders().size() : from.weight;
     return static_cast<float>(share / agreed.weight);
-  }
-
-  static void add_votes(message_header const& header, agreement& agreed) {
-    agreed.examples += static_cast<std::int64_t>(header.examples);
-    agreed.weight += header.weight;
-    agreed.all |= {.stop = (header.flags & stop) != 0,
-                   .save = (header.flags & save) != 0,
-                   .not_finite = (header.flags & not_finite) != 0};
-  }
-
-  static double seconds_between(clock::time_point from, clock::time_point to) {
-    return std::chrono::duration<double>(to - from).count();
   }
 
   expected_messages messages_of(step_info const& then) const {
@@ -264,11 +240,12 @@ class message_exchange {
     }
   }
 
-  void send(std::vector<std::byte> own, step_info const& then) {
+  void send(std::vector<std::byte> own, step_info const& then, exchange_times const& times) {
     slot& next = slots_[static_cast<std::size_t>(begun_) % slots_.size()];
     ++begun_;
     next.own = std::move(own);
     next.then = then;
+    next.times = times;
     next.of_ended_run = false;
     if (!together() && group_.leads()) next.under_way = group_.leaders().start_allgatherv(next.own, next.all);
   }
@@ -282,7 +259,7 @@ class message_exchange {
     for (int r = 0; r < (together() ? 1 : group_.leaders().size()); ++r) {
       views_.push_back(codec_.parse(together() ? std::span<std::byte const>(from.own) : from.all.of(r),
                                     messages_of(from.then)));
-      add_votes(views_.back().header, agreed);
+      add_said(views_.back().header, agreed);
     }
     if (from.of_ended_run) agreed.all.stop = agreed.all.save = false;
   }
@@ -300,7 +277,7 @@ class message_exchange {
     if (own.size() >= sizeof header) std::memcpy(static_cast<void*>(&header), own.data(), sizeof header);
     step_info const then{.step = static_cast<std::int64_t>(header.step)};
     if (group_.leads()) codec_.parse(own, messages_of(then));
-    send({own.begin(), own.end()}, then);
+    send({own.begin(), own.end()}, then, {.transfer = {clock::now()}});
     slots_[static_cast<std::size_t>(begun_ - 1) % slots_.size()].of_ended_run = true;
   }
 
@@ -317,9 +294,8 @@ class message_exchange {
   std::vector<message_view> views_;
   message_tree<C> tree_;
 
-  double threshold_ = 0, density_ = 0;  // of the last message
-  double sent_ = 0, bytes_ = 0, dense_bytes_ = 0, entropy_bytes_ = 0, clipped_mass_ = 0;
-  double seconds_[3]{};
+  message_totals totals_;
+  exchange_meter meter_;
 };
 
 }  // namespace cohort::detail

@@ -6,8 +6,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/message_exchange.hpp>
 #include <cohort/strategy/shared_elements.hpp>
-#include <cohort/strategy/statistics_mean.hpp>
-#include <cohort/tensor/buffer.hpp>
+#include <cohort/strategy/statistics_apart.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -63,15 +62,16 @@ class sharing_strategy : public strategy {
   std::vector<measurement> report() const override {
     return exchange_ ? exchange_->report() : std::vector<measurement>();
   }
+  exchange_times last_exchange() const override { return exchange_ ? exchange_->last() : exchange_times(); }
 
   void end_of_epoch(step_info const&, replica const& mine) override {
-    if (apart_ > 0) synchronise(mine);
+    if (statistics_.steps() > 0) statistics_.synchronise(*world_, mine);
   }
-  bool differs() const override { return apart_ > 0; }
+  bool differs() const override { return statistics_.steps() > 0; }
   void merged(replica const& mine, std::span<std::byte* const> dense) override {
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), dense[array]);
-    if (apart_ > 0) merge_statistics(*world_, mine, dense[0], seen_, expected_);
+    if (statistics_.steps() > 0) statistics_.merge(*world_, mine, dense[0]);
   }
 
   void abandon(std::string_view why) noexcept override {
@@ -80,7 +80,8 @@ class sharing_strategy : public strategy {
   }
 
   strategy_state state() const override {
-    strategy_state now{.counts = {{"steps apart", apart_}, {"seen", seen_}, {"expected", expected_}}};
+    strategy_state now;
+    statistics_.tell(now);
     auto const add = [&](std::string_view name, element_type type, auto values) {
       if (!values.empty()) now.arrays.push_back({name, type, std::as_bytes(values)});
     };
@@ -96,12 +97,9 @@ class sharing_strategy : public strategy {
   void restore(strategy_state const& saved) override {
     forget();
     restored_ = true;
-    for (strategy_state::count const& one : saved.counts) {
-      if (one.name == "steps apart") apart_ = one.value;
-      if (one.name == "seen") seen_ = one.value;
-      if (one.name == "expected") expected_ = one.value;
+    statistics_.restore(saved);
+    for (strategy_state::count const& one : saved.counts)
       if (one.name == "ranks before") ranks_before_ = static_cast<int>(one.value);
-    }
     for (strategy_state::array const& one : saved.arrays) {
       if (one.name == "residual") residual_ = values_of<float>(one);
       if (one.name == "thresholds") thresholds_ = values_of<double>(one);
@@ -182,10 +180,9 @@ class sharing_strategy : public strategy {
   /// After a step that was taken: its examples have moved this rank's running statistics.
   void follow_statistics(step_info const& now, replica const& mine) {
     if (!has_statistics_ || world_->size() == 1) return;
-    ++apart_;
-    seen_ += now.examples;
-    expected_ += now.expected;
-    if (how_.sync_buffers > 0 && apart_ >= how_.sync_buffers) synchronise(mine);
+    statistics_.follow(now, now.examples);
+    if (how_.sync_buffers > 0 && statistics_.steps() >= how_.sync_buffers)
+      statistics_.synchronise(*world_, mine);
   }
 
   communicator& world() const { return *world_; }
@@ -241,20 +238,7 @@ class sharing_strategy : public strategy {
     lost_names_ = {};
     restored_ = false;
     ranks_before_ = averaged_ = 0;
-    apart_ = seen_ = expected_ = 0;
-  }
-
-  void synchronise(replica const& mine) {
-    buffer const dense(mine.bytes());
-    mine.read(0, dense.data());
-    merge_statistics(*world_, mine, dense.data(), seen_, expected_);
-    each_statistic(mine.parameters, [&](int p, parameter const& one) {
-      mine.parameters.write(
-          p, dense.data() + static_cast<std::size_t>(one.first) * bytes_of(mine.parameters.type()),
-          mine.parameters.master());
-    });
-    mine.parameters.changed();
-    apart_ = seen_ = expected_ = 0;
+    statistics_.forget();
   }
 
   std::unique_ptr<communicator> world_;
@@ -265,9 +249,7 @@ class sharing_strategy : public strategy {
   std::optional<shared_elements> elements_;
   std::optional<message_exchange<codec>> exchange_;
   bool has_statistics_ = false;
-  std::int64_t apart_ = 0;     // steps since all had the same running statistics
-  std::int64_t seen_ = 0;      // examples of this rank since then
-  std::int64_t expected_ = 0;  // examples of all ranks since then
+  statistics_apart statistics_;
   bool exchanging_ = false;
   bool restored_ = false;
   std::vector<float> residual_;  // of a checkpoint, until the first step

@@ -70,10 +70,13 @@ class measured_interval {
   for (std::size_t i = 0; i < of.size(); ++i) {
     if (!of.name(i).starts_with(counted)) continue;
     of.take(i);
+    std::string how_many(of.name(i).substr(counted.size()));
+    std::replace(how_many.begin(), how_many.end(), '_', ' ');  // "3_to_4"
     if (of.value(i) > 0)
-      text += text_of({text.empty() ? "; " : ", ", of.name(i).substr(counted.size()), " steps late ",
+      text += text_of({text.empty() ? "; " : ", ", how_many, " steps late ",
                        decimal_text(100 * of.value(i) / sum, 1), " %"});
   }
+  of.take("largest_staleness");
   auto const bound = of.take("staleness");
   if (text.empty() && bound && *bound > 0) text = text_of({"; ", three_digits(*bound), " steps late"});
   return text;
