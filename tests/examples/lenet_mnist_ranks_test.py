@@ -109,7 +109,7 @@ class ranks(unittest.TestCase):
         self.assertEqual(late["exchange"]["staleness"], 2)
         self.assertEqual(self.report(*flags, "--staleness", "2")[0]["checksum"], late["checksum"])
         free, _ = self.report(*flags, "--staleness", "unbounded")
-        ages = [n for name, n in free["exchange"].items() if name.startswith("age_")]
+        ages = [n for name, n in free["exchange"].items() if name.startswith("staleness_")]
         self.assertEqual(sum(ages), free["steps"])
 
     def test_one_rank_computes_the_same_bits_under_every_strategy_and_sends_nothing(self):

@@ -16,7 +16,7 @@ TEST(message_ages, are_counted_in_buckets_whose_bounds_double) {
   ASSERT_EQ(told.size(), 8U);
   double const counts[]{1, 1, 1, 2, 4, 8, 24, 40};
   for (std::size_t k = 0; k < told.size(); ++k) EXPECT_EQ(told[k].value, counts[k]) << told[k].name;
-  EXPECT_EQ(told[4].name, "age_5_to_8");
+  EXPECT_EQ(told[4].name, "staleness_5_to_8");
   EXPECT_TRUE(told[6].is_sum);
   EXPECT_FALSE(told[7].is_sum);
 }

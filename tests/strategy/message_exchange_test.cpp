@@ -205,6 +205,29 @@ TEST(one_message_exchange, of_groups_loses_nothing) {
       });
 }
 
+/// One group's residual of a mean goes on as single ranks', and theirs as one group's: it brings what it would have brought.
+TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
+    using exchange_of = detail::message_exchange<threshold_compressor>;
+    threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1e-6}});
+    auto const own = static_cast<std::uint64_t>(world.rank());
+    std::vector<float> const three(50, 3), one(50, 1), none(50);
+    for (bool const together : {false, true}) {
+      exchange_of made(detail::process_group(world, together ? 7 : own), codec, route::to_all,
+                       combined::weighted_mean, 1);
+      // Two ranks with 3 and 1 would have brought 2; one that spoke for both with 3 would have brought 3.
+      made.restore(together ? (world.rank() == 0 ? three : one) : (world.rank() == 0 ? three : none),
+                   codec.state());
+      made.resume({}, together ? 1 : world.rank() == 0 ? 2 : 1);
+      std::fill(made.mine().begin(), made.mine().end(), 0.0F);
+      agreement agreed;
+      made.start({.step = 0, .examples = 4, .weight = 4, .expected = 8});
+      made.finish(agreed);
+      for (float const brought : made.all()) ASSERT_NEAR(brought, together ? 2 : 3, 0.05);
+    }
+  });
+}
+
 /// A checkpoint of three ranks that sent each their own goes on where they are one group.
 TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
@@ -221,7 +244,7 @@ TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
       exchange_of again(detail::process_group(world, together ? 7 : own), codec, route::to_all, combined::sum,
                         1, 1);
       again.restore(residual, made.state());
-      again.resume(waits);
+      again.resume(waits, 1);
       EXPECT_EQ(again.waiting(), together ? 0 : 1);
       EXPECT_EQ(again.residual().empty(), together && world.rank() > 0);
       for (float const left : again.residual()) ASSERT_EQ(left, together ? 3.75F : 0.25F);
@@ -271,7 +294,7 @@ TEST(one_message_exchange, does_not_bring_the_wishes_of_a_run_that_has_ended) {
       made.finish(agreed);
     }
     exchange_of again(world, codec, route::to_all, combined::sum, 1, 2);
-    again.resume(waits);
+    again.resume(waits, 1);
     agreed = {};
     again.finish(agreed);
     EXPECT_FALSE(agreed.all.stop);

@@ -117,7 +117,7 @@ class asynchronous_sharing final : public strategy {
   }
 
   void abandon(std::string_view why) noexcept override {
-    if (exchange_ && exchange_->steps() > 0) world_->abort(std::string(why));
+    if (exchange_) world_->abort(std::string(why));
   }
 
   /// As a checkpoint is, collective: what is under way comes first.

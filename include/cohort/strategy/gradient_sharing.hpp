@@ -55,7 +55,7 @@ class gradient_sharing final : public sharing_strategy<Make> {
   }
 
   void after_update(step_info const& now, replica const& mine, bool updated) override {
-    if (updated && !dense_) this->follow_statistics(now, mine);
+    if (updated && !dense_) this->follow_statistics(now, mine, now.mine.not_finite ? 0 : now.examples);
   }
 
   void end_of_epoch(step_info const& now, replica const& mine) override {

@@ -50,10 +50,10 @@ class message_exchange {
         codec_(std::move(codec)),
         how_(how),
         run_(run),
-        merges_(group_.leaders().size() > 1 && staleness == 0
-                && (way == route::merged
-                    || (way == route::by_size
-                        && merges_by_size(group_.leaders().size(), codec_.table().elements())))),
+        merges_(
+            group_.groups() > 1 && staleness == 0
+            && (way == route::merged
+                || (way == route::by_size && merges_by_size(group_.groups(), codec_.table().elements())))),
         mine_(codec_.table().elements()),
         residual_(mine_.size()),
         all_(mine_.size()),
@@ -82,6 +82,8 @@ class message_exchange {
     std::copy(residual.begin(), residual.end(), residual_.begin());
   }
 
+  /// How many ranks' mean or sum the residual is about.
+  int speaks_for() const { return group_.size(); }
   /// How many were started and not finished.
   int waiting() const { return static_cast<int>(begun_ - ended_); }
   /// Own messages of those, the oldest first.
@@ -93,7 +95,7 @@ class message_exchange {
     leave_out_told(now.mine);
     auto const beginning = clock::now();
     now.mine.not_finite |= !within_range(best_isa(), mine_);
-    step_info const own = now;
+    step_info const own = now;  // of this rank, whose wishes are told once: leave_out_told
     group_.sum(mine_, now, how_ != combined::weighted_mean);
     if (!group_.leads()) return send({}, own, {.transfer = {clock::now()}});
     std::span<std::byte const> message = encode(now);
@@ -103,18 +105,22 @@ class message_exchange {
          {.encode = {beginning, encoded}, .transfer = {encoded, clock::now()}});
   }
 
-  /// What a checkpoint had: of `waiting` each rank's own, the oldest first.
+  /// What a checkpoint had: of `waiting` each rank's own, the oldest first, of `spoke_for` ranks, as its residual is.
   ///
-  /// After     messages are on their way again, or, where others led then, in the residual.
+  /// After     messages are on their way again, or, where others led then, in the residual. What residuals bring is what they would
+  ///           have brought, if ranks have as many examples as each other.
   /// Errors    data_error for a message that is not this run's.
-  void resume(std::span<std::vector<std::byte> const> waiting) {
+  void resume(std::span<std::vector<std::byte> const> waiting, int spoke_for) {
     int const count = agreed_waiting(static_cast<int>(waiting.size()));
     for (int k = 0; k < count; ++k)
       start_again(group_.leads() ? std::span<std::byte const>(waiting[static_cast<std::size_t>(k)])
                                  : std::span<std::byte const>());
     if (count < 0)
       for (std::vector<std::byte> const& one : waiting) take_back(one, group_.world().size(), 1);
-    group_.gather(residual_);
+    float const weight = static_cast<float>(spoke_for) / static_cast<float>(group_.size());
+    if (how_ == combined::weighted_mean && weight != 1)
+      for (float& x : residual_) x *= weight;
+    group_.sum_at_leader(residual_);
   }
 
   /// Puts a share of what a message would have brought into the residual.
@@ -129,7 +135,7 @@ class message_exchange {
     auto const waits_since = clock::now();
     slot& oldest = slots_[static_cast<std::size_t>(ended_) % slots_.size()];
     exchange_times& times = oldest.times;
-    if (!together()) times.transfer.end = std::max(times.transfer.begin, oldest.under_way.wait());
+    times.transfer.end = std::max({times.transfer.begin, times.transfer.end, oldest.under_way.wait()});
     ++ended_;
     times.apply.begin = clock::now();
     agreed = {.meetings = agreed.meetings + 1};
@@ -143,7 +149,7 @@ class message_exchange {
           codec_.decode_add(one, scale(one.header, agreed, oldest.then), all_);
       }
     }
-    group_.share(agreed, all_);
+    group_.tell(agreed, all_);
     times.apply.end = clock::now();
     if (!group_.leads())
       times.transfer.end = times.apply.begin = times.apply.end;  // it has waited for its leader
@@ -194,23 +200,24 @@ class message_exchange {
   };
 
   std::span<std::byte const> encode(step_info const& now) {
+    bool const of_others = group_.adds_up() && within_range(best_isa(), mine_);
     votes wanted = now.mine;
-    wanted.not_finite |= group_.adds_up() && !within_range(best_isa(), mine_);
+    wanted.not_finite |= group_.adds_up() && !of_others;
     message_stamp const stamp{.run = run_,
                               .step = static_cast<std::uint64_t>(now.step),
                               .rank = static_cast<std::uint32_t>(group_.leaders().rank()),
                               .flags = flags_of(wanted),
                               .examples = static_cast<std::uint64_t>(now.examples),
                               .weight = now.weight};
+    if (double const weight = now.weight * group_.groups() / static_cast<double>(now.expected);
+        weighs_before() && weight != 1)
+      for (float& x : mine_) x *= static_cast<float>(weight);
     if (wanted.not_finite) {
-      if (group_.adds_up() && within_range(best_isa(), mine_))  // of the others of the group: it comes later
+      if (of_others)  // of the group: it comes later
         for (std::size_t i = 0; i < mine_.size(); ++i) residual_[i] += mine_[i];
       return codec_.not_finite(stamp);
     }
     if (how_ == combined::weighted_mean ? now.weight == 0 : now.examples == 0) return codec_.nothing(stamp);
-    if (double const weight = now.weight * group_.leaders().size() / static_cast<double>(now.expected);
-        weighs_before() && weight != 1)
-      for (float& x : mine_) x *= static_cast<float>(weight);
     std::span<std::byte const> const message = codec_.encode(stamp, residual_, mine_);
     totals_.add(codec_.report());
     return message;
@@ -222,13 +229,13 @@ class message_exchange {
     if (how_ == combined::sum) return 1;
     if (how_ == combined::mean) return static_cast<float>(1.0 / group_.world().size());
     if (from.weight == 0) return 0;
-    double const share = merges_ ? static_cast<double>(now.expected) / group_.leaders().size() : from.weight;
+    double const share = merges_ ? static_cast<double>(now.expected) / group_.groups() : from.weight;
     return static_cast<float>(share / agreed.weight);
   }
 
   expected_messages messages_of(step_info const& then) const {
     auto const step = static_cast<std::uint64_t>(then.step);
-    return {run_, step, step, static_cast<std::uint32_t>(group_.leaders().size())};
+    return {run_, step, step, static_cast<std::uint32_t>(group_.groups())};
   }
 
   /// A vote that waits to be heard is not given again: it would be heard twice.
@@ -251,12 +258,12 @@ class message_exchange {
   }
 
   /// Whether one message brings what all have sent.
-  bool together() const { return merges_ || group_.leaders().size() == 1; }
+  bool together() const { return merges_ || group_.groups() == 1; }
   std::size_t own_place() const { return together() ? 0 : static_cast<std::size_t>(group_.leaders().rank()); }
 
   void read(slot const& from, agreement& agreed) {
     views_.clear();
-    for (int r = 0; r < (together() ? 1 : group_.leaders().size()); ++r) {
+    for (int r = 0; r < (together() ? 1 : group_.groups()); ++r) {
       views_.push_back(codec_.parse(together() ? std::span<std::byte const>(from.own) : from.all.of(r),
                                     messages_of(from.then)));
       add_said(views_.back().header, agreed);

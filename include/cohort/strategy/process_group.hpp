@@ -28,12 +28,12 @@ inline std::uint64_t number_of_process() {
 
 /// The ranks of one process, which add up what they have; the first of them speaks for all.
 ///
-/// Order     collective on all ranks; sum and share on those of the group.
-/// Moves     sum: an allreduce of the elements and one of 5 words inside the group. share: a broadcast of both.
+/// Order     collective on all ranks; sum, tell and sum_at_leader on those of the group.
+/// Moves     sum: an allreduce of the elements and one of 5 words inside the group. tell: a broadcast of both.
 class process_group {
  public:
   /// Each rank for itself.
-  explicit process_group(communicator& world) : world_(world) {}
+  explicit process_group(communicator& world) : world_(world), groups_(world.size()) {}
   /// Together with all that give the same number.
   process_group(communicator& world, std::uint64_t number) : world_(world) {
     gathered const all = world.allgatherv(std::as_bytes(std::span(&number, 1)));
@@ -42,9 +42,9 @@ class process_group {
       while (!std::ranges::equal(all.of(r), all.of(rank))) ++r;
       return r;
     };
-    bool alone = true;
-    for (int r = 0; r < world.size(); ++r) alone &= first_like(r) == r;
-    if (alone) return;
+    groups_ = 0;
+    for (int r = 0; r < world.size(); ++r) groups_ += first_like(r) == r ? 1 : 0;
+    if (groups_ == world.size()) return;
     int const first = first_like(world.rank());
     members_ = world.split(first, 0);
     leaders_ = world.split(first == world.rank() ? 0 : 1, 0);
@@ -54,6 +54,9 @@ class process_group {
   /// Those who speak.  Before: leads.
   communicator& leaders() const { return leaders_ ? *leaders_ : world_; }
   communicator& world() const { return world_; }
+  /// How many groups there are, and how many ranks are in this one.
+  int groups() const { return groups_; }
+  int size() const { return members_ ? members_->size() : 1; }
   /// Whether the group has more than one rank, or another group has.
   bool adds_up() const { return members_ != nullptr; }
 
@@ -78,7 +81,7 @@ class process_group {
   }
 
   /// What the leader has heard, to all of the group.
-  void share(agreement& agreed, std::span<float> all) const {
+  void tell(agreement& agreed, std::span<float> all) const {
     if (!members_) return;
     std::byte words[sizeof agreed];
     std::memcpy(words, &agreed, sizeof agreed);
@@ -88,7 +91,7 @@ class process_group {
   }
 
   /// The group's sum with the leader; zeros with the others.  Shapes: the same on all.
-  void gather(std::span<float> x) const {
+  void sum_at_leader(std::span<float> x) const {
     if (!members_) return;
     members_->allreduce(x);
     if (!leads()) std::ranges::fill(x, 0.0F);
@@ -96,6 +99,7 @@ class process_group {
 
  private:
   communicator& world_;
+  int groups_ = 0;
   std::unique_ptr<communicator> members_;
   std::unique_ptr<communicator> leaders_;
 };

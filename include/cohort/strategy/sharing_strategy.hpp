@@ -28,7 +28,7 @@ enum class share { gradient, update };
 ///
 /// Units     `warm_up`: the first steps are exchanged densely, and leave no residual. `sync_buffers`: steps between two means of
 ///           the running statistics (0: at an epoch's end). `max_staleness` s: what step i has sent is taken in step i + s;
-///           `slower_if_stale`: divided by s.
+///           `slower_if_stale`: divided by s. `unbounded`: when it comes.
 struct sharing_settings {
   cohort::share share = share::gradient;
   bool mean = false;  ///< of share::update: the mean of the ranks' steps, not their sum
@@ -91,31 +91,36 @@ class sharing_strategy : public strategy {
     for (std::size_t k = 0; k < names_.size(); ++k) add(names_[k], element_type::u8, waiting(k));
     for (std::size_t k = 0; k < lost_.size(); ++k)
       add(lost_names_[k], element_type::u8, std::span<std::byte const>(lost_[k]));
+    for (std::size_t k = 0; k < lost_.size(); ++k) now.counts.push_back({lost_names_[k], lost_of_[k]});
     if (!lost_.empty()) now.counts.push_back({"ranks before", ranks_before_});
+    now.counts.push_back({spoke_for_name, exchange_ ? exchange_->speaks_for() : spoke_for_});
     return now;
   }
   void restore(strategy_state const& saved) override {
     forget();
     restored_ = true;
     statistics_.restore(saved);
-    for (strategy_state::count const& one : saved.counts)
-      if (one.name == "ranks before") ranks_before_ = static_cast<int>(one.value);
+    spoke_for_ = count_of(saved, spoke_for_name, 1);
+    ranks_before_ = count_of(saved, "ranks before", 0);
     for (strategy_state::array const& one : saved.arrays) {
       if (one.name == "residual") residual_ = values_of<float>(one);
       if (one.name == "thresholds") thresholds_ = values_of<double>(one);
       if (one.name.starts_with(message_name)) waiting_.push_back(values_of<std::byte>(one));
-      if (one.name.starts_with(lost_name)) lose(values_of<std::byte>(one));
+      if (one.name.starts_with(lost_name)) lose(values_of<std::byte>(one), count_of(saved, one.name, 1));
     }
   }
   /// Residuals are summed and split evenly, and so is what messages would have brought; thresholds are averaged.
   void inherit(strategy_state const& theirs, int former, int ranks) override {
     if (former == 0) forget();
+    int const of = as_ == combined::weighted_mean ? count_of(theirs, spoke_for_name, 1) : 1;
+    ranks_before_ = std::max({ranks_before_, ranks, count_of(theirs, "ranks before", 0)});
     for (strategy_state::array const& one : theirs.arrays) {
-      if (one.name == "residual") add(values_of<float>(one), 1.0 / world_->size(), residual_);
+      if (one.name == "residual") add(values_of<float>(one), of * 1.0 / world_->size(), residual_);
       if (one.name == "thresholds") add_to_mean(values_of<double>(one));
-      if (one.name.starts_with(message_name)) lose(values_of<std::byte>(one));
+      if (one.name.starts_with(message_name)) lose(values_of<std::byte>(one), of);
+      if (former == 0 && one.name.starts_with(lost_name))  // which all have
+        lose(values_of<std::byte>(one), count_of(theirs, one.name, 1));
     }
-    ranks_before_ = ranks;
   }
 
  protected:
@@ -137,12 +142,14 @@ class sharing_strategy : public strategy {
         how_.group == group::process ? process_group(*world_, number_of_process()) : process_group(*world_),
         make_(elements_->table()), how_.way, as_, fnv1a(text_), how_.max_staleness);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
-    for (auto const& one : lost_)
-      exchange_->take_back(one, ranks_before_, static_cast<float>(1.0 / world_->size()));
-    if (restored_ || ranks_before_ > 0) exchange_->resume(waiting_);
+    for (std::size_t k = 0; k < lost_.size(); ++k)
+      exchange_->take_back(lost_[k], ranks_before_,
+                           static_cast<float>(lost_of_[k]) / static_cast<float>(world_->size()));
+    if (restored_ || ranks_before_ > 0) exchange_->resume(waiting_, spoke_for_);
     residual_ = {};
     lost_ = waiting_ = {};
     lost_names_ = {};
+    lost_of_ = {};
     has_statistics_ = has_statistics(mine.parameters);
     if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
   }
@@ -177,16 +184,15 @@ class sharing_strategy : public strategy {
     return how_.slower_if_stale && how_.max_staleness > 1 ? 1.0 / how_.max_staleness : 1;
   }
 
-  /// After a step that was taken: its examples have moved this rank's running statistics.
-  void follow_statistics(step_info const& now, replica const& mine) {
+  /// After a step: so many examples have moved this rank's running statistics.
+  void follow_statistics(step_info const& now, replica const& mine, int examples) {
     if (!has_statistics_ || world_->size() == 1) return;
-    statistics_.follow(now, now.examples);
+    statistics_.follow(now, examples);
     if (how_.sync_buffers > 0 && statistics_.steps() >= how_.sync_buffers)
       statistics_.synchronise(*world_, mine);
   }
 
   communicator& world() const { return *world_; }
-  sharing_settings const& settings() const { return how_; }
   /// Whether a step belongs to the dense beginning.
   bool is_dense(step_info const& now) const { return now.step < how_.warm_up; }
   shared_elements& elements() { return *elements_; }
@@ -202,11 +208,19 @@ class sharing_strategy : public strategy {
     return values;
   }
 
-  static constexpr std::string_view message_name = "message ", lost_name = "lost ";
+  static constexpr std::string_view message_name = "message ", lost_name = "lost ",
+                                    spoke_for_name = "speaks for";
 
-  void lose(std::vector<std::byte> message) {
+  static int count_of(strategy_state const& from, std::string_view name, int otherwise) {
+    for (strategy_state::count const& one : from.counts)
+      if (one.name == name) return static_cast<int>(one.value);
+    return otherwise;
+  }
+  /// A message of so many ranks as one.
+  void lose(std::vector<std::byte> message, int of) {
     lost_names_.push_back(text_of({lost_name, lost_.size()}));
     lost_.push_back(std::move(message));
+    lost_of_.push_back(of);
   }
 
   std::span<std::byte const> waiting(std::size_t k) const {
@@ -236,8 +250,10 @@ class sharing_strategy : public strategy {
     thresholds_ = {};
     waiting_ = lost_ = {};
     lost_names_ = {};
+    lost_of_ = {};
     restored_ = false;
     ranks_before_ = averaged_ = 0;
+    spoke_for_ = 1;
     statistics_.forget();
   }
 
@@ -260,6 +276,8 @@ class sharing_strategy : public strategy {
   int averaged_ = 0;  // thresholds that thresholds_ is the mean of
   std::vector<std::string> names_;
   std::vector<std::string> lost_names_;
+  std::vector<int> lost_of_;
+  int spoke_for_ = 1;  // ranks, as the residual does
 };
 
 }  // namespace detail

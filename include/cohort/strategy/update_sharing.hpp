@@ -35,7 +35,7 @@ class update_sharing final : public sharing_strategy<Make> {
     mine.read(0, before_->data());
   }
 
-  void after_update(step_info const& now, replica const& mine, bool) override {
+  void after_update(step_info const& now, replica const& mine, bool updated) override {
     mine.read(0, after_->data());
     by_type(mine, [&](auto* before, auto* after) {
       this->elements().subtract(before, after, this->exchange().mine());
@@ -44,7 +44,7 @@ class update_sharing final : public sharing_strategy<Make> {
     bool const taken = this->share(now, dense);
     take(mine, taken ? std::span<float const>(this->exchange().all()) : nothing());
     if (mine.update.state_arrays() > 0) ++own_steps_;
-    this->follow_statistics(now, mine);
+    this->follow_statistics(now, mine, updated ? now.examples : 0);
   }
 
   void end_of_epoch(step_info const& now, replica const& mine) override {

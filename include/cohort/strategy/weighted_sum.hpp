@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/strategy/strategy.hpp>
@@ -49,11 +50,12 @@ class weighted_sum {
         for (std::size_t i = 0; i < vote_words; ++i) values[count_ + i] = static_cast<T>(words[i]);
       });
     }
+    ended_ = {};
     under_way_ = world.start_allreduce({memory_.data(), type_, count_ + words_}, reduction::sum);
   }
 
-  /// Returns when it was complete.
-  std::chrono::steady_clock::time_point wait() { return under_way_.wait(); }
+  /// Returns when it was complete, however often it is asked.
+  std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, under_way_.wait()); }
   /// What was voted.  Before: wait, and this one carries votes.
   agreement voted(std::int64_t meetings) {
     agreement result{.meetings = meetings};
@@ -104,6 +106,7 @@ class weighted_sum {
   std::size_t words_;
   buffer memory_;
   request under_way_;
+  std::chrono::steady_clock::time_point ended_{};
 };
 
 }  // namespace cohort::detail

@@ -175,10 +175,10 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   auto const working = clock::now();
   auto done =
       unless_late(batches, [&] { return workers_->step(*next, now, *strategy_, update(), how.accumulate); });
-  if (!done.finite && trouble_.empty())
+  if (!done.finite)
     if (std::string const where = workers_->trouble(); !where.empty())
-      trouble_ = detail::text_of({is_finite(done.loss) ? gradient_mark : loss_mark, "step ", now.step,
-                                  ", epoch ", now.epoch, ", ", where});
+      troubles_.push_back(detail::text_of({is_finite(done.loss) ? gradient_mark : loss_mark, "step ",
+                                           now.step, ", epoch ", now.epoch, ", ", where}));
 
   agreement const alone{.meetings = meetings_ + 1, .examples = 1, .all = now.mine};
   agreement met = strategy_->agreed() ? *strategy_->agreed() : alone;
@@ -235,6 +235,11 @@ inline bool training::tell_votes(votes const& all, fit_settings const& how) {
 
 /// All ranks know that a number was not finite on one of them: says on which and where, and stops or leaves the step out.
 inline void training::refuse_numbers(step_info const& now) {
+  std::string trouble;
+  if (!troubles_.empty()) {
+    trouble = std::move(troubles_.front());
+    troubles_.erase(troubles_.begin());
+  }
   std::string where;
   bool of_loss = false;
   auto const hear = [&](std::string_view told, std::string_view rank) {
@@ -243,14 +248,13 @@ inline void training::refuse_numbers(step_info const& now) {
     where += detail::text_of({where.empty() ? "" : "; ", rank, told.substr(1)});
   };
   if (world_->size() == 1) {
-    hear(trouble_, "");
+    hear(trouble, "");
   } else {
-    gathered const all = world_->allgatherv(std::as_bytes(std::span(trouble_)));
+    gathered const all = world_->allgatherv(std::as_bytes(std::span(trouble)));
     for (int r = 0; r < world_->size(); ++r)
       hear({reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()},
            detail::text_of({"rank ", r, ": "}));
   }
-  trouble_.clear();
   if (where.empty())
     where = detail::text_of({"step ", now.step, ", epoch ", now.epoch, ", in the sum over the ranks"});
   numeric_error const why({.what = of_loss ? "the loss is not finite" : "a gradient is not finite",

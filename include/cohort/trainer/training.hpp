@@ -199,7 +199,7 @@ class training {
   /// How much longer workers wait for an exchange than it may take: for the question who is missing.
   static constexpr std::chrono::seconds patience{5};
   enum class after_step { next_step, next_epoch, stop };
-  static constexpr char const *loss_mark = "L", *gradient_mark = "G";  // trouble_ begins with
+  static constexpr char const *loss_mark = "L", *gradient_mark = "G";  // one of troubles_ begins with
   /// What was asked for and not agreed on yet.
   struct wishes {
     std::atomic<bool> stop{false};
@@ -252,9 +252,9 @@ class training {
     double loss = 0, weight = 0;
   } so_far_{};  // this rank's sums over the steps of the epoch under way
   plateau plateau_{};
-  std::int64_t meetings_ = 0;  // that this one has heard of
-  batch nothing_{};            // of a rank whose stream has ended
-  std::string trouble_;        // of this rank, that not all have heard of yet
+  std::int64_t meetings_ = 0;          // that this one has heard of
+  batch nothing_{};                    // of a rank whose stream has ended
+  std::vector<std::string> troubles_;  // of this rank, that not all have heard of yet, the oldest first
   /// While fit runs; and their keys and states, from resume to the next fit.
   std::vector<listener*> listeners_{};
   std::vector<std::pair<std::string, std::string>> knew_{};
