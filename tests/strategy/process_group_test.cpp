@@ -35,7 +35,7 @@ TEST(process_group, adds_up_and_the_first_of_each_leads) {
 
     agreement agreed{.examples = ranks.leads() ? 7 + rank : 0};
     x = {ranks.leads() ? 5.0F + static_cast<float>(rank) : 0};
-    ranks.share(agreed, x);
+    ranks.tell(agreed, x);
     EXPECT_EQ(agreed.examples, 7 + odd);
     EXPECT_EQ(x[0], 5 + odd);
   });
