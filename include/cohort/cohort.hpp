@@ -19,7 +19,6 @@
 #include <cohort/plan/table.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
-#include <cohort/trainer/chrome_trace.hpp>
 #include <cohort/trainer/performance_listener.hpp>
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/score_listener.hpp>
