@@ -85,19 +85,8 @@ inline void unbounded_sharing_leaves_out_numbers_that_are_not_finite(communicato
 /// In the middle of an epoch each rank has its own parameters; evaluation shows one model, and nothing but time tells that it
 /// was there.
 inline void unbounded_sharing_is_evaluated_alike(communicator& world) {
-  struct evaluating final : listener {
-    dataset data;
-    int evaluated = 0;
-    explicit evaluating(dataset d) : data(std::move(d)) {}
-    void on_step(training& run, step_report const&) override {
-      std::string const before = run.checksum();
-      EXPECT_TRUE(same_text(run.world(), run.evaluate(data, {.batch = 16}).stats()));
-      EXPECT_EQ(run.checksum(), before);
-      ++evaluated;
-    }
-  };
   bright_thirds const examples(8 * 5 * world.size()), held(50, 2);
-  evaluating looking(held.data());
+  evaluating looking(held.data(), 50);
   training made = trainer<narrow>(normalised, world, unbounded_sharing(), with_state());
   made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&looking}});
   EXPECT_EQ(looking.evaluated, 5);

@@ -122,6 +122,22 @@ TEST_P(asynchronous_exchange, hears_of_each_step_when_it_has_come_from_all) {
   });
 }
 
+/// Of two ranks one goes on behind a meeting as soon as it can, while the other may still be looking for messages before it.
+TEST(asynchronous_exchange, takes_no_message_before_the_meeting_behind_which_it_was_sent) {
+  launch<threads>(2, {.deadline = seconds(60)}, [](communicator& world) {
+    exchange made(world, signs_of(1), 1);
+    agreement agreed;
+    for (int step = 0; step < 3000; ++step) {
+      std::ranges::fill(made.mine(), 1.0F);
+      made.step(step_of(step), agreed);
+      made.settle();
+      ASSERT_EQ(made.all()[0], 2) << step;
+      made.clear();
+    }
+    made.end();
+  });
+}
+
 TEST_P(asynchronous_exchange, lets_nobody_get_further_ahead) {
   std::atomic<int> begun[4]{};
   on_all([&](communicator& world) {
@@ -190,8 +206,8 @@ TEST(asynchronous_exchange, names_a_rank_that_does_not_go_on) {
     EXPECT_EQ(step, world.rank() == 0 ? 3 + longest_lead : 3);
     if (world.rank() == 0) gate.release();
   };
-  EXPECT_THROW(launch<threads>(2, {.deadline = std::chrono::milliseconds(300)}, run), communicator_error);
-  EXPECT_LT(std::chrono::steady_clock::now() - beginning, seconds(10));
+  EXPECT_THROW(launch<threads>(2, {.deadline = seconds(2)}, run), communicator_error);
+  EXPECT_LT(std::chrono::steady_clock::now() - beginning, seconds(30));
 }
 
 TEST(asynchronous_exchange, refuses_messages_of_another_run) {

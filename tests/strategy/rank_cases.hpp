@@ -142,22 +142,28 @@ inline void averaging_weighs_by_examples(communicator& world) {
   EXPECT_LT(largest_difference(parameters_of(together), mean), 1e-12);
 }
 
+/// Evaluates after each step: alike on all ranks, with as many examples, and the run does not notice it.
+struct evaluating final : listener {
+  dataset data;
+  int examples;
+  int evaluated = 0;
+  int alike = 0;  // steps after which all ranks held the same
+  evaluating(dataset d, int expected) : data(std::move(d)), examples(expected) {}
+  void on_step(training& run, step_report const&) override {
+    std::string const before = run.checksum();
+    classification_report const seen = run.evaluate(data, {.batch = 16});
+    EXPECT_EQ(seen.examples(), examples);
+    EXPECT_TRUE(same_text(run.world(), seen.stats()));
+    EXPECT_EQ(run.checksum(), before);
+    ++evaluated;
+    alike += same_text(run.world(), before);
+  }
+};
+
 /// What ranks hold between two meetings differs, evaluation shows the mean, and the run does not notice it.
 inline void evaluation_between_meetings_changes_nothing(communicator& world) {
   bright_thirds const examples(103), held(50, 2);
-  struct evaluating final : listener {
-    dataset data;
-    int evaluated = 0;
-    explicit evaluating(dataset d) : data(std::move(d)) {}
-    void on_step(training& run, step_report const&) override {
-      std::string const before = run.checksum();
-      classification_report const seen = run.evaluate(data, {.batch = 16});
-      EXPECT_EQ(seen.examples(), 50);
-      EXPECT_TRUE(same_text(run.world(), seen.stats()));
-      EXPECT_EQ(run.checksum(), before);
-      ++evaluated;
-    }
-  } looking(held.data());
+  evaluating looking(held.data(), 50);
   training watched = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
   watched.fit(examples.data(), {.batch = 7, .epochs = 1, .listeners = {&looking}});
   EXPECT_GT(looking.evaluated, 0);

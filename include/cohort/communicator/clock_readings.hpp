@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cstdint>

@@ -102,6 +102,7 @@ class asynchronous_exchange {
   /// The same, and begins anew. Returns what all have said of steps about which `step` has not yet: the same on every rank.
   agreement settle() {
     hear_all();
+    if (steps_ > 0) world_.barrier();  // a rank may still be taking what comes: nothing new before it is here
     agreement rest;
     for (std::int64_t k = std::max<std::int64_t>(0, steps_ - lead_); k < steps_; ++k) {
       rest.examples += said(k).examples;

@@ -7,8 +7,9 @@
 #include <cohort/strategy/asynchronous_exchange.hpp>
 #include <cohort/strategy/dense_exchange.hpp>
 #include <cohort/strategy/outer_state.hpp>
+#include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/shared_elements.hpp>
-#include <cohort/strategy/sharing_strategy.hpp>
+#include <cohort/strategy/sharing_settings.hpp>
 #include <cohort/strategy/statistics_apart.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -101,17 +102,13 @@ class asynchronous_sharing final : public strategy {
       mine.read(static_cast<int>(array), dense[array]);
     if (apart_ > 0) {
       exchange_->hear_all();
-      with_real(mine.parameters.type(), [&]<class T>(T*) {
-        T* const w = reinterpret_cast<T*>(dense[0]);
-        float const* x = exchange_->all().data();
-        for_each_trained(mine.parameters, [&](std::size_t first, std::size_t count) {
-          for (std::size_t i = first; i < first + count; ++i) w[i] -= static_cast<T>(*x++);
-        });
-      });
+      with_real(mine.parameters.type(),
+                [&]<class T>(T*) { elements_->take(reinterpret_cast<T*>(dense[0]), exchange_->all(), 1); });
       come_together(mine, dense[0], {});
     }
+    votes const none{};
     for (std::size_t array = 1; array < dense.size(); ++array) {
-      average(mine, dense[array], {});
+      mean_over_ranks(*world_, mine.parameters.type(), dense[array], elements_of(mine), &none);
       mine.keep_frozen(static_cast<int>(array), dense[array]);
     }
   }
@@ -140,10 +137,8 @@ class asynchronous_sharing final : public strategy {
     forget();
     restored_ = true;
     statistics_.restore(saved);
-    for (strategy_state::count const& one : saved.counts) {
-      if (one.name == "steps apart") apart_ = one.value;
-      if (one.name == "own state") own_state_ = one.value != 0;
-    }
+    apart_ = count_of(saved, "steps apart", 0);
+    own_state_ = count_of(saved, "own state", 0) != 0;
     for (strategy_state::array const& one : saved.arrays) {
       if (one.name == "residual") residual_ = values_of<float>(one);
       if (one.name == "thresholds") thresholds_ = values_of<double>(one);
@@ -154,8 +149,8 @@ class asynchronous_sharing final : public strategy {
   void inherit(strategy_state const& theirs, int former, int ranks) override {
     if (former == 0) forget();
     for (strategy_state::array const& one : theirs.arrays) {
-      if (one.name == "residual") add(values_of<float>(one), 1.0 / world_->size(), residual_);
-      if (one.name == "thresholds") add(values_of<double>(one), 1.0 / ranks, thresholds_);
+      if (one.name == "residual") add_share(values_of<float>(one), 1.0 / world_->size(), residual_);
+      if (one.name == "thresholds") add_share(values_of<double>(one), 1.0 / ranks, thresholds_);
     }
   }
 
@@ -177,6 +172,9 @@ class asynchronous_sharing final : public strategy {
     if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
   }
 
+  static std::size_t elements_of(replica const& mine) {
+    return static_cast<std::size_t>(mine.parameters.elements());
+  }
   double share() const { return how_.mean ? 1.0 / world_->size() : 1; }
 
   /// w = before − share·x
@@ -188,19 +186,10 @@ class asynchronous_sharing final : public strategy {
     mine.parameters.changed();
   }
 
-  /// An array of this rank's, dense, becomes the mean of all ranks'.
-  votes average(replica const& mine, std::byte* dense, votes const& own) {
-    weighted_sum sum(mine.parameters.type(), static_cast<std::size_t>(mine.parameters.elements()), true);
-    std::memcpy(sum.data(), dense, sum.bytes());
-    sum.start(*world_, {1, 1}, world_->size(), own);
-    sum.wait();
-    std::memcpy(dense, sum.data(), sum.bytes());
-    return sum.voted(0).all;
-  }
-  /// The same for the parameters: running statistics as their examples say, and what is frozen as it is.
+  /// Parameters become the mean of all ranks', running statistics as their examples say; what is frozen stays.
   votes come_together(replica const& mine, std::byte* dense, votes const& own) {
     buffer const mean = copy_of({dense, mine.bytes()});
-    votes const all = average(mine, mean.data(), own);
+    votes const all = mean_over_ranks(*world_, mine.parameters.type(), mean.data(), elements_of(mine), &own);
     std::size_t const size = bytes_of(mine.parameters.type());
     for_each_trained(mine.parameters, [&](std::size_t first, std::size_t count) {
       std::memcpy(dense + first * size, mean.data() + first * size, count * size);
@@ -224,18 +213,6 @@ class asynchronous_sharing final : public strategy {
     statistics_.forget();
     apart_ = 0;
     own_state_ = false;
-  }
-
-  template <class T>
-  static std::vector<T> values_of(strategy_state::array const& one) {
-    std::vector<T> values(one.values.size() / sizeof(T));
-    if (!values.empty()) std::memcpy(values.data(), one.values.data(), values.size() * sizeof(T));
-    return values;
-  }
-  template <class T>
-  static void add(std::vector<T> const& values, double share, std::vector<T>& to) {
-    to.resize(std::max(to.size(), values.size()));
-    for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * share);
   }
 
   std::unique_ptr<communicator> world_;

@@ -63,15 +63,18 @@ class shared_elements {
         x[its.first + i] = static_cast<float>(before[its.in_dense + i] - after[its.in_dense + i]);
     });
   }
+  /// w −= factor·x in the canonical flat view.
+  template <class T>
+  void take(T* w, std::span<float const> x, double factor) const {
+    each(0, static_cast<int>(places_.size()), [&](int, place const& its) { take(its, w, x, factor); });
+  }
   /// The parameters of an arena = before − factor·x; those that are not shared stay.
   template <class T>
   void apply(parameter_set const& parameters, T* before, std::span<float const> x, double factor,
              std::byte* arena) const {
     each(0, static_cast<int>(places_.size()), [&](int p, place const& its) {
-      T* const to = before + its.in_dense;
-      for (std::size_t i = 0; i < its.count; ++i)
-        to[i] -= static_cast<T>(factor) * static_cast<T>(x[its.first + i]);
-      parameters.write(p, reinterpret_cast<std::byte const*>(to), arena);
+      take(its, before, x, factor);
+      parameters.write(p, reinterpret_cast<std::byte const*>(before + its.in_dense), arena);
     });
   }
 
@@ -82,6 +85,12 @@ class shared_elements {
     std::size_t count;
     std::size_t in_dense;  // where it begins in the canonical flat view
   };
+
+  template <class T>
+  static void take(place const& its, T* w, std::span<float const> x, double factor) {
+    for (std::size_t i = 0; i < its.count; ++i)
+      w[its.in_dense + i] -= static_cast<T>(factor) * static_cast<T>(x[its.first + i]);
+  }
 
   template <class F>
   void each(int begin, int end, F f) const {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/link.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,16 +19,15 @@ namespace detail {
 /// ⌈log2 P⌉
 constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
-/// Whether merging on the way is expected to be faster than sending all messages to all, on a network where a message costs as
-/// much as 50 kB (50 µs at 1 GB/s) and one in a thousand elements is sent, in 12 bits.
+/// Whether merging on the way is expected to be faster than sending all messages to all, on a network where a message costs
+/// as bytes_of_a_message says and one in a thousand elements is sent, in 12 bits.
 ///
 /// The ring of an allgatherv takes 2(P−1) messages in turn and brings each rank P−1 contributions; the tree takes 2⌈log2 P⌉ and
 /// brings its root P−1 of them, and ⌈log2 P⌉ times all P down again.
 constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
-  constexpr double message_bytes = 50'000;
   int const rounds = rounds_of(ranks);
   double const contribution = 96 + 1.5e-3 * static_cast<double>(elements);
-  return 2.0 * (ranks - 1 - rounds) * message_bytes > rounds * ranks * contribution;
+  return 2.0 * (ranks - 1 - rounds) * bytes_of_a_message > rounds * ranks * contribution;
 }
 
 /// Merges the messages of all ranks into one, up a binomial tree to rank 0, and brings that down to all.

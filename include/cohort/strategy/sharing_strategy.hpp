@@ -5,7 +5,9 @@
 #include <cohort/random/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/message_exchange.hpp>
+#include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/shared_elements.hpp>
+#include <cohort/strategy/sharing_settings.hpp>
 #include <cohort/strategy/statistics_apart.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -19,28 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace cohort {
-
-/// What is shared: the gradient, so that all ranks take one step; or the step that each rank takes by its own gradient.
-enum class share { gradient, update };
-
-/// What is said about sharing besides the compressor; threshold_sharing and top_k_sharing have the same fields.
-///
-/// Units     `warm_up`: the first steps are exchanged densely, and leave no residual. `sync_buffers`: steps between two means of
-///           the running statistics (0: at an epoch's end). `max_staleness` s: what step i has sent is taken in step i + s;
-///           `slower_if_stale`: divided by s. `unbounded`: when it comes.
-struct sharing_settings {
-  cohort::share share = share::gradient;
-  bool mean = false;  ///< of share::update: the mean of the ranks' steps, not their sum
-  int warm_up = 0;
-  int sync_buffers = 0;
-  route way = route::by_size;
-  cohort::group group = group::process;
-  int max_staleness = 0;
-  bool slower_if_stale = false;
-};
-
-namespace detail {
+namespace cohort::detail {
 
 /// What sharing gradients and sharing steps have in common: the exchange, running statistics, and what a checkpoint keeps.
 ///
@@ -100,26 +81,26 @@ class sharing_strategy : public strategy {
     forget();
     restored_ = true;
     statistics_.restore(saved);
-    spoke_for_ = count_of(saved, spoke_for_name, 1);
-    ranks_before_ = count_of(saved, "ranks before", 0);
+    spoke_for_ = rank_count_of(saved, spoke_for_name, 1);
+    ranks_before_ = rank_count_of(saved, "ranks before", 0);
     for (strategy_state::array const& one : saved.arrays) {
       if (one.name == "residual") residual_ = values_of<float>(one);
       if (one.name == "thresholds") thresholds_ = values_of<double>(one);
       if (one.name.starts_with(message_name)) waiting_.push_back(values_of<std::byte>(one));
-      if (one.name.starts_with(lost_name)) lose(values_of<std::byte>(one), count_of(saved, one.name, 1));
+      if (one.name.starts_with(lost_name)) lose(values_of<std::byte>(one), rank_count_of(saved, one.name, 1));
     }
   }
   /// Residuals are summed and split evenly, and so is what messages would have brought; thresholds are averaged.
   void inherit(strategy_state const& theirs, int former, int ranks) override {
     if (former == 0) forget();
-    int const of = as_ == combined::weighted_mean ? count_of(theirs, spoke_for_name, 1) : 1;
-    ranks_before_ = std::max({ranks_before_, ranks, count_of(theirs, "ranks before", 0)});
+    int const of = as_ == combined::weighted_mean ? rank_count_of(theirs, spoke_for_name, 1) : 1;
+    ranks_before_ = std::max({ranks_before_, ranks, rank_count_of(theirs, "ranks before", 0)});
     for (strategy_state::array const& one : theirs.arrays) {
-      if (one.name == "residual") add(values_of<float>(one), of * 1.0 / world_->size(), residual_);
+      if (one.name == "residual") add_share(values_of<float>(one), of * 1.0 / world_->size(), residual_);
       if (one.name == "thresholds") add_to_mean(values_of<double>(one));
       if (one.name.starts_with(message_name)) lose(values_of<std::byte>(one), of);
       if (former == 0 && one.name.starts_with(lost_name))  // which all have
-        lose(values_of<std::byte>(one), count_of(theirs, one.name, 1));
+        lose(values_of<std::byte>(one), rank_count_of(theirs, one.name, 1));
     }
   }
 
@@ -201,20 +182,11 @@ class sharing_strategy : public strategy {
   agreement agreed_{};
 
  private:
-  template <class T>
-  static std::vector<T> values_of(strategy_state::array const& one) {
-    std::vector<T> values(one.values.size() / sizeof(T));
-    if (!values.empty()) std::memcpy(values.data(), one.values.data(), values.size() * sizeof(T));
-    return values;
-  }
-
   static constexpr std::string_view message_name = "message ", lost_name = "lost ",
                                     spoke_for_name = "speaks for";
 
-  static int count_of(strategy_state const& from, std::string_view name, int otherwise) {
-    for (strategy_state::count const& one : from.counts)
-      if (one.name == name) return static_cast<int>(one.value);
-    return otherwise;
+  static int rank_count_of(strategy_state const& from, std::string_view name, int otherwise) {
+    return static_cast<int>(count_of(from, name, otherwise));
   }
   /// A message of so many ranks as one.
   void lose(std::vector<std::byte> message, int of) {
@@ -228,12 +200,6 @@ class sharing_strategy : public strategy {
       return k < waiting_.size() ? std::span<std::byte const>(waiting_[k]) : std::span<std::byte const>();
     if (static_cast<int>(k) >= exchange_->waiting()) return {};
     return exchange_->message_waiting(static_cast<int>(k));
-  }
-
-  template <class T>
-  static void add(std::vector<T> const& values, double share, std::vector<T>& to) {
-    to.resize(std::max(to.size(), values.size()));
-    for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * share);
   }
 
   void add_to_mean(std::vector<double> const& thresholds) {
@@ -280,6 +246,4 @@ class sharing_strategy : public strategy {
   int spoke_for_ = 1;  // ranks, as the residual does
 };
 
-}  // namespace detail
-
-}  // namespace cohort
+}  // namespace cohort::detail

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/plan/replica.hpp>
+#include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/statistics_mean.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -46,12 +47,9 @@ class statistics_apart {
                      {{"statistics apart", steps_}, {"seen", seen_}, {"expected", expected_}});
   }
   void restore(strategy_state const& saved) {
-    forget();
-    for (strategy_state::count const& one : saved.counts) {
-      if (one.name == "statistics apart") steps_ = one.value;
-      if (one.name == "seen") seen_ = one.value;
-      if (one.name == "expected") expected_ = one.value;
-    }
+    steps_ = count_of(saved, "statistics apart", 0);
+    seen_ = count_of(saved, "seen", 0);
+    expected_ = count_of(saved, "expected", 0);
   }
   void forget() { steps_ = seen_ = expected_ = 0; }
 

@@ -66,11 +66,7 @@ class update_sharing final : public sharing_strategy<Make> {
     base::merged(mine, dense);
     auto const elements = static_cast<std::size_t>(mine.parameters.elements());
     for (std::size_t array = 1; array < dense.size(); ++array) {
-      weighted_sum sum(mine.parameters.type(), elements, false);
-      std::memcpy(sum.data(), dense[array], sum.bytes());
-      sum.start(this->world(), {1, 1}, this->world().size(), {});
-      sum.wait();
-      std::memcpy(dense[array], sum.data(), sum.bytes());
+      mean_over_ranks(this->world(), mine.parameters.type(), dense[array], elements);
       mine.keep_frozen(static_cast<int>(array), dense[array]);
     }
   }
@@ -82,8 +78,7 @@ class update_sharing final : public sharing_strategy<Make> {
   }
   void restore(strategy_state const& saved) override {
     base::restore(saved);
-    for (strategy_state::count const& one : saved.counts)
-      if (one.name == "own steps") own_steps_ = one.value;
+    own_steps_ = count_of(saved, "own steps", own_steps_);
   }
 
  private:

@@ -109,4 +109,18 @@ class weighted_sum {
   std::chrono::steady_clock::time_point ended_{};
 };
 
+/// A dense array of each rank becomes the mean of all; returns what they vote, where they do.
+///
+/// Order     collective: all with votes, or all without.
+/// Moves     an allreduce.
+inline votes mean_over_ranks(communicator& world, element_type type, std::byte* dense, std::size_t count,
+                             votes const* own = nullptr) {
+  weighted_sum sum(type, count, own != nullptr);
+  std::memcpy(sum.data(), dense, sum.bytes());
+  sum.start(world, {1, 1}, world.size(), own ? *own : votes());
+  sum.wait();
+  std::memcpy(dense, sum.data(), sum.bytes());
+  return own ? sum.voted(0).all : votes();
+}
+
 }  // namespace cohort::detail

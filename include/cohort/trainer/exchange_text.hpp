@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/link.hpp>
 #include <cohort/error/text.hpp>
 #include <cohort/execution/text_table.hpp>
 #include <cohort/plan/table.hpp>
@@ -154,17 +155,16 @@ struct interval_cost {
 /// Why ranks would do better to exchange less, and by what: "the exchange outlasts the step: 12.3 ms of it, …". Empty where they
 /// compute longer than they wait for each other.
 ///
-/// Units     latency or bytes is judged by the messages' size alone, one costing as much as 50 kB more of it (route::by_size).
+/// Units     latency or bytes is judged by the messages' size alone, bytes_of_a_message as in route::by_size.
 [[gnu::cold, gnu::noinline]] inline std::string exchange_warning(interval_cost const& of) {
   using namespace detail;
   double const compute = of.compute_seconds, exchange = of.exchange_seconds;
   if (!(exchange > compute) || of.steps <= 0) return {};
-  constexpr double costs_a_message = 50'000;
   std::string reason;
   if (of.messages > 0)
     reason = text_of({"; ", three_digits(of.messages / of.steps), " messages of ",
                       in_bytes(of.bytes / of.messages), " a step: of that size, ",
-                      of.bytes / of.messages < costs_a_message ? "latency counts more than bytes"
+                      of.bytes / of.messages < bytes_of_a_message ? "latency counts more than bytes"
                       : of.selects ? "bytes count more than latency, and a lower density sends fewer"
                                    : "bytes count more than latency, and sharing sends fewer"});
   auto const gain = [&](double less) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/strategy/strategy.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A count of a checkpoint, or `otherwise` where it has none of that name.
+inline std::int64_t count_of(strategy_state const& from, std::string_view name, std::int64_t otherwise) {
+  for (strategy_state::count const& one : from.counts)
+    if (one.name == name) return one.value;
+  return otherwise;
+}
+
+template <class T>
+std::vector<T> values_of(strategy_state::array const& one) {
+  std::vector<T> values(one.values.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), one.values.data(), values.size() * sizeof(T));
+  return values;
+}
+
+/// to += share·values; what `to` has not yet is 0.
+template <class T>
+void add_share(std::vector<T> const& values, double share, std::vector<T>& to) {
+  to.resize(std::max(to.size(), values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * share);
+}
+
+}  // namespace cohort::detail
