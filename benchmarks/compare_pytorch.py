@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training step of Cohort beside PyTorch's fastest, in turn, on an idle machine.
 
-    compare_pytorch.py [--nets lenet,mlp] [--dtypes f32] [--batch 32] [--threads 2] [--rounds 7] [--json FILE]
+    compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50] [--dtypes f32,bf16] [--batch N] [--threads 2]
+                       [--rounds 7] [--json FILE]
 
-Cohort trains with as many workers as PyTorch has threads; both the same network with the same updater on one batch in
-memory. Every round measures a block of steps of Cohort, then one of each of PyTorch's modes. A block in which others
+Cohort trains small networks with as many workers as PyTorch has threads, others with one worker of as many threads;
+both the same network with the same updater on one batch in memory. Every round measures a block of steps of Cohort, then one of each of PyTorch's modes. A block in which others
 took more than 3 % of the processors is discarded and taken again. The ratio is that of the medians over the rounds,
 PyTorch's fastest mode over Cohort; its spread are the quartiles over the rounds. Memory is the largest resident memory
 less that before the network was made; of PyTorch's modes the smallest counts.
@@ -26,6 +27,8 @@ import quiet
 
 HERE = pathlib.Path(__file__).resolve().parent
 COHORT = "cohort"
+BATCHES = {"lenet": 32, "mlp": 32, "cifar": 64, "darknet": 32, "resnet50": 16}
+BY_WORKERS = ("lenet", "mlp")
 START_SECONDS = 600  # compiling included
 ANSWER_SECONDS = 120
 
@@ -117,12 +120,13 @@ def quartiles(values):
 def compare(net, dtype, batch, settings):
     everyone, refused, round_trips = [], {}, []
     try:
-        everyone.append(competitor(COHORT, [settings.programs / "train_step", net, batch, settings.threads]))
+        split = (settings.threads, 1) if net in BY_WORKERS else (1, settings.threads)
+        everyone.append(competitor(COHORT, [settings.programs / "train_step", net, dtype, batch, *split]))
         for mode in settings.modes.split(","):
             try:
                 # One thread to compile: helpers that stay would count as others.
-                everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", net, batch,
-                                                               settings.threads, mode],
+                everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", net, dtype,
+                                                               batch, settings.threads, mode],
                                            {"TORCHINDUCTOR_COMPILE_THREADS": "1"}))
             except failure as problem:
                 refused[mode] = str(problem)
@@ -200,10 +204,11 @@ def table(rows):
 
 def settings_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", default="lenet,mlp", help="of lenet, mlp (both)")
-    parser.add_argument("--dtypes", default="f32", help="f32 is all there is today")
-    parser.add_argument("--batch", default="32", help="batch sizes, separated by commas (32)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="PyTorch's threads, Cohort's workers (all)")
+    parser.add_argument("--nets", default="lenet,mlp", help=f"of {', '.join(BATCHES)} (lenet,mlp)")
+    parser.add_argument("--dtypes", default="f32", help="of f32, bf16 (f32)")
+    parser.add_argument("--batch", type=int, help="examples a step (the network's own: "
+                        + ", ".join(f"{net} {count}" for net, count in BATCHES.items()) + ")")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Cohort's workers together (all)")
     parser.add_argument("--modes", default="eager,channels_last,compile", help="PyTorch's; see pytorch_step.py")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.5, help="of a block (1.5)")
@@ -215,9 +220,10 @@ def settings_of(arguments):
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch (this one)")
     parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
     settings = parser.parse_args(arguments)
-    for dtype in settings.dtypes.split(","):
-        if dtype != "f32":
-            parser.error(f"--dtypes: expected f32, got {dtype}")
+    for flag, given, known in (("nets", settings.nets, BATCHES), ("dtypes", settings.dtypes, ("f32", "bf16"))):
+        for one in given.split(","):
+            if one not in known:
+                parser.error(f"--{flag}: expected {' or '.join(known)}, got {one}")
     for count in (settings.rounds, settings.tries, settings.threads):
         if count < 1:
             parser.error(f"--rounds, --tries and --threads: expected at least 1, got {count}")
@@ -233,9 +239,8 @@ def main():
     try:
         for net in settings.nets.split(","):
             for dtype in settings.dtypes.split(","):
-                for batch in settings.batch.split(","):
-                    row, ours, theirs = compare(net, dtype, int(batch), settings)
-                    rows.append(row)
+                row, ours, theirs = compare(net, dtype, settings.batch or BATCHES[net], settings)
+                rows.append(row)
     except failure as problem:
         print(f"compare_pytorch.py: {problem}", file=sys.stderr)
         return 1

@@ -84,8 +84,10 @@ def mpirun(count, *command):
     """The command that runs one rank on each of the first hosts. Open MPI 4 and 5 name some of this differently."""
     agent = f"{sys.executable} {pathlib.Path(__file__).resolve()} agent"
     flags = ["--host", ",".join(f"{address(host)}:1" for host in range(count)), "--bind-to", "none"]
-    for name, value in (("plm_rsh_agent", agent), ("plm_rsh_no_tree_spawn", "1"), ("pml", "ob1"), ("btl", "tcp,self"),
-                        ("btl_tcp_if_include", f"{NETWORK}.0/24"), ("oob_tcp_if_include", f"{NETWORK}.0/24")):
+    # Daemons that call back at the same moment lose their connection in one launch of nine (4.1.4): one after another.
+    for name, value in (("plm_rsh_agent", agent), ("plm_rsh_no_tree_spawn", "1"), ("plm_rsh_num_concurrent", "1"),
+                        ("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", f"{NETWORK}.0/24"),
+                        ("oob_tcp_if_include", f"{NETWORK}.0/24")):
         flags += ["--mca", name, value]
     exported = [word for name in ("PATH", "LD_LIBRARY_PATH", "COHORT_DATA") if name in os.environ for word in ("-x", name)]
     return ["mpirun", "--allow-run-as-root", "-n", str(count), *flags, *exported, *command]

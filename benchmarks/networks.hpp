@@ -34,6 +34,55 @@ constexpr auto cifar = cohort::network<[](cohort::builder& net) {
 }>();
 static_assert(cifar.parameter_count() == 18'804'810);
 
+/// The blocks of Darknet on images of 64×64 pixels of 200 classes.
+constexpr auto darknet = cohort::network<[](cohort::builder& net) {
+  using namespace cohort;
+  auto const block = [](int kernel, int filters) {
+    return [=](tensor x) {
+      return x | conv2d{.filters = filters, .kernel = kernel, .padding = padding::same, .bias = false}
+             | batch_norm{} | leaky_relu{.slope = 0.1};
+    };
+  };
+  max_pool const half{.window = 2};
+  return net.input({3, 64, 64}) | block(3, 32) | block(3, 64) | half | block(2, 128) | block(2, 256) | half
+         | block(2, 256) | block(2, 512) | half | conv2d{.filters = 200, .kernel = 1} | global_avg_pool{}
+         | softmax_cross_entropy{};
+}>();
+static_assert(darknet.parameter_count() == 1'074'664);
+
+/// He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution. At run time: as a constant it takes long to compile.
+inline cohort::graph_view resnet50() {
+  using namespace cohort;
+  static graph const made = graph::build([](builder& net) {
+    auto const conv = [](int filters, int kernel, int stride) {
+      return [=](tensor x) {
+        return x
+               | conv2d{.filters = filters,
+                        .kernel = kernel,
+                        .stride = stride,
+                        .padding = kernel / 2,
+                        .bias = false}
+               | batch_norm{};
+      };
+    };
+    tensor x =
+        net.input({3, 224, 224}) | conv(64, 7, 2) | relu{} | max_pool{.window = 3, .stride = 2, .padding = 1};
+    int stage = 0;
+    for (int const blocks : {3, 4, 6, 3}) {
+      int const filters = 64 << stage;
+      for (int block = 0; block < blocks; ++block) {
+        int const stride = stage > 0 && block == 0 ? 2 : 1;
+        tensor const body =
+            x | conv(filters, 1, 1) | relu{} | conv(filters, 3, stride) | relu{} | conv(4 * filters, 1, 1);
+        x = (body + (block == 0 ? x | conv(4 * filters, 1, stride) : x)) | relu{};
+      }
+      ++stage;
+    }
+    x | global_avg_pool{} | dense{.units = 1000} | softmax_cross_entropy{};
+  });
+  return made;
+}
+
 /// So small a rate that the network stays as it was initialised: it would learn the one batch by heart, and
 /// fading weights and gradients become denormal numbers, with which a kernel takes ten times as long.
 constexpr double standstill = 1e-6;
@@ -49,6 +98,9 @@ struct trained_network {
 inline std::optional<trained_network> find_network(std::string_view name) {
   if (name == "lenet") return trained_network{name, lenet, cohort::adagrad{.rate = standstill}, 5e-4};
   if (name == "mlp") return trained_network{name, mlp, cohort::nesterov{.rate = standstill}, 0};
+  if (name == "darknet") return trained_network{name, darknet, cohort::amsgrad{.rate = standstill}, 1e-4};
+  if (name == "resnet50")
+    return trained_network{name, resnet50(), cohort::momentum{.rate = standstill, .momentum = 0.9}, 1e-4};
   if (name == "cifar") return trained_network{name, cifar, cohort::adam{.rate = standstill}, 0};
   return std::nullopt;
 }

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains one network on one batch of noise in PyTorch, on the processor, and prints what a step took as JSON.
 
-    pytorch_step.py NET BATCH THREADS MODE [SECONDS]
+    pytorch_step.py NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet or mlp: the networks, updaters and rates of networks.hpp. MODE is eager, channels_last or compile
+NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, or bf16:
+mixed precision as torch.autocast does it. MODE is eager, channels_last or compile
 (torch.compile, channels last), any of them with +fused for PyTorch's fused updater. First comes a line about PyTorch.
 With SECONDS one block follows; else a block for every line of standard input, which holds its seconds. The counterpart
 of train_step.cpp; needs `pip install torch`.
@@ -43,25 +44,82 @@ def networks(nn, optim):
         return nn.Sequential(nn.Flatten(), nn.Linear(784, 500), nn.LeakyReLU(0.01),
                              nn.Linear(500, 100), nn.LeakyReLU(0.01), nn.Linear(100, 10))
 
+    def cifar():
+        def same(inputs, filters, kernel):
+            before, after = (kernel - 1) // 2, kernel // 2
+            padded = [nn.ZeroPad2d((before, after, before, after))] if before != after else []
+            return [*padded, nn.Conv2d(inputs, filters, kernel, padding=0 if padded else before), nn.ReLU()]
+
+        return nn.Sequential(*same(3, 64, 4), *same(64, 64, 4), nn.MaxPool2d(2),
+                             *same(64, 96, 4), *same(96, 96, 4), *same(96, 128, 3), *same(128, 128, 3),
+                             *same(128, 256, 2), *same(256, 256, 2), nn.MaxPool2d(2), nn.Flatten(),
+                             nn.Linear(16384, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+
+    def darknet():
+        def block(inputs, filters, kernel):
+            padded = [nn.ZeroPad2d((0, 1, 0, 1))] if kernel == 2 else []
+            return [*padded, nn.Conv2d(inputs, filters, kernel, padding=kernel // 2 if kernel == 3 else 0, bias=False),
+                    nn.BatchNorm2d(filters), nn.LeakyReLU(0.1)]
+
+        return nn.Sequential(*block(3, 32, 3), *block(32, 64, 3), nn.MaxPool2d(2),
+                             *block(64, 128, 2), *block(128, 256, 2), nn.MaxPool2d(2),
+                             *block(256, 256, 2), *block(256, 512, 2), nn.MaxPool2d(2),
+                             nn.Conv2d(512, 200, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+
+    def conv(inputs, filters, kernel, stride=1):
+        return [nn.Conv2d(inputs, filters, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(filters)]
+
+    class bottleneck(nn.Module):
+        def __init__(self, inputs, filters, stride, shorter):
+            super().__init__()
+            self.body = nn.Sequential(*conv(inputs, filters, 1), nn.ReLU(True), *conv(filters, filters, 3, stride),
+                                      nn.ReLU(True), *conv(filters, 4 * filters, 1))
+            self.skip = nn.Sequential(*conv(inputs, 4 * filters, 1, stride)) if shorter else nn.Identity()
+
+        def forward(self, x):
+            return (self.body(x) + self.skip(x)).relu_()
+
+    def resnet50():
+        layers, inputs = [*conv(3, 64, 7, 2), nn.ReLU(True), nn.MaxPool2d(3, 2, 1)], 64
+        for stage, blocks in enumerate((3, 4, 6, 3)):
+            filters = 64 << stage
+            for block in range(blocks):
+                layers.append(bottleneck(inputs, filters, 2 if stage and not block else 1, not block))
+                inputs = 4 * filters
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+    def adam(amsgrad, decay):
+        return lambda p, fused: optim.Adam(p, STANDSTILL, weight_decay=decay, amsgrad=amsgrad, fused=fused)
+
     return {"lenet": (lenet, lambda p, fused: optim.Adagrad(p, STANDSTILL, weight_decay=5e-4, fused=fused)),
-            "mlp": (mlp, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, nesterov=True, fused=fused))}
+            "mlp": (mlp, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, nesterov=True, fused=fused)),
+            "cifar": (cifar, adam(False, 0)),
+            "darknet": (darknet, adam(True, 1e-4)),
+            "resnet50": (resnet50, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, weight_decay=1e-4, fused=fused))}
+
+
+# Of an example, and how many classes there are.
+INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "cifar": (3, 32, 32), "darknet": (3, 64, 64), "resnet50": (3, 224, 224)}
+CLASSES = {"darknet": 200, "resnet50": 1000}
 
 
 def main():
-    if not 5 <= len(sys.argv) <= 6:
+    if not 6 <= len(sys.argv) <= 7:
         sys.exit(__doc__)
-    net_name, batch, threads, mode = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    net_name, dtype, batch, threads, mode = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
     import torch
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    x, y = torch.rand(batch, 1, 28, 28), torch.randint(10, (batch,))
     form, _, updater = mode.partition("+")
     if form not in ("eager", "channels_last", "compile") or updater not in ("", "fused"):
         sys.exit(f"pytorch_step.py: MODE: expected eager, channels_last or compile, or one of them +fused, got {mode}")
     known = networks(torch.nn, torch.optim)
     if net_name not in known:
         sys.exit(f"pytorch_step.py: NET: expected {' or '.join(known)}, got {net_name}")
+    if dtype not in ("f32", "bf16"):
+        sys.exit(f"pytorch_step.py: DTYPE: expected f32 or bf16, got {dtype}")
     make, updater_of = known[net_name]
+    x, y = torch.rand(batch, *INPUTS[net_name]), torch.randint(CLASSES.get(net_name, 10), (batch,))
 
     forget_largest_memory()
     memory_before = memory_bytes("VmRSS")
@@ -71,7 +129,8 @@ def main():
     optimizer = updater_of(net.parameters(), updater == "fused" or None)
 
     def loss_and_gradients():
-        loss = torch.nn.functional.cross_entropy(net(x), y)
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+            loss = torch.nn.functional.cross_entropy(net(x), y)
         loss.backward()
         return loss
 
@@ -83,8 +142,10 @@ def main():
         optimizer.step()
         return loss
 
-    for _ in range(20):
+    steps, start = 0, time.perf_counter()
+    while steps < 3 or (steps < 20 and time.perf_counter() - start < 3):
         step()
+        steps += 1
     print(json.dumps({"name": "pytorch", "torch": torch.__version__, "python": sys.version.split()[0]}), flush=True)
 
     def block(wanted):
@@ -97,8 +158,8 @@ def main():
         print(json.dumps({"ms_per_step": statistics.median(times) * 1e3, "steps": len(times), "loss": float(loss.detach()),
                           "memory_bytes": memory_bytes("VmHWM") - memory_before}), flush=True)
 
-    if len(sys.argv) == 6:
-        block(float(sys.argv[5]))
+    if len(sys.argv) == 7:
+        block(float(sys.argv[6]))
         return
     for line in sys.stdin:
         block(float(line))

@@ -15,7 +15,8 @@ import sys
 
 README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
 PLACE = re.compile(r"^<!-- measured -->\n.*?^<!-- /measured -->$", re.MULTILINE | re.DOTALL)
-TITLES = {"lenet": "LeNet", "mlp": "MLP 784-500-100-10"}
+TITLES = {"lenet": "LeNet", "mlp": "MLP 784-500-100-10", "cifar": "CIFAR-10 network", "darknet": "Darknet blocks",
+          "resnet50": "ResNet-50"}
 
 
 def sentence(context, rounds):

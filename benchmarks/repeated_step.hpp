@@ -39,10 +39,16 @@ class repeated_step {
  public:
   repeated_step(trained_network const& what, int batch, int workers,
                 std::unique_ptr<cohort::strategy> agree = std::make_unique<cohort::no_exchange>())
-      : settings_{.updater = what.updater, .l2 = what.l2, .workers = workers},
+      : repeated_step(cohort::detail::port_to<cohort::onednn>, what, batch,
+                      {.updater = what.updater, .l2 = what.l2, .workers = workers}, std::move(agree)) {}
+
+  /// On another backend, `port_to` of it, and with settings of one's own.
+  template <class Port>
+  repeated_step(Port port, trained_network const& what, int batch, cohort::training_settings const& settings,
+                std::unique_ptr<cohort::strategy> agree = std::make_unique<cohort::no_exchange>())
+      : settings_(settings),
         data_(noise_batch(what.net, batch)),
-        workers_(cohort::detail::port_to<cohort::onednn>(what.net, settings_), settings_,
-                 std::chrono::seconds(120)),
+        workers_(port(what.net, settings_), settings_, std::chrono::seconds(120)),
         agree_(std::move(agree)) {
     workers_.plan_for({.examples = workers_.piece_of(batch)});
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());

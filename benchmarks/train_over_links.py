@@ -43,7 +43,7 @@ IMAGES = 60_000
 SHORTEST = 30  # steps of an epoch
 TEST_IMAGES = 320  # of runs for speed alone
 PORT = 29500
-START_SECONDS = 180  # until rank 0 says something
+START_SECONDS = 60  # until rank 0 says something
 TRIES = 3
 
 

@@ -2,7 +2,7 @@
 // needs: onednn
 // Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a
 // block:
-//   train_step NET BATCH WORKERS [SECONDS]
+//   train_step NET DTYPE BATCH WORKERS THREADS [SECONDS]
 // First comes a line about the program itself. With SECONDS one block follows; else a block for every line of
 // standard input, which holds its seconds. Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
 #include "context.hpp"
@@ -53,26 +53,39 @@ int number(char const* text, char const* what) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 4 || argc > 5) {
-    std::fprintf(stderr, "train_step NET BATCH WORKERS [SECONDS]\n");
+  if (argc < 6 || argc > 7) {
+    std::fprintf(stderr, "train_step NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
     return 2;
   }
   auto const what = find_network(argv[1]);
   if (!what) {
-    std::fprintf(stderr, "train_step: NET: expected lenet or mlp, got %s\n", argv[1]);
+    std::fprintf(stderr, "train_step: NET: expected lenet, mlp, cifar, darknet or resnet50, got %s\n",
+                 argv[1]);
     return 2;
   }
-  int const batch = number(argv[2], "BATCH"), workers = number(argv[3], "WORKERS");
+  std::string const type = argv[2];
+  if (type != "f32" && type != "bf16") {
+    std::fprintf(stderr, "train_step: DTYPE: expected f32 or bf16, got %s\n", argv[2]);
+    return 2;
+  }
+  int const batch = number(argv[3], "BATCH");
+  cohort::training_settings const settings{.updater = what->updater,
+                                           .l2 = what->l2,
+                                           .workers = number(argv[4], "WORKERS"),
+                                           .threads = number(argv[5], "THREADS")};
   forget_largest_memory();
   long long const memory_before = memory_bytes("VmRSS");
-  repeated_step step(*what, batch, workers);
-  for (int warming = 0; warming < 20; ++warming) step();
+  auto const port =
+      type == "f32" ? cohort::detail::port_to<cohort::onednn> : cohort::detail::port_to<cohort::onednn_bf16>;
+  repeated_step step(port, *what, batch, settings);
+  double warm = 0;
+  for (int steps = 0; steps < 3 || (steps < 20 && warm < 3); ++steps) warm += seconds([&] { step(); });
   dnnl_version_t const& onednn = *dnnl_version();
   std::printf("{\"name\": \"cohort\", \"commit\": \"%s\", \"compiler\": \"%s\", \"onednn\": \"%d.%d.%d\"}\n",
               commit().c_str(), compiler().c_str(), onednn.major, onednn.minor, onednn.patch);
   std::fflush(stdout);
-  if (argc == 5) {
-    block(step, std::atof(argv[4]), memory_before);
+  if (argc == 7) {
+    block(step, std::atof(argv[6]), memory_before);
     return 0;
   }
   for (char line[64]; std::fgets(line, sizeof line, stdin);) block(step, std::atof(line), memory_before);

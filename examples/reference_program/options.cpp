@@ -94,7 +94,7 @@ constexpr flag all_flags[]{
     {"rate", [](options& o, text f, text v) { o.rate = number_of(f, v, 1e-9, 1e9); }},
     {"backend",
      [](options& o, text f, text v) {
-       o.backend = name_of(f, v, {"auto", "onednn", "reference"});
+       o.backend = name_of(f, v, {"auto", "onednn", "onednn_bf16", "reference"});
      }},
     {"seed", [](options& o, text f, text v) { o.seed = number_of<std::uint64_t>(f, v, 0, UINT64_MAX); }},
     {"original", [](options& o, text, text) { o.original = true; }, no_argument},
@@ -146,7 +146,8 @@ constexpr char const* after_batch = R"()
 constexpr char const* after_epochs = R"()
   --rate X         )";
 constexpr char const* after_rate = R"()
-  --backend NAME   auto, onednn or reference; auto: the first that works here (auto)
+  --backend NAME   auto, onednn, onednn_bf16 (mixed precision) or reference; auto: the first of onednn and reference
+                   that works here (auto)
   --seed N         of the initial weights and the order of the images ()";
 constexpr char const* before_original = R"()
   --original       )";

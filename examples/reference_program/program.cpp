@@ -308,6 +308,9 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   using oracle = cohort::reference<float>;
   if (chosen.backend == "onednn")
     return cohort::trainer<cohort::require<cohort::onednn>>(std::move(net), world, std::move(how), settings);
+  if (chosen.backend == "onednn_bf16")
+    return cohort::trainer<cohort::require<cohort::onednn_bf16>>(std::move(net), world, std::move(how),
+                                                                 settings);
   if (chosen.backend == "reference")
     return cohort::trainer<cohort::require<oracle>>(std::move(net), world, std::move(how), settings);
   return cohort::trainer<cohort::priority<cohort::onednn, oracle>>(std::move(net), world, std::move(how),

@@ -16,14 +16,12 @@ struct pretended : reference<float> {
   static constexpr std::string_view name = Number == 1 ? "first" : Number == 2 ? "second" : "third";
   static constexpr bool is_gpu = Gpu;
   static availability probe() { return Usable ? availability{} : availability{false, "no such device"}; }
-  operation<pretended> prepare(operation_request<pretended> const&) const { return {}; }
 };
 using cpu = pretended<1>;
 using gpu = pretended<2, true>;
 /// Cannot even be made.
 struct broken : pretended<3, false, false> {
   broken() { throw backend_error({.what = "made without asking whether it works"}); }
-  operation<broken> prepare(operation_request<broken> const&) const { return {}; }
 };
 
 /// Sets a variable for one test, and gives back what was there.

@@ -38,10 +38,10 @@ struct operand {
 };
 
 /// One kernel of a layer with its arguments in the kernel's order.
-template <class B>
-struct invocation {
-  typename B::kernel kernel;
-  std::vector<operand<typename B::layout>> operands;
+template <class Kernel, class Layout>
+struct basic_invocation {
+  Kernel kernel;
+  std::vector<operand<Layout>> operands;
   std::string implementation;
   double flops = 0;
 };
@@ -52,8 +52,8 @@ struct invocation {
 /// `frozen`: the layer runs as at inference in training too, so that its backward takes running statistics for constants;
 /// no gradient of its parameters is read.
 /// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
-template <class B>
-struct operation_request {
+template <class Layout>
+struct basic_request {
   std::string name;
   cohort::kind const* kind = nullptr;
   double const* fields = nullptr;
@@ -64,23 +64,31 @@ struct operation_request {
   bool frozen = false;
   std::span<shape const> input_shapes;
   shape output_shape;
-  std::span<typename B::layout const> inputs;
+  std::span<Layout const> inputs;
   std::vector<char> wants_diff_input;
   std::span<parameter_spec const> parameter_specs;
-  std::span<std::optional<typename B::layout> const> parameters;
+  std::span<std::optional<Layout> const> parameters;
 };
 
 /// A step made executable: the layouts that it settled, and its kernels in the order in which they run.
 ///
 /// `overwrites`       output may lie where input 0 lies, and diff_input 0 where diff_output lies.
-template <class B>
-struct operation {
-  typename B::layout output;
-  std::vector<typename B::layout> parameters;
+template <class Kernel, class Layout>
+struct basic_operation {
+  Layout output;
+  std::vector<Layout> parameters;
   std::size_t workspace_bytes = 0;
   bool overwrites = false;
-  std::vector<invocation<B>> forward;
-  std::vector<invocation<B>> backward;
+  std::vector<basic_invocation<Kernel, Layout>> forward;
+  std::vector<basic_invocation<Kernel, Layout>> backward;
 };
+
+/// The same for a backend B; backends with the same layouts and kernels share them.
+template <class B>
+using invocation = basic_invocation<typename B::kernel, typename B::layout>;
+template <class B>
+using operation_request = basic_request<typename B::layout>;
+template <class B>
+using operation = basic_operation<typename B::kernel, typename B::layout>;
 
 }  // namespace cohort

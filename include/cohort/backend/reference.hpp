@@ -33,6 +33,7 @@ class reference {
   bool fuses(kind const&, kind const&) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return static_cast<std::size_t>(l.elements()) * sizeof(T); }
+  element_type element(layout const&) const { return element_of<T>; }
   std::string describe(layout const&) const { return "dense"; }
 
   kernel reorder(layout const& from, layout const&) const {
@@ -45,7 +46,7 @@ class reference {
   }
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
-  operation<reference> prepare(operation_request<reference> const& request) const {
+  basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const {
     host_kernel<T> const own = request.kind->template host<T>();
     return detail::prepare_on_host(*this, request, own.forward ? own : kernels_of(*request.kind),
                                    "plain loops");

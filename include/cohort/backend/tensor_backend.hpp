@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/backend/availability.hpp>
 #include <cohort/backend/operation.hpp>
+#include <cohort/tensor/element.hpp>
 #include <concepts>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,7 @@ namespace cohort {
 /// `supports(kind)`    whether `prepare` knows the kind; a plan refuses the others by name
 /// `fuses(a, b)`       whether b can run inside a's kernel
 /// `plain(shape)`      dense row-major, what batches and files hold;  `plain(layout)` the same tensor so
-/// `bytes(layout)`     with its padding
+/// `bytes(layout)`     with its padding;  `element(layout)`  scalar, or what a tensor on the way is rounded to
 /// `reorder(a, b)`     operands (from, to);  `accumulate(a)`  operands (from, to): to += from
 /// `prepare(request)`  the step's kernels; throws backend_error, naming the layer, where it has none that is fit
 ///
@@ -38,6 +39,7 @@ concept tensor_backend = std::regular<typename B::layout> && requires(
   { backend.plain(s) } -> std::same_as<typename B::layout>;
   { backend.plain(layout) } -> std::same_as<typename B::layout>;
   { backend.bytes(layout) } -> std::same_as<std::size_t>;
+  { backend.element(layout) } -> std::same_as<element_type>;
   { backend.describe(layout) } -> std::convertible_to<std::string>;
   { backend.reorder(layout, layout) } -> std::same_as<typename B::kernel>;
   { backend.accumulate(layout) } -> std::same_as<typename B::kernel>;

@@ -5,6 +5,8 @@
 #include <cohort/execution/flat_pass.hpp>
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/parameter_store.hpp>
+#include <cohort/tensor/bf16.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -103,8 +105,8 @@ class bound_context final : public context {
       run(forward_, c, c + 1);
       int const written = made_->code.forward[c].result;
       if (written < 0) continue;
-      arena_slot const& slot = made_->code.slots[static_cast<std::size_t>(written)];
-      if (!all_finite(isa_, reinterpret_cast<T const*>(arena_ + slot.offset), slot.bytes / sizeof(T)))
+      if (!is_finite(made_->code.slots[static_cast<std::size_t>(written)],
+                     made_->code.forward[c].result_type))
         return made_->rows[static_cast<std::size_t>(forward_[c].row)].step;
     }
     return {};
@@ -196,6 +198,16 @@ class bound_context final : public context {
       addresses.push_back(at);
     }
     return addresses;
+  }
+
+  bool is_finite(arena_slot const& slot, element_type type) const {
+    std::byte const* const at = arena_ + slot.offset;
+    if (type != element_type::bf16)
+      return all_finite(isa_, reinterpret_cast<T const*>(at), slot.bytes / sizeof(T));
+    auto const* const values = reinterpret_cast<bf16 const*>(at);
+    std::size_t i = 0;
+    while (i < slot.bytes / sizeof(bf16) && cohort::is_finite(values[i].value())) ++i;
+    return i == slot.bytes / sizeof(bf16);
   }
 
   void point(int input, void* to) {

@@ -3,6 +3,7 @@
 #include <cohort/plan/arena.hpp>
 #include <cohort/plan/lowering.hpp>
 #include <cohort/plan/plan.hpp>
+#include <cohort/tensor/element.hpp>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -31,8 +32,9 @@ template <class B>
 struct command {
   typename B::kernel kernel;
   std::vector<address> arguments;
-  int row = -1;       ///< of the plan's rows
-  int result = -1;    ///< the slot of the step's output, where this command writes it in forward
+  int row = -1;     ///< of the plan's rows
+  int result = -1;  ///< the slot of the step's output, where this command writes it in forward
+  element_type result_type = element_type::f32;
   bool adds = false;  ///< to the gradients among its arguments, which it would overwrite otherwise
 };
 

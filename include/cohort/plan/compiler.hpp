@@ -220,6 +220,7 @@ class compiler {
       rows_[static_cast<std::size_t>(row)].frozen = is_frozen(step);
       emit(made_.forward, call.kernel, std::move(arguments), row);
       made_.forward.back().result = result;
+      made_.forward.back().result_type = backend_.element(op.output);
     }
   }
 

@@ -20,14 +20,14 @@ struct stored_value {
 };
 
 /// Whether value v is read by anything but the forward of step `reader`.
-template <class B>
-bool is_read_otherwise(lowered_graph const& low, std::vector<operation<B>> const& operations, std::size_t v,
+template <class Operation>
+bool is_read_otherwise(lowered_graph const& low, std::vector<Operation> const& operations, std::size_t v,
                        std::size_t reader) {
   for (int sink : low.output_values)
     if (static_cast<std::size_t>(sink) == v) return true;
   for (std::size_t s = 0; s < low.steps.size(); ++s) {
     plan_step const& step = low.steps[s];
-    auto const reads = [&](invocation<B> const& call, bool own_output) {
+    auto const reads = [&](auto const& call, bool own_output) {
       for (auto const& o : call.operands) {
         if (o.role == operand_role::input
             && static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)]) == v)
@@ -46,9 +46,9 @@ bool is_read_otherwise(lowered_graph const& low, std::vector<operation<B>> const
 }
 
 /// Lets a step write where its input lies, where nobody reads the input afterwards.
-template <class B>
-void write_in_place(lowered_graph const& low, std::vector<operation<B>> const& operations,
-                    std::vector<std::optional<stored_value<typename B::layout>>> const& values,
+template <class Operation, class Layout>
+void write_in_place(lowered_graph const& low, std::vector<Operation> const& operations,
+                    std::vector<std::optional<stored_value<Layout>>> const& values,
                     std::vector<arena_slot>& slots) {
   for (std::size_t s = 0; s < low.steps.size(); ++s) {
     plan_step const& step = low.steps[s];

@@ -110,7 +110,7 @@ TEST(activation, keeps_the_padding_of_blocks_at_0) {
   auto const run = [&](auto const& l) {
     auto const values = detail::encode(l);
     shape const image{19, 2, 2};
-    auto const blocked = detail::memory_layout::tagged({2, 19, 2, 2}, dnnl_aBcd16b);
+    auto const blocked = detail::memory_layout::tagged({2, 19, 2, 2}, dnnl_f32, dnnl_aBcd16b);
     operation_request<onednn> request;
     request.name = "padded";
     request.kind = &kind_of<std::remove_cvref_t<decltype(l)>>;

@@ -13,8 +13,42 @@
 namespace cohort {
 
 inline onednn::kernel onednn::reorder(layout const& from, layout const& to) const {
-  return detail::reorder_kernel(engine_, from, to);
+  return detail::reorder_kernel(on_.engine, from, to);
 }
+
+namespace detail {
+
+/// Usable if its smallest convolution runs.
+inline availability probe_convolution(onednn const& backend) {
+  conv2d const smallest{.filters = 1, .kernel = 1};
+  auto const fields = encode(smallest);
+  shape const image{1, 1, 1};
+  parameter_list const specs = smallest.parameters({&image, 1});
+  memory_layout const input = backend.plain(image.batched(1));
+  std::optional<memory_layout> const settled[2]{};
+  operation_request<onednn> request;
+  request.name = "probe";
+  request.kind = &kind_of<conv2d>;
+  request.fields = fields.data();
+  request.training = false;
+  request.input_shapes = {&image, 1};
+  request.output_shape = image;
+  request.inputs = {&input, 1};
+  request.wants_diff_input = {false};
+  request.parameter_specs = {specs.specs.data(), 2};
+  request.parameters = settled;
+  operation<onednn> const made = backend.prepare(request);
+  alignas(64) float memory[8][4096 / sizeof(float)]{};
+  std::vector<void*> addresses;
+  for (auto const& o : made.forward[0].operands) {
+    if (o.layout.bytes() > sizeof memory[0] || addresses.size() == 8) return {};
+    addresses.push_back(memory[addresses.size()]);
+  }
+  onednn::bind(made.forward[0].kernel, addresses)();
+  return {};
+}
+
+}  // namespace detail
 
 inline availability onednn::probe() {
   dnnl_version_t const* const version = dnnl_version();
@@ -22,33 +56,18 @@ inline availability onednn::probe() {
     return {false, "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor)
                        + " is older than 3.2"};
   try {
-    onednn const backend;
-    conv2d const smallest{.filters = 1, .kernel = 1};
-    auto const fields = detail::encode(smallest);
-    shape const image{1, 1, 1};
-    parameter_list const specs = smallest.parameters({&image, 1});
-    layout const input = backend.plain(image.batched(1));
-    std::optional<layout> const settled[2]{};
-    operation_request<onednn> request;
-    request.name = "probe";
-    request.kind = &kind_of<conv2d>;
-    request.fields = fields.data();
-    request.training = false;
-    request.input_shapes = {&image, 1};
-    request.output_shape = image;
-    request.inputs = {&input, 1};
-    request.wants_diff_input = {false};
-    request.parameter_specs = {specs.specs.data(), 2};
-    request.parameters = settled;
-    operation<onednn> const made = backend.prepare(request);
-    alignas(64) float memory[8][4096 / sizeof(float)]{};
-    std::vector<void*> addresses;
-    for (auto const& o : made.forward[0].operands) {
-      if (o.layout.bytes() > sizeof memory[0] || addresses.size() == 8) return {};
-      addresses.push_back(memory[addresses.size()]);
-    }
-    bind(made.forward[0].kernel, addresses)();
-    return {};
+    return detail::probe_convolution(onednn());
+  } catch (error const& why) {
+    return {false, why.what()};
+  }
+}
+
+inline availability onednn_bf16::probe() {
+  if (availability const f32 = onednn::probe(); !f32.usable) return f32;
+  if (dnnl_get_effective_cpu_isa() < dnnl_cpu_isa_avx512_core_bf16)
+    return {false, "this processor has no bf16 instructions (avx512_bf16)"};
+  try {
+    return detail::probe_convolution(onednn_bf16());
   } catch (error const& why) {
     return {false, why.what()};
   }
@@ -56,15 +75,15 @@ inline availability onednn::probe() {
 
 inline onednn::kernel onednn::accumulate(layout const& l) const {
   dnnl_primitive_desc_t pd = nullptr;
-  detail::check_dnnl(dnnl_binary_primitive_desc_create(&pd, engine_.get(), dnnl_binary_add, l.get(), l.get(),
-                                                       l.get(), nullptr),
+  detail::check_dnnl(dnnl_binary_primitive_desc_create(&pd, on_.engine.get(), dnnl_binary_add, l.get(),
+                                                       l.get(), l.get(), nullptr),
                      "describing a sum");
   detail::dnnl_pd const described(pd);
   dnnl_primitive_t primitive = nullptr;
   detail::check_dnnl(dnnl_primitive_create(&primitive, pd), "making a sum");
   kernel made;
   made.primitive = detail::dnnl_primitive_handle(primitive);
-  made.engine = engine_;
+  made.engine = on_.engine;
   made.arguments = {DNNL_ARG_SRC_1, DNNL_ARG_SRC_0};
   made.layouts = {l, l};
   // in place: the destination is the second operand as well
@@ -75,17 +94,17 @@ inline onednn::kernel onednn::accumulate(layout const& l) const {
 
 inline operation<onednn> onednn::prepare(operation_request<onednn> const& request) const {
   kind const& k = *request.kind;
-  if (k == kind_of<conv2d>) return detail::prepare(engine_, request, detail::decode<conv2d>(request.fields));
-  if (k == kind_of<dense>) return detail::prepare(engine_, request, detail::decode<dense>(request.fields));
-  if (detail::find_activation(k)) return detail::prepare_activation(engine_, request);
-  if (k == kind_of<add>) return detail::prepare(engine_, request, add{});
-  if (k == kind_of<concatenate>) return detail::prepare(engine_, request, concatenate{});
+  if (k == kind_of<conv2d>) return detail::prepare(on_, request, detail::decode<conv2d>(request.fields));
+  if (k == kind_of<dense>) return detail::prepare(on_, request, detail::decode<dense>(request.fields));
+  if (detail::find_activation(k)) return detail::prepare_activation(on_.engine, request);
+  if (k == kind_of<add>) return detail::prepare(on_.engine, request, add{});
+  if (k == kind_of<concatenate>) return detail::prepare(on_.engine, request, concatenate{});
   if (k.name == conv1d::kind_name)
-    return detail::prepare(engine_, request, detail::decode<conv1d>(request.fields));
+    return detail::prepare(on_, request, detail::decode<conv1d>(request.fields));
   if (k.name == conv2d_transposed::kind_name)
-    return detail::prepare(engine_, request, detail::decode<conv2d_transposed>(request.fields));
-  if (auto made = detail::prepare_pool(engine_, request)) return std::move(*made);
-  if (auto made = detail::prepare_normalisation(engine_, request)) return std::move(*made);
+    return detail::prepare(on_, request, detail::decode<conv2d_transposed>(request.fields));
+  if (auto made = detail::prepare_pool(on_.engine, request)) return std::move(*made);
+  if (auto made = detail::prepare_normalisation(on_.engine, request)) return std::move(*made);
   return detail::prepare_on_host(*this, request, k.float_kernel, "host:" + std::string(k.name));
 }
 

@@ -8,6 +8,7 @@
 #include <cohort/mpi/control.hpp>
 #include <cohort/mpi/fuse.hpp>
 #include <cohort/mpi/transport.hpp>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -66,6 +67,13 @@ inline mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& 
   return {std::move(control), std::move(ranks)};
 }
 
+/// Lets Open MPI's TCP stream large messages (send, in place). By default a receiver asks for piece after piece, and where both
+/// directions of a link are full, what it asks waits behind what it sends: an allreduce of 1.77 MB between two hosts takes 212
+/// ms at 100 Mbit/s instead of 149, 1.4 instead of 0.6 without a limit. What the user has set stays.
+///
+/// Before    MPI_Init_thread; one thread.
+inline void stream_over_tcp() { ::setenv("OMPI_MCA_btl_tcp_flags", "9", 0); }
+
 /// A rank's life between MPI_Init_thread and MPI_Finalize.
 class mpi_process {
  public:
@@ -73,6 +81,7 @@ class mpi_process {
     check_mpi_settings(settings);
     fuse const limit(std::max(settings.deadline, for_mpi_itself),
                      "not all ranks have come to MPI_Init_thread and MPI_Comm_idup");
+    stream_over_tcp();
     environment_.emplace(argc, argv, boost::mpi::threading::multiple, false);
     world_ = make_mpi_world(MPI_COMM_WORLD, settings, {as_long_as_they_live, as_long_as_they_live});
     rank_ = world_.ranks->rank();

@@ -26,7 +26,7 @@ class onednn {
   using call = detail::dnnl_call;
 
   static constexpr std::string_view name = "onednn";
-  onednn() : engine_(detail::make_engine()) {}
+  onednn() : onednn(dnnl_f32) {}
 
   static availability probe();
   /// Sets OpenMP's count for the calling thread; returns the former one.
@@ -55,14 +55,36 @@ class onednn {
   }
   layout plain(layout const& l) const { return layout::dense(l.dims()); }
   std::size_t bytes(layout const& l) const { return l.bytes(); }
+  element_type element(layout const& l) const {
+    return l.type() == dnnl_bf16 ? element_type::bf16 : element_type::f32;
+  }
   std::string describe(layout const& l) const { return l.name(); }
   kernel reorder(layout const& from, layout const& to) const;
   kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
-  operation<onednn> prepare(operation_request<onednn> const& request) const;
+  basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
+
+ protected:
+  explicit onednn(dnnl_data_type_t type) : on_{detail::make_engine(), type} {}
 
  private:
-  detail::dnnl_engine_handle engine_;
+  detail::dnnl_target on_;
+};
+
+/// The same in mixed precision: activations, their gradients and working copies of weights in bf16.
+///
+/// Exact     what is learned stays f32: parameters, their gradients, biases, statistics, losses, updaters' state. Convolutions and
+///           dense layers sum in f32 and round what they give on; so do pools, activations and norms of what is bf16 already;
+///           layers that run by loops of our own, and layer normalisation, work in f32.
+/// Errors    not usable without the processor's bf16 instructions, which oneDNN would emulate (probe).
+/// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16 for Deep Learning
+///           Training, 2019: bf16 needs no scaling of the loss.
+class onednn_bf16 : public onednn {
+ public:
+  static constexpr std::string_view name = "onednn_bf16";
+  onednn_bf16() : onednn(dnnl_bf16) {}
+
+  static availability probe();
 };
 
 }  // namespace cohort

@@ -35,12 +35,13 @@ struct dnnl_window {
 struct layout_rule {
   std::vector<activation_layouts> forward, backward_data;
 
-  layout_rule(operation_request<onednn> const& request, dnnl_window const& w, int groups) {
+  layout_rule(operation_request<onednn> const& request, dnnl_data_type_t type, dnnl_window const& w,
+              int groups) {
     auto const src = batched_dims(request.input_shapes[0], request.batch);
     auto const dst = batched_dims(request.output_shape, request.batch);
     bool const image = src.size() == 4;
     auto const both = [&](dnnl_format_tag_t tag) {
-      return activation_layouts{memory_layout::tagged(src, tag), memory_layout::tagged(dst, tag)};
+      return activation_layouts{memory_layout::tagged(src, type, tag), memory_layout::tagged(dst, type, tag)};
     };
     constexpr int block = 16, fewest = 8;
     bool const fills_blocks = src[1] % block == 0 && dst[1] % block == 0;
@@ -98,25 +99,25 @@ struct convolution_primitives final : weighted_primitives {
   }
 };
 
-[[gnu::noinline]] inline operation<onednn> prepare_convolution(dnnl_engine_handle const& engine,
+[[gnu::noinline]] inline operation<onednn> prepare_convolution(dnnl_target const& on,
                                                                operation_request<onednn> const& request,
                                                                dnnl_window const& w, int groups,
                                                                double flops) {
-  convolution_primitives const make(engine, request, w);
-  layout_rule const rule(request, w, groups);
-  return prepare_weighted(engine, request, make, rule.forward, rule.backward_data,
+  convolution_primitives const make(on.engine, request, w);
+  layout_rule const rule(request, on.type, w, groups);
+  return prepare_weighted(on, request, make, rule.forward, rule.backward_data,
                           grouped_dims(request.parameter_specs[0].dims, groups), flops * request.batch);
 }
 
-inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+inline operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                  conv2d const& l) {
-  return prepare_convolution(engine, request, {l.window(), request.input_shapes[0]}, l.groups,
+  return prepare_convolution(on, request, {l.window(), request.input_shapes[0]}, l.groups,
                              l.flops(request.input_shapes));
 }
 
-inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
+inline operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                  conv1d const& l) {
-  return prepare_convolution(engine, request, {l.window(), l.row(request.input_shapes[0]), 1}, l.groups,
+  return prepare_convolution(on, request, {l.window(), l.row(request.input_shapes[0]), 1}, l.groups,
                              l.flops(request.input_shapes));
 }
 

@@ -44,13 +44,13 @@ struct deconvolution_primitives final : weighted_primitives {
 };
 
 /// The window is that of the convolution that reads the output.
-[[gnu::noinline]] inline operation<onednn> prepare(dnnl_engine_handle const& engine,
+[[gnu::noinline]] inline operation<onednn> prepare(dnnl_target const& on,
                                                    operation_request<onednn> const& request,
                                                    conv2d_transposed const& l) {
   dnnl_window const w(l.window(), request.output_shape);
-  deconvolution_primitives const make(engine, request, w);
-  layout_rule const rule(request, w, l.groups);
-  return prepare_weighted(engine, request, make, rule.forward, rule.backward_data,
+  deconvolution_primitives const make(on.engine, request, w);
+  layout_rule const rule(request, on.type, w, l.groups);
+  return prepare_weighted(on, request, make, rule.forward, rule.backward_data,
                           grouped_dims(request.parameter_specs[0].dims, l.groups),
                           l.flops(request.input_shapes) * request.batch);
 }

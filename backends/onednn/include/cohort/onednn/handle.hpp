@@ -52,6 +52,12 @@ class dnnl_shared : shared_object {
 
 using dnnl_engine_handle = dnnl_shared<dnnl_engine, dnnl_engine_destroy>;
 
+/// Where kernels run, and the type that layers with weights compute with: of their inputs, outputs and weights.
+struct dnnl_target {
+  dnnl_engine_handle engine;
+  dnnl_data_type_t type = dnnl_f32;
+};
+
 inline dnnl_engine_handle make_engine() {
   dnnl_engine_t engine = nullptr;
   check_dnnl(dnnl_engine_create(&engine, dnnl_cpu, 0), "opening the processor");
@@ -81,7 +87,8 @@ inline bool is_fit(dnnl_pd const& pd) {
 /// Attributes: scratchpad from the caller, and an activation that runs inside the kernel, if one is given.
 class dnnl_attributes {
  public:
-  explicit dnnl_attributes(dnnl_alg_kind_t activation = dnnl_alg_kind_undef, float alpha = 0, float beta = 0) {
+  explicit dnnl_attributes(dnnl_alg_kind_t activation = dnnl_alg_kind_undef, float alpha = 0,
+                           float beta = 0) {
     check_dnnl(dnnl_primitive_attr_create(&attributes_), "making attributes");
     check_dnnl(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user),
                "setting attributes");
@@ -112,25 +119,25 @@ class memory_layout {
     check_dnnl(dnnl_memory_desc_clone(&copy, md), "copying a descriptor");
     return memory_layout(copy);
   }
-  /// f32 in a format that oneDNN may choose, or in the given one.
-  static memory_layout tagged(std::vector<dnnl_dim_t> const& dims,
+  /// In a format that oneDNN may choose, or in the given one.
+  static memory_layout tagged(std::vector<dnnl_dim_t> const& dims, dnnl_data_type_t type,
                               dnnl_format_tag_t tag = dnnl_format_tag_any) {
     dnnl_memory_desc_t md = nullptr;
     dnnl_dims_t extents{};
     std::copy(dims.begin(), dims.end(), extents);
-    check_dnnl(dnnl_memory_desc_create_with_tag(&md, static_cast<int>(dims.size()), extents, dnnl_f32, tag),
+    check_dnnl(dnnl_memory_desc_create_with_tag(&md, static_cast<int>(dims.size()), extents, type, tag),
                "describing memory");
     return memory_layout(md);
   }
   /// Dense and row-major.
-  static memory_layout dense(std::vector<dnnl_dim_t> const& dims) {
+  static memory_layout dense(std::vector<dnnl_dim_t> const& dims, dnnl_data_type_t type = dnnl_f32) {
     dnnl_memory_desc_t md = nullptr;
     dnnl_dims_t extents{}, strides{};
     std::copy(dims.begin(), dims.end(), extents);
     dnnl_dim_t stride = 1;
     for (std::size_t axis = dims.size(); axis-- > 0; stride *= dims[axis]) strides[axis] = stride;
     check_dnnl(
-        dnnl_memory_desc_create_with_strides(&md, static_cast<int>(dims.size()), extents, dnnl_f32, strides),
+        dnnl_memory_desc_create_with_strides(&md, static_cast<int>(dims.size()), extents, type, strides),
         "describing memory");
     return memory_layout(md);
   }
@@ -142,7 +149,12 @@ class memory_layout {
   std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
 
   std::vector<dnnl_dim_t> dims() const { return queried(dnnl_query_dims, rank()); }
-  /// The format as oneDNN writes it: "acdb" is channels last, "aBcd16b" has 16 channels innermost.
+  dnnl_data_type_t type() const {
+    dnnl_data_type_t found = dnnl_f32;
+    if (md_) dnnl_memory_desc_query(md_.get(), dnnl_query_data_type, &found);
+    return found;
+  }
+  /// The format as oneDNN writes it: "acdb" is channels last, "aBcd16b" has 16 channels innermost; and bf16, if it is that.
   std::string name() const {
     int const axes = rank();
     int blocks = 0;
@@ -165,7 +177,7 @@ class memory_layout {
       for (char& c : letters)
         if (c == letter) c = static_cast<char>(std::toupper(c));
     }
-    return letters + tail;
+    return letters + tail + (type() == dnnl_bf16 ? " bf16" : "");
   }
 
  private:

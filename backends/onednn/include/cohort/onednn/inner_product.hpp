@@ -38,13 +38,14 @@ struct inner_product_primitives final : weighted_primitives {
 };
 
 /// A dense layer takes images as they lie: its weights get the image's extents, U×C×H×W, which dense is U×n.
-[[gnu::noinline]] inline operation<onednn> prepare(dnnl_engine_handle const& engine,
+[[gnu::noinline]] inline operation<onednn> prepare(dnnl_target const& on,
                                                    operation_request<onednn> const& request, dense const& l) {
-  inner_product_primitives const make(engine, request);
-  auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
-  auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch));
-  return prepare_weighted(engine, request, make, {{request.inputs[0], dst_any}, {src_any, dst_any}}, {},
-                          batched_dims(request.input_shapes[0], l.units),
+  inner_product_primitives const make(on.engine, request);
+  auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
+  auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
+  std::vector<activation_layouts> as{{src_any, dst_any}};
+  if (request.inputs[0].type() == on.type) as.insert(as.begin(), {request.inputs[0], dst_any});
+  return prepare_weighted(on, request, make, as, {}, batched_dims(request.input_shapes[0], l.units),
                           l.flops(request.input_shapes) * request.batch);
 }
 

@@ -18,13 +18,14 @@ inline std::optional<operation<onednn>> prepare_pool(dnnl_engine_handle const& e
                                                      dnnl_alg_kind_t algorithm, dnnl_window const& w,
                                                      std::vector<dnnl_dim_t> const& dst, double flops) {
   dnnl_attributes const none;
-  auto const plain = memory_layout::dense(batched_dims(request.output_shape, request.batch));
+  auto const type = request.inputs[0].type();
+  auto const plain = memory_layout::dense(batched_dims(request.output_shape, request.batch), type);
   bool const reshaped = plain.dims() != dst;
   auto const forward_from = [&](memory_layout const& src) {
     dnnl_primitive_desc_t pd = nullptr;
     dnnl_pooling_forward_primitive_desc_create(
         &pd, engine.get(), request.training ? dnnl_forward_training : dnnl_forward_inference, algorithm,
-        src.get(), memory_layout::tagged(dst).get(), w.strides, w.size, w.dilates, w.before, w.after,
+        src.get(), memory_layout::tagged(dst, type).get(), w.strides, w.size, w.dilates, w.before, w.after,
         none.get());
     dnnl_pd made(pd);
     bool const padded = made && reshaped && layout_of(made, DNNL_ARG_DST).bytes() != plain.bytes();
@@ -33,7 +34,9 @@ inline std::optional<operation<onednn>> prepare_pool(dnnl_engine_handle const& e
   auto const dims = request.inputs[0].dims();
   dnnl_pd const forward = first_fit(
       [&] { return forward_from(request.inputs[0]); },
-      [&] { return forward_from(memory_layout::tagged(dims, dims.size() == 4 ? dnnl_acdb : dnnl_acb)); });
+      [&] {
+        return forward_from(memory_layout::tagged(dims, type, dims.size() == 4 ? dnnl_acdb : dnnl_acb));
+      });
   if (!forward) return {};
   auto const src = layout_of(forward, DNNL_ARG_SRC), made_dst = layout_of(forward, DNNL_ARG_DST);
   operation<onednn> made;

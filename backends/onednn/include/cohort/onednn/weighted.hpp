@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/onednn/elementwise.hpp>
 #include <cohort/onednn/primitive.hpp>
+#include <optional>
 #include <vector>
 
 namespace cohort::detail {
@@ -32,57 +33,68 @@ struct activation_layouts {
 /// Convolution and dense alike: chooses the layouts of forward, then gives backward the same, so that activations keep
 /// their layout and the weights' gradient lies as the weights do; where that would be slow, oneDNN chooses.
 ///
+/// In bf16 the gradient's layout is never that of the weights: the f32 parameters lie as their gradient does, and forward has a
+/// working copy too.
+///
 /// Source    measured: diff_weights comes in the weights' layout without loss in f32; backward-data wants its own
 ///           weights, which the store keeps as a working copy.
-inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
-                                          operation_request<onednn> const& request,
+inline operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
                                           weighted_primitives const& make,
                                           std::vector<activation_layouts> const& candidates,
                                           std::vector<activation_layouts> const& backward_data_candidates,
                                           std::vector<dnnl_dim_t> const& weights_dims, double flops) {
-  auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch));
-  auto const weights_any = memory_layout::tagged(weights_dims);
+  auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
+  auto const weights_any = memory_layout::tagged(weights_dims, on.type);
+  auto const gradient_any = memory_layout::tagged(weights_dims, dnnl_f32);
   bool const has_bias = request.parameter_specs.size() > 1;
   auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
-  dnnl_activation const behind = request.activation
-                                     ? activation_of(*request.activation, request.activation_fields)
-                                     : dnnl_activation{};
+  dnnl_activation const behind =
+      request.activation ? activation_of(*request.activation, request.activation_fields) : dnnl_activation{};
   dnnl_attributes const fused(behind.forward, behind.alpha, behind.beta), plain;
 
+  bool const narrow = on.type != dnnl_f32;
+  std::optional<memory_layout> master = request.parameters[0];
   dnnl_pd forward;
   for (activation_layouts const& as : candidates) {
     auto const with = [&](memory_layout const& weights) {
       return make.forward(as.src, weights, bias, as.dst, fused);
     };
-    forward = request.parameters[0]
-                  ? first_fit([&] { return with(*request.parameters[0]); }, [&] { return with(weights_any); })
-                  : first_fit([&] { return with(weights_any); });
+    forward = master && !narrow ? first_fit([&] { return with(*master); }, [&] { return with(weights_any); })
+                                : first_fit([&] { return with(weights_any); });
     if (forward) break;
   }
   if (!forward) refuse_step(request, "forward");
+  if (!master && !narrow) master = layout_of(forward, DNNL_ARG_WEIGHTS);
 
   operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);
-  made.parameters.push_back(request.parameters[0].value_or(layout_of(forward, DNNL_ARG_WEIGHTS)));
-  if (has_bias) made.parameters.push_back(bias);
-  made.forward.push_back(invoke(engine, forward,
+  auto const settle = [&](memory_layout const& otherwise) {
+    made.parameters.push_back(master ? *master : otherwise);
+    if (has_bias) made.parameters.push_back(bias);
+  };
+  made.forward.push_back(invoke(on.engine, forward,
                                 {{operand_role::input, 0, DNNL_ARG_SRC},
                                  {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
                                  {operand_role::parameter, 1, DNNL_ARG_BIAS},
                                  {operand_role::output, 0, DNNL_ARG_DST}},
                                 flops));
-  if (!request.training) return made;
+  if (!request.training) {
+    settle(memory_layout::dense(weights_dims));
+    return made;
+  }
 
   if (request.activation)
-    made.backward.push_back(backward_of_activation(engine, request, made.output, behind));
+    made.backward.push_back(backward_of_activation(on.engine, request, made.output, behind));
   auto const src = layout_of(forward, DNNL_ARG_SRC);
-  auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch));
-  dnnl_pd const weights_pd = first_fit(
-      [&] { return make.backward_weights(src, made.parameters[0], bias, made.output, forward, plain); },
-      [&] { return make.backward_weights(src, weights_any, bias, made.output, forward, plain); },
-      [&] { return make.backward_weights(src_any, weights_any, bias, dst_any, forward, plain); });
+  auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
+  memory_layout const gradient = master.value_or(gradient_any);
+  dnnl_pd const weights_pd =
+      first_fit([&] { return make.backward_weights(src, gradient, bias, made.output, forward, plain); },
+                [&] { return make.backward_weights(src, gradient_any, bias, made.output, forward, plain); },
+                [&] { return make.backward_weights(src_any, gradient_any, bias, dst_any, forward, plain); });
   if (!weights_pd) refuse_step(request, "backward (weights)");
-  made.backward.push_back(invoke(engine, weights_pd,
+  settle(layout_of(weights_pd, DNNL_ARG_DIFF_WEIGHTS));
+  made.backward.push_back(invoke(on.engine, weights_pd,
                                  {{operand_role::input, 0, DNNL_ARG_SRC},
                                   {operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
                                   {operand_role::diff_parameter, 0, DNNL_ARG_DIFF_WEIGHTS},
@@ -100,7 +112,7 @@ inline operation<onednn> prepare_weighted(dnnl_engine_handle const& engine,
   try_data(src, made.output);
   try_data(src_any, dst_any);
   if (!data_pd) refuse_step(request, "backward (data)");
-  made.backward.push_back(invoke(engine, data_pd,
+  made.backward.push_back(invoke(on.engine, data_pd,
                                  {{operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
                                   {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
                                   {operand_role::diff_input, 0, DNNL_ARG_DIFF_SRC}},
