@@ -224,9 +224,9 @@ def settings_of(arguments):
         for one in given.split(","):
             if one not in known:
                 parser.error(f"--{flag}: expected {' or '.join(known)}, got {one}")
-    for count in (settings.rounds, settings.tries, settings.threads):
+    for count in (settings.rounds, settings.tries, settings.threads, 1 if settings.batch is None else settings.batch):
         if count < 1:
-            parser.error(f"--rounds, --tries and --threads: expected at least 1, got {count}")
+            parser.error(f"--rounds, --tries, --threads and --batch: expected at least 1, got {count}")
     if not (settings.programs / "train_step").exists():
         parser.error(f"--programs: expected the folder of train_step, got {settings.programs}; build it with\n"
                      "  cmake --preset release && cmake --build --preset release --target train_step cache_line_round_trip")

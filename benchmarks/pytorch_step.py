@@ -5,7 +5,7 @@
     pytorch_step.py NET DTYPE BATCH THREADS MODE [SECONDS]
 
 NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, or bf16:
-mixed precision as torch.autocast does it. MODE is eager, channels_last or compile
+mixed precision as torch.autocast does it. Activations work in place; weight decay takes biases too, which costs the same. MODE is eager, channels_last or compile
 (torch.compile, channels last), any of them with +fused for PyTorch's fused updater. First comes a line about PyTorch.
 With SECONDS one block follows; else a block for every line of standard input, which holds its seconds. The counterpart
 of train_step.cpp; needs `pip install torch`.
@@ -36,30 +36,30 @@ STANDSTILL = 1e-6
 def networks(nn, optim):
     """Name → (network, updater): made when asked for."""
     def lenet():
-        return nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2),
-                             nn.Conv2d(20, 50, 5, 2), nn.ReLU(), nn.MaxPool2d(2),
-                             nn.Flatten(), nn.Linear(200, 200), nn.ReLU(), nn.Linear(200, 10))
+        return nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(True), nn.MaxPool2d(2),
+                             nn.Conv2d(20, 50, 5, 2), nn.ReLU(True), nn.MaxPool2d(2),
+                             nn.Flatten(), nn.Linear(200, 200), nn.ReLU(True), nn.Linear(200, 10))
 
     def mlp():
-        return nn.Sequential(nn.Flatten(), nn.Linear(784, 500), nn.LeakyReLU(0.01),
-                             nn.Linear(500, 100), nn.LeakyReLU(0.01), nn.Linear(100, 10))
+        return nn.Sequential(nn.Flatten(), nn.Linear(784, 500), nn.LeakyReLU(0.01, True),
+                             nn.Linear(500, 100), nn.LeakyReLU(0.01, True), nn.Linear(100, 10))
 
     def cifar():
         def same(inputs, filters, kernel):
             before, after = (kernel - 1) // 2, kernel // 2
             padded = [nn.ZeroPad2d((before, after, before, after))] if before != after else []
-            return [*padded, nn.Conv2d(inputs, filters, kernel, padding=0 if padded else before), nn.ReLU()]
+            return [*padded, nn.Conv2d(inputs, filters, kernel, padding=0 if padded else before), nn.ReLU(True)]
 
         return nn.Sequential(*same(3, 64, 4), *same(64, 64, 4), nn.MaxPool2d(2),
                              *same(64, 96, 4), *same(96, 96, 4), *same(96, 128, 3), *same(128, 128, 3),
                              *same(128, 256, 2), *same(256, 256, 2), nn.MaxPool2d(2), nn.Flatten(),
-                             nn.Linear(16384, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+                             nn.Linear(16384, 1024), nn.ReLU(True), nn.Linear(1024, 1024), nn.ReLU(True), nn.Linear(1024, 10))
 
     def darknet():
         def block(inputs, filters, kernel):
             padded = [nn.ZeroPad2d((0, 1, 0, 1))] if kernel == 2 else []
             return [*padded, nn.Conv2d(inputs, filters, kernel, padding=kernel // 2 if kernel == 3 else 0, bias=False),
-                    nn.BatchNorm2d(filters), nn.LeakyReLU(0.1)]
+                    nn.BatchNorm2d(filters), nn.LeakyReLU(0.1, True)]
 
         return nn.Sequential(*block(3, 32, 3), *block(32, 64, 3), nn.MaxPool2d(2),
                              *block(64, 128, 2), *block(128, 256, 2), nn.MaxPool2d(2),

@@ -54,6 +54,9 @@ class repeated_step {
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());
   }
 
+  std::vector<cohort::measurement> exchange_report() const { return agree_->report(); }
+  cohort::parameter_set const& parameters() { return *workers_.port().parameters; }
+
   /// The mean loss before the update.
   double operator()() {
     cohort::step_info const now{.step = step_++,

@@ -17,18 +17,22 @@ namespace ladder {
 
 using oracle = cohort::reference<double>;
 
-/// How far a tensor may be off: each element, of the largest one; and all together, by Euclidean norms.
-struct tolerance {
+/// How far a tensor may be off: each element, of the largest one; and all together, by Euclidean norms. A loss is a number alone.
+struct closeness {
   double each;
   double together;
+};
+struct tolerance {
+  closeness output;
+  closeness gradient;
 };
 
 /// A sum of n ≤ 2000 terms in f32 is off by about √n·2⁻²⁴ ≤ 3e-6 of the largest element; a row has up to five such sums behind
 /// each other, with softmax and its gradient.
-inline constexpr tolerance in_f32{2e-5, 2e-5};
+inline constexpr tolerance in_f32{{2e-5, 2e-5}, {2e-5, 2e-5}};
 
 template <class T>
-void expect_close(std::vector<T> const& got, std::vector<double> const& wanted, tolerance allowed,
+void expect_close(std::vector<T> const& got, std::vector<double> const& wanted, closeness allowed,
                   std::string const& what) {
   ASSERT_EQ(got.size(), wanted.size()) << what;
   double largest = 0.01, worst = 0, square = 0, square_off = 0;
@@ -56,14 +60,14 @@ void expect_conformance(operations::row const& r, tolerance allowed, int batch, 
   inferred.forward();
   outputs.forward();
   for (int o = 0; o < static_cast<int>(outputs.plan->outputs().size()); ++o)
-    expect_close(inferred.output(o), outputs.output(o), allowed, "output " + std::to_string(o));
+    expect_close(inferred.output(o), outputs.output(o), allowed.output, "output " + std::to_string(o));
 
   trial<B> trained(whole, {.batch = batch}, seed);
   trial<oracle> gradients(whole, {.batch = batch}, seed);
   double const loss = gradients.step();
-  EXPECT_NEAR(trained.step(), loss, allowed.together * std::max(1.0, loss));
+  EXPECT_NEAR(trained.step(), loss, allowed.output.together * std::max(1.0, loss));
   for (int p = 0; p < gradients.parameters(); ++p)
-    expect_close(trained.gradient(p), gradients.gradient(p), allowed,
+    expect_close(trained.gradient(p), gradients.gradient(p), allowed.gradient,
                  "gradient of " + gradients.parameter(p).name);
 }
 

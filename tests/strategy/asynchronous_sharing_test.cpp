@@ -220,6 +220,28 @@ TEST(unbounded_sharing, names_a_rank_that_does_not_go_on) {
   EXPECT_THROW(launch<threads>(2, {.deadline = seconds(2)}, run), communicator_error);
 }
 
+/// A rank that a listener ends in the middle of an epoch waits for nobody to settle: the others hear at once why it has gone.
+TEST(unbounded_sharing, tells_at_once_why_a_rank_has_ended) {
+  struct ending final : listener {
+    void on_step(training& run, step_report const& done) override {
+      if (run.world().rank() == 1 && done.step == 3) throw data_error({.what = "a listener's own"});
+    }
+  };
+  bright_thirds const examples(2 * 4 * 60);
+  auto const beginning = std::chrono::steady_clock::now();
+  try {
+    launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
+      ending listening;
+      training made = trainer<narrow>(small, world, unbounded_sharing(), with_state());
+      made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&listening}});
+    });
+    FAIL() << "nobody heard of it";
+  } catch (error const& why) {
+    EXPECT_NE(std::string(why.what()).find("a listener's own"), std::string::npos) << why.what();
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - beginning, seconds(30));
+}
+
 TEST(unbounded_sharing, holds_constraints) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {

@@ -19,7 +19,7 @@ namespace cohort {
 /// `supports(kind)`    whether `prepare` knows the kind; a plan refuses the others by name
 /// `fuses(a, b)`       whether b can run inside a's kernel
 /// `plain(shape)`      dense row-major, what batches and files hold;  `plain(layout)` the same tensor so
-/// `bytes(layout)`     with its padding;  `element(layout)`  scalar, or what a tensor on the way is rounded to
+/// `bytes(layout)`     with its padding;  `element(layout)`  of what: scalar, or narrower
 /// `reorder(a, b)`     operands (from, to);  `accumulate(a)`  operands (from, to): to += from
 /// `prepare(request)`  the step's kernels; throws backend_error, naming the layer, where it has none that is fit
 ///

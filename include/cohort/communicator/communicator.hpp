@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cohort/communicator/whereabouts.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
@@ -25,6 +26,19 @@ struct communicator_settings {
   std::chrono::milliseconds heartbeat{10'000};
   sink log{};  ///< lines for the user, of rank 0 or of a fault; empty: none
 };
+
+namespace detail {
+
+/// Refuses what no communicator can keep.
+[[gnu::cold]] inline void check_settings(communicator_settings const& how) {
+  if (how.deadline < std::chrono::milliseconds(1) || how.deadline > std::chrono::hours(1000))
+    throw setting_error({.what = "a communicator cannot wait like this",
+                         .where = "communicator_settings.deadline",
+                         .expected = "1 ms to 1,000 hours",
+                         .got = {how.deadline.count(), " ms"}});
+}
+
+}  // namespace detail
 
 /// How the elements of several ranks become one.
 enum class reduction { sum, maximum };

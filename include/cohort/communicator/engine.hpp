@@ -25,15 +25,6 @@
 
 namespace cohort::detail {
 
-/// Refuses what no communicator can keep.
-[[gnu::cold]] inline void check_settings(communicator_settings const& how) {
-  if (how.deadline < std::chrono::milliseconds(1) || how.deadline > std::chrono::hours(1000))
-    throw setting_error({.what = "a communicator cannot wait like this",
-                         .where = "communicator_settings.deadline",
-                         .expected = "1 ms to 1,000 hours",
-                         .got = {how.deadline.count(), " ms"}});
-}
-
 /// Moves the operations of one rank, on all its communicators, and sees to it that nobody waits for ever.
 ///
 /// Order     `moving_` is held by whoever calls the transport: callers, in turn, or the engine's own thread where the
@@ -63,10 +54,7 @@ class engine final : public port {
       describe(*one);
       enqueue(*one);
     }
-    if (threaded_)
-      work_.notify_one();
-    else
-      round();
+    threaded_ ? work_.notify_one() : round();
     return one;
   }
 
@@ -79,6 +67,8 @@ class engine final : public port {
   }
 
   void await(task& one) {
+    if (done(one)) return;
+    hurry(1);
     auto const begin = clock::now();
     std::chrono::milliseconds const slow = std::max(std::chrono::milliseconds(1000), settings.deadline / 10);
     bool slowly = false;
@@ -94,6 +84,7 @@ class engine final : public port {
         pause(one, waited, begin + (slowly ? settings.deadline : std::min(slow, settings.deadline)));
       }
     }
+    hurry(-1);
     if (slowly) report(clock::now() - begin, late);
   }
 
@@ -154,6 +145,14 @@ class engine final : public port {
 
  private:
   using clock = std::chrono::steady_clock;
+
+  /// Where somebody waits, the engine's own thread looks often. After a failure nobody counts.
+  void hurry(int more) {
+    if (!threaded_) return;
+    std::lock_guard const lock(state_);
+    awaited_ += more;
+    work_.notify_one();
+  }
 
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
@@ -319,7 +318,8 @@ class engine final : public port {
     return nullptr;
   }
 
-  /// The life of the engine's own thread: polls while something is under way, sleeping longer the longer nothing moves.
+  /// The life of the engine's own thread: polls while something is under way, sleeping longer the longer nothing moves; where
+  /// nobody waits, long enough to leave the processor to who computes.
   void live() noexcept {
     constexpr int eager_rounds = 50;
     ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // in ns: else a sleep of 50 µs takes 100
@@ -332,9 +332,11 @@ class engine final : public port {
       if (poisoned() || active_.empty())
         work_.wait_for(lock, std::chrono::milliseconds(1),
                        [&] { return ending_ || (!arrived_.empty() && !poisoned()); });
-      else if (quiet_rounds > eager_rounds)
-        work_.wait_for(lock, std::chrono::microseconds(std::min(50, quiet_rounds - eager_rounds)),
-                       [&] { return ending_ || !arrived_.empty(); });
+      else if (bool const hurry = awaited_ > 0; quiet_rounds > eager_rounds)
+        work_.wait_for(lock,
+                       std::chrono::microseconds(hurry ? std::min(50, quiet_rounds - eager_rounds)
+                                                       : std::min(1000, 4 * (quiet_rounds - eager_rounds))),
+                       [&] { return ending_ || !arrived_.empty() || (!hurry && awaited_ > 0); });
       leaving = ending_;
     }
     poisoned() ? round() : wire->leave();  // so that what was said at last goes out
@@ -382,6 +384,7 @@ class engine final : public port {
   bool abandoned_ = false;
   bool ending_ = false;
   bool ended_ = false;
+  int awaited_ = 0;
 
   std::atomic<bool> poisoned_{false};
   std::mutex log_;

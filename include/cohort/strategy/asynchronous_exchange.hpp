@@ -115,9 +115,9 @@ class asynchronous_exchange {
     stop_is_said_until_ = save_is_said_until_ = -1;
     return rest;
   }
-  /// Ends what is under way.
+  /// Ends what is under way, and is not used any more: who ends because it has failed does not wait until others settle.
   void end() {
-    settle();
+    hear_all();
     for (slot& one : slots_) one.wait();
   }
 

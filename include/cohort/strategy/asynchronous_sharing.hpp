@@ -206,6 +206,7 @@ class asynchronous_sharing final : public strategy {
   }
   /// All of a run before: what comes is another's.
   void forget() {
+    if (exchange_) exchange_->settle();
     end();
     exchange_.reset();
     residual_ = not_taken_ = {};

@@ -56,14 +56,14 @@ class narrow_sum {
         work[i] = y - static_cast<T>(widened(sent[i]));
       }
     });
-    under_way_[static_cast<std::size_t>(one.index)] =
-        world.start_allreduce({sent_.data() + first * bytes_of(wire_), wire_, count}, reduction::sum);
+    under_way_[static_cast<std::size_t>(one.index)].start(
+        world, {sent_.data() + first * bytes_of(wire_), wire_, count});
   }
 
   /// Returns when the last sum was complete.
   std::chrono::steady_clock::time_point wait() {
     std::chrono::steady_clock::time_point last{};
-    for (request& one : under_way_) last = std::max(last, one.wait());
+    for (halved_sum& one : under_way_) last = std::max(last, one.wait());
     return last;
   }
   /// Whether the sums are finite: the same on every rank.  Before: wait.
@@ -111,7 +111,7 @@ class narrow_sum {
   element_type type_, wire_;
   std::span<bucket const> buckets_;
   buffer kept_, work_, sent_;
-  std::vector<request> under_way_;
+  std::vector<halved_sum> under_way_;
 };
 
 }  // namespace cohort::detail

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/strategy/halved_sum.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -51,7 +52,7 @@ class weighted_sum {
       });
     }
     ended_ = {};
-    under_way_ = world.start_allreduce({memory_.data(), type_, count_ + words_}, reduction::sum);
+    under_way_.start(world, {memory_.data(), type_, count_ + words_});
   }
 
   /// Returns when it was complete, however often it is asked.
@@ -105,7 +106,7 @@ class weighted_sum {
   std::size_t count_;
   std::size_t words_;
   buffer memory_;
-  request under_way_;
+  halved_sum under_way_;
   std::chrono::steady_clock::time_point ended_{};
 };
 

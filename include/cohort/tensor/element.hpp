@@ -6,7 +6,7 @@
 
 namespace cohort {
 
-/// What one element of a tensor is. bf16 is the upper half of an f32 and has no C++ type here.
+/// What one element of a tensor is. bf16 is the upper half of an f32 (bf16.hpp).
 enum class element_type : std::uint8_t { f32, f64, bf16, u8, i32, i64, u64 };
 
 constexpr std::size_t bytes_of(element_type type) {

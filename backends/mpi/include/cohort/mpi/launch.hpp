@@ -69,7 +69,7 @@ inline mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& 
 
 /// Lets Open MPI's TCP stream large messages (send, in place). By default a receiver asks for piece after piece, and where both
 /// directions of a link are full, what it asks waits behind what it sends: an allreduce of 1.77 MB between two hosts takes 212
-/// ms at 100 Mbit/s instead of 149, 1.4 instead of 0.6 without a limit. What the user has set stays.
+/// ms at 100 Mbit/s instead of 149, 1.4 instead of 0.6 without a limit. What is set in the environment or by mpirun --mca stays.
 ///
 /// Before    MPI_Init_thread; one thread.
 inline void stream_over_tcp() { ::setenv("OMPI_MCA_btl_tcp_flags", "9", 0); }

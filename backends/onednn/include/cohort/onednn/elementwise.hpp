@@ -32,7 +32,7 @@ inline invocation<onednn> backward_of_activation(dnnl_engine_handle const& engin
     return dnnl_pd(pd);
   };
   dnnl_pd const backward =
-      first_fit([&] { return as(lies); }, [&] { return as(memory_layout::dense(lies.dims())); });
+      first_fit([&] { return as(lies); }, [&] { return as(memory_layout::dense(lies.dims(), lies.type())); });
   if (!backward) refuse_step(request, "backward (activation)");
   dnnl_argument const read = f.reads_output() ? dnnl_argument{operand_role::output, 0, DNNL_ARG_DST}
                                               : dnnl_argument{operand_role::input, 0, DNNL_ARG_SRC};
@@ -50,8 +50,9 @@ inline operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
     return forward_of_activation(engine, request.training ? dnnl_forward_training : dnnl_forward_inference,
                                  f.forward, f, lies);
   };
-  dnnl_pd const forward = first_fit([&] { return as(request.inputs[0]); },
-                                    [&] { return as(memory_layout::dense(request.inputs[0].dims())); });
+  memory_layout const& given = request.inputs[0];
+  dnnl_pd const forward = first_fit([&] { return as(given); },
+                                    [&] { return as(memory_layout::dense(given.dims(), given.type())); });
   if (!forward) refuse_step(request, "forward");
   operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);

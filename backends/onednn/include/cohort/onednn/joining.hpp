@@ -70,8 +70,9 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
                                    raw(sources).data(), plain.get());
     return dnnl_pd(created);
   };
-  dnnl_pd const pd = first_fit([&] { return sum_in(request.inputs[0]); },
-                               [&] { return sum_in(memory_layout::dense(request.inputs[0].dims())); });
+  memory_layout const& given = request.inputs[0];
+  dnnl_pd const pd = first_fit([&] { return sum_in(given); },
+                               [&] { return sum_in(memory_layout::dense(given.dims(), given.type())); });
   if (!pd) refuse_step(request, "forward");
   operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i)
@@ -87,7 +88,7 @@ inline operation<onednn> prepare(dnnl_engine_handle const& engine, operation_req
   std::size_t const n = request.inputs.size();
   dnnl_attributes const plain;
   std::vector<memory_layout> given(request.inputs.begin(), request.inputs.end()), dense;
-  for (memory_layout const& one : given) dense.push_back(memory_layout::dense(one.dims()));
+  for (memory_layout const& one : given) dense.push_back(memory_layout::dense(one.dims(), given[0].type()));
   auto const join = [&](std::vector<memory_layout> const& sources) {
     dnnl_primitive_desc_t created = nullptr;
     dnnl_concat_primitive_desc_create(&created, engine.get(), nullptr, static_cast<int>(n), 1,

@@ -102,7 +102,7 @@ inline std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine
     return dnnl_pd(pd);
   };
   memory_layout const& given = request.inputs[0];
-  auto const dense = memory_layout::dense(given.dims());
+  auto const dense = memory_layout::dense(given.dims(), given.type());
   dnnl_pd const forward = first_fit([&] { return forward_from(given); }, [&] { return forward_from(dense); });
   if (!forward && request.activation) refuse_step(request, "forward");
   if (!forward) return {};
@@ -172,7 +172,7 @@ inline std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine
     return dnnl_pd(pd);
   };
   memory_layout const& given = request.inputs[0];
-  auto const dense = memory_layout::dense(given.dims());
+  auto const dense = memory_layout::dense(given.dims(), given.type());
   dnnl_pd const forward = first_fit([&] { return forward_from(given); }, [&] { return forward_from(dense); });
   if (!forward) return {};
   operation<onednn> made;

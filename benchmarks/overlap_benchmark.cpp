@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn mpi
+// How much of an allreduce hides behind backward, one network on every rank, one rank a processor:
+//   hosts.py up 2 1gbit
+//   hosts.py mpirun 2 sh -c 'exec taskset -c $OMPI_COMM_WORLD_RANK build/.../overlap_benchmark [NET BATCH BLOCKS]'
+// Blocks in turn: steps without an exchange, exchanges of the same buckets without steps, steps with both. Medians of the slowest
+// rank's times; overlap = 1 − (both − compute) / exchange.
+#include "repeated_step.hpp"
+#include "stopwatch.hpp"
+
+#include <algorithm>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/mpi.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/halved_sum.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace benchmarks;
+using cohort::communicator;
+
+constexpr int steps_of_a_block = 3;
+
+/// Seconds a step of the slowest rank, all beginning together.
+template <class Action>
+double slowest(communicator& world, Action action) {
+  world.barrier();
+  double worst = seconds([&] {
+                   for (int step = 0; step < steps_of_a_block; ++step) action();
+                 })
+                 / steps_of_a_block;
+  world.allreduce(std::span(&worst, 1), cohort::reduction::maximum);
+  return worst;
+}
+
+void measure(communicator& world, trained_network const& net, int batch, int blocks) {
+  repeated_step alone(net, batch, 1), exchanging(net, batch, 1, cohort::allreduce{}.on(world));
+  std::span<cohort::bucket const> const buckets = exchanging.parameters().buckets();
+  std::vector<float> gradients(static_cast<std::size_t>(exchanging.parameters().elements()));
+  auto const exchange = [&] {
+    std::vector<cohort::detail::halved_sum> under_way(buckets.size());
+    for (std::size_t b = 0; b < buckets.size(); ++b)
+      under_way[b].start(world, std::span(gradients).subspan(static_cast<std::size_t>(buckets[b].first),
+                                                             static_cast<std::size_t>(buckets[b].elements)));
+    for (auto& one : under_way) one.wait();
+  };
+  alone(), exchanging(), exchange();
+  std::vector<double> compute, bare, both, overlaps;
+  for (int block = 0; block < blocks; ++block) {
+    compute.push_back(slowest(world, [&] { alone(); }));
+    bare.push_back(slowest(world, exchange));
+    both.push_back(slowest(world, [&] { exchanging(); }));
+    overlaps.push_back(1 - (both.back() - compute.back()) / bare.back());
+    if (world.rank() == 0)
+      std::printf("block %d: compute %.1f ms, exchange %.1f ms, both %.1f ms, overlap %.2f\n", block + 1,
+                  1e3 * compute.back(), 1e3 * bare.back(), 1e3 * both.back(), overlaps.back());
+  }
+  if (world.rank() == 0) {
+    for (cohort::measurement const& one : exchanging.exchange_report())
+      if (one.name.ends_with("_seconds"))
+        std::printf("%s %.1f ms a step\n", std::string(one.name).c_str(),
+                    1e3 * one.value / (1 + steps_of_a_block * blocks));
+    std::printf(
+        "%s, batch %d, %d ranks, %zu buckets: compute %.1f ms, exchange %.1f ms, both %.1f ms, overlap %.2f "
+        "(%.2f to %.2f)\n",
+        std::string(net.name).c_str(), batch, world.size(), buckets.size(), 1e3 * median(compute),
+        1e3 * median(bare), 1e3 * median(both), 1 - (median(both) - median(compute)) / median(bare),
+        quantile(overlaps, 0.25), quantile(overlaps, 0.75));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto const net = find_network(argc > 1 ? argv[1] : "cifar");
+  int const batch = argc > 2 ? std::atoi(argv[2]) : 64, blocks = argc > 3 ? std::atoi(argv[3]) : 7;
+  if (!net || batch < 1 || blocks < 1) {
+    std::fprintf(stderr, "overlap_benchmark [NET BATCH BLOCKS]\n");
+    return 2;
+  }
+  return cohort::launch<cohort::mpi>(argc, argv,
+                                     [&](communicator& world) { measure(world, *net, batch, blocks); });
+}
