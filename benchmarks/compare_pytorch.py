@@ -6,10 +6,11 @@
                        [--rounds 7] [--json FILE]
 
 Cohort trains small networks with as many workers as PyTorch has threads, others with one worker of as many threads;
-both the same network with the same updater on one batch in memory. Every round measures a block of steps of Cohort, then one of each of PyTorch's modes. A block in which others
-took more than 3 % of the processors is discarded and taken again. The ratio is that of the medians over the rounds,
-PyTorch's fastest mode over Cohort; its spread are the quartiles over the rounds. Memory is the largest resident memory
-less that before the network was made; of PyTorch's modes the smallest counts.
+both the same network with the same updater on one batch in memory. Every round measures a block of steps of Cohort,
+then one of each of PyTorch's modes. A block in which others took more than 3 % of the processors is discarded and taken
+again. The ratio is that of the medians over the rounds, PyTorch's fastest mode over Cohort; its spread are the
+quartiles over the rounds. Memory is the largest resident memory less that before the network was made; of PyTorch's
+modes the smallest counts.
 """
 import argparse
 import datetime

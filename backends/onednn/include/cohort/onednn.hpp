@@ -18,8 +18,10 @@ inline onednn::kernel onednn::reorder(layout const& from, layout const& to) cons
 
 namespace detail {
 
-/// Usable if its smallest convolution runs.
-inline availability probe_convolution(onednn const& backend) {
+/// Usable if a backend's smallest convolution runs.
+template <class B>
+availability probe_convolution() try {
+  B const backend;
   conv2d const smallest{.filters = 1, .kernel = 1};
   auto const fields = encode(smallest);
   shape const image{1, 1, 1};
@@ -46,6 +48,8 @@ inline availability probe_convolution(onednn const& backend) {
   }
   onednn::bind(made.forward[0].kernel, addresses)();
   return {};
+} catch (error const& why) {
+  return {false, why.what()};
 }
 
 }  // namespace detail
@@ -55,22 +59,14 @@ inline availability onednn::probe() {
   if (version->major < 3 || (version->major == 3 && version->minor < 2))
     return {false, "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor)
                        + " is older than 3.2"};
-  try {
-    return detail::probe_convolution(onednn());
-  } catch (error const& why) {
-    return {false, why.what()};
-  }
+  return detail::probe_convolution<onednn>();
 }
 
 inline availability onednn_bf16::probe() {
   if (availability const f32 = onednn::probe(); !f32.usable) return f32;
   if (dnnl_get_effective_cpu_isa() < dnnl_cpu_isa_avx512_core_bf16)
     return {false, "this processor has no bf16 instructions (avx512_bf16)"};
-  try {
-    return detail::probe_convolution(onednn_bf16());
-  } catch (error const& why) {
-    return {false, why.what()};
-  }
+  return detail::probe_convolution<onednn_bf16>();
 }
 
 inline onednn::kernel onednn::accumulate(layout const& l) const {
