@@ -40,8 +40,19 @@ class parameter_set {
   std::size_t arena_elements() const { return arena_elements_; }
   std::size_t arena_bytes() const { return arena_elements_ * bytes_of(type_); }
   std::byte* master() const { return master_.data(); }
+  /// The elements of an arena in which a bucket lies, with its padding: its parameters stand together.
+  struct arena_range {
+    std::size_t offset, room;
+  };
+  arena_range range_of(bucket const& b) const {
+    parameter const& front = table_[static_cast<std::size_t>(b.first_parameter)];
+    parameter const& back = table_[static_cast<std::size_t>(b.first_parameter + b.parameters - 1)];
+    return {front.offset, back.offset + back.room - front.offset};
+  }
   /// Memory of the working copies that plans asked for.
   virtual std::size_t copy_bytes() const = 0;
+  /// Sets in which it is equal have each element of each parameter in the same place of their arenas.  Before: a plan was made.
+  virtual std::uint64_t layout_hash() const = 0;
 
   /// Parameter p of an arena with the master's layouts → dense, and back.
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
