@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/backend/thread_scope.hpp>
+#include <cohort/plan/folding.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <mutex>
 #include <optional>
@@ -56,13 +57,13 @@ class parameter_store final : public parameter_set {
 
   /// The working copy of parameter p in that layout; `training` copies are refreshed after every update.
   int copy(int p, layout const& wanted, bool training) {
-    for (std::size_t c = 0; c < copies_.size(); ++c)
-      if (copies_[c].parameter == p && copies_[c].wanted == wanted) {
-        copies_[c].training = copies_[c].training || training;
-        return static_cast<int>(c);
-      }
-    copies_.push_back({p, wanted, training, buffer(backend_.bytes(wanted)), {}, 0});
-    return static_cast<int>(copies_.size()) - 1;
+    int const c = find_copy(p, {}, wanted);
+    copies_[static_cast<std::size_t>(c)].training |= training;
+    return c;
+  }
+  /// The working copy of folded weights (which = 0) or their bias (1) in that layout.
+  int folded_copy(folding const& how, int which, layout const& wanted) {
+    return find_copy(which, how, wanted);
   }
   std::byte* copy_data(int c) const { return copies_[static_cast<std::size_t>(c)].data.data(); }
   std::byte* parameter_data(int p, std::byte* arena) const {
@@ -94,22 +95,37 @@ class parameter_store final : public parameter_set {
 
  private:
   struct working_copy {
-    int parameter;
+    int parameter;  // of what is folded: which
+    std::optional<folding> folds;
     layout wanted;
-    bool training;
+    bool training = false;
     buffer data;
-    std::optional<typename B::call> reorder;
-    std::uint64_t version;
+    std::optional<typename B::call> reorder{};
+    std::uint64_t version = 0;
   };
 
+  int find_copy(int p, std::optional<folding> const& folds, layout const& wanted) {
+    for (std::size_t c = 0; c < copies_.size(); ++c)
+      if (copies_[c].parameter == p && copies_[c].wanted == wanted && copies_[c].folds == folds)
+        return static_cast<int>(c);
+    copies_.push_back(
+        {.parameter = p, .folds = folds, .wanted = wanted, .data = buffer(backend_.bytes(wanted))});
+    return static_cast<int>(copies_.size()) - 1;
+  }
   void renew(working_copy& c) {
+    c.version = version_;
+    if (c.folds) {
+      std::vector<typename B::scalar> dense =
+          detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
+      void* const addresses[]{dense.data(), c.data.data()};
+      return B::bind(backend_.reorder(backend_.plain(c.wanted), c.wanted), addresses)();
+    }
     if (!c.reorder) {
       void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
       c.reorder.emplace(
           B::bind(backend_.reorder(*layouts_[static_cast<std::size_t>(c.parameter)], c.wanted), addresses));
     }
     (*c.reorder)();
-    c.version = version_;
   }
   /// Between an arena and a dense tensor, by a call that is made once and bound anew: an exchange does this in every
   /// step. On one thread: a pool is not worth it.
