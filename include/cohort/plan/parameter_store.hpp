@@ -15,7 +15,8 @@ namespace cohort {
 /// The parameters of a network on one backend: master and working copies.
 ///
 /// Order     the first plan made on the store settles the layouts; then the arena is allocated, and later plans
-///           (other batch sizes, inference) take them as they are or ask for working copies.
+///           (other batch sizes, inference) take them as they are or ask for working copies: one at a time, while contexts of
+///           earlier ones may run.
 template <tensor_backend B>
 class parameter_store final : public parameter_set {
  public:
@@ -57,20 +58,26 @@ class parameter_store final : public parameter_set {
 
   /// The working copy of parameter p in that layout; `training` copies are refreshed after every update.
   int copy(int p, layout const& wanted, bool training) {
+    std::lock_guard const lock(copying_);
     int const c = find_copy(p, {}, wanted);
     copies_[static_cast<std::size_t>(c)].training |= training;
     return c;
   }
   /// The working copy of folded weights (which = 0) or their bias (1) in that layout.
   int folded_copy(folding const& how, int which, layout const& wanted) {
+    std::lock_guard const lock(copying_);
     return find_copy(which, how, wanted);
   }
-  std::byte* copy_data(int c) const { return copies_[static_cast<std::size_t>(c)].data.data(); }
+  std::byte* copy_data(int c) const {
+    std::lock_guard const lock(copying_);
+    return copies_[static_cast<std::size_t>(c)].data.data();
+  }
   std::byte* parameter_data(int p, std::byte* arena) const {
     return arena + table_[static_cast<std::size_t>(p)].offset * sizeof(typename B::scalar);
   }
 
   std::size_t copy_bytes() const override {
+    std::lock_guard const lock(copying_);
     std::size_t bytes = 0;
     for (auto const& c : copies_) bytes += c.data.bytes();
     return bytes;
@@ -89,6 +96,7 @@ class parameter_store final : public parameter_set {
       if (c.training && turn++ % workers == worker) renew(c);
   }
   void refresh_stale() override {
+    std::lock_guard const lock(copying_);
     for (working_copy& c : copies_)
       if (c.version != version_) renew(c);
   }
@@ -147,6 +155,7 @@ class parameter_store final : public parameter_set {
 
   B backend_;
   std::vector<std::optional<layout>> layouts_;
+  mutable std::mutex copying_;  // a plan may be made while others predict
   std::vector<working_copy> copies_;
   mutable std::mutex crossing_;
   mutable std::vector<std::optional<typename B::call>> crossings_;
