@@ -7,7 +7,6 @@
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <condition_variable>
-#include <future>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -34,7 +33,7 @@ class gate {
       std::unique_lock lock(mutex_);
       sizes_.push_back(inputs[0].dims[0]);
       changed_.notify_all();
-      changed_.wait(lock, [&] { return open_; });
+      changed_.wait_for(lock, 30s, [&] { return open_; });
     }
     predictions made{.example = {1}, .values = {}};
     for (float const value : inputs[0].as<float>()) {
@@ -73,9 +72,7 @@ struct gated {
                     std::vector<shape>{{1}}, how);
   }
   ~gated() { run.open(); }
-  std::future<predictions> submit(std::vector<float> const& numbers) {
-    return batcher->submit(view(numbers));
-  }
+  pending_predictions submit(std::vector<float> const& numbers) { return batcher->submit(view(numbers)); }
   static tensor_view view(std::vector<float> const& numbers) {
     return {numbers.data(), shape{static_cast<int>(numbers.size()), 1}};
   }
@@ -105,7 +102,7 @@ TEST(dynamic_batcher, begins_when_a_batch_is_full_or_the_delay_is_over) {
   list const one{1};
   gated patient({.max_batch = 3, .max_delay = no_end});
   patient.run.open();
-  std::vector<std::future<predictions>> answers;
+  std::vector<pending_predictions> answers;
   for (int i = 0; i < 3; ++i) answers.push_back(patient.submit(one));
   for (auto& answer : answers) EXPECT_EQ(answer.get().values, (list{2}));
   EXPECT_EQ(patient.run.sizes(), (std::vector<int>{3}));
@@ -172,31 +169,41 @@ TEST(dynamic_batcher, makes_callers_wait_for_room) {
                  g.batcher->submit({&input, 1}, 1ms);
                }),
                {"full"});
-  std::promise<void> entering;
-  auto patient = std::async(std::launch::async, [&] {
-    entering.set_value();
-    return g.batcher->predict(g.view(one)).values;
-  });
-  entering.get_future().wait();
+  list patient;
+  std::thread caller([&] { patient = g.batcher->predict(g.view(one)).values; });
   g.run.open();
-  EXPECT_EQ(patient.get(), (list{2}));
+  caller.join();
+  EXPECT_EQ(patient, (list{2}));
   EXPECT_EQ(waiting.get().values, (list{2}));
 }
 
-TEST(dynamic_batcher, gives_up_calls_that_no_run_takes_in_time) {
+TEST(dynamic_batcher, gives_up_calls_that_are_not_answered_in_time) {
   list const one{1};
   tensor_view const input = gated::view(one);
   gated g({.max_batch = 1, .max_delay = 0us});
-  auto running = g.submit(one);
+  auto running = g.batcher->submit({&input, 1}, 30s);
   g.run.wait_for_runs(1);
-  auto unheard = g.batcher->submit({&input, 1}, 0ms);
+  EXPECT_THROW(g.batcher->predict({&input, 1}, 1ms), deadline_error) << "in the queue";
   auto next = g.submit(one);
-  EXPECT_THROW(g.batcher->predict({&input, 1}, 1ms), deadline_error);
-  EXPECT_EQ(g.batcher->queued(), 2) << "who has gone waits no more";
+  { auto const dropped = g.submit(one); }
+  EXPECT_FALSE(next.is_ready());
   g.run.open();
-  EXPECT_THROW(unheard.get(), deadline_error);
+  EXPECT_EQ(running.get().values, (list{2}));
   EXPECT_EQ(next.get().values, (list{2}));
-  EXPECT_EQ(g.run.sizes(), (std::vector<int>{1, 1}));
+  g.batcher->stop();
+  EXPECT_EQ(g.run.sizes(), (std::vector<int>{1, 1})) << "who has gone is not predicted";
+}
+
+TEST(dynamic_batcher, lets_a_caller_go_whose_run_takes_too_long) {
+  gated g({.max_batch = 1, .max_delay = 0us});
+  {
+    list const one{1};
+    tensor_view const input = g.view(one);
+    EXPECT_THROW(g.batcher->predict({&input, 1}, 2ms), deadline_error);
+  }  // its memory goes too
+  g.run.open();
+  list const two{2};
+  EXPECT_EQ(g.submit(two).get().values, (list{4}));
 }
 
 TEST(dynamic_batcher, answers_what_waits_when_it_stops_and_takes_no_more) {

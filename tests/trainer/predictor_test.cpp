@@ -3,10 +3,10 @@
 #include <chrono>
 #include <cohort/backend/reference.hpp>
 #include <cohort/trainer/trainer.hpp>
-#include <future>
-#include <optional>
+#include <condition_variable>
+#include <mutex>
 #include <stdexcept>
-#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 #include "bright_thirds.hpp"
@@ -78,20 +78,31 @@ struct watched {
 
 TEST(predictor, makes_a_plan_while_others_predict) {
   watched w;
-  std::promise<void> begun, go_on;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool begun = false, go_on = false;
   w.port.make_plan = [&](plan_settings const& wanted) {
     if (wanted.batch == 8) {
-      begun.set_value();
-      EXPECT_EQ(go_on.get_future().wait_for(30s), std::future_status::ready) << "others had to wait";
+      std::unique_lock lock(mutex);
+      begun = true;
+      changed.notify_all();
+      EXPECT_TRUE(changed.wait_for(lock, 30s, [&] { return go_on; })) << "others had to wait";
     }
     return w.real.make_plan(wanted);
   };
   EXPECT_EQ(w.predict(1).count(), 1);
-  auto late = std::async(std::launch::async, [&] { return w.predict(8).count(); });
-  begun.get_future().wait();
+  int late = 0;
+  std::thread other([&] { late = w.predict(8).count(); });
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(changed.wait_for(lock, 30s, [&] { return begun; }));
+  lock.unlock();
   EXPECT_EQ(w.predict(1).count(), 1);
-  go_on.set_value();
-  EXPECT_EQ(late.get(), 8);
+  lock.lock();
+  go_on = true;
+  changed.notify_all();
+  lock.unlock();
+  other.join();
+  EXPECT_EQ(late, 8);
 }
 
 TEST(predictor, makes_each_plan_once_and_tries_again_where_it_could_not) {

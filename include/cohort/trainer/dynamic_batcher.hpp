@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <chrono>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/trainer/pending_predictions.hpp>
 #include <cohort/trainer/training.hpp>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -26,8 +24,8 @@ enum class when_full { wait, refuse };
 /// How calls become batches.
 ///
 /// Units     `max_batch`: examples of a run; `max_delay`: what the first of them waits for others, so what latency may grow by;
-///           `max_queue`: examples that wait, at most; `deadline`: from a call until its run begins; `runs` at the same
-///           time, each on a thread of its own with the model's number of threads.
+///           `max_queue`: examples that wait, at most; `deadline`: from a call to its answer; `runs` at the same time, each on
+///           a thread of its own with the model's number of threads.
 struct dynamic_batching {
   int max_batch = 32;
   std::chrono::microseconds max_delay = std::chrono::milliseconds(1);
@@ -42,10 +40,9 @@ struct dynamic_batching {
 /// Shapes    a call brings one example or a few, up to max_batch: n × the model's inputs, f32.
 /// Order     first come, first served. A batch runs when it is full, or when its first example has waited for max_delay.
 ///           Calls come from any thread. The model must outlive this, and is not trained or loaded meanwhile.
-/// Before    what a call's views point to lives until it is answered.
 /// After     stop, or the destructor: new calls are refused, those that wait are answered.
-/// Errors    shape_error and setting_error where a call does not fit, deadline_error where it cannot be run in time or the queue
-///           is full: to this caller alone. What a run throws: to those whose examples it had.
+/// Errors    shape_error and setting_error where a call does not fit, deadline_error where it is not answered in time or the
+///           queue is full: to this caller alone. What a run throws: to those whose examples it had.
 /// Source    the dynamic batcher of NVIDIA Triton; Olston et al., TensorFlow-Serving, 2017.
 class dynamic_batcher {
  public:
@@ -58,11 +55,10 @@ class dynamic_batcher {
   /// Any function in a model's place, with the shapes of its inputs without the batch.
   dynamic_batcher(run_function run, std::vector<shape> inputs, dynamic_batching how = {})
       : run_(std::move(run)), inputs_(std::move(inputs)), how_(how) {
-    if (how.max_batch < 1 || how.max_queue < how.max_batch || how.runs < 1 || how.max_delay.count() < 0)
+    if (how.max_batch < 1 || how.runs < 1 || how.max_queue < how.max_batch || how.max_delay.count() < 0)
       throw setting_error(
           {.what = "these settings batch nothing",
-           .expected =
-               "max_batch and runs of at least 1, max_queue of at least max_batch, max_delay of at least 0",
+           .expected = "max_batch and runs from 1, max_queue from max_batch, max_delay from 0",
            .got = {how.max_batch, ", ", how.runs, ", ", how.max_queue, ", ", how.max_delay.count(), " us"}});
     for (int i = 0; i < how.runs; ++i) threads_.emplace_back([this] { work(); });
   }
@@ -70,21 +66,33 @@ class dynamic_batcher {
   dynamic_batcher(dynamic_batcher const&) = delete;
   dynamic_batcher& operator=(dynamic_batcher const&) = delete;
 
-  /// The outputs of this caller's examples, once they are there; `deadline` instead of the settings'. It expires unheard while all
-  /// runs are busy: the future says so when the next run begins.
-  std::future<predictions> submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline) {
-    return enter(inputs, deadline)->answer.get_future();
+  /// Begins a call; `deadline` instead of the settings'.
+  pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline) {
+    int const count = checked_count(inputs);
+    auto const mine = std::make_shared<detail::batched_call>(
+        std::vector<tensor_view>(inputs.begin(), inputs.end()), count, clock::now() + deadline);
+    std::unique_lock lock(mutex_);
+    auto const has_room = [&] { return stopping_ || queued_ + count <= how_.max_queue; };
+    if (how_.full == when_full::wait) room_.wait_until(lock, mine->limit, has_room);
+    if (stopping_) throw setting_error({.what = "the batcher was stopped: it takes no more calls"});
+    if (!has_room())
+      throw deadline_error({.what = "the queue of the batcher is full",
+                            .expected = {"at most ", how_.max_queue, " examples"},
+                            .got = {queued_, " waiting, and ", count}});
+    mine->since = clock::now();
+    waiting_.push_back(mine);
+    queued_ += count;
+    lock.unlock();
+    arrived_.notify_one();
+    return pending_predictions(mine);
   }
-  std::future<predictions> submit(tensor_view input) { return submit({&input, 1}, how_.deadline); }
+  pending_predictions submit(tensor_view input) { return submit({&input, 1}, how_.deadline); }
 
   /// The same, waiting for the answer.
   predictions predict(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline) {
-    std::shared_ptr<call> const mine = enter(inputs, deadline);
-    std::future<predictions> answer = mine->answer.get_future();
-    if (answer.wait_until(mine->limit) != std::future_status::ready) withdraw(mine);
-    return answer.get();
+    return submit(inputs, deadline).get();
   }
-  predictions predict(tensor_view input) { return predict({&input, 1}, how_.deadline); }
+  predictions predict(tensor_view input) { return submit(input).get(); }
 
   /// Refuses calls from now on, and returns when those that waited are answered. Not for two threads at once.
   void stop() {
@@ -105,15 +113,8 @@ class dynamic_batcher {
   }
 
  private:
-  using clock = std::chrono::steady_clock;
-  struct call {
-    std::vector<tensor_view> inputs;
-    int count;
-    clock::time_point since;
-    clock::time_point limit;
-    std::promise<predictions> answer{};
-  };
-  using calls = std::vector<std::shared_ptr<call>>;
+  using clock = detail::batched_call::clock;
+  using calls = std::vector<std::shared_ptr<detail::batched_call>>;
 
   static std::vector<shape> inputs_of(graph_view net) {
     std::vector<shape> shapes;
@@ -140,61 +141,23 @@ class dynamic_batcher {
     return count;
   }
 
-  std::shared_ptr<call> enter(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline) {
-    int const count = checked_count(inputs);
-    auto const now = clock::now();
-    auto const mine =
-        std::make_shared<call>(call{{inputs.begin(), inputs.end()}, count, now, now + deadline});
-    std::unique_lock lock(mutex_);
-    auto const has_room = [&] { return stopping_ || queued_ + count <= how_.max_queue; };
-    if (how_.full == when_full::wait) room_.wait_until(lock, mine->limit, has_room);
-    if (stopping_) throw setting_error({.what = "the batcher was stopped: it takes no more calls"});
-    if (!has_room())
-      throw deadline_error({.what = "the queue of the batcher is full",
-                            .expected = {"at most ", how_.max_queue, " examples"},
-                            .got = {queued_, " waiting, and ", count}});
-    mine->since = clock::now();
-    waiting_.push_back(mine);
-    queued_ += count;
-    lock.unlock();
-    arrived_.notify_one();
-    return mine;
-  }
-
-  static std::exception_ptr too_late() {
-    return std::make_exception_ptr(
-        deadline_error({.what = "the call has waited until its deadline, and no run could take it"}));
-  }
-  /// Answers a call that still waits; one that runs is answered by its run.
-  void withdraw(std::shared_ptr<call> const& late) {
-    {
-      std::lock_guard const lock(mutex_);
-      auto const at = std::find(waiting_.begin(), waiting_.end(), late);
-      if (at == waiting_.end()) return;
-      waiting_.erase(at);
-      queued_ -= late->count;
-    }
-    room_.notify_all();
-    late->answer.set_exception(too_late());
-  }
-
   /// Whether a batch can begin.  Before: the lock is held.
   bool is_due() const {
     return !waiting_.empty()
            && (stopping_ || queued_ >= how_.max_batch
                || clock::now() >= waiting_.front()->since + how_.max_delay);
   }
-  /// Takes the calls of a batch off the queue, and those that are too late.  Before: the lock is held.
-  calls take(calls& late) {
+  /// Takes the calls of a batch off the queue, and drops those whose callers have gone.  Before: the lock is held.
+  calls take() {
     calls batch;
-    auto const now = clock::now();
     for (int count = 0; !waiting_.empty(); waiting_.pop_front()) {
-      std::shared_ptr<call> const& next = waiting_.front();
-      bool const in_time = now <= next->limit;
-      if (in_time && count + next->count > how_.max_batch) break;
-      if (in_time) count += next->count;
+      auto const& next = waiting_.front();
+      bool const wanted = !next->is_over() && clock::now() < next->limit;
+      if (wanted && count + next->count > how_.max_batch) break;
       queued_ -= next->count;
-      (in_time ? batch : late).push_back(next);
+      if (!wanted) continue;
+      count += next->count;
+      batch.push_back(next);
     }
     return batch;
   }
@@ -203,57 +166,49 @@ class dynamic_batcher {
     std::vector<reusable_buffer> memory(inputs_.size());
     std::unique_lock lock(mutex_);
     for (;;) {
-      arrived_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
-      auto const due = waiting_.front()->since + how_.max_delay;
-      if (!is_due()) arrived_.wait_until(lock, due);
+      if (waiting_.empty()) {
+        if (stopping_) return;
+        arrived_.wait_for(lock, std::chrono::seconds(1));
+        continue;
+      }
+      if (!is_due()) arrived_.wait_until(lock, waiting_.front()->since + how_.max_delay);
       if (!is_due()) continue;
-      calls late;
-      calls const batch = take(late);
+      calls const batch = take();
       bool const more = !waiting_.empty();
       lock.unlock();
       room_.notify_all();
       if (more) arrived_.notify_one();
-      for (auto const& one : late) one->answer.set_exception(too_late());
       if (!batch.empty()) run(batch, memory);
       lock.lock();
     }
   }
 
-  /// Predicts a batch and answers its calls; the inputs of one call alone are read where they are.
+  /// Predicts a batch and answers its calls.
   void run(calls const& batch, std::vector<reusable_buffer>& memory) const {
     try {
       int count = 0;
       for (auto const& one : batch) count += one->count;
-      std::vector<tensor_view> inputs = batch[0]->inputs;
-      for (std::size_t i = 0; batch.size() > 1 && i < inputs.size(); ++i) {
+      std::vector<tensor_view> inputs;
+      for (std::size_t i = 0; i < inputs_.size(); ++i) {
         shape const whole = inputs_[i].batched(how_.max_batch);
         memory[i].resize(static_cast<std::size_t>(whole.elements()) * sizeof(float));
         std::byte* to = memory[i].data();
         for (auto const& one : batch) {
-          std::memcpy(to, one->inputs[i].data, one->inputs[i].bytes());
-          to += one->inputs[i].bytes();
+          one->copy_input(i, to);
+          to += one->input_bytes(i);
         }
-        inputs[i] = {memory[i].data(), element_type::f32, inputs_[i].batched(count)};
+        inputs.emplace_back(memory[i].data(), element_type::f32, inputs_[i].batched(count));
       }
-      predictions made = run_(inputs);
-      if (batch.size() == 1) return batch[0]->answer.set_value(std::move(made));
+      predictions const made = run_(inputs);
       auto const size = static_cast<std::ptrdiff_t>(made.example.elements());
-      auto from = made.values.cbegin();
+      auto from = made.values.begin();
       for (auto const& one : batch) {
         auto const end = from + one->count * size;
-        one->answer.set_value({made.example, {from, end}});
+        one->answer({made.example, {from, end}});
         from = end;
       }
     } catch (...) {
-      for (auto const& one : batch) fail(*one, std::current_exception());
-    }
-  }
-  /// Tells a caller, unless it has its answer.
-  static void fail(call& one, std::exception_ptr const& why) {
-    try {
-      one.answer.set_exception(why);
-    } catch (std::future_error const&) {
+      for (auto const& one : batch) one->fail(std::current_exception());
     }
   }
 
@@ -263,7 +218,7 @@ class dynamic_batcher {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;  // a call, or the stop
   std::condition_variable room_;     // in the queue, or the stop
-  std::deque<std::shared_ptr<call>> waiting_;
+  std::deque<std::shared_ptr<detail::batched_call>> waiting_;
   int queued_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
