@@ -172,14 +172,19 @@ def processor():
     return platform.machine()
 
 
-def context(settings, ours, theirs):
+def machine():
+    """What figures were taken with, and where."""
     def git(*words):
         run = subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
         return run.stdout.strip() if run.returncode == 0 else "unknown"
 
     return {"date": datetime.date.today().isoformat(), "commit": git("rev-parse", "--short=12", "HEAD"),
             "changed_since": git("status", "--porcelain") != "", "processor": processor(), "processors": os.cpu_count(),
-            "system": platform.platform(), "threads": settings.threads, "compiler": ours["compiler"],
+            "system": platform.platform()}
+
+
+def context(settings, ours, theirs):
+    return {**machine(), "threads": settings.threads, "compiler": ours["compiler"],
             "onednn": ours["onednn"], "pytorch": theirs["torch"], "python": theirs["python"],
             "seconds_per_block": settings.seconds}
 

@@ -8,7 +8,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-COMPILED = (ROOT / "tests/strategy/pages_test.cpp").read_text(encoding="utf-8")
+COMPILED = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").glob("*/pages_test.cpp")))
 
 
 def sources(*patterns):
@@ -69,7 +69,7 @@ def column(text, title):
 class pages(unittest.TestCase):
     def test_show_types_with_their_fields_and_defaults(self):
         headers = {}
-        for text in sources("include/cohort/strategy/*.hpp", "include/cohort/codec/*.hpp").values():
+        for text in sources("include/cohort/strategy/*.hpp", "include/cohort/codec/*.hpp", "include/cohort/trainer/*.hpp").values():
             headers.update(types(text))
         seen = set()
         for page, text in PAGES.items():
@@ -78,7 +78,7 @@ class pages(unittest.TestCase):
                     self.assertEqual(fields, headers.get(name), f"{page}: {name}")
                     self.assertTrue(fields, f"{page}: {name}")
                     seen.add(name)
-        self.assertGreaterEqual(seen, {"allreduce", "parameter_averaging", "threshold_sharing", "sharing_by"})
+        self.assertGreaterEqual(seen, {"allreduce", "parameter_averaging", "threshold_sharing", "sharing_by", "dynamic_batching"})
 
     def test_show_programs_that_are_compiled(self):
         compiled = on_one_line(COMPILED)

@@ -51,6 +51,7 @@ struct basic_invocation {
 /// Shapes    inputs and output without the batch.
 /// `frozen`: the layer runs as at inference in training too, so that its backward takes running statistics for constants;
 /// no gradient of its parameters is read.
+/// `sums`: the last input, of the output's shape, is added to what the layer makes, before the activation; at inference alone.
 /// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
 template <class Layout>
 struct basic_request {
@@ -62,6 +63,7 @@ struct basic_request {
   int batch = 1;
   bool training = true;
   bool frozen = false;
+  bool sums = false;
   std::span<shape const> input_shapes;
   shape output_shape;
   std::span<Layout const> inputs;

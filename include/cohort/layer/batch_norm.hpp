@@ -51,6 +51,11 @@ struct batch_norm {
   /// The batch's means, then its variances.
   constexpr std::int64_t workspace(std::span<shape const> inputs, int) const { return 2 * inputs[0][0]; }
 
+  channel_map at_inference(std::span<double const> parameters) const {
+    double const factor = parameters[0] * inverse_deviation(parameters[3]);
+    return {factor, parameters[1] - parameters[2] * factor};
+  }
+
   template <class T>
   void forward(host_arguments<T> const& a) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);

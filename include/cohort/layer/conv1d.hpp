@@ -11,6 +11,7 @@ namespace cohort {
 /// Order     padding on given sides: padding(1) on both, padding(0, 0, before, after).
 struct conv1d {
   static constexpr std::string_view kind_name = "conv1d";
+  static constexpr bool takes_channel_maps = true;
 
   required<int> filters;
   required<int> kernel;

@@ -12,6 +12,7 @@ namespace cohort {
 /// Source    padding: semantics of `padding`; defaults as Deeplearning4j's ConvolutionLayer but bias 0.
 struct conv2d {
   static constexpr std::string_view kind_name = "conv2d";
+  static constexpr bool takes_channel_maps = true;
 
   required<int> filters;
   required<extent2> kernel;

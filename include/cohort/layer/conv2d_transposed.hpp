@@ -17,6 +17,7 @@ namespace cohort {
 ///           C×(K/groups)×R×S, Keras' R×S×K×C.
 struct conv2d_transposed {
   static constexpr std::string_view kind_name = "conv2d_transposed";
+  static constexpr bool takes_channel_maps = true;
 
   required<int> filters;
   required<extent2> kernel;

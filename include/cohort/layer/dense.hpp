@@ -9,6 +9,7 @@ namespace cohort {
 /// Shapes    input of n elements (row-major) → output U; weights U×n, bias U.
 struct dense {
   static constexpr std::string_view kind_name = "dense";
+  static constexpr bool takes_channel_maps = true;
 
   required<int> units;
   bool bias = true;

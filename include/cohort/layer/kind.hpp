@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cohort/error/finding.hpp>
+#include <cohort/layer/channel_map.hpp>
 #include <cohort/layer/field.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/parameter.hpp>
@@ -39,7 +40,11 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///                       elements, `sums(inputs)` → batch_sum_sizes (what it sums over all workers' parts of a batch,
 ///                       in training, by `scalars->sums`), `in_place` (true: elements of the output come from those of the
 ///                       input in the same places, gradients alike, and backward reads no input: output may lie where
-///                       the input lies, and its gradient where the output's lies); a loss: `target(inputs)` → target_spec
+///                       the input lies, and its gradient where the output's lies),
+///                       `at_inference(parameters)` → channel_map (the whole of its forward at inference, from each
+///                       parameter's element of the channel), `takes_channel_maps` (true: its parameters are weights K×… and,
+///                       where its field `bias` says so, a bias K, in both of which its output is linear, channel by
+///                       channel); a loss: `target(inputs)` → target_spec
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;
@@ -65,6 +70,8 @@ struct kind {
   target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  // of a loss
   bool reads_scalars = false;
   bool in_place = false;
+  channel_map (*at_inference)(double const* values, std::span<double const> parameters) = nullptr;
+  bool takes_channel_maps = false;
   host_kernel<float> float_kernel{};
   host_kernel<double> double_kernel{};
 
@@ -231,6 +238,24 @@ constexpr bool works_in_place() {
     return false;
 }
 
+template <layer L>
+constexpr bool takes_channel_maps() {
+  if constexpr (requires { L::takes_channel_maps; })
+    return L::takes_channel_maps;
+  else
+    return false;
+}
+
+template <layer L>
+constexpr auto at_inference_of() -> decltype(kind::at_inference) {
+  if constexpr (requires(L const& l, std::span<double const> parameters) { l.at_inference(parameters); })
+    return [](double const* values, std::span<double const> parameters) {
+      return decode<L>(values).at_inference(parameters);
+    };
+  else
+    return nullptr;
+}
+
 template <layer L, class T>
 constexpr host_kernel<T> host_kernel_of() {
   if constexpr (has_host_kernels<L, T>)
@@ -290,6 +315,8 @@ inline constexpr kind kind_of{
         },
     .reads_scalars = detail::reads_scalars<L>(),
     .in_place = detail::works_in_place<L>(),
+    .at_inference = detail::at_inference_of<L>(),
+    .takes_channel_maps = detail::takes_channel_maps<L>(),
     .float_kernel = detail::host_kernel_of<L, float>(),
     .double_kernel = detail::host_kernel_of<L, double>(),
 };

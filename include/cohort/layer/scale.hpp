@@ -35,6 +35,10 @@ struct scale {
     return static_cast<double>(inputs[0].elements());
   }
 
+  channel_map at_inference(std::span<double const> parameters) const {
+    return {learned ? parameters[0] : factor, 0};
+  }
+
   template <class T>
   void forward(host_arguments<T> const& a) const {
     multiply_channels(a, a.inputs[0], a.output);

@@ -42,6 +42,10 @@ struct synchronised_batch_norm {
     return {size, size};
   }
 
+  channel_map at_inference(std::span<double const> parameters) const {
+    return plain().at_inference(parameters);
+  }
+
   template <class T>
   void forward(host_arguments<T> const& a) const {
     if (!a.training) return plain().forward(a);

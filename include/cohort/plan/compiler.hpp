@@ -4,6 +4,7 @@
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/in_place.hpp>
 #include <cohort/plan/parameter_store.hpp>
+#include <cohort/plan/step_request.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,7 +24,7 @@ class compiler {
            std::span<int const> outputs = {})
       : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training) {
     low_ = lower(
-        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); }, outputs);
+        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); }, outputs, !training);
     prepare_steps();
     store_.allocate();
     write_in_place(low_, operations_, values_, made_.slots);
@@ -71,49 +72,29 @@ class compiler {
 
   operation<B> prepare(plan_step const& step) {
     kind const& what = net_.kind(step.node);
-    std::string const name = name_of(net_, step);
     if (!backend_.supports(what))
       throw backend_error({.what = {"the backend ", B::name, " has no kernels for this kind of layer"},
-                           .where = name,
+                           .where = name_of(net_, step),
                            .got = {what.name}});
-    std::vector<shape> shapes;
     std::vector<layout> layouts;
     std::vector<char> wants;
     bool needs = false;
     for (int v : step.inputs) {
-      shapes.push_back(low_.values[static_cast<std::size_t>(v)].dims);
       layouts.push_back(values_[static_cast<std::size_t>(v)]->lies);
       wants.push_back(training_ && needs_gradient_[static_cast<std::size_t>(v)]);
       needs = needs || wants.back() != 0;
     }
-    parameter_list const specs = net_.parameters(step.node);
-    std::vector<std::optional<layout>> settled;
-    int const first = specs.count > 0 ? store_.first_of(step.node) : 0;
     bool const frozen = is_frozen(step);
-    for (int p = 0; p < specs.count; ++p) settled.push_back(store_.settled(first + p));
-
-    operation_request<B> request;
-    request.name = name;
-    request.kind = &what;
-    request.fields = net_.fields(step.node);
-    if (step.activation >= 0) {
-      request.activation = &net_.kind(step.activation);
-      request.activation_fields = net_.fields(step.activation);
-    }
-    request.batch = batch_;
-    request.training = training_ && (needs || !frozen);
-    request.frozen = frozen;
-    request.input_shapes = shapes;
-    request.output_shape = low_.values[static_cast<std::size_t>(step.output)].dims;
-    request.inputs = layouts;
-    request.wants_diff_input = wants;
-    request.parameter_specs = {specs.specs.data(), static_cast<std::size_t>(specs.count)};
-    request.parameters = settled;
-    operation<B> made = backend_.prepare(request);
-    for (int p = 0; p < specs.count; ++p)
-      store_.settle(first + p, made.parameters[static_cast<std::size_t>(p)]);
+    step_request<B> asked(net_, store_, low_, step, std::move(layouts), std::move(wants));
+    asked.request.batch = batch_;
+    asked.request.training = training_ && (needs || !frozen);
+    asked.request.frozen = frozen;
+    operation<B> made = backend_.prepare(asked.request);
+    int const parameters = net_.parameters(step.node).count;
+    for (int p = 0; p < parameters; ++p)
+      store_.settle(parameter_of(step, p), made.parameters[static_cast<std::size_t>(p)]);
     needs_gradient_[static_cast<std::size_t>(step.output)] =
-        training_ && (needs || (specs.count > 0 && !frozen));
+        training_ && (needs || (parameters > 0 && !frozen));
     return made;
   }
 
@@ -184,6 +165,8 @@ class compiler {
       case operand_role::output:
         return value(step.output);
       case operand_role::parameter: {
+        if (!step.folded.empty())
+          return {place::copy, store_.folded_copy(folding_of(net_, store_, step), o.index, o.layout)};
         int const parameter = parameter_of(step, o.index);
         if (*store_.settled(parameter) == o.layout) return {place::parameter, parameter};
         return {place::copy, store_.copy(parameter, o.layout, training_)};

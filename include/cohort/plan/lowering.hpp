@@ -14,12 +14,15 @@ struct plan_value {
   shape dims;
 };
 
-/// One layer, with the activation that runs inside its kernel.
+/// One layer, with what runs inside its kernel: layers folded into its weights, a sum with the last of its inputs, an
+/// activation, in this order. `folded`, `sum` and `activation` are nodes.
 struct plan_step {
   int node = 0;
   int activation = -1;
   std::vector<int> inputs;  ///< values
   int output = 0;           ///< value
+  std::vector<int> folded{};
+  int sum = -1;
 };
 
 /// A graph as a list of steps.
@@ -35,6 +38,9 @@ struct lowered_graph {
 namespace detail {
 
 inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
+inline bool is_sum_of_two(graph_view net, int id) {
+  return net.kind(id) == kind_of<add> && net.inputs(id).size() == 2;
+}
 
 /// Rules about who alone reads whom, of what the outputs need: they are read from outside as well.
 class readers {
@@ -63,15 +69,19 @@ class readers {
 
 }  // namespace detail
 
-/// Turns a graph into steps, with two rewrites that change no result.
+/// Turns a graph into steps, with rewrites that change no result, or no more than rounding does.
 ///
 /// Outputs     the layers whose results are wanted; none: the graph's outputs. What none of them needs is left out.
 /// Pool first  relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
 ///             less to rectify (a quarter for a 2×2 window).
 /// Fused       an activation that alone reads its layer runs inside the layer's kernel, where fuses(layer,
-///             activation) allows it.
+///             activation) allows it; at inference it does rather than going behind a pool: there it costs nothing.
+/// Folded      at inference, what maps each channel (batch_norm, scale) and alone reads a layer that takes it, is a part of
+///             that layer's weights and bias.
+/// Summed      at inference, a sum of two of which one is such a layer's output, read by the sum alone, and the other is
+///             there before: inside the layer's kernel, where fuses(layer, sum) allows it.
 inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
-                           std::span<int const> outputs = {}) {
+                           std::span<int const> outputs = {}, bool inference = false) {
   lowered_graph made;
   std::vector<int> const sinks = net.outputs();
   if (outputs.empty()) outputs = sinks;
@@ -106,23 +116,45 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       continue;
     }
     value_of[at] = add_step(id, inputs, net[id].output);
-    bool const before_pool = reader >= 0 && detail::is_rectifier(net.kind(reader))
-                             && readers.sole(reader) >= 0
-                             && net.kind(readers.sole(reader)) == kind_of<max_pool>;
-    if (reader >= 0 && !before_pool && net.inputs(reader).size() == 1
-        && fuses(net.kind(id), net.kind(reader))) {
-      made.steps.back().activation = reader;
-      value_of[static_cast<std::size_t>(reader)] = value_of[at];
-      done[static_cast<std::size_t>(reader)] = true;
+    plan_step& step = made.steps.back();
+    int last = id;  // whose result the step makes
+    auto const takes = [&](int node) {
+      value_of[static_cast<std::size_t>(node)] = value_of[at];
+      done[static_cast<std::size_t>(node)] = true;
+      last = node;
+      return node;
+    };
+    if (inference && net.kind(id).takes_channel_maps) {
+      for (int next = reader; next >= 0 && net.kind(next).at_inference; next = readers.sole(last))
+        step.folded.push_back(takes(next));
+      int const sum = readers.sole(last);
+      if (sum >= 0 && detail::is_sum_of_two(net, sum) && fuses(net.kind(id), net.kind(sum))) {
+        auto const of = net.inputs(sum);
+        int const other = value_of[static_cast<std::size_t>(of[0] == last ? of[1] : of[0])];
+        if (other >= 0) {
+          step.inputs.push_back(other);
+          step.sum = takes(sum);
+        }
+      }
     }
+    int const next = readers.sole(last);
+    bool const before_pool = !inference && next >= 0 && detail::is_rectifier(net.kind(next))
+                             && readers.sole(next) >= 0 && net.kind(readers.sole(next)) == kind_of<max_pool>;
+    if (next >= 0 && !before_pool && net.kind(next) != kind_of<add> && net.inputs(next).size() == 1
+        && fuses(net.kind(id), net.kind(next)))
+      step.activation = takes(next);
   }
   for (int id : outputs) made.output_values.push_back(value_of[static_cast<std::size_t>(id)]);
   return made;
 }
 
-/// "conv2d_1 + relu_1".
+/// "conv2d_1 + batch_norm_1 + relu_1".
 inline std::string name_of(graph_view net, plan_step const& step) {
-  return step.activation < 0 ? net.name(step.node) : net.name(step.node) + " + " + net.name(step.activation);
+  std::string name = net.name(step.node);
+  for (int id : step.folded) name += " + " + net.name(id);
+  for (int id : {step.sum, step.activation})
+    if (id >= 0) name += " + " + net.name(id);
+  return name;
 }
 
 }  // namespace cohort

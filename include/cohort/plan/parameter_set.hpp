@@ -62,8 +62,9 @@ class parameter_set {
   /// Before    the master has changed; no kernel runs.  After refresh by every worker: training's copies are fresh.
   virtual void refresh(int worker, int workers) = 0;
   virtual void refresh_stale() = 0;
-  /// Says that the master has changed.
+  /// Says that the master has changed: another version from now on.
   void changed() { ++version_; }
+  std::uint64_t version() const { return version_; }
 
   /// Takes layers out of training, those of whose first parameter p frozen(p) says so: plans run them as at inference and
   /// make no gradients of theirs, buckets and updates leave them out.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/backend/thread_scope.hpp>
+#include <cohort/plan/folding.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/hash.hpp>
 #include <mutex>
@@ -15,7 +16,8 @@ namespace cohort {
 /// The parameters of a network on one backend: master and working copies.
 ///
 /// Order     the first plan made on the store settles the layouts; then the arena is allocated, and later plans
-///           (other batch sizes, inference) take them as they are or ask for working copies.
+///           (other batch sizes, inference) take them as they are or ask for working copies: one at a time, while contexts of
+///           earlier ones may run.
 template <tensor_backend B>
 class parameter_store final : public parameter_set {
  public:
@@ -57,20 +59,26 @@ class parameter_store final : public parameter_set {
 
   /// The working copy of parameter p in that layout; `training` copies are refreshed after every update.
   int copy(int p, layout const& wanted, bool training) {
-    for (std::size_t c = 0; c < copies_.size(); ++c)
-      if (copies_[c].parameter == p && copies_[c].wanted == wanted) {
-        copies_[c].training = copies_[c].training || training;
-        return static_cast<int>(c);
-      }
-    copies_.push_back({p, wanted, training, buffer(backend_.bytes(wanted)), {}, 0});
-    return static_cast<int>(copies_.size()) - 1;
+    std::lock_guard const lock(copying_);
+    int const c = find_copy(p, {}, wanted);
+    copies_[static_cast<std::size_t>(c)].training |= training;
+    return c;
   }
-  std::byte* copy_data(int c) const { return copies_[static_cast<std::size_t>(c)].data.data(); }
+  /// The working copy of folded weights (which = 0) or their bias (1) in that layout.
+  int folded_copy(folding const& how, int which, layout const& wanted) {
+    std::lock_guard const lock(copying_);
+    return find_copy(which, how, wanted);
+  }
+  std::byte* copy_data(int c) const {
+    std::lock_guard const lock(copying_);
+    return copies_[static_cast<std::size_t>(c)].data.data();
+  }
   std::byte* parameter_data(int p, std::byte* arena) const {
     return arena + table_[static_cast<std::size_t>(p)].offset * sizeof(typename B::scalar);
   }
 
   std::size_t copy_bytes() const override {
+    std::lock_guard const lock(copying_);
     std::size_t bytes = 0;
     for (auto const& c : copies_) bytes += c.data.bytes();
     return bytes;
@@ -96,28 +104,44 @@ class parameter_store final : public parameter_set {
       if (c.training && turn++ % workers == worker) renew(c);
   }
   void refresh_stale() override {
+    std::lock_guard const lock(copying_);
     for (working_copy& c : copies_)
       if (c.version != version_) renew(c);
   }
 
  private:
   struct working_copy {
-    int parameter;
+    int parameter;  // of what is folded: which
+    std::optional<folding> folds;
     layout wanted;
-    bool training;
+    bool training = false;
     buffer data;
-    std::optional<typename B::call> reorder;
-    std::uint64_t version;
+    std::optional<typename B::call> reorder{};
+    std::uint64_t version = 0;
   };
 
+  int find_copy(int p, std::optional<folding> const& folds, layout const& wanted) {
+    for (std::size_t c = 0; c < copies_.size(); ++c)
+      if (copies_[c].parameter == p && copies_[c].wanted == wanted && copies_[c].folds == folds)
+        return static_cast<int>(c);
+    copies_.push_back(
+        {.parameter = p, .folds = folds, .wanted = wanted, .data = buffer(backend_.bytes(wanted))});
+    return static_cast<int>(copies_.size()) - 1;
+  }
   void renew(working_copy& c) {
+    c.version = version_;
+    if (c.folds) {
+      std::vector<typename B::scalar> dense =
+          detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
+      void* const addresses[]{dense.data(), c.data.data()};
+      return B::bind(backend_.reorder(backend_.plain(c.wanted), c.wanted), addresses)();
+    }
     if (!c.reorder) {
       void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
       c.reorder.emplace(
           B::bind(backend_.reorder(*layouts_[static_cast<std::size_t>(c.parameter)], c.wanted), addresses));
     }
     (*c.reorder)();
-    c.version = version_;
   }
   /// Between an arena and a dense tensor, by a call that is made once and bound anew: an exchange does this in every
   /// step. On one thread: a pool is not worth it.
@@ -139,6 +163,7 @@ class parameter_store final : public parameter_set {
 
   B backend_;
   std::vector<std::optional<layout>> layouts_;
+  mutable std::mutex copying_;  // a plan may be made while others predict
   std::vector<working_copy> copies_;
   mutable std::mutex crossing_;
   mutable std::vector<std::optional<typename B::call>> crossings_;

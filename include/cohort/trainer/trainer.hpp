@@ -9,6 +9,7 @@
 #include <cohort/trainer/training.hpp>
 #include <concepts>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 namespace cohort {
@@ -21,7 +22,12 @@ backend_port port_to(graph_view net, training_settings const& settings) {
   parameter_rules const rules(store->table(), settings.optimizer());
   store->freeze([&](std::size_t p) { return rules[p].frozen; });
   auto const owned = std::make_shared<graph const>(net);
-  auto const make = [store, owned](plan_settings const& wanted) { return make_plan(store, *owned, wanted); };
+  auto const making =
+      std::make_shared<std::mutex>();  // predictions begin beside each other, and beside an evaluation
+  auto const make = [store, owned, making](plan_settings const& wanted) {
+    std::lock_guard const one_at_a_time(*making);
+    return make_plan(store, *owned, wanted);
+  };
   {  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch of 32.
     thread_scope<B> const scope(settings.threads);
     make({.batch = std::max(1, 32 / settings.workers),

@@ -44,7 +44,7 @@ class onednn {
   bool fuses(kind const& a, kind const& b) const {
     bool const weighted = a == kind_of<conv2d> || a == kind_of<dense> || a.name == conv1d::kind_name;
     detail::dnnl_activation const* const activation = detail::find_activation(b);
-    return (weighted && activation && activation->reads_output())
+    return (weighted && b == kind_of<add>) || (weighted && activation && activation->reads_output())
            || (a.name == batch_norm::kind_name && b == kind_of<relu>);
   }
   layout plain(shape const& s) const {

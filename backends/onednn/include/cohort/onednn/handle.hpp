@@ -84,18 +84,20 @@ inline bool is_fit(dnnl_pd const& pd) {
   return !name.starts_with("ref") && name.find("+ref") == std::string::npos;
 }
 
-/// Attributes: scratchpad from the caller, and an activation that runs inside the kernel, if one is given.
+/// Attributes: scratchpad from the caller; a sum with a tensor that lies as the output, and an activation behind it, that run
+/// inside the kernel, if they are given.
 class dnnl_attributes {
  public:
-  explicit dnnl_attributes(dnnl_alg_kind_t activation = dnnl_alg_kind_undef, float alpha = 0,
-                           float beta = 0) {
+  explicit dnnl_attributes(dnnl_alg_kind_t activation = dnnl_alg_kind_undef, float alpha = 0, float beta = 0,
+                           const_dnnl_memory_desc_t summand = nullptr) {
     check_dnnl(dnnl_primitive_attr_create(&attributes_), "making attributes");
     check_dnnl(dnnl_primitive_attr_set_scratchpad_mode(attributes_, dnnl_scratchpad_mode_user),
                "setting attributes");
-    if (activation == dnnl_alg_kind_undef) return;
+    if (activation == dnnl_alg_kind_undef && !summand) return;
     dnnl_post_ops_t ops = nullptr;
     check_dnnl(dnnl_post_ops_create(&ops), "making post-ops");
-    dnnl_post_ops_append_eltwise(ops, activation, alpha, beta);
+    if (summand) dnnl_post_ops_append_binary(ops, dnnl_binary_add, summand);
+    if (activation != dnnl_alg_kind_undef) dnnl_post_ops_append_eltwise(ops, activation, alpha, beta);
     dnnl_primitive_attr_set_post_ops(attributes_, ops);
     dnnl_post_ops_destroy(ops);
   }

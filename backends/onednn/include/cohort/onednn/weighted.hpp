@@ -30,11 +30,25 @@ struct activation_layouts {
   memory_layout dst;
 };
 
+/// What another kernel leaves in the output, with the step's last input added and its activation behind.
+inline invocation<onednn> sum_in_place(dnnl_engine_handle const& engine,
+                                       operation_request<onednn> const& request, memory_layout const& lies,
+                                       dnnl_attributes const& activation) {
+  dnnl_primitive_desc_t created = nullptr;
+  check_dnnl(dnnl_binary_primitive_desc_create(&created, engine.get(), dnnl_binary_add, lies.get(),
+                                               lies.get(), lies.get(), activation.get()),
+             "describing a sum");
+  return invoke(engine, dnnl_pd(created),
+                {{operand_role::output, 0, DNNL_ARG_SRC_0},
+                 {operand_role::input, static_cast<int>(request.inputs.size()) - 1, DNNL_ARG_SRC_1},
+                 {operand_role::output, 0, DNNL_ARG_DST}});
+}
+
 /// Convolution and dense alike: chooses the layouts of forward, then gives backward the same, so that activations keep
 /// their layout and the weights' gradient lies as the weights do; where that would be slow, oneDNN chooses.
 ///
 /// In bf16 the gradient's layout is never that of the weights: the f32 parameters lie as their gradient does, and forward has a
-/// working copy too.
+/// working copy too. A sum runs inside the kernel where oneDNN has a fit one (not in its convolutions by gemm), else behind it.
 ///
 /// Source    measured: diff_weights comes in the weights' layout without loss in f32; backward-data wants its own
 ///           weights, which the store keeps as a working copy.
@@ -50,18 +64,28 @@ inline operation<onednn> prepare_weighted(dnnl_target const& on, operation_reque
   auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
   dnnl_activation const behind =
       request.activation ? activation_of(*request.activation, request.activation_fields) : dnnl_activation{};
-  dnnl_attributes const fused(behind.forward, behind.alpha, behind.beta), plain;
+  auto const summand = request.sums ? dst_any : memory_layout();
+  dnnl_attributes const fused(behind.forward, behind.alpha, behind.beta, summand.get()), plain;
+  bool sums_behind = false;
 
   bool const narrow = on.type != dnnl_f32;
   std::optional<memory_layout> master = request.parameters[0];
   dnnl_pd forward;
-  for (activation_layouts const& as : candidates) {
-    auto const with = [&](memory_layout const& weights) {
-      return make.forward(as.src, weights, bias, as.dst, fused);
-    };
-    forward = master && !narrow ? first_fit([&] { return with(*master); }, [&] { return with(weights_any); })
-                                : first_fit([&] { return with(weights_any); });
-    if (forward) break;
+  auto const choose = [&](dnnl_attributes const& attributes) {
+    for (activation_layouts const& as : candidates) {
+      auto const with = [&](memory_layout const& weights) {
+        return make.forward(as.src, weights, bias, as.dst, attributes);
+      };
+      forward = master && !narrow
+                    ? first_fit([&] { return with(*master); }, [&] { return with(weights_any); })
+                    : first_fit([&] { return with(weights_any); });
+      if (forward) return;
+    }
+  };
+  choose(fused);
+  if (!forward && request.sums) {
+    sums_behind = true;
+    choose(plain);
   }
   if (!forward) refuse_step(request, "forward");
   if (!master && !narrow) master = layout_of(forward, DNNL_ARG_WEIGHTS);
@@ -72,12 +96,17 @@ inline operation<onednn> prepare_weighted(dnnl_target const& on, operation_reque
     made.parameters.push_back(master ? *master : otherwise);
     if (has_bias) made.parameters.push_back(bias);
   };
-  made.forward.push_back(invoke(on.engine, forward,
-                                {{operand_role::input, 0, DNNL_ARG_SRC},
-                                 {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
-                                 {operand_role::parameter, 1, DNNL_ARG_BIAS},
-                                 {operand_role::output, 0, DNNL_ARG_DST}},
-                                flops));
+  std::vector<dnnl_argument> arguments{{operand_role::input, 0, DNNL_ARG_SRC},
+                                       {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
+                                       {operand_role::parameter, 1, DNNL_ARG_BIAS},
+                                       {operand_role::output, 0, DNNL_ARG_DST}};
+  if (request.sums && !sums_behind)
+    arguments.push_back({operand_role::input, static_cast<int>(request.inputs.size()) - 1,
+                         DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1});
+  made.forward.push_back(invoke(on.engine, forward, std::move(arguments), flops));
+  if (sums_behind)
+    made.forward.push_back(sum_in_place(on.engine, request, made.output,
+                                        dnnl_attributes(behind.forward, behind.alpha, behind.beta)));
   if (!request.training) {
     settle(memory_layout::dense(weights_dims));
     return made;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: onednn zlib
+// label: slow
+// Eight callers ask a saved network for one digit after the other, by themselves and through the dynamic batcher.
+//   lenet_mnist --save lenet.safetensors && 04_serve lenet.safetensors
+#include <atomic>
+#include <chrono>
+#include <cohort/cohort.hpp>
+#include <cohort/mnist.hpp>
+#include <cohort/onednn.hpp>
+#include <cohort/trainer/dynamic_batcher.hpp>
+#include <cohort/trainer/load.hpp>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int callers = 8;
+constexpr int digits_each = 500;
+
+/// All callers at once, each with its own digits; prints what they got and how fast.
+template <class Predict>
+void serve(char const* how, cohort::batch const& digits, Predict predict) {
+  std::atomic<int> right{0};
+  auto const begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> threads;
+  for (int caller = 0; caller < callers; ++caller)
+    threads.emplace_back([&, caller] {
+      for (int i = caller * digits_each; i < (caller + 1) * digits_each; ++i) {
+        cohort::predictions const made = predict(digits.input().rows(i, 1));
+        right += made.best(0) == digits.target().as<std::int32_t>()[static_cast<std::size_t>(i)];
+      }
+    });
+  for (std::thread& one : threads) one.join();
+  std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
+  constexpr int all = callers * digits_each;
+  std::printf("%-12s %.1f %% right, %.0f digits a second\n", how, 100.0 * right / all, all / taken.count());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) {
+    std::fputs("usage: 04_serve MODEL_FILE\n", stderr);
+    return 2;
+  }
+  auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
+  auto const data = cohort::mnist::real_or_drawn();
+  if (data.drawn) std::puts("No MNIST was found: these digits are drawn.");
+  cohort::loader batches(data.test, {.batch = callers * digits_each, .shuffle = false});
+  cohort::batch const& digits = *batches.next();
+
+  serve("one by one", digits, [&](cohort::tensor_view digit) { return trained.predict(digit); });
+  cohort::dynamic_batcher batcher(trained, {.max_batch = callers,
+                                            .max_delay = std::chrono::microseconds(200),
+                                            .deadline = std::chrono::seconds(1),
+                                            .runs = 2});
+  serve("in batches", digits, [&](cohort::tensor_view digit) { return batcher.predict(digit); });
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace cohort {
+
+/// What a layer does to every element of one channel: factor·x + offset.
+struct channel_map {
+  double factor = 1;
+  double offset = 0;
+
+  /// This one, then `next`.
+  constexpr channel_map then(channel_map const& next) const {
+    return {factor * next.factor, offset * next.factor + next.offset};
+  }
+};
+
+}  // namespace cohort

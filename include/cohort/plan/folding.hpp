@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/kind.hpp>
+#include <cohort/plan/lowering.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace cohort {
+
+/// A layer's weights and bias with the layers behind it folded into them: w·factor and b·factor + offset, channel by channel.
+///
+/// Units     numbers of parameters in the store's table. `bias` −1: the layer has none of its own.
+struct folding {
+  /// A layer behind, with the values of its fields and its parameters: `count` from `first` on.
+  struct part {
+    cohort::kind const* kind;
+    std::vector<double> fields;
+    int first;
+    int count;
+    bool operator==(part const& other) const {
+      return *kind == *other.kind && fields == other.fields && first == other.first && count == other.count;
+    }
+  };
+  int weights = 0;
+  int bias = -1;
+  std::vector<part> behind;
+  bool operator==(folding const&) const = default;
+};
+
+namespace detail {
+
+template <class Store>
+folding folding_of(graph_view net, Store const& store, plan_step const& step) {
+  folding made;
+  made.weights = store.first_of(step.node);
+  if (net.parameters(step.node).count > 1) made.bias = made.weights + 1;
+  for (int id : step.folded) {
+    int const count = net.parameters(id).count;
+    made.behind.push_back({&net.kind(id),
+                           {net.fields(id), net.fields(id) + net.kind(id).slots},
+                           count > 0 ? store.first_of(id) : 0,
+                           count});
+  }
+  return made;
+}
+
+/// What a folded step's kernels get for parameters: weights, and a bias whether the layer has one or not.
+inline parameter_list folded_parameters(parameter_list const& own, shape const& output) {
+  parameter_list made;
+  made.add(own.specs[0]);
+  made.add({"bias", {output[0]}, parameter_role::biases});
+  return made;
+}
+
+/// A layer's field values, its field `bias` true.
+inline std::vector<double> with_bias(kind const& what, double const* fields) {
+  std::vector<double> made(fields, fields + what.slots);
+  for (field_info const& field : what.fields)
+    if (field.name == "bias") made[static_cast<std::size_t>(field.first_slot)] = 1;
+  return made;
+}
+
+/// Parameter p of the master, dense.  Before: T is the set's type.
+template <class T>
+std::vector<T> dense_parameter(parameter_set const& from, int p) {
+  std::vector<T> values(
+      static_cast<std::size_t>(from.table()[static_cast<std::size_t>(p)].spec.dims.elements()));
+  from.read(p, from.master(), reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+/// One map a channel: of all that is folded.
+template <class T>
+std::vector<channel_map> channel_maps(parameter_set const& from, folding const& how, std::size_t channels) {
+  std::vector<channel_map> maps(channels);
+  for (folding::part const& part : how.behind) {
+    std::vector<std::vector<T>> parameters;
+    for (int p = 0; p < part.count; ++p) parameters.push_back(dense_parameter<T>(from, part.first + p));
+    std::vector<double> of_channel(parameters.size());
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (std::size_t p = 0; p < parameters.size(); ++p)
+        of_channel[p] = static_cast<double>(parameters[p][c]);
+      maps[c] = maps[c].then(part.kind->at_inference(part.fields.data(), of_channel));
+    }
+  }
+  return maps;
+}
+
+/// The folded weights (which = 0) or bias (1), dense, from the master as it is now.
+template <class T>
+std::vector<T> folded(parameter_set const& from, folding const& how, int which) {
+  auto const channels =
+      static_cast<std::size_t>(from.table()[static_cast<std::size_t>(how.weights)].spec.dims[0]);
+  std::vector<channel_map> const maps = channel_maps<T>(from, how, channels);
+  std::vector<T> values;
+  if (which == 0)
+    values = dense_parameter<T>(from, how.weights);
+  else if (how.bias >= 0)
+    values = dense_parameter<T>(from, how.bias);
+  else
+    values.resize(channels);
+  std::size_t const each = values.size() / channels;
+  for (std::size_t c = 0; c < channels; ++c)
+    for (std::size_t i = c * each; i < (c + 1) * each; ++i)
+      values[i] = static_cast<T>(static_cast<double>(values[i]) * maps[c].factor
+                                 + (which == 0 ? 0.0 : maps[c].offset));
+  return values;
+}
+
+}  // namespace detail
+
+}  // namespace cohort

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <chrono>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cohort/trainer/predictor.hpp>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+
+/// A caller's examples on their way through a queue, and the answer on its way back. Whoever ends it first, by an answer or by
+/// giving up, ends it.
+class batched_call {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  batched_call(std::vector<tensor_view> inputs, int examples, clock::time_point until)
+      : count(examples), limit(until), inputs_(std::move(inputs)) {}
+
+  int const count;
+  clock::time_point const limit;
+  clock::time_point since{};  ///< in the queue; the queue's own
+
+  bool is_over() const {
+    std::lock_guard const lock(mutex_);
+    return over_;
+  }
+  /// Copies input i; its owner leaves before or after, not meanwhile.
+  void copy_input(std::size_t i, std::byte* to) const {
+    std::lock_guard const lock(mutex_);
+    if (!over_) std::memcpy(to, inputs_[i].data, inputs_[i].bytes());
+  }
+  std::size_t input_bytes(std::size_t i) const { return inputs_[i].bytes(); }
+
+  void answer(predictions made) {
+    std::lock_guard const lock(mutex_);
+    if (!over_) made_ = std::move(made);
+    end();
+  }
+  void fail(std::exception_ptr why) {
+    std::lock_guard const lock(mutex_);
+    if (!over_) why_ = std::move(why);
+    end();
+  }
+  void give_up() {
+    std::lock_guard const lock(mutex_);
+    end();
+  }
+
+  /// Waits for the answer, until the limit at most.
+  predictions take() {
+    std::unique_lock lock(mutex_);
+    if (!ended_.wait_until(lock, limit, [&] { return over_; })) {
+      over_ = true;
+      throw deadline_error({.what = "the call has waited until its deadline, and was not answered"});
+    }
+    if (why_) std::rethrow_exception(why_);
+    return std::move(made_);
+  }
+
+ private:
+  void end() {
+    over_ = true;
+    ended_.notify_all();
+  }
+
+  std::vector<tensor_view> inputs_;
+  mutable std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  predictions made_{};
+  std::exception_ptr why_{};
+};
+
+}  // namespace detail
+
+/// Predictions that somebody works on.
+///
+/// Before    the inputs live as long as this, or until get returns.
+class pending_predictions {
+ public:
+  explicit pending_predictions(std::shared_ptr<detail::batched_call> of) : call_(std::move(of)) {}
+  pending_predictions(pending_predictions&&) = default;
+  pending_predictions& operator=(pending_predictions&& other) noexcept {
+    call_.swap(other.call_);
+    return *this;
+  }
+  /// Gives up a call that is not answered.
+  ~pending_predictions() {
+    if (call_) call_->give_up();
+  }
+
+  /// Whether get would return or throw at once.
+  bool is_ready() const { return call_->is_over(); }
+  /// The answer, once. Waits for it until the call's deadline.
+  ///
+  /// Errors    deadline_error; what the run threw.
+  predictions get() { return call_->take(); }
+
+ private:
+  std::shared_ptr<detail::batched_call> call_;
+};
+
+}  // namespace cohort

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/plan/folding.hpp>
+
+#include <string>
+#include <vector>
+
+#include "folding_cases.hpp"
+
+namespace folding_test {
+
+using namespace cohort;
+using namespace folding_cases;
+using B = reference<double>;
+
+TEST(folding, composes_maps_of_channels_in_their_order) {
+  constexpr channel_map twice{.factor = 2, .offset = 1}, thrice{.factor = 3, .offset = -4};
+  static_assert(twice.then(thrice).factor == 6 && twice.then(thrice).offset == -1);
+  static_assert(thrice.then(twice).factor == 6 && thrice.then(twice).offset == -7);
+}
+
+TEST(folding, of_a_norm_by_hand) {
+  std::vector<double> const parameters{3, 5, 7, 15};  // scale, shift, mean, variance
+  channel_map const map = batch_norm{.epsilon = 1}.at_inference(parameters);
+  EXPECT_DOUBLE_EQ(map.factor, 3.0 / 4);
+  EXPECT_DOUBLE_EQ(map.offset, 5 - 7 * 3.0 / 4);
+  EXPECT_EQ((scale{.factor = 2}.at_inference({})).factor, 2);
+  std::vector<double> const learned{9};
+  EXPECT_EQ((scale{.factor = 2, .learned = true}.at_inference(learned)).factor, 9);
+}
+
+/// Keeping every layer's output keeps every layer.
+TEST(folding, leaves_predictions_as_they_are) {
+  each_case([](char const* name, graph const& net, std::string const&) {
+    SCOPED_TRACE(name);
+    expect_equal_outputs<B>(net, 1e-12);
+    expect_equal_outputs<reference<float>>(net, 1e-5);
+  });
+}
+
+TEST(folding, takes_what_alone_reads_a_layer_that_takes_it) {
+  each_case([](char const* name, graph const& net, std::string const& steps) {
+    EXPECT_EQ(steps_of(*trial<B>(net, {.batch = 2, .training = false}).plan), steps) << name;
+  });
+}
+
+TEST(folding, happens_at_inference_alone) {
+  each_case([](char const* name, graph const& net, std::string const&) {
+    if (graph_view(net).with_role(layer_role::loss).empty()) return;
+    for (plan_row const& row : trial<B>(net, {.batch = 2}).plan->rows())
+      EXPECT_EQ(row.step.find(" + "), std::string::npos) << name << ": " << row.step;
+  });
+}
+
+TEST(folding, keeps_layers_whose_outputs_are_wanted) {
+  graph const net = convolution_and_norm();  // input 0, conv2d 1, batch_norm 2, relu 3, …
+  auto const steps = [&](std::vector<int> const& outputs) {
+    return steps_of(*trial<B>(net, {.batch = 2, .training = false, .outputs = outputs}).plan);
+  };
+  EXPECT_EQ(steps({1}), "conv2d_1; ");
+  EXPECT_EQ(steps({1, 2}), "conv2d_1; batch_norm_1; ");
+  EXPECT_EQ(steps({2}), "conv2d_1 + batch_norm_1; ");
+  EXPECT_EQ(steps({2, 3}), "conv2d_1 + batch_norm_1; relu_1; ");
+}
+
+TEST(folding, follows_the_parameters) {
+  each_case([](char const* name, graph const& net, std::string const&) {
+    SCOPED_TRACE(name);
+    trial<B> one(net, {.batch = 2, .training = false});
+    one.forward();
+    std::vector<double> const before = one.output();
+    for (int p = 0; p < one.parameters(); ++p) {
+      auto values = one.dense(p, one.store->master());
+      for (double& value : values) value = 1.25 * value + 0.125;
+      one.store->write(p, reinterpret_cast<std::byte const*>(values.data()), one.store->master());
+    }
+    one.store->changed();
+    one.store->refresh_stale();
+    one.forward();
+    EXPECT_NE(one.output(), before);
+    trial<B> apart(net, {.batch = 2, .training = false, .outputs = every_layer(net)}, 1, one.store);
+    apart.forward();
+    expect_near(one.output(), last_output(apart), 1e-11);
+  });
+}
+
+TEST(folding, shares_working_copies_between_batches_of_several_sizes) {
+  graph const net = convolution_and_norm();
+  trial<B> one(net, {.batch = 2, .training = false});
+  std::size_t const bytes = one.store->copy_bytes();
+  EXPECT_GE(bytes, (4 * 2 * 9 + 4) * sizeof(double));
+  trial<B> const two(net, {.batch = 5, .training = false}, 1, one.store);
+  EXPECT_EQ(one.store->copy_bytes(), bytes);
+}
+
+/// A kind of a user's own folds as ours do.
+struct doubled {
+  static constexpr std::string_view kind_name = "doubled";
+  std::string_view name{};
+  source at = source::here();
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+  channel_map at_inference(std::span<double const>) const { return {2, 0}; }
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0; i < a.elements_of_output(); ++i) a.output[i] = 2 * a.inputs[0][i];
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0; i < a.elements_of_output(); ++i) a.diff_inputs[0][i] = 2 * a.diff_output[i];
+  }
+};
+
+TEST(folding, takes_kinds_of_the_users_own) {
+  graph const net =
+      graph::build([](builder& b) { b.input({5}) | dense{.units = 3} | doubled{} | batch_norm{}; });
+  EXPECT_EQ(steps_of(*trial<B>(net, {.batch = 2, .training = false}).plan),
+            "dense_1 + doubled_1 + batch_norm_1; ");
+  expect_equal_outputs<B>(net, 1e-12);
+}
+
+}  // namespace folding_test

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <chrono>
+#include <cohort/backend/reference.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+#include "bright_thirds.hpp"
+
+namespace predictor_test {
+
+using namespace cohort;
+using namespace std::chrono_literals;
+using cohort_test::bright_thirds;
+using cohort_test::small;
+using fast = reference<float>;
+
+std::vector<std::pair<int, int>> portions(int count, int largest) {
+  std::vector<std::pair<int, int>> made;
+  do {
+    auto const one = detail::portion::of(count, largest);
+    made.emplace_back(one.examples, one.batch);
+    count -= one.examples;
+  } while (count > 0);
+  return made;
+}
+
+TEST(predictor, takes_examples_in_powers_of_two_and_leaves_an_eighth_empty_at_most) {
+  using list = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(portions(1, 64), (list{{1, 1}}));
+  EXPECT_EQ(portions(0, 64), (list{{0, 1}}));
+  EXPECT_EQ(portions(5, 64), (list{{4, 4}, {1, 1}}));
+  EXPECT_EQ(portions(7, 64), (list{{7, 8}}));
+  EXPECT_EQ(portions(33, 64), (list{{32, 32}, {1, 1}}));
+  EXPECT_EQ(portions(150, 64), (list{{64, 64}, {64, 64}, {16, 16}, {4, 4}, {2, 2}}));
+  for (int count = 1; count <= 200; ++count) {
+    int together = 0;
+    for (auto const& [examples, batch] : portions(count, 64)) {
+      together += examples;
+      EXPECT_LE(examples, batch);
+      EXPECT_LE((batch - examples) * 8, batch) << count;
+    }
+    EXPECT_EQ(together, count);
+  }
+}
+
+TEST(predictor, gives_each_example_the_same_whatever_comes_with_it) {
+  bright_thirds const examples(70);
+  training const made = trainer<fast>(small, {.seed = 7});
+  tensor_view const all(examples.pixels.data(), shape{70, 1, 8, 8});
+  std::vector<float> const expected = made.predict(all).values;
+  for (int count : {1, 3, 7, 33})
+    for (int first : {0, 37}) {
+      std::vector<float> const values = made.predict(all.rows(first, count)).values;
+      ASSERT_EQ(values.size(), static_cast<std::size_t>(count) * 3);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        EXPECT_EQ(values[i], expected[static_cast<std::size_t>(first) * 3 + i]) << count;
+    }
+}
+
+/// A trainer's port whose plans are made by another function.
+struct watched {
+  training_settings settings{.seed = 7};
+  detail::backend_port real = detail::port_to<fast>(small, settings);
+  detail::backend_port port = real;
+  detail::predictor predictor{port, settings};
+  bright_thirds examples{8};
+
+  predictions predict(int count) {
+    tensor_view const input(examples.pixels.data(), shape{count, 1, 8, 8});
+    return std::move(predictor.predict({}, 1, {&input, 1})[0]);
+  }
+};
+
+TEST(predictor, makes_a_plan_while_others_predict) {
+  watched w;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool begun = false, go_on = false;
+  w.port.make_plan = [&](plan_settings const& wanted) {
+    if (wanted.batch == 8) {
+      std::unique_lock lock(mutex);
+      begun = true;
+      changed.notify_all();
+      EXPECT_TRUE(changed.wait_for(lock, 30s, [&] { return go_on; })) << "others had to wait";
+    }
+    return w.real.make_plan(wanted);
+  };
+  EXPECT_EQ(w.predict(1).count(), 1);
+  int late = 0;
+  std::thread other([&] { late = w.predict(8).count(); });
+  std::unique_lock lock(mutex);
+  EXPECT_TRUE(changed.wait_for(lock, 30s, [&] { return begun; }));
+  lock.unlock();
+  EXPECT_EQ(w.predict(1).count(), 1);
+  lock.lock();
+  go_on = true;
+  changed.notify_all();
+  lock.unlock();
+  other.join();
+  EXPECT_EQ(late, 8);
+}
+
+TEST(predictor, makes_each_plan_once_and_tries_again_where_it_could_not) {
+  watched w;
+  int made = 0;
+  bool fails = true;
+  w.port.make_plan = [&](plan_settings const& wanted) {
+    if (fails) throw std::runtime_error("no plan today");
+    ++made;
+    return w.real.make_plan(wanted);
+  };
+  EXPECT_THROW(w.predict(2), std::runtime_error);
+  fails = false;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(w.predict(2).count(), 2);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(w.predict(4).count(), 4);
+  EXPECT_EQ(made, 2);
+}
+
+TEST(predictor, follows_the_parameters) {
+  watched w;
+  auto const before = w.predict(3).values;
+  w.port.parameters->initialise(8);
+  auto const after = w.predict(3).values;
+  EXPECT_NE(after, before);
+  w.port.parameters->initialise(7);
+  EXPECT_EQ(w.predict(3).values, before);
+}
+
+}  // namespace predictor_test
