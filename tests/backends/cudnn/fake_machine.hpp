@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/gpu.hpp>
+#include <cohort/cudnn/kernels.hpp>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "kernel_on_host.hpp"
 
 namespace cohort {
 
-/// A machine with a GPU that a test describes: a driver and libraries whose functions answer what stands here.
+/// A machine with a GPU that a test describes: a driver and libraries whose functions answer what stands here. Its memory is
+/// this process's, and a kernel that is launched runs here, at once, by its body.
 ///
 /// Order     one at a time: functions of the driver have no argument that would tell machines apart.
 struct fake_machine {
@@ -25,8 +32,14 @@ struct fake_machine {
   std::size_t cudnn_version = 91900;
   std::size_t cudnn_cuda_version = 13000;
 
-  std::vector<std::string> opened{};  // in this order
-  int contexts = 0;                   // that are held
+  nvrtcResult compile = NVRTC_SUCCESS;
+  std::string compiler_log = "line 1: so it is";
+
+  std::vector<std::string> opened{};    // in this order
+  int contexts = 0;                     // that are held
+  int modules = 0;                      // that are loaded
+  std::vector<std::string> compiled{};  // the options of each time
+  std::vector<unsigned> blocks{};       // of each launch
 
   fake_machine() {
     now = this;
@@ -123,7 +136,51 @@ struct fake_machine {
       *total = now->total_bytes;
       return CUDA_SUCCESS;
     };
+    driver.load_module = [](CUmodule* module, void const* code) {
+      if (std::string_view(static_cast<char const*>(code)).substr(0, 8) != "code for")
+        return CUDA_ERROR_INVALID_IMAGE;
+      ++now->modules;
+      *module = reinterpret_cast<CUmodule>(now);
+      return CUDA_SUCCESS;
+    };
+    driver.unload_module = [](CUmodule) {
+      --now->modules;
+      return CUDA_SUCCESS;
+    };
+    driver.module_function = [](CUfunction* function, CUmodule, char const* symbol) {
+      for (body const& one : bodies())
+        if (one.symbol == symbol) {
+          *function = reinterpret_cast<CUfunction>(const_cast<body*>(&one));
+          return CUDA_SUCCESS;
+        }
+      return CUDA_ERROR_NOT_FOUND;
+    };
+    driver.launch = [](CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
+                       unsigned, unsigned, CUstream, void** arguments, void**) {
+      if (threads != detail::block_threads || blocks == 0) return CUDA_ERROR_INVALID_VALUE;
+      now->blocks.push_back(blocks);
+      reinterpret_cast<body const*>(function)->run(arguments, blocks);
+      return CUDA_SUCCESS;
+    };
     fill(driver);
+  }
+
+  struct body {
+    std::string symbol;
+    void (*run)(void** arguments, unsigned blocks);
+  };
+  static std::vector<body> const& bodies() {
+    static std::vector<body> const all = [] {
+      std::vector<body> made;
+      detail::each_kernel([&]<class Kernel>(char const* type) {
+        made.push_back({detail::kernel_symbol(type), [](void** arguments, unsigned blocks) {
+                          run_on_host(*static_cast<Kernel const*>(arguments[0]),
+                                      *static_cast<unsigned long long const*>(arguments[1]), blocks);
+                        }});
+      });
+      return made;
+    }();
+    return all;
   }
 
   void describe_libraries() {
@@ -140,12 +197,42 @@ struct fake_machine {
       for (int one : now->architectures) *to++ = one;
       return NVRTC_SUCCESS;
     };
+    nvrtc.error_text = [](nvrtcResult) { return "NVRTC_ERROR_PRETENDED"; };
+    nvrtc.create = [](nvrtcProgram* program, char const*, char const*, int, char const* const*,
+                      char const* const*) {
+      *program = reinterpret_cast<nvrtcProgram>(now);
+      return NVRTC_SUCCESS;
+    };
+    nvrtc.destroy = [](nvrtcProgram*) { return NVRTC_SUCCESS; };
+    nvrtc.compile = [](nvrtcProgram, int count, char const* const* options) {
+      std::string all;
+      for (int i = 0; i < count; ++i) all += (i > 0 ? " " : "") + std::string(options[i]);
+      now->compiled.push_back(all);
+      return now->compile;
+    };
+    nvrtc.log_size = [](nvrtcProgram, std::size_t* bytes) {
+      *bytes = now->compiler_log.size() + 1;
+      return NVRTC_SUCCESS;
+    };
+    nvrtc.get_log = [](nvrtcProgram, char* to) {
+      std::strcpy(to, now->compiler_log.c_str());
+      return NVRTC_SUCCESS;
+    };
+    nvrtc.cubin_size = [](nvrtcProgram, std::size_t* bytes) {
+      *bytes = code().size();
+      return NVRTC_SUCCESS;
+    };
+    nvrtc.get_cubin = [](nvrtcProgram, char* to) {
+      std::memcpy(to, code().data(), code().size());
+      return NVRTC_SUCCESS;
+    };
     dnn.version = [] { return now->cudnn_version; };
     dnn.cuda_version = [] { return now->cudnn_cuda_version; };
     fill(nvrtc);
     fill(blas);
     fill(dnn);
   }
+  static std::string code() { return "code for " + now->compiled.back(); }
 };
 
 }  // namespace cohort

@@ -20,6 +20,10 @@ struct driver_functions {
   decltype(&::cuDevicePrimaryCtxRelease_v2) release_context = nullptr;
   decltype(&::cuCtxSetCurrent) set_context = nullptr;
   decltype(&::cuMemGetInfo_v2) memory = nullptr;
+  decltype(&::cuModuleLoadData) load_module = nullptr;
+  decltype(&::cuModuleUnload) unload_module = nullptr;
+  decltype(&::cuModuleGetFunction) module_function = nullptr;
+  decltype(&::cuLaunchKernel) launch = nullptr;
 
   template <class Visit>
   void each(Visit visit) {
@@ -35,6 +39,10 @@ struct driver_functions {
     visit("cuDevicePrimaryCtxRelease_v2", release_context);
     visit("cuCtxSetCurrent", set_context);
     visit("cuMemGetInfo_v2", memory);
+    visit("cuModuleLoadData", load_module);
+    visit("cuModuleUnload", unload_module);
+    visit("cuModuleGetFunction", module_function);
+    visit("cuLaunchKernel", launch);
   }
 
   /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: what the driver says of it)".
