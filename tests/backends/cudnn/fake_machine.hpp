@@ -25,6 +25,7 @@ struct fake_machine {
   int driver_version = 13000;
   CUresult init = CUDA_SUCCESS;
   CUresult retain = CUDA_SUCCESS;
+  CUresult work = CUDA_SUCCESS;  // what a stream that is asked says
   int gpus = 1;
   int major = 9, minor = 0;
   std::size_t free_bytes = std::size_t{70} << 30, total_bytes = std::size_t{80} << 30;
@@ -35,11 +36,14 @@ struct fake_machine {
   nvrtcResult compile = NVRTC_SUCCESS;
   std::string compiler_log = "line 1: so it is";
 
-  std::vector<std::string> opened{};    // in this order
-  int contexts = 0;                     // that are held
-  int modules = 0;                      // that are loaded
-  std::vector<std::string> compiled{};  // the options of each time
-  std::vector<unsigned> blocks{};       // of each launch
+  std::vector<std::string> opened{};        // in this order
+  int contexts = 0;                         // that are held
+  std::set<void*> memory{};                 // of the GPU, that is taken
+  std::size_t room = std::size_t{1} << 30;  // of one piece
+  int streams = 0;                          // that are made
+  int modules = 0;                          // that are loaded
+  std::vector<std::string> compiled{};      // the options of each time
+  std::vector<unsigned> blocks{};           // of each launch
 
   fake_machine() {
     now = this;
@@ -162,8 +166,52 @@ struct fake_machine {
       reinterpret_cast<body const*>(function)->run(arguments, blocks);
       return CUDA_SUCCESS;
     };
+    describe_memory();
     fill(driver);
   }
+
+  void describe_memory() {
+    driver.allocate = [](CUdeviceptr* taken, std::size_t bytes) {
+      if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
+      void* const made = std::malloc(bytes);
+      std::memset(made, 0xff, bytes);  // what was there before
+      now->memory.insert(made);
+      *taken = reinterpret_cast<CUdeviceptr>(made);
+      return CUDA_SUCCESS;
+    };
+    driver.free = [](CUdeviceptr given) {
+      if (now->memory.erase(host(given)) == 0) return CUDA_ERROR_INVALID_VALUE;
+      std::free(host(given));
+      return CUDA_SUCCESS;
+    };
+    driver.set_bytes = [](CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
+      std::memset(host(to), value, bytes);
+      return CUDA_SUCCESS;
+    };
+    driver.bring = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream) {
+      std::memcpy(host(to), from, bytes);
+      return CUDA_SUCCESS;
+    };
+    driver.fetch = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+      std::memcpy(to, host(from), bytes);
+      return CUDA_SUCCESS;
+    };
+    driver.copy = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+      std::memcpy(host(to), host(from), bytes);
+      return CUDA_SUCCESS;
+    };
+    driver.create_stream = [](CUstream* made, unsigned) {
+      ++now->streams;
+      *made = reinterpret_cast<CUstream>(now);
+      return CUDA_SUCCESS;
+    };
+    driver.destroy_stream = [](CUstream) {
+      --now->streams;
+      return CUDA_SUCCESS;
+    };
+    driver.query = [](CUstream) { return now->work; };
+  }
+  static void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
   struct body {
     std::string symbol;

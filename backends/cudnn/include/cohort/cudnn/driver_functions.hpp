@@ -24,6 +24,15 @@ struct driver_functions {
   decltype(&::cuModuleUnload) unload_module = nullptr;
   decltype(&::cuModuleGetFunction) module_function = nullptr;
   decltype(&::cuLaunchKernel) launch = nullptr;
+  decltype(&::cuMemAlloc_v2) allocate = nullptr;
+  decltype(&::cuMemFree_v2) free = nullptr;
+  decltype(&::cuMemsetD8Async) set_bytes = nullptr;
+  decltype(&::cuMemcpyHtoDAsync_v2) bring = nullptr;
+  decltype(&::cuMemcpyDtoHAsync_v2) fetch = nullptr;
+  decltype(&::cuMemcpyDtoDAsync_v2) copy = nullptr;
+  decltype(&::cuStreamCreate) create_stream = nullptr;
+  decltype(&::cuStreamDestroy_v2) destroy_stream = nullptr;
+  decltype(&::cuStreamQuery) query = nullptr;
 
   template <class Visit>
   void each(Visit visit) {
@@ -43,6 +52,15 @@ struct driver_functions {
     visit("cuModuleUnload", unload_module);
     visit("cuModuleGetFunction", module_function);
     visit("cuLaunchKernel", launch);
+    visit("cuMemAlloc_v2", allocate);
+    visit("cuMemFree_v2", free);
+    visit("cuMemsetD8Async", set_bytes);
+    visit("cuMemcpyHtoDAsync_v2", bring);
+    visit("cuMemcpyDtoHAsync_v2", fetch);
+    visit("cuMemcpyDtoDAsync_v2", copy);
+    visit("cuStreamCreate", create_stream);
+    visit("cuStreamDestroy_v2", destroy_stream);
+    visit("cuStreamQuery", query);
   }
 
   /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: what the driver says of it)".

@@ -54,6 +54,8 @@ class gpu {
   gpu& operator=(gpu const&) = delete;
   ~gpu() { driver_.release_context(device_); }
 
+  /// Makes its context the calling thread's.
+  void use() const { driver_.check(driver_.set_context(context_), "using the GPU's context"); }
   driver_functions const& driver() const { return driver_; }
   nvrtc_functions const& compiler() const { return nvrtc_; }
   cublaslt_functions const& blas() const { return blas_; }
@@ -97,7 +99,7 @@ class gpu {
   }
 
   void check_memory() {
-    driver_.check(driver_.set_context(context_), "using the GPU's context");
+    use();
     std::size_t free = 0, total = 0;
     driver_.check(driver_.memory(&free, &total), "asking for a GPU's memory");
     if (free < least_free_bytes)

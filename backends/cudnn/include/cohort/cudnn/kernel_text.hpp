@@ -25,6 +25,7 @@ inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern
 #include <cohort/codec/residual_formulas.inc>
 #include <cohort/cudnn/kernels/philox.inc>
 #include <cohort/optimizer/updater_formulas.inc>
+#include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/elementwise.inc>
@@ -46,6 +47,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/codec/residual_formulas.inc>
 #include <cohort/cudnn/kernels/philox.inc>
 #include <cohort/optimizer/updater_formulas.inc>
+#include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/elementwise.inc>

@@ -30,9 +30,11 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<to_bf16>("to_bf16");
   visit.template operator()<from_bf16>("from_bf16");
   visit.template operator()<find_not_finite>("find_not_finite");
+  visit.template operator()<find_not_finite_bf16>("find_not_finite_bf16");
   visit.template operator()<dropout>("dropout");
   visit.template operator()<square_sums>("square_sums");
   visit.template operator()<clip_residual>("clip_residual");
+  visit.template operator()<follow_statistics>("follow_statistics");
   visit.template operator()<step_square_sums>("step_square_sums");
   visit.template operator()<update<sgd>>("update<sgd>");
   visit.template operator()<update<momentum>>("update<momentum>");
