@@ -84,6 +84,8 @@ function(cohort_install_package)
     "${CMAKE_CURRENT_BINARY_DIR}/cohort-config-version.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/cohort-dependency.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/cohort-program.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/FindCudaHeaders.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/FindCudnnHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindRandom123.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake"

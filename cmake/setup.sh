@@ -2,30 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building Cohort needs and this machine lacks; does nothing where all is there.
 #
-#   bash cmake/setup.sh [--examples] [--data]
+#   bash cmake/setup.sh [--examples] [--cuda] [--data]
 #     --examples   only what the library and its examples need, not what the tests and benchmarks need
+#     --cuda       also CUDA 13 and cuDNN 9 where they are missing, headers and libraries: 0.9 GB to download, 1.3 GB in the
+#                  cache. The driver of a GPU is the system's own business; without one programs run on the processor.
 #     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: from its public mirrors into the cache
 #
 # Debian 12 and 13; Ubuntu 24.04 by its package names, untested. Packages come from apt. Where these have no
 # oneDNN >= 3.2 (Debian 12), it comes from Python wheels into the cache, ${XDG_CACHE_HOME:-~/.cache}/cohort, where
-# CMake finds it; so do the Python packages of the tests.
+# CMake finds it; so do CUDA's libraries and the Python packages of the tests.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/steps.sh"
 step_shows_lines=3
 
-with_tests=yes with_data=no
+with_tests=yes with_cuda=no with_data=no
 for flag in "$@"; do
   case $flag in
     --examples) with_tests=no ;;
+    --cuda) with_cuda=yes ;;
     --data) with_data=yes ;;
-    *) fail "cmake/setup.sh: unknown flag $flag: expected --examples or --data" ;;
+    *) fail "cmake/setup.sh: unknown flag $flag: expected --examples, --cuda or --data" ;;
   esac
 done
 
 [ -n "${XDG_CACHE_HOME:-${HOME:-}}" ] || fail "cmake/setup.sh needs HOME or XDG_CACHE_HOME for its cache."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/cohort
 onednn=$cache/onednn-3.2
+cuda=$cache/cuda-13.0
 python_packages=$cache/python
 did=nothing
 
@@ -63,6 +67,22 @@ has_onednn() {
     done
   done
   return 1
+}
+
+# has_in_cuda PATTERN...: whether each is in some folder where CMake or a program looks for CUDA.
+has_in_cuda() {
+  local pattern folder found
+  for pattern in "$@"; do
+    found=no
+    for folder in ${CUDA_PATH:+"$CUDA_PATH"} /usr /usr/local /usr/local/cuda ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }} "$cuda"; do
+      ! compgen -G "$folder/$pattern" >/dev/null || found=yes
+    done
+    [ $found = yes ] || return 1
+  done
+}
+has_cuda() {
+  has_in_cuda include/cuda.h include/nvrtc.h include/cublasLt.h include/cudnn_graph.h \
+    'lib*/libnvrtc.so.1[23]' 'lib*/libcublasLt.so.1[23]' 'lib*/libcudnn.so.9'
 }
 
 has_mpi() { has_header mpi.h || compgen -G '/usr/include/*/mpi/mpi.h' >/dev/null; }
@@ -195,6 +215,41 @@ if ! has_onednn; then
     echo "Cohort finds oneDNN there; other projects find it with CMAKE_PREFIX_PATH=$onednn."
     did=something
   fi
+fi
+
+# ---- CUDA --------------------------------------------------------------------------------------------------------------
+unpack_cuda() {
+  local folder=$1 wheel part
+  cat >"$folder/wheels.txt" <<'WHEELS'
+nvidia-cublas==13.1.0.3 --hash=sha256:ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171
+nvidia-cuda-crt==13.0.88 --hash=sha256:2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4
+nvidia-cuda-nvrtc==13.0.88 --hash=sha256:ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575
+nvidia-cuda-runtime==13.0.96 --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
+nvidia-cudnn-cu13==9.19.0.56 --hash=sha256:d20e1734305e9d68889a96e3f35094d733ff1f83932ebe462753973e53a572bf
+WHEELS
+  pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
+  mkdir -p "$folder/cuda/include" "$folder/cuda/lib" || return 1
+  for wheel in "$folder"/wheels/*.whl; do
+    python3 -m zipfile -e "$wheel" "$folder/unpacked" && rm "$wheel" || return 1
+  done
+  for part in cu13 cudnn; do
+    cp -Rl "$folder/unpacked/nvidia/$part/include/." "$folder/cuda/include/" || return 1
+    cp -Rl "$folder/unpacked/nvidia/$part/lib/." "$folder/cuda/lib/" || return 1
+  done
+  rm -rf "$cuda" && mv -T "$folder/cuda" "$cuda"
+}
+
+if [ $with_cuda = yes ] && ! has_cuda; then
+  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has CUDA's wheels for x86_64 alone: please install CUDA 13 and cuDNN 9 for $(uname -m)."
+  demand_pip
+  mkdir -p "$cache"
+  work=$(mktemp -d "$cache/cuda.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  step "Getting CUDA 13.0 and cuDNN 9.19 into $cuda (pip download, 0.9 GB)" unpack_cuda "$work" \
+    || fail "CUDA's wheels (nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cudnn-cu13 and their headers) could not be downloaded with pip, is there a network?"
+  rm -rf "$work"
+  has_cuda || fail "CUDA's wheels are in $cuda, but not all that is needed of them."
+  did=something
 fi
 
 # ---- Python packages of the tests ------------------------------------------------------------------------------------

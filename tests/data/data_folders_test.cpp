@@ -16,11 +16,14 @@ TEST(data_folders, are_the_variables_the_working_folders_and_the_caches) {
   setenv("HOME", "/home/me", 1);
   EXPECT_EQ(cohort::data_folders(), (folders{"/own", "data", "/cache/cohort"}));
   EXPECT_EQ(cohort::data_folders("mnist"), (folders{"/own", "data", "/cache/cohort/mnist"}));
+  EXPECT_EQ(cohort::cache_folder(), "/cache/cohort");
   setenv("XDG_CACHE_HOME", "", 1);
   unsetenv("COHORT_DATA");
   EXPECT_EQ(cohort::data_folders("mnist"), (folders{"data", "/home/me/.cache/cohort/mnist"}));
+  EXPECT_EQ(cohort::cache_folder("mnist"), "/home/me/.cache/cohort/mnist");
   unsetenv("HOME");
   EXPECT_EQ(cohort::data_folders(), folders{"data"});
+  EXPECT_EQ(cohort::cache_folder(), "");
 }
 
 }  // namespace

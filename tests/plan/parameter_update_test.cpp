@@ -300,13 +300,14 @@ TEST(arena_sums, are_of_parameters_layers_and_all) {
   fixture<float> all;
   arena_sums sums(all.store);
   std::vector<double> elements(all.store.table().size());
-  sums.measure(0, 1, [&](std::size_t p, std::size_t begin, std::size_t n) {
+  auto const count = [&](std::size_t p, std::size_t begin, std::size_t n, double* to) {
     EXPECT_GE(begin, all.store.table()[p].offset);
     EXPECT_LE(begin + n, all.store.table()[p].offset + all.store.table()[p].room);
-    EXPECT_LE(n, arena_sums::chunk);
     elements[p] += static_cast<double>(n);
-    return static_cast<double>(n);
-  });
+    for (; n > 0; n -= std::min(n, arena_sums::chunk))
+      *to++ = static_cast<double>(std::min(n, arena_sums::chunk));
+  };
+  for (int worker = 0; worker < 3; ++worker) sums.measure(worker, 3, count);
   double whole = 0;
   for (std::size_t p = 0; p < elements.size(); ++p) {
     EXPECT_EQ(elements[p], static_cast<double>(all.store.table()[p].room));

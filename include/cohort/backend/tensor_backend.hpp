@@ -23,6 +23,8 @@ namespace cohort {
 /// `reorder(a, b)`     operands (from, to);  `accumulate(a)`  operands (from, to): to += from
 /// `prepare(request)`  the step's kernels; throws backend_error, naming the layer, where it has none that is fit
 ///
+/// `passes()`          only where arenas do not lie in the processor's memory: who knows how to reach them (arena_passes)
+///
 /// Errors    never a wrong result: what a backend cannot do it refuses when the plan is made.
 /// Exact     one thread count gives one result, bit by bit.
 template <class B>

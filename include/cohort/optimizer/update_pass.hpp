@@ -99,6 +99,13 @@ inline update_constants constants_of(updater const& rule, update_scalars const& 
   return k;
 }
 
+/// Those of the step at rate 1 whose norm lamb asks for.
+inline update_constants constants_at_rate_1(updater const& rule, update_scalars now) {
+  now.rate_factor = 1;
+  now.needed_norm = now.parameter_norm = 0;
+  return constants_of(rule.with_rate(1), now);
+}
+
 /// Elements that a pass takes at a time.
 inline constexpr std::size_t update_block = 1024;
 
@@ -194,11 +201,9 @@ double square_sum([[maybe_unused]] isa which, T const* const* parts, int count, 
 ///
 /// Before    as apply_update; needed_norm() is that of a step.
 template <class T>
-double step_square_sum([[maybe_unused]] isa which, updater const& settings, update_scalars now, T* w,
+double step_square_sum([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
                        T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
-  now.rate_factor = 1;
-  now.needed_norm = now.parameter_norm = 0;
-  detail::update_constants const k = detail::constants_of(settings.with_rate(1), now);
+  detail::update_constants const k = detail::constants_at_rate_1(settings, now);
   if constexpr (std::is_same_v<T, double>) {
     return detail::scalar_f64::step_square_sum(k, w, gradient_parts, parts, state, n);
   } else {

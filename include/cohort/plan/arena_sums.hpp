@@ -14,8 +14,8 @@ namespace cohort {
 /// Exact     sums are those of chunks of a fixed size, in their order: the number of workers changes no bit.
 class arena_sums {
  public:
-  /// Elements of a chunk, a multiple of 16; the last of a parameter may be shorter.
-  static constexpr std::size_t chunk = 4096;
+  /// Elements of a chunk; the last of a parameter may be shorter.
+  static constexpr std::size_t chunk = arena_passes::chunk;
 
   explicit arena_sums(parameter_set const& parameters) : table_(parameters.table()) {
     std::size_t first = 0;
@@ -27,17 +27,20 @@ class arena_sums {
     sums_.resize(first);
   }
 
-  /// Worker's share: sum(p, begin, n) gives the sum over n elements of the arena from `begin`, of parameter p.
+  /// Worker's share: sum(p, begin, n, to) puts the sums of the chunks of n elements of the arena from `begin`, of parameter p,
+  /// one behind the other.
   template <class Sum>
   void measure(int worker, int workers, Sum sum) {
     auto const bound = [&](int w) {
       return sums_.size() * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers);
     };
+    std::size_t const last = bound(worker + 1);
     std::size_t p = 0;
-    for (std::size_t c = bound(worker); c < bound(worker + 1); ++c) {
+    for (std::size_t c = bound(worker); c < last; c = std::min(last, ranges_[p].end)) {
       while (c >= ranges_[p].end) ++p;
       std::size_t const from = (c - ranges_[p].first) * chunk;
-      sums_[c] = sum(p, table_[p].offset + from, std::min(chunk, table_[p].room - from));
+      std::size_t const to = std::min((last - ranges_[p].first) * chunk, table_[p].room);
+      sum(p, table_[p].offset + from, to - from, sums_.data() + c);
     }
   }
 

@@ -2,12 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <cohort/execution/flat_pass.hpp>
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <cohort/tensor/bf16.hpp>
-#include <cohort/tensor/finite.hpp>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,14 +30,17 @@ class bound_context final : public context {
 
   bound_context(std::shared_ptr<compiled<B> const> made, std::byte* gradients, context_memory* memory)
       : made_(std::move(made)),
+        passes_(made_->store->passes()),
         memory_(memory ? *memory : own_memory_),
-        own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0),
+        own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0, passes_.space()),
         gradients_(gradients ? gradients : own_gradients_.data()),
         staging_(made_->inputs.size()),
+        brought_(made_->inputs.size()),
+        fetched_(made_->outputs.size()),
         target_staging_(made_->code.targets.size()),
         targets_(made_->code.targets.size()),
         losses_(made_->code.targets.size()) {
-    memory_.arena.resize(made_->code.arena_bytes);
+    memory_.arena.resize(made_->code.arena_bytes, passes_.space());
     bind();
   }
 
@@ -62,6 +61,7 @@ class bound_context final : public context {
   }
 
   double loss() const override {
+    passes_.wait();
     double sum = 0;
     for (loss_sum const& one : losses_) sum += one.sum;
     return sum;
@@ -90,8 +90,8 @@ class bound_context final : public context {
     auto const& slot =
         made_->code
             .slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
-    return {reinterpret_cast<T const*>(arena_ + slot.offset),
-            made_->outputs[static_cast<std::size_t>(which)].batched(examples_)};
+    shape const dims = made_->outputs[static_cast<std::size_t>(which)].batched(examples_);
+    return {reinterpret_cast<T const*>(on_host(arena_ + slot.offset, static_cast<std::size_t>(which))), dims};
   }
 
   std::string first_non_finite() override {
@@ -99,7 +99,7 @@ class bound_context final : public context {
     for (outside const& o : outside_) {
       auto const& dims = made_->inputs[static_cast<std::size_t>(o.input)];
       auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());
-      if (!all_finite(isa_, static_cast<T const*>(o.now), count)) return "the input";
+      if (!passes_.finite(element_of<T>, static_cast<std::byte const*>(o.now), count)) return "the input";
     }
     for (std::size_t c = 0; c < forward_.size(); ++c) {
       run(forward_, c, c + 1);
@@ -201,13 +201,7 @@ class bound_context final : public context {
   }
 
   bool is_finite(arena_slot const& slot, element_type type) const {
-    std::byte const* const at = arena_ + slot.offset;
-    if (type != element_type::bf16)
-      return all_finite(isa_, reinterpret_cast<T const*>(at), slot.bytes / sizeof(T));
-    auto const* const values = reinterpret_cast<bf16 const*>(at);
-    std::size_t i = 0;
-    while (i < slot.bytes / sizeof(bf16) && cohort::is_finite(values[i].value())) ++i;
-    return i == slot.bytes / sizeof(bf16);
+    return passes_.finite(type, arena_ + slot.offset, slot.bytes / bytes_of(type));
   }
 
   void point(int input, void* to) {
@@ -226,6 +220,7 @@ class bound_context final : public context {
       if (profiling_) {
         auto const start = std::chrono::steady_clock::now();
         one.call();
+        passes_.wait();
         seconds_[static_cast<std::size_t>(one.row)] +=
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         ++calls_[static_cast<std::size_t>(one.row)];
@@ -238,21 +233,18 @@ class bound_context final : public context {
 
   /// Kernels overwrite: to accumulate, the sum so far is put aside and added again.
   void keep(std::vector<int> const& parameters) {
-    memory_.sums.resize(made_->code.kept_bytes);
+    memory_.sums.resize(made_->code.kept_bytes, passes_.space());
     std::byte* to = memory_.sums.data();
     for (int p : parameters) {
-      std::memcpy(to, made_->store->parameter_data(p, gradients_), bytes_of_parameter(p));
+      passes_.copy(made_->store->parameter_data(p, gradients_), to, bytes_of_parameter(p));
       to += bytes_of_parameter(p);
     }
   }
   void add_kept(std::vector<int> const& parameters) {
-    T const* from = reinterpret_cast<T const*>(memory_.sums.data());
+    std::byte const* from = memory_.sums.data();
     for (int p : parameters) {
-      std::size_t const count = bytes_of_parameter(p) / sizeof(T);
-      T* const sum = reinterpret_cast<T*>(made_->store->parameter_data(p, gradients_));
-      T const* const parts[]{sum, from};
-      sum_parts(isa_, sum, parts, 2, count);
-      from += count;
+      passes_.add(from, made_->store->parameter_data(p, gradients_), bytes_of_parameter(p) / sizeof(T));
+      from += bytes_of_parameter(p);
     }
   }
   std::size_t bytes_of_parameter(int p) const {
@@ -342,10 +334,29 @@ class bound_context final : public context {
     return values.empty() ? nullptr : values.data();
   }
 
-  /// The input itself where a kernel can read it in place, else a copy of the plan's batch and element type.
+  /// The input itself where a kernel can read it in place, else a copy of the plan's batch and element type, which is brought
+  /// to where arenas lie.
   void* staged(std::size_t i, tensor_view const& input) {
-    if (input.type == element_of<T> && examples_ == made_->batch) return const_cast<std::byte*>(input.data);
-    return converted(staging_[i], input, made_->inputs[i].batched(made_->batch).elements());
+    std::int64_t const elements = made_->inputs[i].batched(made_->batch).elements();
+    void* here = const_cast<std::byte*>(input.data);
+    if (input.type != element_of<T> || examples_ != made_->batch)
+      here = converted(staging_[i], input, elements);
+    auto const space = passes_.space();
+    if (!space) return here;
+    std::size_t const bytes = static_cast<std::size_t>(elements) * sizeof(T);
+    brought_[i].resize(bytes, space);
+    passes_.bring(static_cast<std::byte const*>(here), brought_[i].data(), bytes);
+    return brought_[i].data();
+  }
+
+  /// An output where its reader can see it.
+  std::byte const* on_host(std::byte const* lies, std::size_t which) const {
+    if (!passes_.space()) return lies;
+    std::size_t const bytes =
+        static_cast<std::size_t>(made_->outputs[which].batched(made_->batch).elements()) * sizeof(T);
+    fetched_[which].resize(bytes);
+    passes_.fetch(lies, fetched_[which].data(), bytes);
+    return fetched_[which].data();
   }
 
   /// A copy in the backend's type, filled up with zeros to `whole` elements.
@@ -362,12 +373,15 @@ class bound_context final : public context {
   }
 
   std::shared_ptr<compiled<B> const> made_;
+  arena_passes& passes_;
   context_memory own_memory_;
   context_memory& memory_;
   std::byte* arena_ = nullptr;  // that calls are bound to
   buffer own_gradients_;
   std::byte* gradients_;
   std::vector<buffer> staging_;
+  std::vector<reusable_buffer> brought_;          // inputs, where arenas lie
+  mutable std::vector<reusable_buffer> fetched_;  // outputs, where their reader is
   std::vector<buffer> target_staging_;
   std::vector<tensor_view> targets_;
   std::vector<loss_sum> losses_;
@@ -375,7 +389,6 @@ class bound_context final : public context {
   std::vector<bound> forward_;
   std::vector<bound> backward_;
   std::vector<outside> outside_;
-  isa isa_ = best_isa();
   int examples_ = 0;
   bool accumulate_ = false;
   bool profiling_ = false;

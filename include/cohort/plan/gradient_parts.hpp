@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cohort/execution/flat_pass.hpp>
-#include <cohort/execution/isa.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
-#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,7 +14,7 @@ namespace cohort {
 /// Exact     packing a bucket, or packing it and putting the same back, changes no bit of the update.
 class gradient_parts {
  public:
-  static constexpr std::size_t max_parts = 256;
+  static constexpr std::size_t max_parts = arena_passes::max_parts;
 
   gradient_parts(parameter_set const& parameters, std::vector<std::byte*> parts)
       : parameters_(parameters), parts_(std::move(parts)) {}
@@ -33,7 +29,7 @@ class gradient_parts {
   void sum(bucket const& b) {
     if (parts_.size() < 2) return;
     for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
-      detail::with_real(parameters_.type(), [&]<class T>(T*) { sum_as<T>(entry(p)); });
+      parameters_.passes().join(parts_, entry(p).offset, entry(p).room);
   }
   std::byte* first() const { return parts_[0]; }
 
@@ -56,23 +52,8 @@ class gradient_parts {
   std::size_t offset(bucket const& b, int p) const {
     return static_cast<std::size_t>(entry(p).first - b.first) * bytes_of(parameters_.type());
   }
-  /// Piece by piece, so that what is cleared is in the cache.
-  template <class T>
-  void sum_as(parameter const& one) {
-    constexpr std::size_t piece = 4096;
-    T* parts[max_parts];
-    for (std::size_t from = 0; from < one.room; from += piece) {
-      std::size_t const n = std::min(piece, one.room - from);
-      for (std::size_t k = 0; k < parts_.size(); ++k)
-        parts[k] = reinterpret_cast<T*>(parts_[k]) + one.offset + from;
-      sum_parts(isa_, parts[0], parts, static_cast<int>(parts_.size()), n);
-      for (std::size_t k = 1; k < parts_.size(); ++k) std::memset(parts[k], 0, n * sizeof(T));
-    }
-  }
-
   parameter_set const& parameters_;
   std::vector<std::byte*> parts_;
-  isa isa_ = best_isa();
 };
 
 }  // namespace cohort

@@ -2,14 +2,17 @@
 #pragma once
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/node.hpp>
+#include <cohort/plan/arena_passes.hpp>
 #include <cohort/plan/bucket.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -40,6 +43,8 @@ class parameter_set {
   std::size_t arena_elements() const { return arena_elements_; }
   std::size_t arena_bytes() const { return arena_elements_ * bytes_of(type_); }
   std::byte* master() const { return master_.data(); }
+  /// Where its arenas lie, and who runs passes over them.
+  arena_passes& passes() const { return *passes_; }
   /// The elements of an arena in which a bucket lies, with its padding: its parameters stand together.
   struct arena_range {
     std::size_t offset, room;
@@ -51,10 +56,11 @@ class parameter_set {
   }
   /// Memory of the working copies that plans asked for.
   virtual std::size_t copy_bytes() const = 0;
-  /// Sets in which it is equal have each element of each parameter in the same place of their arenas.  Before: a plan was made.
+  /// Sets in which it is equal have each element of each parameter in the same place of their arenas, and these in memory of
+  /// the same kind.  Before: a plan was made.
   virtual std::uint64_t layout_hash() const = 0;
 
-  /// Parameter p of an arena with the master's layouts → dense, and back.
+  /// Parameter p of an arena with the master's layouts → dense in the processor's memory, and back.
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
   virtual void write(int p, std::byte const* dense, std::byte* arena) const = 0;
 
@@ -113,7 +119,11 @@ class parameter_set {
   }
 
  protected:
-  parameter_set(graph_view net, element_type type) : type_(type) {
+  /// No passes: those of the processor.
+  parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes = nullptr)
+      : type_(type), passes_(std::move(passes)) {
+    if (!passes_)
+      detail::with_real(type, [&]<class T>(T*) { passes_ = std::make_shared<detail::passes_on_host<T>>(); });
     for (int id = 0; id < net.size(); ++id) {
       owners_.push_back(net.owner(id));
       if (owners_.back() != id) continue;
@@ -133,6 +143,7 @@ class parameter_set {
   }
 
   element_type type_;
+  std::shared_ptr<arena_passes> passes_;
   std::vector<int> owners_;  // of each node's parameters: a node
   std::vector<parameter> table_;
   std::vector<bucket> buckets_;

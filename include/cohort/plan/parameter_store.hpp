@@ -24,7 +24,7 @@ class parameter_store final : public parameter_set {
   using layout = typename B::layout;
 
   parameter_store(B backend, graph_view net)
-      : parameter_set(net, element_of<typename B::scalar>),
+      : parameter_set(net, element_of<typename B::scalar>, passes_of(backend)),
         backend_(std::move(backend)),
         layouts_(table_.size()) {}
 
@@ -53,7 +53,7 @@ class parameter_store final : public parameter_set {
       table_[p].room = (elements + unit - 1) / unit * unit;
       arena_elements_ += table_[p].room;
     }
-    master_ = buffer(arena_bytes());
+    master_ = buffer(arena_bytes(), passes_->space());
     allocated_ = true;
   }
 
@@ -84,7 +84,7 @@ class parameter_store final : public parameter_set {
     return bytes;
   }
   std::uint64_t layout_hash() const override {
-    std::uint64_t hash = fnv1a(name_of(type_));
+    std::uint64_t hash = fnv1a(name_of(type_), fnv1a(passes_->space() ? "outside" : "here"));
     for (std::size_t p = 0; p < table_.size(); ++p)
       hash =
           purpose_of(backend_.describe(*layouts_[p]), std::to_string(table_[p].room), std::to_string(hash));
@@ -92,10 +92,17 @@ class parameter_store final : public parameter_set {
   }
 
   void read(int p, std::byte const* arena, std::byte* dense) const override {
-    run(p, false, parameter_data(p, const_cast<std::byte*>(arena)), dense);
+    crossing(p, [&](auto const& run, std::byte* outside, std::size_t bytes) {
+      std::byte* const from = parameter_data(p, const_cast<std::byte*>(arena));
+      run(false, from, outside ? outside : dense);
+      if (outside) passes_->fetch(outside, dense, bytes);
+    });
   }
   void write(int p, std::byte const* dense, std::byte* arena) const override {
-    run(p, true, const_cast<std::byte*>(dense), parameter_data(p, arena));
+    crossing(p, [&](auto const& run, std::byte* outside, std::size_t bytes) {
+      if (outside) passes_->bring(dense, outside, bytes);
+      run(true, outside ? outside : const_cast<std::byte*>(dense), parameter_data(p, arena));
+    });
   }
 
   void refresh(int worker, int workers) override {
@@ -124,8 +131,10 @@ class parameter_store final : public parameter_set {
     for (std::size_t c = 0; c < copies_.size(); ++c)
       if (copies_[c].parameter == p && copies_[c].wanted == wanted && copies_[c].folds == folds)
         return static_cast<int>(c);
-    copies_.push_back(
-        {.parameter = p, .folds = folds, .wanted = wanted, .data = buffer(backend_.bytes(wanted))});
+    copies_.push_back({.parameter = p,
+                       .folds = folds,
+                       .wanted = wanted,
+                       .data = buffer(backend_.bytes(wanted), passes_->space())});
     return static_cast<int>(copies_.size()) - 1;
   }
   void renew(working_copy& c) {
@@ -133,8 +142,12 @@ class parameter_store final : public parameter_set {
     if (c.folds) {
       std::vector<typename B::scalar> dense =
           detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
-      void* const addresses[]{dense.data(), c.data.data()};
-      return B::bind(backend_.reorder(backend_.plain(c.wanted), c.wanted), addresses)();
+      auto const space = passes_->space();
+      buffer const beside(space ? dense.size() * sizeof(typename B::scalar) : 0, space);
+      void* const addresses[]{space ? static_cast<void*>(beside.data()) : dense.data(), c.data.data()};
+      if (space) passes_->bring(reinterpret_cast<std::byte*>(dense.data()), beside.data(), beside.bytes());
+      B::bind(backend_.reorder(backend_.plain(c.wanted), c.wanted), addresses)();
+      return passes_->wait();
     }
     if (!c.reorder) {
       void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
@@ -143,22 +156,39 @@ class parameter_store final : public parameter_set {
     }
     (*c.reorder)();
   }
-  /// Between an arena and a dense tensor, by a call that is made once and bound anew: an exchange does this in every
-  /// step. On one thread: a pool is not worth it.
-  void run(int p, bool writes, std::byte* from, std::byte* to) const {
+  static std::shared_ptr<arena_passes> passes_of(B const& backend) {
+    if constexpr (requires { backend.passes(); })
+      return backend.passes();
+    else
+      return nullptr;
+  }
+
+  /// Lets `move` carry parameter p between an arena and a dense tensor: run(writes, from, to) by a call that is made once and
+  /// bound anew, since an exchange does this in every step. Where arenas lie outside of the processor's memory, the dense
+  /// tensor stops over at `outside` beside them; else that is null. On one thread: a pool is not worth it.
+  template <class Move>
+  void crossing(int p, Move move) const {
     detail::thread_scope<B> const single(1);
     std::lock_guard const one_at_a_time(crossing_);
+    layout const &lies = *layouts_[static_cast<std::size_t>(p)], dense = backend_.plain(lies);
     crossings_.resize(2 * table_.size());
-    auto& call = crossings_[2 * static_cast<std::size_t>(p) + (writes ? 1 : 0)];
-    if (!call) {
-      layout const &arena = *layouts_[static_cast<std::size_t>(p)], dense = backend_.plain(arena);
-      void* const addresses[]{from, to};
-      call.emplace(
-          B::bind(writes ? backend_.reorder(dense, arena) : backend_.reorder(arena, dense), addresses));
+    auto const run = [&](bool writes, std::byte* from, std::byte* to) {
+      auto& call = crossings_[2 * static_cast<std::size_t>(p) + (writes ? 1 : 0)];
+      if (!call) {
+        void* const addresses[]{from, to};
+        call.emplace(
+            B::bind(writes ? backend_.reorder(dense, lies) : backend_.reorder(lies, dense), addresses));
+      }
+      call->set(0, from);
+      call->set(1, to);
+      (*call)();
+    };
+    std::size_t bytes = 0;
+    if (auto const space = passes_->space()) {
+      bytes = backend_.bytes(dense);
+      outside_.resize(bytes, space);
     }
-    call->set(0, from);
-    call->set(1, to);
-    (*call)();
+    move(run, outside_.data(), bytes);
   }
 
   B backend_;
@@ -167,6 +197,7 @@ class parameter_store final : public parameter_set {
   std::vector<working_copy> copies_;
   mutable std::mutex crossing_;
   mutable std::vector<std::optional<typename B::call>> crossings_;
+  mutable reusable_buffer outside_;
   bool allocated_ = false;
 };
 

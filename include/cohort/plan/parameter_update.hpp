@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/optimizer.hpp>
-#include <cohort/optimizer/update_pass.hpp>
 #include <cohort/plan/arena_sums.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/parameter_rules.hpp>
@@ -27,13 +26,17 @@ namespace cohort {
 ///           bit here.
 class parameter_update {
  public:
-  static constexpr std::size_t max_state_arrays = 4;
-
   parameter_update(parameter_set& parameters, optimizer_settings const& settings)
-      : parameters_(parameters), settings_(settings), rules_(parameters.table(), settings), isa_(best_isa()) {
+      : parameters_(parameters),
+        passes_(parameters.passes()),
+        settings_(settings),
+        rules_(parameters.table(), settings) {
     settings.check();
     require_frozen();
-    for (int k = 0; k < rules_.state_arrays(); ++k) state_.emplace_back(parameters.arena_bytes());
+    for (int k = 0; k < rules_.state_arrays(); ++k) {
+      arrays_.emplace_back(parameters.arena_bytes(), passes_.space());
+      state_.push_back(arrays_.back().data());
+    }
     if (settings.normalisation.norm() != scope::nothing || needs(detail::norm_of::gradient))
       gradient_squares_.emplace(parameters);
     if (needs(detail::norm_of::step)) step_squares_.emplace(parameters);
@@ -51,8 +54,8 @@ class parameter_update {
   }
 
   int state_arrays() const { return static_cast<int>(state_.size()); }
-  std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)].data(); }
-  std::size_t bytes() const { return state_.size() * parameters_.arena_bytes() + dense_.bytes(); }
+  std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)]; }
+  std::size_t bytes() const { return arrays_.size() * parameters_.arena_bytes() + dense_.bytes(); }
   optimizer_settings const& settings() const { return settings_; }
   parameter_rules const& rules() const { return rules_; }
 
@@ -61,15 +64,12 @@ class parameter_update {
 
   /// Sets every state array to its initial value; padding as well, where no gradient ever comes.
   void reset() {
-    detail::with_real(parameters_.type(), [&]<class T>(T*) {
-      for (std::size_t index = 0; index < rules_.size(); ++index) {
-        parameter const& p = parameters_.table()[index];
-        updater const& rule = rules_[index].updater;
-        for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
-          std::fill_n(state_[static_cast<std::size_t>(k)].template as<T>() + p.offset, p.room,
-                      static_cast<T>(rule.initial_state(k)));
-      }
-    });
+    for (std::size_t index = 0; index < rules_.size(); ++index) {
+      parameter const& p = parameters_.table()[index];
+      updater const& rule = rules_[index].updater;
+      for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
+        passes_.fill(state(k), p.offset, p.room, rule.initial_state(k));
+    }
   }
 
   /// Worker's share of one update with the sum of the parts; wait() returns when every worker has called it as often.
@@ -93,10 +93,8 @@ class parameter_update {
   /// Worker's share of one of them.
   void measure(int phase, int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                std::int64_t epoch) {
-    detail::with_real(parameters_.type(), [&]<class T>(T*) {
-      if (phase == 0) measure_gradients<T>(worker, workers, parts);
-      if (phase == 1) measure_steps<T>(worker, workers, parts, step, epoch);
-    });
+    if (phase == 0) measure_gradients(worker, workers, parts);
+    if (phase == 1) measure_steps(worker, workers, parts, step, epoch);
   }
 
   /// Worker's share of the updaters' pass.
@@ -104,10 +102,8 @@ class parameter_update {
              std::int64_t epoch) {
     for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
       measure(phase, worker, workers, parts, step, epoch);
-    detail::with_real(parameters_.type(), [&]<class T>(T*) {
-      apply_as<T>(worker, workers, parts, step, epoch);
-      if (worker == 0) detail::follow_statistics<T>(parameters_, parts);
-    });
+    apply_rules(worker, workers, parts, step, epoch);
+    if (worker == 0) detail::follow_statistics(parameters_, parts);
     if (workers == 1) constrain(0, 1);
   }
 
@@ -140,49 +136,30 @@ class parameter_update {
                              .expected = "parameter_set::freeze before the first plan"});
   }
 
-  template <class T>
   void measure_gradients(int worker, int workers, std::span<std::byte* const> parts) {
-    T const* from[max_parts];
     if (gradient_squares_)
-      gradient_squares_->measure(worker, workers, [&](std::size_t, std::size_t begin, std::size_t n) {
-        point(parts, begin, from);
-        return square_sum(isa_, from, static_cast<int>(parts.size()), n);
-      });
+      gradient_squares_->measure(worker, workers,
+                                 [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
+                                   passes_.square_sums(parts, begin, n, sums);
+                                 });
     if (parameter_squares_)
-      parameter_squares_->measure(worker, workers, [&](std::size_t, std::size_t begin, std::size_t n) {
-        from[0] = master<T>() + begin;
-        return square_sum(isa_, from, 1, n);
-      });
+      parameter_squares_->measure(worker, workers,
+                                  [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
+                                    std::byte* const master = parameters_.master();
+                                    passes_.square_sums({&master, 1}, begin, n, sums);
+                                  });
   }
 
-  template <class T>
   void measure_steps(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                      std::int64_t epoch) {
-    T const* from[max_parts];
-    T* states[max_state_arrays];
     double const whole = factor_of_all();
-    step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n) {
-      updater const& rule = rules_[p].updater;
-      if (rule.needed_norm() != detail::norm_of::step) return 0.0;
-      point(parts, begin, from);
-      point(begin, states);
-      return step_square_sum(isa_, rule, scalars(p, whole, step, epoch), master<T>() + begin, from,
-                             static_cast<int>(parts.size()), states, n);
-    });
-  }
-
-  template <class T>
-  T* master() const {
-    return reinterpret_cast<T*>(parameters_.master());
-  }
-  template <class T>
-  void point(std::span<std::byte* const> parts, std::size_t begin, T const** from) const {
-    for (std::size_t part = 0; part < parts.size(); ++part)
-      from[part] = reinterpret_cast<T const*>(parts[part]) + begin;
-  }
-  template <class T>
-  void point(std::size_t begin, T** states) {
-    for (buffer& one : state_) *states++ = one.template as<T>() + begin;
+    step_squares_->measure(worker, workers,
+                           [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
+                             updater const& rule = rules_[p].updater;
+                             if (rule.needed_norm() == detail::norm_of::step)
+                               passes_.step_square_sums(rule, scalars(p, whole, step, epoch),
+                                                        parameters_.master(), parts, state_, begin, n, sums);
+                           });
   }
 
   double factor_of_all() const {
@@ -209,25 +186,20 @@ class parameter_update {
             .clip = settings_.normalisation.element_bound()};
   }
 
-  template <class T>
-  void apply_as(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
-                std::int64_t epoch) {
+  void apply_rules(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
+                   std::int64_t epoch) {
     constexpr std::size_t unit = 16;
     std::size_t const units = parameters_.arena_elements() / unit;
     auto const bound = [&](int w) {
       return units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
     };
     std::size_t const first = bound(worker), last = bound(worker + 1);
-    T const* from[max_parts];
-    T* states[max_state_arrays];
     double const whole = factor_of_all();
     for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
       parameter const& p = parameters_.table()[index];
       std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
       if (begin >= end || !p.trains()) continue;
       updater const& rule = rules_[index].updater;
-      point(parts, begin, from);
-      point(begin, states);
       update_scalars now = scalars(index, whole, step, epoch);
       if (rule.needs_norms()) {
         bool const of_step = rule.needed_norm() == detail::norm_of::step;
@@ -237,8 +209,7 @@ class parameter_update {
         now.needed_norm = std::sqrt(square);
         now.parameter_norm = std::sqrt(parameter_squares_->of_parameter(index));
       }
-      apply_update(isa_, rule, now, master<T>() + begin, from, static_cast<int>(parts.size()), states,
-                   end - begin);
+      passes_.update(rule, now, parameters_.master(), parts, state_, begin, end - begin);
     }
   }
 
@@ -264,11 +235,12 @@ class parameter_update {
 
  private:
   parameter_set& parameters_;
+  arena_passes& passes_;
   optimizer_settings settings_;
   parameter_rules rules_;
-  isa isa_;
   double rate_factor_ = 1;
-  std::vector<buffer> state_;
+  std::vector<buffer> arrays_;
+  std::vector<std::byte*> state_;  // where they lie
   std::optional<arena_sums> gradient_squares_;
   std::optional<arena_sums> step_squares_;
   std::optional<arena_sums> parameter_squares_;

@@ -21,24 +21,14 @@ namespace cohort {
 namespace detail {
 
 /// Takes the step.  Before: no kernel runs.
-template <class T>
-void follow_statistics(parameter_set& parameters, std::span<std::byte* const> parts) {
+inline void follow_statistics(parameter_set& parameters, std::span<std::byte* const> parts) {
   auto const table = parameters.table();
   for (std::size_t p = 0; p + 1 < table.size(); ++p) {
     if (table[p].spec.role != parameter_role::running_mean || table[p].frozen) continue;
     parameter const &of_mean = table[p], &of_variance = table[p + 1];
-    T* const mean = reinterpret_cast<T*>(parameters.master()) + of_mean.offset;
-    T* const variance = reinterpret_cast<T*>(parameters.master()) + of_variance.offset;
-    T const kept = static_cast<T>(of_mean.spec.kept);
-    for (std::int64_t c = 0; c < of_mean.spec.dims.elements(); ++c) {
-      T shift = 0, spread = 0;
-      for (std::byte const* part : parts) {
-        shift += (reinterpret_cast<T const*>(part) + of_mean.offset)[c];
-        spread += (reinterpret_cast<T const*>(part) + of_variance.offset)[c];
-      }
-      mean[c] += (1 - kept) * shift;
-      variance[c] = kept * variance[c] + (1 - kept) * (spread - shift * shift);
-    }
+    parameters.passes().follow_statistics(parameters.master(), parts, of_mean.offset, of_variance.offset,
+                                          static_cast<std::size_t>(of_mean.spec.dims.elements()),
+                                          of_mean.spec.kept);
   }
 }
 

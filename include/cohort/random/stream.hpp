@@ -55,6 +55,9 @@ class random_stream {
     return other;
   }
 
+  /// Of seed, purpose and step alone: whoever makes blocks elsewhere needs it and the index.
+  std::uint64_t key() const { return key_; }
+
   /// Four independent words; elements 2·number and 2·number + 1 are made of them.
   std::array<std::uint32_t, 4> block(std::uint64_t number) const {
     return detail::philox(number, index_, key_);

@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/strategy/sharing_strategy.hpp>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -79,12 +78,11 @@ class gradient_sharing final : public sharing_strategy<Make> {
   static void keep_statistics(gradient_parts& gradients) {
     parameter_set const& parameters = gradients.parameters();
     each_statistic(parameters, [&](int, parameter const& one) {
-      std::size_t const width = bytes_of(parameters.type());
-      std::byte* const to = gradients.first() + one.offset * width;
+      std::size_t const width = bytes_of(parameters.type()), begin = one.offset * width;
       if (one.spec.role == parameter_role::running_variance)
-        std::memcpy(to, parameters.master() + one.offset * width, one.room * width);
+        parameters.passes().copy(parameters.master() + begin, gradients.first() + begin, one.room * width);
       else
-        std::memset(to, 0, one.room * width);
+        parameters.passes().fill(gradients.first(), one.offset, one.room, 0);
     });
   }
 

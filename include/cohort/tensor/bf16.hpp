@@ -5,6 +5,14 @@
 
 namespace cohort {
 
+namespace detail {
+
+#define COHORT_FORMULA(...) __VA_ARGS__
+#include <cohort/tensor/bf16_formulas.inc>
+#undef COHORT_FORMULA
+
+}  // namespace detail
+
 /// The upper half of an f32: 8 significant bits.
 struct bf16 {
   std::uint16_t pattern = 0;
@@ -14,9 +22,7 @@ struct bf16 {
 
   /// To nearest, ties to even. A NaN stays one.
   static constexpr bf16 nearest(float x) {
-    auto const bits = std::bit_cast<std::uint32_t>(x);
-    if ((bits & 0x7fff'ffff) > 0x7f80'0000) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};
-    return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+    return {detail::rounded_to_bf16(std::bit_cast<std::uint32_t>(x))};
   }
 };
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace cohort {
 
-/// Memory of a fixed size on a 64-byte boundary, zero at first.
+/// Memory of a fixed size on a 64-byte boundary, zero at first: the processor's, or of a space, where only that space's owner
+/// knows how to read it.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;
@@ -18,6 +21,15 @@ class buffer {
       : data_(bytes ? static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment})) : nullptr),
         bytes_(bytes) {
     if (bytes) std::memset(data_.get(), 0, bytes);
+  }
+  /// A null space is the processor's memory.
+  buffer(std::size_t bytes, std::shared_ptr<memory_space> const& where) {
+    if (!where) {
+      *this = buffer(bytes);
+    } else if (bytes) {
+      data_ = {where->take(bytes), release{where}};
+      bytes_ = bytes;
+    }
   }
 
   std::byte* data() const { return data_.get(); }
@@ -29,7 +41,10 @@ class buffer {
 
  private:
   struct release {
-    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{alignment}); }
+    std::shared_ptr<memory_space> where;
+    void operator()(std::byte* memory) const {
+      where ? where->give_back(memory) : ::operator delete (memory, std::align_val_t{alignment});
+    }
   };
   std::unique_ptr<std::byte, release> data_;
   std::size_t bytes_ = 0;
@@ -39,8 +54,8 @@ class buffer {
 /// contents when it must grow.
 class reusable_buffer {
  public:
-  void resize(std::size_t bytes) {
-    if (bytes > memory_.bytes()) memory_ = buffer(bytes);
+  void resize(std::size_t bytes, std::shared_ptr<memory_space> const& where = nullptr) {
+    if (bytes > memory_.bytes()) memory_ = buffer(bytes, where);
   }
   std::byte* data() const { return memory_.data(); }
   std::size_t capacity() const { return memory_.bytes(); }

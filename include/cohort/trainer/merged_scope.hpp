@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/strategy/strategy.hpp>
 #include <cstddef>
-#include <cstring>
 #include <vector>
 
 namespace cohort::detail {
@@ -19,8 +18,9 @@ class merged_scope {
     for (int array = 0; array < arrays; ++array) dense.push_back(merged.emplace_back(mine.bytes()).data());
     agree.merged(mine, dense);
     for (int array = 0; array < arrays; ++array) {
-      buffer const& own = own_.emplace_back(mine.parameters.arena_bytes());
-      std::memcpy(own.data(), mine.arena(array), own.bytes());
+      arena_passes& passes = mine.parameters.passes();
+      buffer const& own = own_.emplace_back(mine.parameters.arena_bytes(), passes.space());
+      passes.copy(mine.arena(array), own.data(), own.bytes());
       mine.write(array, dense[static_cast<std::size_t>(array)]);
     }
     mine.parameters.changed();
@@ -29,7 +29,8 @@ class merged_scope {
   ~merged_scope() {
     if (own_.empty()) return;
     for (std::size_t array = 0; array < own_.size(); ++array)
-      std::memcpy(mine_.arena(static_cast<int>(array)), own_[array].data(), own_[array].bytes());
+      mine_.parameters.passes().copy(own_[array].data(), mine_.arena(static_cast<int>(array)),
+                                     own_[array].bytes());
     mine_.parameters.changed();
   }
 

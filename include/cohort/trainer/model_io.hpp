@@ -6,7 +6,6 @@
 #include <cohort/trainer/merged_scope.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -51,7 +50,8 @@ struct model_io<training> {
           file.read_state(into.parameters(), into.settings().optimizer(), arrays_of(loaded));
       file.read_parameters(into.network(), into.parameters());
       for (int k = 0; k < loaded.state_arrays(); ++k)
-        std::memcpy(into.update().state(k), loaded.state(k), into.parameters().arena_bytes());
+        into.parameters().passes().copy(loaded.state(k), into.update().state(k),
+                                        into.parameters().arena_bytes());
       into.position_ = position;
       into.plateau_ = file.plateau();
       into.so_far_ = {};

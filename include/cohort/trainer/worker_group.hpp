@@ -17,7 +17,6 @@
 #include <cohort/trainer/step_times.hpp>
 #include <cohort/trainer/synchronised_sums.hpp>
 #include <cohort/trainer/worker_contexts.hpp>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -73,7 +72,7 @@ class worker_group {
     if (!gradients_) {
       std::vector<std::byte*> parts;
       for (int w = 0; w < size(); ++w) {
-        arenas_.emplace_back(port_.parameters->arena_bytes());
+        arenas_.emplace_back(port_.parameters->arena_bytes(), passes().space());
         parts.push_back(arenas_.back().data());
       }
       gradients_.emplace(*port_.parameters, std::move(parts));
@@ -322,7 +321,7 @@ class worker_group {
       sums_->join_backward(w);
     }
     if (done == 0 || done < pieces) {
-      std::memset(arena, 0, port_.parameters->arena_bytes());
+      passes().fill(arena, 0, port_.parameters->arena_elements(), 0);
       if (job_.exchanges)
         for (bucket const& one : port_.parameters->buckets()) arrive(one);
     } else if (!job_.exchanges && !finite(arena, 0, port_.parameters->arena_elements())) {
@@ -353,10 +352,10 @@ class worker_group {
     return finite(arena, first, last.offset + last.room - first);
   }
   bool finite(std::byte const* arena, std::size_t first, std::size_t count) const {
-    return detail::with_real(port_.parameters->type(), [&]<class T>(T*) {
-      return all_finite(isa_, reinterpret_cast<T const*>(arena) + first, count);
-    });
+    element_type const type = port_.parameters->type();
+    return passes().finite(type, arena + first * bytes_of(type), count);
   }
+  arena_passes& passes() const { return port_.parameters->passes(); }
 
   using clock = std::chrono::steady_clock;
   static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
@@ -376,7 +375,6 @@ class worker_group {
   job job_{};
   step_call const step_{this};
   inference_call const inference_{this};
-  isa isa_ = best_isa();
 };
 
 }  // namespace cohort::detail

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <chrono>
+#include <cohort/cudnn/kernel_module.hpp>
+#include <cohort/tensor/memory_space.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace cohort::detail {
+
+inline CUdeviceptr device_address(void const* address) { return reinterpret_cast<CUdeviceptr>(address); }
+
+/// One queue of work on a GPU, with the kernels that go into it, and the GPU's memory.
+///
+/// Order     work is done in the order in which it was put in, by whatever threads; wait() comes back when it is done. Memory is
+///           given back when nothing in the queue uses it any more.
+/// Errors    backend_error with what the driver says; memory_error where the GPU has too little left; deadline_error where its
+///           work takes longer than `longest`.
+class compute_stream final : public memory_space {
+ public:
+  explicit compute_stream(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"),
+                          std::chrono::milliseconds longest = std::chrono::seconds(120))
+      : on_(std::move(on)), kernels_(on_, cache), longest_(longest) {
+    driver().check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream on the GPU");
+  }
+  compute_stream(compute_stream const&) = delete;
+  compute_stream& operator=(compute_stream const&) = delete;
+  ~compute_stream() override { driver().destroy_stream(stream_); }
+
+  std::byte* take(std::size_t bytes) override {
+    on_->use();
+    CUdeviceptr taken = 0;
+    CUresult const status = driver().allocate(&taken, bytes);
+    if (status == CUDA_ERROR_OUT_OF_MEMORY) {
+      std::size_t free = 0, total = 0;
+      driver().memory(&free, &total);
+      throw memory_error({.what = "the GPU has too little memory left",
+                          .where = on_->name(),
+                          .expected = {bytes, " bytes"},
+                          .got = {free, " of ", total}});
+    }
+    driver().check(status, "taking memory of the GPU");
+    auto* const memory = reinterpret_cast<std::byte*>(taken);
+    clear(memory, bytes);
+    return memory;
+  }
+  /// Memory that a GPU does not finish with is not given back.
+  void give_back(std::byte* memory) noexcept override try {
+    wait();
+    driver().free(device_address(memory));
+  } catch (error const&) {
+  }
+
+  void clear(std::byte* memory, std::size_t bytes) const {
+    on_->use();
+    driver().check(driver().set_bytes(device_address(memory), 0, bytes, stream_),
+                   "clearing the GPU's memory");
+  }
+  /// On return the bytes on the processor have been read.
+  void bring(void const* from, std::byte* to, std::size_t bytes) const {
+    on_->use();
+    driver().check(driver().bring(device_address(to), from, bytes, stream_), "copying to the GPU");
+    wait();
+  }
+  /// On return the bytes are there.
+  void fetch(std::byte const* from, void* to, std::size_t bytes) const {
+    on_->use();
+    driver().check(driver().fetch(to, device_address(from), bytes, stream_), "copying from the GPU");
+    wait();
+  }
+  void copy(std::byte const* from, std::byte* to, std::size_t bytes) const {
+    on_->use();
+    driver().check(driver().copy(device_address(to), device_address(from), bytes, stream_),
+                   "copying on the GPU");
+  }
+  template <class Kernel>
+  void launch(Kernel const& kernel, std::size_t n) const {
+    on_->use();
+    kernels_.launch(kernel, n, stream_);
+  }
+  /// Asks again and again: the driver's own waits have no deadline. After a millisecond it sleeps in between.
+  void wait() const {
+    on_->use();
+    using clock = std::chrono::steady_clock;
+    clock::time_point const begin = clock::now();
+    for (CUresult status; (status = driver().query(stream_)) != CUDA_SUCCESS;) {
+      if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU");
+      clock::duration const waited = clock::now() - begin;
+      if (waited > longest_)
+        throw deadline_error({.what = "the GPU does not finish its work",
+                              .where = on_->name(),
+                              .expected = {"at most ", longest_.count(), " ms"}});
+      if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
+ private:
+  driver_functions const& driver() const { return on_->driver(); }
+
+  std::shared_ptr<gpu const> on_;
+  kernel_module kernels_;
+  std::chrono::milliseconds longest_;
+  CUstream stream_ = nullptr;
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cuda.h>
+
+#include <cohort/error/exceptions.hpp>
+
+namespace cohort::detail {
+
+/// The functions of the CUDA driver (libcuda) that are used, by their names in the library.
+struct driver_functions {
+  decltype(&::cuGetErrorName) error_name = nullptr;
+  decltype(&::cuGetErrorString) error_text = nullptr;
+  decltype(&::cuDriverGetVersion) version = nullptr;
+  decltype(&::cuInit) init = nullptr;
+  decltype(&::cuDeviceGetCount) device_count = nullptr;
+  decltype(&::cuDeviceGet) device = nullptr;
+  decltype(&::cuDeviceGetName) device_name = nullptr;
+  decltype(&::cuDeviceGetAttribute) device_attribute = nullptr;
+  decltype(&::cuDevicePrimaryCtxRetain) retain_context = nullptr;
+  decltype(&::cuDevicePrimaryCtxRelease_v2) release_context = nullptr;
+  decltype(&::cuCtxSetCurrent) set_context = nullptr;
+  decltype(&::cuMemGetInfo_v2) memory = nullptr;
+  decltype(&::cuModuleLoadData) load_module = nullptr;
+  decltype(&::cuModuleUnload) unload_module = nullptr;
+  decltype(&::cuModuleGetFunction) module_function = nullptr;
+  decltype(&::cuLaunchKernel) launch = nullptr;
+  decltype(&::cuMemAlloc_v2) allocate = nullptr;
+  decltype(&::cuMemFree_v2) free = nullptr;
+  decltype(&::cuMemsetD8Async) set_bytes = nullptr;
+  decltype(&::cuMemcpyHtoDAsync_v2) bring = nullptr;
+  decltype(&::cuMemcpyDtoHAsync_v2) fetch = nullptr;
+  decltype(&::cuMemcpyDtoDAsync_v2) copy = nullptr;
+  decltype(&::cuStreamCreate) create_stream = nullptr;
+  decltype(&::cuStreamDestroy_v2) destroy_stream = nullptr;
+  decltype(&::cuStreamQuery) query = nullptr;
+
+  template <class Visit>
+  void each(Visit visit) {
+    visit("cuGetErrorName", error_name);
+    visit("cuGetErrorString", error_text);
+    visit("cuDriverGetVersion", version);
+    visit("cuInit", init);
+    visit("cuDeviceGetCount", device_count);
+    visit("cuDeviceGet", device);
+    visit("cuDeviceGetName", device_name);
+    visit("cuDeviceGetAttribute", device_attribute);
+    visit("cuDevicePrimaryCtxRetain", retain_context);
+    visit("cuDevicePrimaryCtxRelease_v2", release_context);
+    visit("cuCtxSetCurrent", set_context);
+    visit("cuMemGetInfo_v2", memory);
+    visit("cuModuleLoadData", load_module);
+    visit("cuModuleUnload", unload_module);
+    visit("cuModuleGetFunction", module_function);
+    visit("cuLaunchKernel", launch);
+    visit("cuMemAlloc_v2", allocate);
+    visit("cuMemFree_v2", free);
+    visit("cuMemsetD8Async", set_bytes);
+    visit("cuMemcpyHtoDAsync_v2", bring);
+    visit("cuMemcpyDtoHAsync_v2", fetch);
+    visit("cuMemcpyDtoDAsync_v2", copy);
+    visit("cuStreamCreate", create_stream);
+    visit("cuStreamDestroy_v2", destroy_stream);
+    visit("cuStreamQuery", query);
+  }
+
+  /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: what the driver says of it)".
+  void check(CUresult status, char const* doing) const {
+    if (status == CUDA_SUCCESS) return;
+    char const *name = nullptr, *text = nullptr;
+    error_name(status, &name);
+    error_text(status, &text);
+    throw backend_error({.what = {doing, " failed"},
+                         .where = {name ? name : "an unknown error", ": ", text ? text : "no text"}});
+  }
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <bit>
+#include <cmath>
+
+/// The kernels, once for the GPU and once for the processor: one text, kept as a string for NVRTC and compiled here.
+///
+/// A kernel is a struct whose members are its arguments, so that an object made here is what a launch passes. Either it has
+/// operator()(i), which does element i and touches nothing that another element writes; or term(i), the number that element i
+/// brings to the sum of its chunk, and finish(chunk, sum). The texts use what updater_formulas.inc may, and: `size`,
+/// pattern_of, number_of (an f32 and its bits), templates, pointers.
+namespace cohort::detail {
+
+namespace kernels {
+
+using number = float;
+using real = float;
+using size = unsigned long long;
+inline real root(real x) { return std::sqrt(x); }
+inline real quotient(real a, real b) { return a / b; }
+inline unsigned pattern_of(number x) { return std::bit_cast<unsigned>(x); }
+inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern); }
+
+#define COHORT_FORMULA(...) __VA_ARGS__
+#include <cohort/codec/residual_formulas.inc>
+#include <cohort/cudnn/kernels/philox.inc>
+#include <cohort/optimizer/updater_formulas.inc>
+#include <cohort/plan/statistics_formulas.inc>
+#include <cohort/tensor/bf16_formulas.inc>
+// and what is made of these
+#include <cohort/cudnn/kernels/elementwise.inc>
+#include <cohort/cudnn/kernels/residuals.inc>
+#include <cohort/cudnn/kernels/updates.inc>
+#undef COHORT_FORMULA
+
+}  // namespace kernels
+
+inline constexpr char kernel_text[] =
+    "using number = float;\n"
+    "using real = float;\n"
+    "using size = unsigned long long;\n"
+    "inline real root(real x) { return sqrtf(x); }\n"
+    "inline real quotient(real a, real b) { return a / b; }\n"
+    "inline unsigned pattern_of(number x) { return __float_as_uint(x); }\n"
+    "inline number number_of(unsigned pattern) { return __uint_as_float(pattern); }\n"
+#define COHORT_FORMULA(...) #__VA_ARGS__ "\n"
+#include <cohort/codec/residual_formulas.inc>
+#include <cohort/cudnn/kernels/philox.inc>
+#include <cohort/optimizer/updater_formulas.inc>
+#include <cohort/plan/statistics_formulas.inc>
+#include <cohort/tensor/bf16_formulas.inc>
+// and what is made of these
+#include <cohort/cudnn/kernels/elementwise.inc>
+#include <cohort/cudnn/kernels/residuals.inc>
+#include <cohort/cudnn/kernels/updates.inc>
+#undef COHORT_FORMULA
+    ;
+
+}  // namespace cohort::detail

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/kernel_text.hpp>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace cohort::detail {
+
+/// Threads of a block, and elements whose terms one block adds up.
+inline constexpr int block_threads = 256;
+inline constexpr unsigned long long sum_chunk = 4096;
+
+/// A kernel that adds up the terms of chunks of sum_chunk elements; the last may be shorter.
+///
+/// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order; then halves are added to halves.
+template <class Kernel>
+concept summing_kernel = requires(Kernel const& k) {
+  { k.term(0ULL) } -> std::same_as<double>;
+};
+
+/// Calls visit.operator()<Kernel>(type) for each kernel, with its type's name in the kernels' text.
+template <class Visit>
+constexpr void each_kernel(Visit&& visit) {
+  using namespace kernels;
+  visit.template operator()<fill>("fill");
+  visit.template operator()<add_to>("add_to");
+  visit.template operator()<scale>("scale");
+  visit.template operator()<to_bf16>("to_bf16");
+  visit.template operator()<from_bf16>("from_bf16");
+  visit.template operator()<find_not_finite>("find_not_finite");
+  visit.template operator()<find_not_finite_bf16>("find_not_finite_bf16");
+  visit.template operator()<dropout>("dropout");
+  visit.template operator()<square_sums>("square_sums");
+  visit.template operator()<clip_residual>("clip_residual");
+  visit.template operator()<follow_statistics>("follow_statistics");
+  visit.template operator()<step_square_sums>("step_square_sums");
+  visit.template operator()<update<sgd>>("update<sgd>");
+  visit.template operator()<update<momentum>>("update<momentum>");
+  visit.template operator()<update<nesterov>>("update<nesterov>");
+  visit.template operator()<update<adam>>("update<adam>");
+  visit.template operator()<update<adamw>>("update<adamw>");
+  visit.template operator()<update<amsgrad>>("update<amsgrad>");
+  visit.template operator()<update<adamax>>("update<adamax>");
+  visit.template operator()<update<nadam>>("update<nadam>");
+  visit.template operator()<update<adabelief>>("update<adabelief>");
+  visit.template operator()<update<adagrad>>("update<adagrad>");
+  visit.template operator()<update<adadelta>>("update<adadelta>");
+  visit.template operator()<update<rmsprop>>("update<rmsprop>");
+  visit.template operator()<update<lion>>("update<lion>");
+}
+
+inline constexpr int kernel_count = [] {
+  int count = 0;
+  each_kernel([&]<class>(char const*) { ++count; });
+  return count;
+}();
+
+/// The place of a kernel in each_kernel's order.
+template <class Kernel>
+inline constexpr int kernel_index = [] {
+  static_assert(std::is_trivially_copyable_v<Kernel>);
+  int at = 0, found = -1;
+  each_kernel([&]<class One>(char const*) {
+    if (std::is_same_v<One, Kernel>) found = at;
+    ++at;
+  });
+  if (found < 0) throw "cohort: a kernel that each_kernel does not list";
+  return found;
+}();
+
+/// The function of the module that runs a kernel, by the name of its type.
+inline std::string kernel_symbol(std::string_view type) {
+  std::string symbol = "run_" + std::string(type);
+  for (char& c : symbol)
+    if (c == '<' || c == '>') c = '_';
+  return symbol;
+}
+
+/// The program that NVRTC compiles: the kernels' text, and for each kernel the function that a launch starts.
+inline std::string kernel_program() {
+  std::string program = "namespace kernels {\nconstexpr int block_threads = " + std::to_string(block_threads)
+                        + ";\nconstexpr unsigned long long sum_chunk = " + std::to_string(sum_chunk) + ";\n";
+  program += kernel_text;
+  program += R"(
+template <class Kernel>
+void run_elements(Kernel const& k, size n) {
+  size const i = size{blockIdx.x} * block_threads + threadIdx.x;
+  if (i < n) k(i);
+}
+
+template <class Kernel>
+void run_sums(Kernel const& k, size n) {
+  __shared__ double sums[block_threads];
+  size const begin = size{blockIdx.x} * sum_chunk;
+  size const end = begin + sum_chunk < n ? begin + sum_chunk : n;
+  double sum = 0;
+  for (size i = begin + threadIdx.x; i < end; i += block_threads) sum += k.term(i);
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = block_threads / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) k.finish(blockIdx.x, sums[0]);
+}
+)";
+  each_kernel([&]<class Kernel>(char const* type) {
+    program += "extern \"C\" __global__ void __launch_bounds__(block_threads) " + kernel_symbol(type) + '('
+               + type + " const k, size n) { " + (summing_kernel<Kernel> ? "run_sums" : "run_elements")
+               + "(k, n); }\n";
+  });
+  return program + "}\n";
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <dlfcn.h>
+
+#include <cohort/data/data_folders.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <functional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace cohort::detail {
+
+/// How shared libraries and their functions are found: by the system, or as a test wants them.
+struct library_source {
+  /// A handle, or null and why.
+  std::function<void*(std::string const& name, std::string& why)> open;
+  /// An address, or null.
+  std::function<void*(void* library, char const* symbol)> find;
+};
+
+/// Where CUDA's libraries are looked for after the system's own places: $CUDA_PATH, the toolkit's folder, and the cache
+/// that cmake/setup.sh --cuda fills.
+inline std::vector<std::string> cuda_library_folders() {
+  std::vector<std::string> folders;
+  if (std::string const toolkit = environment_variable("CUDA_PATH"); !toolkit.empty())
+    folders.push_back(toolkit + "/lib64");
+  folders.push_back("/usr/local/cuda/lib64");
+  if (std::string const cache = cache_folder("cuda-13.0"); !cache.empty()) folders.push_back(cache + "/lib");
+  return folders;
+}
+
+/// The system's loader. A library that is open stays open: what CUDA's register to be run at exit would outlive it.
+inline library_source system_libraries() {
+  return {.open =
+              [](std::string const& name, std::string& why) {
+                void* opened = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+                if (opened) return opened;
+                why = ::dlerror();
+                for (std::string const& folder : cuda_library_folders()) {
+                  opened = ::dlopen((folder + '/' + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+                  if (opened) break;
+                }
+                return opened;
+              },
+          .find = [](void* library, char const* symbol) { return ::dlsym(library, symbol); }};
+}
+
+/// A table of functions, which are its `each`, from the first of `names` that opens. `what` is the library's name for a user.
+///
+/// Errors    backend_error where none opens, with the reason of the first; where a function is missing, naming it.
+template <class Functions>
+Functions load_functions(library_source const& from, char const* what, std::span<std::string const> names) {
+  void* library = nullptr;
+  std::string name, why;
+  for (std::string const& candidate : names) {
+    std::string reason;
+    library = from.open(candidate, reason);
+    if (why.empty()) why = reason;
+    name = candidate;
+    if (library) break;
+  }
+  if (!library) throw backend_error({.what = {what, " cannot be loaded"}, .where = why});
+  Functions made;
+  made.each([&](char const* symbol, auto& function) {
+    void* const found = from.find(library, symbol);
+    if (!found) throw backend_error({.what = {what, " lacks a function"}, .where = name, .expected = symbol});
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+  });
+  return made;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/execution/flat_pass.hpp>
+#include <cohort/optimizer/update_pass.hpp>
+#include <cohort/optimizer/updater.hpp>
+#include <cohort/tensor/bf16.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+
+namespace cohort {
+
+/// Where arenas lie, and what is done to whole ranges of them. Nobody else reads or writes an arena but a backend's kernels. A
+/// backend whose arenas lie on a device has `passes()`, which gives its own; others get passes_on_host.
+///
+/// Shapes    n elements of the master's type, from `begin` in each arena that is named; n and begin are multiples of 16 but
+///           where `x` and `n` stand alone.
+/// Order     what a call does comes after all that this thread had done before; what it returns, or writes outside of arenas, is
+///           there on return. Two threads' ranges do not overlap.
+/// Exact     one machine gives one result, bit by bit, wherever ranges are cut.
+class arena_passes {
+ public:
+  /// Elements whose squares are summed together.
+  static constexpr std::size_t chunk = 4096;
+  /// Parts that a call can take, and state arrays.
+  static constexpr std::size_t max_parts = 256;
+  static constexpr std::size_t max_state_arrays = 4;
+
+  virtual ~arena_passes() = default;
+
+  /// Of arenas' buffers; null: the processor's memory.
+  virtual std::shared_ptr<memory_space> space() const = 0;
+  /// Between the processor's memory and the space; only where there is one.
+  virtual void bring(std::byte const* host, std::byte* to, std::size_t bytes) = 0;
+  virtual void fetch(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
+  /// All kernels that this thread has started are done, and what they leave on the processor is there.
+  virtual void wait() = 0;
+
+  virtual void copy(std::byte const* from, std::byte* to, std::size_t bytes) = 0;
+  virtual void fill(std::byte* arena, std::size_t begin, std::size_t n, double value) = 0;
+  /// to += from
+  virtual void add(std::byte const* from, std::byte* to, std::size_t n) = 0;
+  /// The first part gets the sum of all, in their order, the others zeros.
+  virtual void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) = 0;
+  /// Whether none of n elements of this type is infinite or NaN.
+  virtual bool finite(element_type type, std::byte const* x, std::size_t n) = 0;
+
+  /// Σ (Σ parts, in order)² of each chunk of the range, the last of which may be shorter.
+  virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
+                           double* sums) = 0;
+  /// Σ of the squares of the step that the updater would take at rate 1, of each chunk.
+  virtual void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
+                                std::span<std::byte* const> parts, std::span<std::byte* const> state,
+                                std::size_t begin, std::size_t n, double* sums) = 0;
+  /// apply_update on the range.
+  virtual void update(updater const& rule, update_scalars const& now, std::byte* master,
+                      std::span<std::byte* const> parts, std::span<std::byte* const> state, std::size_t begin,
+                      std::size_t n) = 0;
+  /// The step that running_statistics.hpp describes, of n channels whose mean and variance begin there.
+  virtual void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
+                                 std::size_t variance, std::size_t n, double kept) = 0;
+};
+
+namespace detail {
+
+#define COHORT_FORMULA(...) __VA_ARGS__
+#include <cohort/plan/statistics_formulas.inc>
+#undef COHORT_FORMULA
+
+/// Arenas of T in the processor's memory, by passes of its own.
+template <class T>
+class passes_on_host final : public arena_passes {
+ public:
+  std::shared_ptr<memory_space> space() const override { return nullptr; }
+  void bring(std::byte const*, std::byte*, std::size_t) override {}
+  void fetch(std::byte const*, std::byte*, std::size_t) override {}
+  void wait() override {}
+
+  void copy(std::byte const* from, std::byte* to, std::size_t bytes) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+  void fill(std::byte* arena, std::size_t begin, std::size_t n, double value) override {
+    std::fill_n(at(arena, begin), n, static_cast<T>(value));
+  }
+  void add(std::byte const* from, std::byte* to, std::size_t n) override {
+    T const* const both[]{at(to, 0), reinterpret_cast<T const*>(from)};
+    sum_parts(isa_, at(to, 0), both, 2, n);
+  }
+  /// Piece by piece, so that what is cleared is in the cache.
+  void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) override {
+    T const* from[max_parts];
+    for (std::size_t done = 0; done < n; done += chunk) {
+      std::size_t const size = std::min(chunk, n - done);
+      point(parts, begin + done, from);
+      sum_parts(isa_, at(parts[0], begin + done), from, static_cast<int>(parts.size()), size);
+      for (std::size_t k = 1; k < parts.size(); ++k)
+        std::memset(at(parts[k], begin + done), 0, size * sizeof(T));
+    }
+  }
+  bool finite(element_type type, std::byte const* x, std::size_t n) override {
+    if (type != element_type::bf16) return all_finite(isa_, reinterpret_cast<T const*>(x), n);
+    auto const* const values = reinterpret_cast<bf16 const*>(x);
+    std::size_t i = 0;
+    while (i < n && is_finite(values[i].value())) ++i;
+    return i == n;
+  }
+
+  void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
+                   double* sums) override {
+    T const* from[max_parts];
+    for (std::size_t done = 0; done < n; done += chunk) {
+      point(parts, begin + done, from);
+      *sums++ = square_sum(isa_, from, static_cast<int>(parts.size()), std::min(chunk, n - done));
+    }
+  }
+  void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
+                        std::span<std::byte* const> parts, std::span<std::byte* const> state,
+                        std::size_t begin, std::size_t n, double* sums) override {
+    T const* from[max_parts];
+    T* states[max_state_arrays];
+    for (std::size_t done = 0; done < n; done += chunk) {
+      point(parts, begin + done, from);
+      point(state, begin + done, states);
+      *sums++ = step_square_sum(isa_, rule, now, at(master, begin + done), from,
+                                static_cast<int>(parts.size()), states, std::min(chunk, n - done));
+    }
+  }
+  void update(updater const& rule, update_scalars const& now, std::byte* master,
+              std::span<std::byte* const> parts, std::span<std::byte* const> state, std::size_t begin,
+              std::size_t n) override {
+    T const* from[max_parts];
+    T* states[max_state_arrays];
+    point(parts, begin, from);
+    point(state, begin, states);
+    apply_update(isa_, rule, now, at(master, begin), from, static_cast<int>(parts.size()), states, n);
+  }
+  void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
+                         std::size_t variance, std::size_t n, double kept_share) override {
+    T const kept = static_cast<T>(kept_share);
+    T* const m = at(master, mean);
+    T* const v = at(master, variance);
+    for (std::size_t c = 0; c < n; ++c) {
+      T shift = 0, spread = 0;
+      for (std::byte* part : parts) {
+        shift += at(part, mean)[c];
+        spread += at(part, variance)[c];
+      }
+      m[c] = followed_mean(m[c], shift, kept);
+      v[c] = followed_variance(v[c], shift, spread, kept);
+    }
+  }
+
+ private:
+  static T* at(std::byte* arena, std::size_t begin) { return reinterpret_cast<T*>(arena) + begin; }
+  template <class Pointer>
+  static void point(std::span<std::byte* const> arenas, std::size_t begin, Pointer* to) {
+    for (std::byte* arena : arenas) *to++ = at(arena, begin);
+  }
+
+  isa isa_ = best_isa();
+};
+
+}  // namespace detail
+
+}  // namespace cohort

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elsewhere.hpp"
+
+#include "ladder.hpp"
+
+namespace {
+
+bool const registered = ladder::register_ladder<elsewhere<float>>("elsewhere");
+
+TEST(elsewhere, has_its_rungs) { EXPECT_TRUE(registered); }
+
+TEST(elsewhere, is_memory_that_nobody_can_touch) {
+  locked_memory memory;
+  std::byte* const at = memory.take(100);
+  EXPECT_EXIT(*at = std::byte{1}, testing::KilledBySignal(SIGSEGV), "");
+  {
+    locked_memory::opened const now(memory);
+    *at = std::byte{1};
+  }
+  EXPECT_EXIT(*at = std::byte{1}, testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace

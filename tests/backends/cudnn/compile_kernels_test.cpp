@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// label: slow
+#include <gtest/gtest.h>
+#include <cohort/cudnn/compile_kernels.hpp>
+#include <cohort/cudnn/kernels.hpp>
+#include <cohort/cudnn/shared_library.hpp>
+#include <string>
+
+namespace {
+
+using namespace cohort;
+
+/// NVRTC, which needs no GPU. Where it is missing, this test fails: cmake/setup.sh --cuda installs it.
+detail::nvrtc_functions nvrtc() {
+  std::string const names[]{"libnvrtc.so.13", "libnvrtc.so.12"};
+  return detail::load_functions<detail::nvrtc_functions>(detail::system_libraries(), "NVRTC", names);
+}
+
+class kernels_for : public testing::TestWithParam<int> {};
+
+TEST_P(kernels_for, a_capability_are_all_compiled) {
+  std::string const code = detail::compile_kernels(nvrtc(), detail::kernel_program(), GetParam());
+  EXPECT_EQ(code.substr(1, 3), "ELF");
+  detail::each_kernel([&]<class>(char const* type) {
+    EXPECT_NE(code.find(".text." + detail::kernel_symbol(type)), code.npos) << type;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(turing_to_blackwell, kernels_for, testing::Values(75, 80, 90, 100),
+                         [](auto const& it) { return "sm_" + std::to_string(it.param); });
+
+TEST(compile_kernels, says_what_the_compiler_said) {
+  try {
+    detail::compile_kernels(nvrtc(), "void one() { return two; }", 90);
+    FAIL() << "a program that is wrong was compiled";
+  } catch (backend_error const& why) {
+    std::string const said = why.what();
+    EXPECT_NE(
+        said.find("NVRTC cannot compile the kernels (--gpu-architecture=sm_90: NVRTC_ERROR_COMPILATION)"),
+        said.npos)
+        << said;
+    EXPECT_NE(said.find("identifier \"two\" is undefined"), said.npos) << said;
+  }
+}
+
+TEST(compile_kernels, refuses_an_architecture_that_there_is_not) {
+  EXPECT_THROW(detail::compile_kernels(nvrtc(), detail::kernel_program(), 17), backend_error);
+}
+
+}  // namespace

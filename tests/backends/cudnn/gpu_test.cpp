@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/cudnn/gpu.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "fake_machine.hpp"
+
+namespace {
+
+using namespace cohort;
+
+/// Why the machine's GPU cannot be used; "" where it can.
+std::string refusal_of(fake_machine& machine) {
+  std::string why;
+  try {
+    detail::gpu const found(machine.source());
+    EXPECT_EQ(machine.contexts, 1);
+  } catch (backend_error const& error) {
+    why = error.what();
+  }
+  EXPECT_EQ(machine.contexts, 0) << "a context is left";
+  return why;
+}
+
+class gpu : public testing::Test {
+ protected:
+  gpu() { ::unsetenv("CUDA_VISIBLE_DEVICES"); }
+  fake_machine machine;
+};
+
+TEST_F(gpu, is_used_where_nothing_is_missing) {
+  detail::gpu const found(machine.source());
+  EXPECT_EQ(found.name(), "Pretended GPU");
+  EXPECT_EQ(found.capability(), 90);
+  EXPECT_EQ(machine.opened, (std::vector<std::string>{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13",
+                                                      "libcudnn.so.9"}));
+}
+
+TEST_F(gpu, is_passed_over_without_a_driver) {
+  machine.libraries.erase("libcuda.so.1");
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver cannot be loaded (libcuda.so.1: no such file)");
+}
+
+TEST_F(gpu, is_passed_over_where_the_driver_is_too_old) {
+  machine.driver_version = 11040;
+  EXPECT_EQ(refusal_of(machine),
+            "the NVIDIA driver is too old: expected one for CUDA 12.0 or newer, got one for CUDA 11.4");
+}
+
+TEST_F(gpu, is_passed_over_where_the_driver_does_not_start) {
+  machine.init = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
+  EXPECT_EQ(refusal_of(machine), "starting the NVIDIA driver failed (CUDA_ERROR_OTHER: so it is)");
+}
+
+TEST_F(gpu, is_passed_over_where_there_is_none) {
+  machine.gpus = 0;
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU");
+  machine.init = CUDA_ERROR_NO_DEVICE;
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU");
+}
+
+TEST_F(gpu, says_that_the_environment_may_hide_it) {
+  machine.init = CUDA_ERROR_NO_DEVICE;
+  ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU, where CUDA_VISIBLE_DEVICES is -1");
+}
+
+TEST_F(gpu, is_passed_over_where_it_is_too_old) {
+  machine.major = 6;
+  machine.minor = 1;
+  EXPECT_EQ(refusal_of(machine),
+            "the GPU is too old (Pretended GPU): expected compute capability 7.5, got 6.1");
+}
+
+TEST_F(gpu, is_passed_over_with_too_little_memory) {
+  machine.free_bytes = std::size_t{100} << 20;
+  machine.total_bytes = std::size_t{8} << 30;
+  EXPECT_EQ(refusal_of(machine),
+            "the GPU has too little free memory (Pretended GPU): expected 512 MiB, got 100 of 8192 MiB");
+  machine.retain = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_EQ(refusal_of(machine), "making a context on the GPU failed (CUDA_ERROR_OUT_OF_MEMORY: so it is)");
+}
+
+TEST_F(gpu, is_passed_over_without_a_library) {
+  machine.libraries.erase("libcudnn.so.9");
+  EXPECT_EQ(refusal_of(machine), "cuDNN 9 cannot be loaded (libcudnn.so.9: no such file)");
+  machine.libraries.erase("libcublasLt.so.13");
+  EXPECT_EQ(refusal_of(machine), "cuBLASLt cannot be loaded (libcublasLt.so.13: no such file)");
+  machine.libraries.erase("libnvrtc.so.13");
+  EXPECT_EQ(refusal_of(machine), "NVRTC cannot be loaded (libnvrtc.so.13: no such file)");
+}
+
+TEST_F(gpu, is_passed_over_where_a_library_lacks_a_function) {
+  machine.missing_functions = {"cudnnBackendExecute"};
+  EXPECT_EQ(refusal_of(machine), "cuDNN 9 lacks a function (libcudnn.so.9): expected cudnnBackendExecute");
+  machine.missing_functions = {"cuMemGetInfo_v2"};
+  EXPECT_EQ(refusal_of(machine),
+            "the NVIDIA driver lacks a function (libcuda.so.1): expected cuMemGetInfo_v2");
+}
+
+TEST_F(gpu, takes_the_libraries_that_its_driver_runs) {
+  machine.libraries.insert({"libnvrtc.so.12", "libcublasLt.so.12"});
+  machine.driver_version = 12040;
+  machine.cudnn_cuda_version = 12080;
+  EXPECT_EQ(refusal_of(machine), "");
+  EXPECT_EQ(machine.opened, (std::vector<std::string>{"libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12",
+                                                      "libcudnn.so.9"}));
+  machine.libraries.erase("libnvrtc.so.12");
+  EXPECT_EQ(refusal_of(machine), "NVRTC cannot be loaded (libnvrtc.so.12: no such file)");
+}
+
+TEST_F(gpu, takes_older_libraries_where_newer_ones_are_missing) {
+  machine.libraries = {"libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libcudnn.so.9"};
+  machine.driver_version = 14010;
+  EXPECT_EQ(refusal_of(machine), "");
+}
+
+TEST_F(gpu, is_passed_over_where_cudnn_does_not_fit) {
+  machine.cudnn_version = 8907;
+  EXPECT_EQ(refusal_of(machine), "cuDNN is too old: expected 9.0.0 or newer, got 8.9.7");
+  machine.cudnn_version = 91002;
+  machine.cudnn_cuda_version = 13000;
+  machine.driver_version = 12080;
+  machine.libraries.insert({"libnvrtc.so.12", "libcublasLt.so.12"});
+  EXPECT_EQ(
+      refusal_of(machine),
+      "cuDNN is for a newer NVIDIA driver (cuDNN 9.10.2): expected one for CUDA 12, got one for CUDA 13");
+}
+
+TEST_F(gpu, is_passed_over_where_the_compiler_does_not_know_it) {
+  machine.major = 10;
+  machine.minor = 3;
+  EXPECT_EQ(refusal_of(machine),
+            "NVRTC does not compile for this GPU (Pretended GPU): expected compute capability 10.3, got "
+            "NVRTC 13.0");
+}
+
+}  // namespace

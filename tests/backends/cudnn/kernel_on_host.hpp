@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/cudnn/kernels.hpp>
+
+namespace cohort {
+
+/// What a launch of so many blocks does with a kernel's body: the loops stand for the grid.
+template <class Kernel>
+void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long blocks) {
+  unsigned long long const threads = detail::block_threads;
+  for (unsigned long long block = 0; block < blocks; ++block) {
+    if constexpr (detail::summing_kernel<Kernel>) {
+      unsigned long long const begin = block * detail::sum_chunk;
+      unsigned long long const end = std::min(begin + detail::sum_chunk, n);
+      double sums[detail::block_threads] = {};
+      for (unsigned long long t = 0; t < threads; ++t)
+        for (unsigned long long i = begin + t; i < end; i += threads) sums[t] += kernel.term(i);
+      for (unsigned long long half = threads / 2; half > 0; half /= 2)
+        for (unsigned long long t = 0; t < half; ++t) sums[t] += sums[t + half];
+      kernel.finish(block, sums[0]);
+    } else {
+      for (unsigned long long i = block * threads; i < std::min((block + 1) * threads, n); ++i) kernel(i);
+    }
+  }
+}
+
+/// With as many blocks as the elements need.
+template <class Kernel>
+void run_on_host(Kernel const& kernel, unsigned long long n) {
+  unsigned long long const share = detail::summing_kernel<Kernel> ? detail::sum_chunk : detail::block_threads;
+  run_on_host(kernel, n, (n + share - 1) / share);
+}
+
+}  // namespace cohort

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/cudnn/shared_library.hpp>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+
+struct of_the_c_library {
+  decltype(&::strtol) number = nullptr;
+  decltype(&::getenv) variable = nullptr;
+
+  template <class Visit>
+  void each(Visit visit) {
+    visit("strtol", number);
+    visit("getenv", variable);
+  }
+};
+struct of_no_library : of_the_c_library {
+  template <class Visit>
+  void each(Visit visit) {
+    of_the_c_library::each(visit);
+    visit("cohort_has_no_such_function", variable);
+  }
+};
+
+template <class Functions>
+std::string refusal_of(std::vector<std::string> const& names) {
+  try {
+    detail::load_functions<Functions>(detail::system_libraries(), "a library", names);
+  } catch (backend_error const& why) {
+    return why.what();
+  }
+  return "";
+}
+
+TEST(shared_library, gives_its_functions) {
+  std::vector<std::string> const names{"libcohort_is_not_there.so.1", "libc.so.6"};
+  auto const c = detail::load_functions<of_the_c_library>(detail::system_libraries(), "the C library", names);
+  EXPECT_EQ(c.number("17", nullptr, 10), 17);
+  EXPECT_STREQ(c.variable("HOME"), std::getenv("HOME"));
+}
+
+TEST(shared_library, is_named_where_it_is_missing) {
+  std::string const why = refusal_of<of_the_c_library>({"libcohort_is_not_there.so.1", "nor_is_this.so"});
+  EXPECT_EQ(why.find("a library cannot be loaded (libcohort_is_not_there.so.1: cannot open"), 0U) << why;
+}
+
+TEST(shared_library, is_refused_without_a_function_of_the_table) {
+  EXPECT_EQ(refusal_of<of_no_library>({"libc.so.6"}),
+            "a library lacks a function (libc.so.6): expected cohort_has_no_such_function");
+}
+
+TEST(shared_library, is_looked_for_in_cudas_folders) {
+  ::setenv("CUDA_PATH", "/own", 1);
+  ::setenv("XDG_CACHE_HOME", "/cache", 1);
+  EXPECT_EQ(detail::cuda_library_folders(),
+            (std::vector<std::string>{"/own/lib64", "/usr/local/cuda/lib64", "/cache/cohort/cuda-13.0/lib"}));
+  ::unsetenv("CUDA_PATH");
+  ::unsetenv("XDG_CACHE_HOME");
+  ::unsetenv("HOME");
+  EXPECT_EQ(detail::cuda_library_folders(), std::vector<std::string>{"/usr/local/cuda/lib64"});
+}
+
+}  // namespace

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cohort/cudnn.hpp>
+#include <cstdio>
+
+// Linked against nothing of CUDA's: it starts on any machine, and knows why it cannot use a GPU.
+int main() {
+  cohort::availability const found = cohort::cudnn::probe();
+  std::puts(found.usable ? "usable" : found.reason.c_str());
+  return found.usable == found.reason.empty() ? 0 : 1;
+}
