@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "fake_blas.hpp"
 #include "kernel_on_host.hpp"
 
 namespace cohort {
@@ -173,8 +174,8 @@ struct fake_machine {
   void describe_memory() {
     driver.allocate = [](CUdeviceptr* taken, std::size_t bytes) {
       if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
-      void* const made = std::malloc(bytes);
-      std::memset(made, 0xff, bytes);  // what was there before
+      void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc does
+      std::memset(made, 0xff, bytes);                                         // what was there before
       now->memory.insert(made);
       *taken = reinterpret_cast<CUdeviceptr>(made);
       return CUDA_SUCCESS;
@@ -276,6 +277,7 @@ struct fake_machine {
     };
     dnn.version = [] { return now->cudnn_version; };
     dnn.cuda_version = [] { return now->cudnn_cuda_version; };
+    blas = fake_blas::functions();
     fill(nvrtc);
     fill(blas);
     fill(dnn);

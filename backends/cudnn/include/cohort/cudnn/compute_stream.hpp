@@ -29,7 +29,10 @@ class compute_stream final : public memory_space {
   }
   compute_stream(compute_stream const&) = delete;
   compute_stream& operator=(compute_stream const&) = delete;
-  ~compute_stream() override { driver().destroy_stream(stream_); }
+  ~compute_stream() override {
+    on_->make_current();
+    driver().destroy_stream(stream_);
+  }
 
   std::byte* take(std::size_t bytes) override {
     on_->use();
@@ -97,6 +100,9 @@ class compute_stream final : public memory_space {
       if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
+
+  gpu const& device() const { return *on_; }
+  CUstream handle() const { return stream_; }
 
  private:
   driver_functions const& driver() const { return on_->driver(); }

@@ -54,8 +54,9 @@ class gpu {
   gpu& operator=(gpu const&) = delete;
   ~gpu() { driver_.release_context(device_); }
 
-  /// Makes its context the calling thread's.
-  void use() const { driver_.check(driver_.set_context(context_), "using the GPU's context"); }
+  /// Makes its context the calling thread's; the driver's functions need that, but for those about contexts.
+  CUresult make_current() const noexcept { return driver_.set_context(context_); }
+  void use() const { driver_.check(make_current(), "using the GPU's context"); }
   driver_functions const& driver() const { return driver_; }
   nvrtc_functions const& compiler() const { return nvrtc_; }
   cublaslt_functions const& blas() const { return blas_; }

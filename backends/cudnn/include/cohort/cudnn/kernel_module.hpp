@@ -11,7 +11,7 @@ namespace cohort::detail {
 
 /// The kernels on a GPU, ready to be launched.
 ///
-/// Before    the GPU's context is current on the calling thread.
+/// Before    launch: the GPU's context is current on the calling thread.
 /// Errors    backend_error with what the driver or the compiler says.
 class kernel_module {
  public:
@@ -19,6 +19,7 @@ class kernel_module {
       : on_(std::move(on)) {
     std::string const code = cached_kernels(on_->compiler(), kernel_program(), on_->capability(), cache);
     driver_functions const& driver = on_->driver();
+    on_->use();
     driver.check(driver.load_module(&module_, code.data()), "loading the kernels");
     int at = 0;
     each_kernel([&]<class>(char const* type) {
@@ -29,7 +30,10 @@ class kernel_module {
   }
   kernel_module(kernel_module const&) = delete;
   kernel_module& operator=(kernel_module const&) = delete;
-  ~kernel_module() { on_->driver().unload_module(module_); }
+  ~kernel_module() {
+    on_->make_current();
+    on_->driver().unload_module(module_);
+  }
 
   /// Puts a kernel over n elements into the stream; one that sums writes a sum for each chunk of sum_chunk of them.
   template <class Kernel>

@@ -8,7 +8,7 @@
 /// A kernel is a struct whose members are its arguments, so that an object made here is what a launch passes. Either it has
 /// operator()(i), which does element i and touches nothing that another element writes; or term(i), the number that element i
 /// brings to the sum of its chunk, and finish(chunk, sum). The texts use what updater_formulas.inc may, and: `size`,
-/// pattern_of, number_of (an f32 and its bits), templates, pointers.
+/// exponential, logarithm, pattern_of, number_of (an f32 and its bits), templates, pointers.
 namespace cohort::detail {
 
 namespace kernels {
@@ -18,6 +18,8 @@ using real = float;
 using size = unsigned long long;
 inline real root(real x) { return std::sqrt(x); }
 inline real quotient(real a, real b) { return a / b; }
+inline real exponential(real x) { return std::exp(x); }
+inline real logarithm(real x) { return std::log(x); }
 inline unsigned pattern_of(number x) { return std::bit_cast<unsigned>(x); }
 inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern); }
 
@@ -29,6 +31,7 @@ inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern
 #include <cohort/tensor/bf16_formulas.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/elementwise.inc>
+#include <cohort/cudnn/kernels/layers.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
 #undef COHORT_FORMULA
@@ -41,6 +44,8 @@ inline constexpr char kernel_text[] =
     "using size = unsigned long long;\n"
     "inline real root(real x) { return sqrtf(x); }\n"
     "inline real quotient(real a, real b) { return a / b; }\n"
+    "inline real exponential(real x) { return expf(x); }\n"
+    "inline real logarithm(real x) { return logf(x); }\n"
     "inline unsigned pattern_of(number x) { return __float_as_uint(x); }\n"
     "inline number number_of(unsigned pattern) { return __uint_as_float(pattern); }\n"
 #define COHORT_FORMULA(...) #__VA_ARGS__ "\n"
@@ -51,6 +56,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/tensor/bf16_formulas.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/elementwise.inc>
+#include <cohort/cudnn/kernels/layers.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
 #undef COHORT_FORMULA

@@ -32,6 +32,12 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<find_not_finite>("find_not_finite");
   visit.template operator()<find_not_finite_bf16>("find_not_finite_bf16");
   visit.template operator()<dropout>("dropout");
+  visit.template operator()<rectify>("rectify");
+  visit.template operator()<rectify_gradient>("rectify_gradient");
+  visit.template operator()<sum_columns>("sum_columns");
+  visit.template operator()<softmax>("softmax");
+  visit.template operator()<softmax_loss>("softmax_loss");
+  visit.template operator()<softmax_gradient>("softmax_gradient");
   visit.template operator()<square_sums>("square_sums");
   visit.template operator()<clip_residual>("clip_residual");
   visit.template operator()<follow_statistics>("follow_statistics");

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/cudnn/matrix_product.hpp>
+#include <cohort/layer/dense.hpp>
+#include <memory>
+
+namespace cohort::detail {
+
+/// Rows of a tensor are columns for cuBLASLt: a batch of N rows of I elements is a matrix I×N, weights U×I one of I×U.
+inline gpu_operation prepare(std::shared_ptr<blas_on_gpu const> const& blas, gpu_request const& request,
+                             dense const& layer) {
+  using enum operand_role;
+  int const rows = request.batch, inputs = static_cast<int>(request.input_shapes[0].elements()),
+            units = layer.units;
+  double const flops = layer.flops(request.input_shapes) * rows;
+  shape const from = batched_input(request), to = batched_output(request), weights{units, inputs},
+              bias{units};
+  auto const product = [&](matrix_product::extents const& its) {
+    return std::make_shared<matrix_product const>(blas, its);
+  };
+
+  gpu_operation made;
+  made.output = to;
+  made.parameters.push_back(weights);
+  gpu_operands operands{{input, 0, from}, {parameter, 0, weights}, {output, 0, to}};
+  if (layer.bias) {
+    made.parameters.push_back(bias);
+    operands.push_back({parameter, 1, bias});
+  }
+  made.forward.push_back(
+      {[run = product({.m = units, .n = rows, .k = inputs, .transposes_a = true, .has_bias = layer.bias})](
+           std::span<void* const> a) { run->run(a[1], a[0], a.size() > 3 ? a[3] : nullptr, a[2]); },
+       std::move(operands), "cublaslt", flops});
+  if (!request.training) return made;
+  made.backward.push_back({[run = product({.m = inputs, .n = units, .k = rows, .transposes_b = true})](
+                               std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },
+                           {{input, 0, from}, {diff_output, 0, to}, {diff_parameter, 0, weights}},
+                           "cublaslt",
+                           flops});
+  if (layer.bias)
+    made.backward.push_back({[blas, rows, units](std::span<void* const> a) {
+                               blas->stream().launch(kernels::sum_columns{tensor_at(a, 0), tensor_at(a, 1),
+                                                                          static_cast<kernels::size>(rows),
+                                                                          static_cast<kernels::size>(units)},
+                                                     static_cast<std::size_t>(units));
+                             },
+                             {{diff_output, 0, to}, {diff_parameter, 1, bias}},
+                             "nvrtc",
+                             static_cast<double>(to.elements())});
+  if (request.wants_diff_input[0])
+    made.backward.push_back({[run = product({.m = inputs, .n = rows, .k = units})](std::span<void* const> a) {
+                               run->run(a[0], a[1], nullptr, a[2]);
+                             },
+                             {{parameter, 0, weights}, {diff_output, 0, to}, {diff_input, 0, from}},
+                             "cublaslt",
+                             flops});
+  return made;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/backend/host_call.hpp>
+#include <cohort/backend/operation.hpp>
+#include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/layer/kind.hpp>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// A step on a GPU: dense tensors, and functions on the processor that put kernels into the stream.
+namespace cohort::detail {
+
+using gpu_request = basic_request<shape>;
+using gpu_operation = basic_operation<host_function, shape>;
+using gpu_operands = std::vector<operand<shape>>;
+using shared_stream = std::shared_ptr<compute_stream const>;
+
+inline shape batched_input(gpu_request const& of, std::size_t i = 0) {
+  return of.input_shapes[i].batched(of.batch);
+}
+inline shape batched_output(gpu_request const& of) { return of.output_shape.batched(of.batch); }
+inline std::size_t elements_of(shape const& s) { return static_cast<std::size_t>(s.elements()); }
+
+/// Room for so many bytes as a layout.
+inline shape room_for(std::size_t bytes) {
+  return {static_cast<int>((bytes + sizeof(float) - 1) / sizeof(float))};
+}
+
+inline float* tensor_at(std::span<void* const> arguments, std::size_t i) {
+  return static_cast<float*>(arguments[i]);
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace cohort::detail {
+
+/// cuBLASLt on a GPU, and the memory that its products may use besides their operands.
+class blas_on_gpu {
+ public:
+  /// As much as cuBLAS is recommended to have on Hopper.
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+  explicit blas_on_gpu(std::shared_ptr<compute_stream> on)
+      : on_(std::move(on)), workspace_(workspace_bytes, on_) {
+    check(functions().create(&handle_), "starting cuBLASLt");
+  }
+  blas_on_gpu(blas_on_gpu const&) = delete;
+  blas_on_gpu& operator=(blas_on_gpu const&) = delete;
+  ~blas_on_gpu() { functions().destroy(handle_); }
+
+  void check(cublasStatus_t status, char const* doing) const {
+    if (status != CUBLAS_STATUS_SUCCESS)
+      throw backend_error({.what = {doing, " failed"}, .where = functions().status_text(status)});
+  }
+  compute_stream const& stream() const { return *on_; }
+  cublaslt_functions const& functions() const { return on_->device().blas(); }
+  cublasLtHandle_t handle() const { return handle_; }
+  void* workspace() const { return workspace_.data(); }
+
+ private:
+  std::shared_ptr<compute_stream> on_;
+  buffer workspace_;
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+/// D = op(A)·op(B), and where wanted a bias for each row of D.
+///
+/// Shapes    columns lie one behind the other: op(A) m×k, op(B) k×n, D m×n, the bias m. A is stored k×m where it is transposed.
+/// Before    operands lie on buffer::alignment, on the stream's GPU.
+/// Exact     in f32, without TF32; one GPU and library give one result, bit by bit.
+/// Errors    backend_error where cuBLASLt has no algorithm, or fails.
+class matrix_product {
+ public:
+  struct extents {
+    int m, n, k;
+    bool transposes_a = false, transposes_b = false, has_bias = false;
+  };
+
+  matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& its)
+      : blas_(std::move(blas)), descriptors_{blas_->functions()} {
+    cublaslt_functions const& f = blas_->functions();
+    descriptors& d = descriptors_;
+    blas_->check(f.create_product(&d.product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a matrix product");
+    cublasOperation_t const as_it_is = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
+    set(CUBLASLT_MATMUL_DESC_TRANSA, its.transposes_a ? transposed : as_it_is);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, its.transposes_b ? transposed : as_it_is);
+    if (its.has_bias) set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    describe(d.a, its.transposes_a ? its.k : its.m, its.transposes_a ? its.m : its.k);
+    describe(d.b, its.transposes_b ? its.n : its.k, its.transposes_b ? its.k : its.n);
+    describe(d.result, its.m, its.n);
+    choose();
+  }
+
+  /// Puts it into the stream.
+  void run(void const* a, void const* b, void const* bias, void* result) const {
+    std::lock_guard const one_at_a_time(mutex_);  // the bias is a property of the description
+    blas_->stream().device().use();
+    if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+    float const one = 1, zero = 0;
+    descriptors const& d = descriptors_;
+    blas_->check(blas_->functions().multiply(blas_->handle(), d.product, &one, a, d.a, b, d.b, &zero, result,
+                                             d.result, result, d.result, &algorithm_, blas_->workspace(),
+                                             blas_on_gpu::workspace_bytes, blas_->stream().handle()),
+                 "multiplying matrices");
+  }
+
+ private:
+  struct descriptors {
+    cublaslt_functions const& functions;
+    cublasLtMatmulDesc_t product = nullptr;
+    cublasLtMatrixLayout_t a = nullptr, b = nullptr, result = nullptr;
+    cublasLtMatmulPreference_t preference = nullptr;
+
+    explicit descriptors(cublaslt_functions const& of) : functions(of) {}
+    descriptors(descriptors const&) = delete;
+    descriptors& operator=(descriptors const&) = delete;
+    ~descriptors() {
+      if (preference) functions.destroy_preference(preference);
+      for (cublasLtMatrixLayout_t one : {a, b, result})
+        if (one) functions.destroy_matrix(one);
+      if (product) functions.destroy_product(product);
+    }
+  };
+
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t attribute, T const& value) const {
+    blas_->check(blas_->functions().set_product(descriptors_.product, attribute, &value, sizeof value),
+                 "describing a matrix product");
+  }
+  template <class T>
+  void prefer(cublasLtMatmulPreferenceAttributes_t attribute, T const& value) const {
+    blas_->check(blas_->functions().set_preference(descriptors_.preference, attribute, &value, sizeof value),
+                 "saying what a matrix product may use");
+  }
+  void describe(cublasLtMatrixLayout_t& matrix, int rows, int columns) const {
+    blas_->check(blas_->functions().create_matrix(&matrix, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                                                  static_cast<std::uint64_t>(columns), rows),
+                 "describing a matrix");
+  }
+
+  void choose() {
+    cublaslt_functions const& f = blas_->functions();
+    descriptors& d = descriptors_;
+    blas_->check(f.create_preference(&d.preference), "saying what a matrix product may use");
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, blas_on_gpu::workspace_bytes);
+    for (auto const operand :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+      prefer(operand, static_cast<std::uint32_t>(buffer::alignment));
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    blas_->stream().device().use();
+    blas_->check(
+        f.choose(blas_->handle(), d.product, d.a, d.b, d.result, d.result, d.preference, 1, &found, &count),
+        "choosing how to multiply matrices");
+    if (count == 0) throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
+    algorithm_ = found.algo;
+  }
+
+  std::shared_ptr<blas_on_gpu const> blas_;
+  descriptors descriptors_;
+  cublasLtMatmulAlgo_t algorithm_{};
+  mutable std::mutex mutex_;
+};
+
+}  // namespace cohort::detail

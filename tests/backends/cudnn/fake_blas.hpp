@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/cudnn/cublaslt_functions.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+/// cuBLASLt by plain loops, on the processor's memory. It refuses what the real one might take otherwise: other types than f32, a
+/// workspace or an alignment that was not agreed.
+struct fake_blas {
+  struct matrix {
+    std::uint64_t rows, columns;
+    std::int64_t step;
+  };
+  struct product {
+    cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
+    cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+    float const* bias = nullptr;
+  };
+  struct preference {
+    std::uint64_t workspace = 0;
+    std::uint32_t alignment[4] = {256, 256, 256, 256};
+  };
+  /// Descriptions that are made and not destroyed.
+  static inline int descriptions = 0;
+  static inline bool has_algorithms = true;
+
+  static cohort::detail::cublaslt_functions functions() {
+    cohort::detail::cublaslt_functions made;
+    made.status_text = [](cublasStatus_t status) {
+      return status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "another status";
+    };
+    made.create = [](cublasLtHandle_t* handle) { return give<int>(handle); };
+    made.destroy = [](cublasLtHandle_t handle) { return take<int>(handle); };
+    made.create_product = [](cublasLtMatmulDesc_t* one, cublasComputeType_t in, cudaDataType_t scale) {
+      return in == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? give<product>(one)
+                                                             : CUBLAS_STATUS_NOT_SUPPORTED;
+    };
+    made.destroy_product = [](cublasLtMatmulDesc_t one) { return take<product>(one); };
+    made.set_product = [](cublasLtMatmulDesc_t one, cublasLtMatmulDescAttributes_t which, void const* value,
+                          std::size_t bytes) {
+      product& of = *reinterpret_cast<product*>(one);
+      switch (which) {
+        case CUBLASLT_MATMUL_DESC_TRANSA:
+          return put(of.a, value, bytes);
+        case CUBLASLT_MATMUL_DESC_TRANSB:
+          return put(of.b, value, bytes);
+        case CUBLASLT_MATMUL_DESC_EPILOGUE:
+          return put(of.epilogue, value, bytes);
+        case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+          return put(of.bias, value, bytes);
+        default:
+          return CUBLAS_STATUS_NOT_SUPPORTED;
+      }
+    };
+    made.create_matrix = [](cublasLtMatrixLayout_t* one, cudaDataType type, std::uint64_t rows,
+                            std::uint64_t columns, std::int64_t step) {
+      if (type != CUDA_R_32F || step < static_cast<std::int64_t>(rows)) return CUBLAS_STATUS_NOT_SUPPORTED;
+      cublasStatus_t const status = give<matrix>(one);
+      *reinterpret_cast<matrix*>(*one) = {rows, columns, step};
+      return status;
+    };
+    made.destroy_matrix = [](cublasLtMatrixLayout_t one) { return take<matrix>(one); };
+    made.create_preference = [](cublasLtMatmulPreference_t* one) { return give<preference>(one); };
+    made.destroy_preference = [](cublasLtMatmulPreference_t one) { return take<preference>(one); };
+    made.set_preference = [](cublasLtMatmulPreference_t one, cublasLtMatmulPreferenceAttributes_t which,
+                             void const* value, std::size_t bytes) {
+      preference& of = *reinterpret_cast<preference*>(one);
+      if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return put(of.workspace, value, bytes);
+      int const operand = which - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+      return operand >= 0 && operand < 4 ? put(of.alignment[operand], value, bytes)
+                                         : CUBLAS_STATUS_NOT_SUPPORTED;
+    };
+    made.choose = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                     cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t one,
+                     int wanted, cublasLtMatmulHeuristicResult_t* found, int* count) {
+      preference const& of = *reinterpret_cast<preference const*>(one);
+      *count = has_algorithms && wanted > 0 ? 1 : 0;
+      found->workspaceSize = of.workspace;
+      found->algo.data[0] = of.workspace;  // and how its operands lie, at least:
+      found->algo.data[1] = std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
+      return CUBLAS_STATUS_SUCCESS;
+    };
+    made.multiply = multiply;
+    return made;
+  }
+
+ private:
+  template <class T, class Handle>
+  static cublasStatus_t give(Handle* handle) {
+    *handle = reinterpret_cast<Handle>(new T());
+    ++descriptions;
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  template <class T, class Handle>
+  static cublasStatus_t take(Handle handle) {
+    delete reinterpret_cast<T*>(handle);
+    --descriptions;
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  template <class T>
+  static cublasStatus_t put(T& to, void const* value, std::size_t bytes) {
+    if (bytes != sizeof to) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&to, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+
+  static cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t description, void const* alpha,
+                                 void const* a, cublasLtMatrixLayout_t of_a, void const* b,
+                                 cublasLtMatrixLayout_t of_b, void const* beta, void const* c,
+                                 cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t of_d,
+                                 cublasLtMatmulAlgo_t const* algorithm, void* workspace,
+                                 std::size_t workspace_bytes, cudaStream_t) {
+    product const& how = *reinterpret_cast<product const*>(description);
+    matrix const &A = *reinterpret_cast<matrix const*>(of_a), &B = *reinterpret_cast<matrix const*>(of_b),
+                 &D = *reinterpret_cast<matrix const*>(of_d);
+    bool const ta = how.a == CUBLAS_OP_T, tb = how.b == CUBLAS_OP_T;
+    std::uint64_t const k = ta ? A.rows : A.columns;
+    bool const fit = (ta ? A.columns : A.rows) == D.rows && (tb ? B.columns : B.rows) == k
+                     && (tb ? B.rows : B.columns) == D.columns;
+    bool aligned = true;
+    for (void const* one : {a, b, c, static_cast<void const*>(d)})
+      aligned = aligned && reinterpret_cast<std::uintptr_t>(one) % algorithm->data[1] == 0;
+    if (!fit || !aligned || !workspace || workspace_bytes < algorithm->data[0] || c != d
+        || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
+        || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr))
+      return CUBLAS_STATUS_INVALID_VALUE;
+    auto const element = [](void const* of, matrix const& m, bool transposed, std::uint64_t row,
+                            std::uint64_t column) {
+      auto const step = static_cast<std::uint64_t>(m.step);
+      return static_cast<float const*>(of)[transposed ? row * step + column : column * step + row];
+    };
+    for (std::uint64_t column = 0; column < D.columns; ++column)
+      for (std::uint64_t row = 0; row < D.rows; ++row) {
+        float sum = how.bias ? how.bias[row] : 0;
+        for (std::uint64_t i = 0; i < k; ++i) sum += element(a, A, ta, row, i) * element(b, B, tb, i, column);
+        static_cast<float*>(d)[column * static_cast<std::uint64_t>(D.step) + row] = sum;
+      }
+    return CUBLAS_STATUS_SUCCESS;
+  }
+};
