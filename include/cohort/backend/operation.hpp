@@ -48,7 +48,8 @@ struct basic_invocation {
 
 /// One step of a plan, as a plan asks a backend for it: a layer with what is fused behind it.
 ///
-/// Shapes    inputs and output without the batch.
+/// Shapes    inputs and output without the batch. Where a sum runs inside the layer's kernel (`joins`), the sum's other
+///           summand is one input more.
 /// `frozen`: the layer runs as at inference in training too, so that its backward takes running statistics for constants;
 /// no gradient of its parameters is read.
 /// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
@@ -72,13 +73,14 @@ struct basic_request {
 
 /// A step made executable: the layouts that it settled, and its kernels in the order in which they run.
 ///
-/// `overwrites`       output may lie where input 0 lies, and diff_input 0 where diff_output lies.
+/// `overwrites`       output may lie where input `overwritten` lies, and that input's gradient where diff_output lies.
 template <class Kernel, class Layout>
 struct basic_operation {
   Layout output;
   std::vector<Layout> parameters;
   std::size_t workspace_bytes = 0;
   bool overwrites = false;
+  int overwritten = 0;
   std::vector<basic_invocation<Kernel, Layout>> forward;
   std::vector<basic_invocation<Kernel, Layout>> backward;
 };

@@ -17,7 +17,8 @@ namespace cohort {
 /// `probe()`           usable on this machine now? made by running its smallest convolution
 /// `threads(n)`        makes this thread run its kernels, and choose them, with n threads; gives back the former n
 /// `supports(kind)`    whether `prepare` knows the kind; a plan refuses the others by name
-/// `fuses(a, b)`       whether b can run inside a's kernel
+/// `fuses(a, b)`       whether b can run inside a's kernel;  `joins(a)`, if there is one, whether in training a sum of a's
+///                     output and another tensor can, and then b
 /// `plain(shape)`      dense row-major, what batches and files hold;  `plain(layout)` the same tensor so
 /// `bytes(layout)`     with its padding;  `element(layout)`  of what: scalar, or narrower
 /// `reorder(a, b)`     operands (from, to);  `accumulate(a)`  operands (from, to): to += from

@@ -23,7 +23,11 @@ class compiler {
            std::span<int const> outputs = {})
       : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training) {
     low_ = lower(
-        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); }, outputs);
+        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); }, outputs,
+        [&](kind const& a) {
+          if constexpr (requires { backend_.joins(a); }) return training && backend_.joins(a);
+          return false;
+        });
     prepare_steps();
     store_.allocate();
     write_in_place(low_, operations_, values_, made_.slots);
@@ -283,7 +287,7 @@ class compiler {
             arguments.push_back(diff_output->at);
             break;
           case operand_role::diff_input:
-            arguments.push_back(diff_input(s, o, op.overwrites, after));
+            arguments.push_back(diff_input(s, o, op.overwrites && o.index == op.overwritten, after));
             break;
           case operand_role::diff_parameter: {
             int const parameter = parameter_of(step, o.index);

@@ -14,10 +14,11 @@ struct plan_value {
   shape dims;
 };
 
-/// One layer, with the activation that runs inside its kernel.
+/// One layer, with the sum and the activation that run inside its kernel.
 struct plan_step {
   int node = 0;
   int activation = -1;
+  int sum = -1;             ///< of the layer's output and the step's last input
   std::vector<int> inputs;  ///< values
   int output = 0;           ///< value
 };
@@ -69,9 +70,11 @@ class readers {
 /// Pool first  relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
 ///             less to rectify (a quarter for a 2×2 window).
 /// Fused       an activation that alone reads its layer runs inside the layer's kernel, where fuses(layer,
-///             activation) allows it.
+///             activation) allows it. So does a sum of two that alone reads its layer, where joins(layer) allows it; of two
+///             such layers the first one.
 inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
-                           std::span<int const> outputs = {}) {
+                           std::span<int const> outputs = {},
+                           std::function<bool(kind const&)> const& joins = {}) {
   lowered_graph made;
   std::vector<int> const sinks = net.outputs();
   if (outputs.empty()) outputs = sinks;
@@ -84,8 +87,17 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
   };
   auto const add_step = [&](int node, std::vector<int> inputs, shape const& output) {
     int const value = new_value(output);
-    made.steps.push_back({node, -1, std::move(inputs), value});
+    made.steps.push_back({.node = node, .inputs = std::move(inputs), .output = value});
     return value;
+  };
+  /// Which input of a sum runs the sum inside its kernel, or −1.
+  auto const summing_input = [&](int id) {
+    std::span<int const> const from = net.inputs(id);
+    for (int i = 0; joins && net.kind(id) == kind_of<add> && from.size() == 2 && i < 2; ++i)
+      if (int const layer = from[static_cast<std::size_t>(i)];
+          readers.sole(layer) == id && joins(net.kind(layer)))
+        return i;
+    return -1;
   };
   for (int id = 0; id < net.size(); ++id) {
     auto const at = static_cast<std::size_t>(id);
@@ -105,12 +117,21 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       done[static_cast<std::size_t>(reader)] = true;
       continue;
     }
-    value_of[at] = add_step(id, inputs, net[id].output);
+    int const summing = summing_input(id);
+    int const layer = summing < 0 ? id : net.inputs(id)[static_cast<std::size_t>(summing)];
+    if (reader >= 0 && summing_input(reader) >= 0
+        && net.inputs(reader)[static_cast<std::size_t>(summing_input(reader))] == id) {
+      value_of[at] = inputs[0];  // runs where the other summand is there
+      continue;
+    }
+    if (summing >= 0) std::swap(inputs[0], inputs[static_cast<std::size_t>(summing)]);
+    value_of[at] = add_step(layer, inputs, net[id].output);
+    if (summing >= 0) made.steps.back().sum = id;
     bool const before_pool = reader >= 0 && detail::is_rectifier(net.kind(reader))
                              && readers.sole(reader) >= 0
                              && net.kind(readers.sole(reader)) == kind_of<max_pool>;
     if (reader >= 0 && !before_pool && net.inputs(reader).size() == 1
-        && fuses(net.kind(id), net.kind(reader))) {
+        && fuses(net.kind(layer), net.kind(reader))) {
       made.steps.back().activation = reader;
       value_of[static_cast<std::size_t>(reader)] = value_of[at];
       done[static_cast<std::size_t>(reader)] = true;
@@ -122,7 +143,10 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
 
 /// "conv2d_1 + relu_1".
 inline std::string name_of(graph_view net, plan_step const& step) {
-  return step.activation < 0 ? net.name(step.node) : net.name(step.node) + " + " + net.name(step.activation);
+  std::string name = net.name(step.node);
+  for (int const inside : {step.sum, step.activation})
+    if (inside >= 0) name += " + " + net.name(inside);
+  return name;
 }
 
 }  // namespace cohort

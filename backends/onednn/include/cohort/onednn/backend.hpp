@@ -45,8 +45,9 @@ class onednn {
     bool const weighted = a == kind_of<conv2d> || a == kind_of<dense> || a.name == conv1d::kind_name;
     detail::dnnl_activation const* const activation = detail::find_activation(b);
     return (weighted && activation && activation->reads_output())
-           || (a.name == batch_norm::kind_name && b == kind_of<relu>);
+           || (a.name == batch_norm::kind_name && (b == kind_of<relu> || b == kind_of<leaky_relu>));
   }
+  bool joins(kind const& a) const { return a.name == batch_norm::kind_name; }
   layout plain(shape const& s) const {
     std::vector<dnnl_dim_t> dims;
     for (int axis = 0; axis < s.rank; ++axis) dims.push_back(s[axis]);
