@@ -44,17 +44,27 @@ struct problem {
 
   numbers by_passes(isa which, int threads) const {
     int const former = onednn::threads(threads);
-    norm_on_panels const norm(lies, epsilon, static_cast<float>(slope), threads, which);
+    norm_on_panels const norm(lies, epsilon, static_cast<float>(slope), true, threads, which);
     buffer scratch(norm.scratch_bytes());
     std::size_t const n = x.size(), channels = lies.channels;
     numbers made{std::vector<float>(n),        std::vector<float>(n),        dy,
                  std::vector<float>(channels), std::vector<float>(channels), std::vector<float>(channels),
                  std::vector<float>(channels)};
-    norm.forward<float>({x.data(), other.data(), made.y.data(), scale.data(), shift.data(), made.means.data(),
-                         made.variances.data(), true, scratch.data()});
-    norm.backward<float>({x.data(), made.y.data(), made.gated.data(), made.gated.data(), made.dx.data(),
-                          scale.data(), shift.data(), made.means.data(), made.variances.data(),
-                          made.diff_scale.data(), made.diff_shift.data(), true, scratch.data()});
+    detail::norm_tensors const tensors{.x = x.data(),
+                                       .other = other.data(),
+                                       .y = made.y.data(),
+                                       .dy = made.gated.data(),
+                                       .gated = made.gated.data(),
+                                       .dx = made.dx.data(),
+                                       .scale = scale.data(),
+                                       .shift = shift.data(),
+                                       .means = made.means.data(),
+                                       .variances = made.variances.data(),
+                                       .diff_scale = made.diff_scale.data(),
+                                       .diff_shift = made.diff_shift.data(),
+                                       .scratch = scratch.data()};
+    norm.forward(tensors);
+    norm.backward(tensors);
     onednn::threads(former);
     return made;
   }
@@ -119,8 +129,8 @@ TEST(norm_on_panels, does_what_the_formula_says_in_every_layout_and_instruction_
         numbers const got = p.by_passes(which, threads);
         // one example alone has no variance: its gradient is a difference of equals, times 1/√ε
         double const allowed = lies.images * lies.rows > 1 ? 2e-5 : 1e-5 / std::sqrt(p.epsilon);
-        expect_near(got.means, wanted.means, 1e-6, "mean");
-        expect_near(got.variances, wanted.variances, 1e-6, "variance");
+        expect_near(got.means, wanted.means, 2e-6, "mean");  // sums of up to 1,050 terms in f32
+        expect_near(got.variances, wanted.variances, 2e-6, "variance");
         expect_near(got.y, wanted.y, 1e-5, "y");
         expect_near(got.gated, wanted.gated, 1e-6, "gated");
         expect_near(got.dx, wanted.dx, allowed, "dx");

@@ -29,6 +29,7 @@ inline panels panels_of(memory_layout const& lies) {
   panels made{.images = static_cast<std::size_t>(dims[0]), .channels = static_cast<std::size_t>(dims[1])};
   for (std::size_t axis = 2; axis < dims.size(); ++axis) made.rows *= static_cast<std::size_t>(dims[axis]);
   made.width = lies == channels_last(lies) ? made.channels : 16;
+  made.narrow = lies.type() == dnnl_bf16;
   made.count = (made.channels + made.width - 1) / made.width;
   return made;
 }
@@ -48,20 +49,14 @@ struct rectified_norm {
   bool shares_gradient = sums && request.training && request.wants_diff_input[1];
 
   operation<onednn> prepare(batch_norm const& l) {
-    if (!(lies == blocks_of_16(lies))) lies = channels_last(lies);
-    return lies.type() == dnnl_bf16 ? prepare_as<bf16>(l, "own:avx512_bf16")
-                                    : prepare_as<float>(l, "own:" + std::string(name_of(best_isa())));
-  }
-
- private:
-  using operands = std::vector<operand<memory_layout>>;
-
-  template <class E>
-  operation<onednn> prepare_as(batch_norm const& l, std::string const& implementation) const {
     using enum operand_role;
+    if (!(lies == blocks_of_16(lies))) lies = channels_last(lies);
     float slope = 1;
     if (request.activation) slope = activation_of(*request.activation, request.activation_fields).alpha;
-    norm_on_panels const norm(panels_of(lies), l.epsilon, slope, omp_get_max_threads(), best_isa());
+    isa const which = best_isa();
+    norm_on_panels const norm(panels_of(lies), l.epsilon, slope, of_batch, omp_get_max_threads(), which);
+    std::string const implementation =
+        "own:" + std::string(name_of(lies.type() == dnnl_bf16 ? isa::avx512 : which));
     auto const bytes = static_cast<dnnl_dim_t>(norm.scratch_bytes());
     operand<memory_layout> const room{scratch, 0, memory_layout::dense({bytes / dnnl_dim_t{sizeof(float)}})};
     operation<onednn> made;
@@ -76,31 +71,30 @@ struct rectified_norm {
         * request.batch;
 
     statistics_workspace const memory(request.input_shapes[0][0]);
-    auto const add_statistics = [&](operands& to) {
+    auto const add_statistics = [&](std::vector<operand<memory_layout>>& to) {
       if (of_batch) return to.insert(to.end(), 2, {workspace, 0, memory.whole});
       return to.insert(to.end(), {{parameter, 2, each}, {parameter, 3, each}});
     };
     std::size_t const behind =
         of_batch ? memory.offset / sizeof(float) : 0;  // the variances, in one piece with the means
-    bool const added = sums, batch_statistics = of_batch;
+    bool const added = sums;
 
-    operands arguments{{input, 0, lies},
-                       {input, added ? 1 : 0, lies},
-                       {output, 0, lies},
-                       {parameter, 0, each},
-                       {parameter, 1, each}};
+    std::vector<operand<memory_layout>> arguments{{input, 0, lies},
+                                                  {input, added ? 1 : 0, lies},
+                                                  {output, 0, lies},
+                                                  {parameter, 0, each},
+                                                  {parameter, 1, each}};
     add_statistics(arguments);
     arguments.push_back(room);
     made.forward.push_back({host_function([=](std::span<void* const> a) {
-                              norm.forward<E>({.x = static_cast<E const*>(a[0]),
-                                               .other = added ? static_cast<E const*>(a[1]) : nullptr,
-                                               .y = static_cast<E*>(a[2]),
-                                               .scale = static_cast<float const*>(a[3]),
-                                               .shift = static_cast<float const*>(a[4]),
-                                               .means = static_cast<float*>(a[5]),
-                                               .variances = static_cast<float*>(a[6]) + behind,
-                                               .of_batch = batch_statistics,
-                                               .scratch = static_cast<std::byte*>(a[7])});
+                              norm.forward({.x = a[0],
+                                            .other = added ? a[1] : nullptr,
+                                            .y = a[2],
+                                            .scale = static_cast<float const*>(a[3]),
+                                            .shift = static_cast<float const*>(a[4]),
+                                            .means = static_cast<float*>(a[5]),
+                                            .variances = static_cast<float*>(a[6]) + behind,
+                                            .scratch = static_cast<std::byte*>(a[7])});
                             }),
                             std::move(arguments), implementation, flops});
     if (!request.training) return made;
@@ -114,19 +108,18 @@ struct rectified_norm {
     if (shares_gradient) arguments.push_back({diff_input, 1, lies});
     std::size_t const gated = shares_gradient ? arguments.size() - 1 : 3;
     made.backward.push_back({host_function([=](std::span<void* const> a) {
-                               norm.backward<E>({.x = static_cast<E const*>(a[0]),
-                                                 .y = added ? static_cast<E const*>(a[1]) : nullptr,
-                                                 .dy = static_cast<E const*>(a[2]),
-                                                 .gated = static_cast<E*>(a[gated]),
-                                                 .dx = static_cast<E*>(a[3]),
-                                                 .scale = static_cast<float const*>(a[4]),
-                                                 .shift = static_cast<float const*>(a[5]),
-                                                 .means = static_cast<float const*>(a[8]),
-                                                 .variances = static_cast<float const*>(a[9]) + behind,
-                                                 .diff_scale = static_cast<float*>(a[6]),
-                                                 .diff_shift = static_cast<float*>(a[7]),
-                                                 .of_batch = batch_statistics,
-                                                 .scratch = static_cast<std::byte*>(a[10])});
+                               norm.backward({.x = a[0],
+                                              .y = added ? a[1] : nullptr,
+                                              .dy = a[2],
+                                              .gated = a[gated],
+                                              .dx = a[3],
+                                              .scale = static_cast<float const*>(a[4]),
+                                              .shift = static_cast<float const*>(a[5]),
+                                              .means = static_cast<float*>(a[8]),
+                                              .variances = static_cast<float*>(a[9]) + behind,
+                                              .diff_scale = static_cast<float*>(a[6]),
+                                              .diff_shift = static_cast<float*>(a[7]),
+                                              .scratch = static_cast<std::byte*>(a[10])});
                              }),
                              std::move(arguments), implementation, 2 * flops});
     if (of_batch) made.backward.push_back(statistics_moved(request, memory, each));
