@@ -85,11 +85,11 @@ class parameter_store final : public parameter_set {
   void refresh(int worker, int workers) override {
     int turn = 0;
     for (working_copy& c : copies_)
-      if (c.training && turn++ % workers == worker) renew(c);
+      if (c.training && turn++ % workers == worker && (is_stale(c) || !is_frozen(c))) renew(c);
   }
   void refresh_stale() override {
     for (working_copy& c : copies_)
-      if (c.version != version_) renew(c);
+      if (is_stale(c)) renew(c);
   }
 
  private:
@@ -102,6 +102,8 @@ class parameter_store final : public parameter_set {
     std::uint64_t version;
   };
 
+  bool is_frozen(working_copy const& c) const { return table_[static_cast<std::size_t>(c.parameter)].frozen; }
+  bool is_stale(working_copy const& c) const { return c.version < (is_frozen(c) ? written_ : version_); }
   void renew(working_copy& c) {
     if (!c.reorder) {
       void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
