@@ -7,6 +7,7 @@
 #include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/plan/machine_peaks.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
@@ -239,7 +240,12 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   if (!chosen.save.empty()) save(training, chosen.save);
   if (!speaks) return 0;
 
-  if (chosen.profile) std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
+  if (chosen.profile) {
+    cohort::machine_peaks const peaks = cohort::measure_peaks(chosen.workers * chosen.threads);
+    std::printf("\n%s%d threads of this machine: %.0f GFLOP/s in f32, %.0f GB/s\n",
+                cohort::table(training.profile_rows(chosen.batch), peaks.of_one(chosen.workers)).c_str(),
+                chosen.workers * chosen.threads, peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
+  }
   std::printf("\n%s\n", results.last->stats().c_str());
   if (fitted.steps > 0)
     std::printf("%lld steps in %.2f s, %.0f samples/s, ", static_cast<long long>(fitted.steps),

@@ -55,6 +55,44 @@ TEST(lowering, fuses_one_activation_alone) {
             "dense_1 + relu_1; leaky_relu_1; ");
 }
 
+TEST(lowering, runs_a_sum_inside_the_first_layer_that_allows_it_when_both_summands_are_there) {
+  auto const also_sums = [](kind const& a, kind const& b) {
+    return rectifiers(a, b) || (a == kind_of<dense> && b == kind_of<add>);
+  };
+  auto const steps_of = [&](auto describe) {
+    graph const net = graph::build(describe);
+    lowered_graph const low = lower(net, also_sums);
+    std::string text;
+    for (plan_step const& step : low.steps) {
+      text += name_of(net, step) + " of";
+      for (int v : step.inputs) text += ' ' + std::to_string(v);
+      text += " to " + std::to_string(step.output) + "; ";
+    }
+    return text;
+  };
+  EXPECT_EQ(steps_of([](builder& net) {
+              tensor const x = net.input({4});
+              ((x | dense{.units = 4}) + (x | dense{.units = 4})) | relu{};
+            }),
+            "dense_2 of 0 to 1; dense_1 + add_1 + relu_1 of 0 1 to 2; ");
+  EXPECT_EQ(steps_of([](builder& net) {
+              tensor const x = net.input({4});
+              (x | relu{}) + (x | dense{.units = 4});
+            }),
+            "relu_1 of 0 to 1; dense_1 + add_1 of 0 1 to 2; ");
+  EXPECT_EQ(steps_of([](builder& net) {
+              tensor const x = net.input({4}), y = x | dense{.units = 4};
+              (x + y) + (y | relu{});
+            }),
+            "dense_1 of 0 to 1; add_1 of 0 1 to 2; relu_1 of 1 to 3; add_2 of 2 3 to 4; ")
+      << "another one reads the layer";
+  EXPECT_EQ(steps_of([](builder& net) {
+              tensor const x = net.input({4}), y = x | dense{.units = 4};
+              y + y;
+            }),
+            "dense_1 of 0 to 1; add_1 of 1 1 to 2; ");
+}
+
 TEST(lowering, keeps_outputs_within_the_network_and_leaves_out_what_they_do_not_need) {
   auto const describe = [](builder& net) {
     tensor const x =

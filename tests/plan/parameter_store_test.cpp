@@ -57,6 +57,38 @@ TEST(parameter_store, initialises_by_seed_layer_and_parameter_alone) {
   EXPECT_EQ(t.dense(4, t.store->master()), std::vector<double>(2, 0.5));
 }
 
+TEST(parameter_store, renews_working_copies_of_frozen_layers_only_when_parameters_are_written) {
+  trial<reference<float>> const t(small(), {.batch = 1}, 1, {}, {"eye"});
+  auto& store = *t.store;
+  int const frozen = store.copy(0, *store.settled(0), true), trained = store.copy(2, *store.settled(2), true);
+  auto const first = [&](int copy) { return *reinterpret_cast<float const*>(store.copy_data(copy)); };
+  auto const refresh_by_three = [&] {
+    for (int worker : {2, 0, 1}) store.refresh(worker, 3);
+  };
+  auto const write = [&](float value) {
+    for (int p : {0, 2}) *reinterpret_cast<float*>(store.parameter_data(p, store.master())) = value;
+  };
+  write(1);
+  refresh_by_three();
+  EXPECT_EQ(first(frozen), 1) << "made for the first time";
+  EXPECT_EQ(first(trained), 1);
+  write(2);
+  store.updated();
+  refresh_by_three();
+  EXPECT_EQ(first(frozen), 1) << "an update leaves it alone";
+  EXPECT_EQ(first(trained), 2);
+  store.refresh_stale();
+  EXPECT_EQ(first(frozen), 1);
+  store.changed();
+  refresh_by_three();
+  EXPECT_EQ(first(frozen), 2);
+  write(3);
+  store.changed();
+  store.refresh_stale();
+  EXPECT_EQ(first(frozen), 3);
+  EXPECT_EQ(first(trained), 3);
+}
+
 TEST(parameter_store, takes_and_gives_the_flat_view) {
   trial<reference<float>> const t(small(), {.batch = 1});
   std::vector<float> numbers(static_cast<std::size_t>(t.store->elements())), back(numbers.size());

@@ -51,7 +51,8 @@ struct basic_invocation {
 /// Shapes    inputs and output without the batch.
 /// `frozen`: the layer runs as at inference in training too, so that its backward takes running statistics for constants;
 /// no gradient of its parameters is read.
-/// `sums`: the last input, of the output's shape, is added to what the layer makes, before the activation; at inference alone.
+/// `sums`: one input more than the layer has, the last one, of the output's shape, is added to what the layer makes, before the
+/// activation.
 /// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
 template <class Layout>
 struct basic_request {
@@ -74,13 +75,14 @@ struct basic_request {
 
 /// A step made executable: the layouts that it settled, and its kernels in the order in which they run.
 ///
-/// `overwrites`       output may lie where input 0 lies, and diff_input 0 where diff_output lies.
+/// `overwrites`       output may lie where input `overwritten` lies, and that input's gradient where diff_output lies.
 template <class Kernel, class Layout>
 struct basic_operation {
   Layout output;
   std::vector<Layout> parameters;
   std::size_t workspace_bytes = 0;
   bool overwrites = false;
+  int overwritten = 0;
   std::vector<basic_invocation<Kernel, Layout>> forward;
   std::vector<basic_invocation<Kernel, Layout>> backward;
 };

@@ -30,7 +30,7 @@ class reference {
   static int threads(int) { return 1; }
 
   bool supports(kind const& k) const { return kernels_of(k).forward || k.template host<T>().forward; }
-  bool fuses(kind const&, kind const&) const { return false; }
+  bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return static_cast<std::size_t>(l.elements()) * sizeof(T); }
   element_type element(layout const&) const { return element_of<T>; }

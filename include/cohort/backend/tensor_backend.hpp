@@ -17,7 +17,7 @@ namespace cohort {
 /// `probe()`           usable on this machine now? made by running its smallest convolution
 /// `threads(n)`        makes this thread run its kernels, and choose them, with n threads; gives back the former n
 /// `supports(kind)`    whether `prepare` knows the kind; a plan refuses the others by name
-/// `fuses(a, b)`       whether b can run inside a's kernel: an activation, or at inference the sum `add` with another input
+/// `fuses(a, b, training)`  whether b can run inside a's kernel: an activation, or the sum (`add`) of a's output and another tensor
 /// `plain(shape)`      dense row-major, what batches and files hold;  `plain(layout)` the same tensor so
 /// `bytes(layout)`     with its padding;  `element(layout)`  of what: scalar, or narrower
 /// `reorder(a, b)`     operands (from, to);  `accumulate(a)`  operands (from, to): to += from
@@ -37,7 +37,7 @@ concept tensor_backend = std::regular<typename B::layout> && requires(
   { B::probe() } -> std::same_as<availability>;
   { B::threads(1) } -> std::same_as<int>;
   { backend.supports(k) } -> std::same_as<bool>;
-  { backend.fuses(k, k) } -> std::same_as<bool>;
+  { backend.fuses(k, k, true) } -> std::same_as<bool>;
   { backend.plain(s) } -> std::same_as<typename B::layout>;
   { backend.plain(layout) } -> std::same_as<typename B::layout>;
   { backend.bytes(layout) } -> std::same_as<std::size_t>;

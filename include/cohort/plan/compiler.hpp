@@ -24,7 +24,8 @@ class compiler {
            std::span<int const> outputs = {})
       : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training) {
     low_ = lower(
-        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b); }, outputs, !training);
+        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training); }, outputs,
+        !training);
     prepare_steps();
     store_.allocate();
     write_in_place(low_, operations_, values_, made_.slots);
@@ -133,9 +134,34 @@ class compiler {
 
   int add_row(std::string step, std::string implementation, pass direction, shape const& dims,
               layout const& lies, double flops) {
-    rows_.push_back(
-        {std::move(step), std::move(implementation), direction, dims, backend_.describe(lies), flops, 0, 0});
+    rows_.push_back({.step = std::move(step),
+                     .implementation = std::move(implementation),
+                     .direction = direction,
+                     .output = dims,
+                     .layout = backend_.describe(lies),
+                     .flops = flops,
+                     .bf16 = backend_.element(lies) == element_type::bf16});
     return static_cast<int>(rows_.size()) - 1;
+  }
+  /// Says what a row's kernel reads and writes: `lies`, and as much again.
+  int moves(int row, layout const& lies, double times) {
+    rows_[static_cast<std::size_t>(row)].bytes = times * static_cast<double>(backend_.bytes(lies));
+    return row;
+  }
+  /// The same of a step's kernel: scratch is taken to stay in a cache, what is read twice as well.
+  void say_bytes(int row, invocation<B> const& call) {
+    double& bytes = rows_[static_cast<std::size_t>(row)].bytes;
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      auto const& o = call.operands[i];
+      if (o.role == operand_role::scratch || o.role == operand_role::target || o.role == operand_role::loss
+          || o.role == operand_role::scalars)
+        continue;
+      bool again = false;
+      for (std::size_t k = 0; k < i; ++k)
+        again = again || (call.operands[k].role == o.role && call.operands[k].index == o.index);
+      if (!again || o.role == operand_role::diff_output)
+        bytes += static_cast<double>(backend_.bytes(o.layout));
+    }
   }
 
   /// Where a value lies in the layout that a kernel wants: converted once, if need be.
@@ -146,7 +172,7 @@ class compiler {
       if (lies == wanted) return at;
     address const at = new_slot(wanted);
     emit(to, backend_.reorder(value.lies, wanted), {value.at, at},
-         add_row(step, "reorder", p, dims, wanted, 0));
+         moves(add_row(step, "reorder", p, dims, wanted, 0), wanted, 2));
     value.also.emplace_back(wanted, at);
     return at;
   }
@@ -201,6 +227,7 @@ class compiler {
       for (std::size_t i = 0; i < arguments.size(); ++i)
         if (call.operands[i].role == operand_role::output) result = arguments[i].index;
       rows_[static_cast<std::size_t>(row)].frozen = is_frozen(step);
+      say_bytes(row, call);
       emit(made_.forward, call.kernel, std::move(arguments), row);
       made_.forward.back().result = result;
       made_.forward.back().result_type = backend_.element(op.output);
@@ -266,7 +293,7 @@ class compiler {
             arguments.push_back(diff_output->at);
             break;
           case operand_role::diff_input:
-            arguments.push_back(diff_input(s, o, op.overwrites, after));
+            arguments.push_back(diff_input(s, o, op.overwrites && o.index == op.overwritten, after));
             break;
           case operand_role::diff_parameter: {
             int const parameter = parameter_of(step, o.index);
@@ -289,6 +316,7 @@ class compiler {
       int const row = add_row(name, call.implementation, pass::backward,
                               low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
                               op.output, call.flops);
+      say_bytes(row, call);
       emit(made_.backward, call.kernel, std::move(arguments), row);
       for (auto const& [o, at] : after) finish(s, o, at);
     }
@@ -327,13 +355,13 @@ class compiler {
       layout const& lies = *store_.settled(parameter);
       if (begun_[static_cast<std::size_t>(parameter)]++ == 0) {
         emit(made_.backward, backend_.reorder(o.layout, lies), {at, {place::gradient, parameter}},
-             add_row(name, "reorder", pass::backward, dims, lies, 0));
+             moves(add_row(name, "reorder", pass::backward, dims, lies, 0), lies, 2));
         return;
       }
       stored summand{at, o.layout, {}};
       address const from = in_layout(summand, lies, made_.backward, name, pass::backward, dims);
       emit(made_.backward, backend_.accumulate(lies), {from, {place::gradient, parameter}},
-           add_row(name, "accumulate", pass::backward, dims, lies, 0));
+           moves(add_row(name, "accumulate", pass::backward, dims, lies, 0), lies, 3));
       made_.backward.back().adds = true;
       return;
     }
@@ -343,7 +371,7 @@ class compiler {
     stored summand{at, o.layout, {}};
     address const from = in_layout(summand, diff.lies, made_.backward, name, pass::backward, dims);
     emit(made_.backward, backend_.accumulate(diff.lies), {from, diff.at},
-         add_row(name, "accumulate", pass::backward, dims, diff.lies, 0));
+         moves(add_row(name, "accumulate", pass::backward, dims, diff.lies, 0), diff.lies, 3));
   }
 
   std::size_t largest_gradient() const {

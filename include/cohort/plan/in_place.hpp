@@ -52,8 +52,9 @@ void write_in_place(lowered_graph const& low, std::vector<Operation> const& oper
                     std::vector<arena_slot>& slots) {
   for (std::size_t s = 0; s < low.steps.size(); ++s) {
     plan_step const& step = low.steps[s];
-    if (!operations[s].overwrites || step.inputs.size() != 1) continue;
-    auto const from = static_cast<std::size_t>(step.inputs[0]);
+    auto const over = static_cast<std::size_t>(operations[s].overwritten);
+    if (!operations[s].overwrites || (over == 0 && step.inputs.size() != 1)) continue;
+    auto const from = static_cast<std::size_t>(step.inputs[over]);
     auto const& input = *values[from];
     if (input.at.where != place::arena || !(input.lies == operations[s].output)
         || is_read_otherwise(low, operations, from, s))

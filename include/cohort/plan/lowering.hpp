@@ -18,11 +18,11 @@ struct plan_value {
 /// activation, in this order. `folded`, `sum` and `activation` are nodes.
 struct plan_step {
   int node = 0;
-  int activation = -1;
-  std::vector<int> inputs;  ///< values
-  int output = 0;           ///< value
   std::vector<int> folded{};
   int sum = -1;
+  int activation = -1;
+  std::vector<int> inputs{};  ///< values
+  int output = 0;             ///< value
 };
 
 /// A graph as a list of steps.
@@ -38,9 +38,6 @@ struct lowered_graph {
 namespace detail {
 
 inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
-inline bool is_sum_of_two(graph_view net, int id) {
-  return net.kind(id) == kind_of<add> && net.inputs(id).size() == 2;
-}
 
 /// Rules about who alone reads whom, of what the outputs need: they are read from outside as well.
 class readers {
@@ -67,35 +64,84 @@ class readers {
   std::vector<int> only_;
 };
 
+/// Layers that make one step together: the first, and at inference those that are folded into its weights.
+class chains {
+ public:
+  chains(graph_view net, readers const& by, bool inference) : net_(net), by_(by), inference_(inference) {}
+
+  /// What is folded into the chain that begins with `first`: each alone reads what is before it.
+  std::vector<int> folded(int first) const {
+    std::vector<int> found;
+    if (!inference_ || !net_.kind(first).takes_channel_maps) return found;
+    for (int next = by_.sole(first); next >= 0 && net_.kind(next).at_inference; next = by_.sole(next))
+      found.push_back(next);
+    return found;
+  }
+  /// The first layer of the chain that ends with `last`.
+  int first(int last) const {
+    int layer = last;
+    while (inference_ && net_.kind(layer).at_inference && by_.sole(net_.inputs(layer)[0]) == layer)
+      layer = net_.inputs(layer)[0];
+    return inference_ && net_.kind(layer).takes_channel_maps ? layer : last;
+  }
+
+ private:
+  graph_view net_;
+  readers const& by_;
+  bool inference_;
+};
+
 }  // namespace detail
 
 /// Turns a graph into steps, with rewrites that change no result, or no more than rounding does.
 ///
 /// Outputs     the layers whose results are wanted; none: the graph's outputs. What none of them needs is left out.
-/// Pool first  relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
+/// Pool first  in training, relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
 ///             less to rectify (a quarter for a 2×2 window).
-/// Fused       an activation that alone reads its layer runs inside the layer's kernel, where fuses(layer,
-///             activation) allows it; at inference it does rather than going behind a pool: there it costs nothing.
 /// Folded      at inference, what maps each channel (batch_norm, scale) and alone reads a layer that takes it, is a part of
 ///             that layer's weights and bias.
-/// Summed      at inference, a sum of two of which one is such a layer's output, read by the sum alone, and the other is
-///             there before: inside the layer's kernel, where fuses(layer, sum) allows it.
+/// Summed      a sum of two that alone reads a layer runs inside the layer's kernel, where fuses(layer, sum) allows it, when
+///             the other summand is there; of two such layers it is the first one.
+/// Fused       an activation that alone reads all that runs inside the layer's kernel, where fuses(layer, activation) allows it;
+///             at inference it does rather than going behind a pool: there it costs nothing.
 inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
                            std::span<int const> outputs = {}, bool inference = false) {
   lowered_graph made;
   std::vector<int> const sinks = net.outputs();
   if (outputs.empty()) outputs = sinks;
   detail::readers const readers(net, outputs);
+  detail::chains const chains(net, readers, inference);
   std::vector<int> value_of(static_cast<std::size_t>(net.size()), -1);
   std::vector<char> done(value_of.size(), false);
   auto const new_value = [&](shape const& dims) {
     made.values.push_back({dims});
     return static_cast<int>(made.values.size()) - 1;
   };
-  auto const add_step = [&](int node, std::vector<int> inputs, shape const& output) {
-    int const value = new_value(output);
-    made.steps.push_back({node, -1, std::move(inputs), value});
-    return value;
+  auto const values_read_by = [&](int node) {
+    std::vector<int> values;
+    for (int from : net.inputs(node)) values.push_back(value_of[static_cast<std::size_t>(from)]);
+    return values;
+  };
+  /// Which input of a sum is the end of a layer that runs the sum inside its kernel, or −1.
+  auto const summing_input = [&](int id) {
+    std::span<int const> const from = net.inputs(id);
+    for (int i = 0; net.kind(id) == kind_of<add> && from.size() == 2 && i < 2; ++i)
+      if (int const last = from[static_cast<std::size_t>(i)];
+          readers.sole(last) == id && fuses(net.kind(chains.first(last)), net.kind(id)))
+        return i;
+    return -1;
+  };
+  auto const waits_for_summand = [&](int last) {
+    int const sum = readers.sole(last);
+    int const summing = sum < 0 ? -1 : summing_input(sum);
+    return summing >= 0 && net.inputs(sum)[static_cast<std::size_t>(summing)] == last;
+  };
+  /// Whether a layer may be the activation of the one that it alone reads: not where it goes behind a pool.
+  auto const may_be_inside = [&](int id) {
+    if (id < 0 || net.inputs(id).size() != 1) return false;
+    int const reader = readers.sole(id);
+    return inference || !detail::is_rectifier(net.kind(id)) || reader < 0
+           || net.kind(reader) != kind_of<max_pool>;
   };
   for (int id = 0; id < net.size(); ++id) {
     auto const at = static_cast<std::size_t>(id);
@@ -106,49 +152,44 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       continue;
     }
     if (!readers.is_needed(id)) continue;
-    std::vector<int> inputs;
-    for (int from : net.inputs(id)) inputs.push_back(value_of[static_cast<std::size_t>(from)]);
-    int const reader = readers.sole(id);
+    plan_step step{.node = id, .folded = chains.folded(id)};
+    int last = step.folded.empty() ? id : step.folded.back();  // whose result the step makes
+    for (int node : step.folded) done[static_cast<std::size_t>(node)] = true;
+    if (waits_for_summand(last)) continue;
+    if (int const summing = summing_input(id); summing >= 0) {
+      std::span<int const> const of = net.inputs(id);
+      step.node = chains.first(of[static_cast<std::size_t>(summing)]);
+      step.folded = chains.folded(step.node);
+      step.sum = id;
+      step.inputs = values_read_by(step.node);
+      step.inputs.push_back(value_of[static_cast<std::size_t>(of[static_cast<std::size_t>(1 - summing)])]);
+    } else {
+      step.inputs = values_read_by(id);
+    }
+    if (step.sum >= 0) last = id;
+    int const reader = readers.sole(last);
     if (detail::is_rectifier(net.kind(id)) && reader >= 0 && net.kind(reader) == kind_of<max_pool>) {
-      int const pooled = add_step(reader, inputs, net[reader].output);
-      value_of[static_cast<std::size_t>(reader)] = add_step(id, {pooled}, net[reader].output);
+      int const pooled = new_value(net[reader].output);
+      made.steps.push_back({.node = reader, .inputs = std::move(step.inputs), .output = pooled});
+      step.inputs = {pooled};
+      last = reader;
       done[static_cast<std::size_t>(reader)] = true;
-      continue;
     }
-    value_of[at] = add_step(id, inputs, net[id].output);
-    plan_step& step = made.steps.back();
-    int last = id;  // whose result the step makes
-    auto const takes = [&](int node) {
-      value_of[static_cast<std::size_t>(node)] = value_of[at];
-      done[static_cast<std::size_t>(node)] = true;
-      last = node;
-      return node;
-    };
-    if (inference && net.kind(id).takes_channel_maps) {
-      for (int next = reader; next >= 0 && net.kind(next).at_inference; next = readers.sole(last))
-        step.folded.push_back(takes(next));
-      int const sum = readers.sole(last);
-      if (sum >= 0 && detail::is_sum_of_two(net, sum) && fuses(net.kind(id), net.kind(sum))) {
-        auto const of = net.inputs(sum);
-        int const other = value_of[static_cast<std::size_t>(of[0] == last ? of[1] : of[0])];
-        if (other >= 0) {
-          step.inputs.push_back(other);
-          step.sum = takes(sum);
-        }
-      }
+    step.output = new_value(net[last].output);
+    value_of[static_cast<std::size_t>(last)] = step.output;
+    if (int const next = readers.sole(last);
+        may_be_inside(next) && fuses(net.kind(step.node), net.kind(next))) {
+      step.activation = next;
+      value_of[static_cast<std::size_t>(next)] = step.output;
+      done[static_cast<std::size_t>(next)] = true;
     }
-    int const next = readers.sole(last);
-    bool const before_pool = !inference && next >= 0 && detail::is_rectifier(net.kind(next))
-                             && readers.sole(next) >= 0 && net.kind(readers.sole(next)) == kind_of<max_pool>;
-    if (next >= 0 && !before_pool && net.kind(next) != kind_of<add> && net.inputs(next).size() == 1
-        && fuses(net.kind(id), net.kind(next)))
-      step.activation = takes(next);
+    made.steps.push_back(std::move(step));
   }
   for (int id : outputs) made.output_values.push_back(value_of[static_cast<std::size_t>(id)]);
   return made;
 }
 
-/// "conv2d_1 + batch_norm_1 + relu_1".
+/// "conv2d_1 + batch_norm_1 + add_1 + relu_1".
 inline std::string name_of(graph_view net, plan_step const& step) {
   std::string name = net.name(step.node);
   for (int id : step.folded) name += " + " + net.name(id);

@@ -68,8 +68,9 @@ class parameter_set {
   /// Before    the master has changed; no kernel runs.  After refresh by every worker: training's copies are fresh.
   virtual void refresh(int worker, int workers) = 0;
   virtual void refresh_stale() = 0;
-  /// Says that the master has changed: another version from now on.
-  void changed() { ++version_; }
+  /// Says that the master has changed: another version from now on; by an update, which leaves frozen layers as they are.
+  void changed() { written_ = ++version_; }
+  void updated() { ++version_; }
   std::uint64_t version() const { return version_; }
 
   /// Takes layers out of training, those of whose first parameter p frozen(p) says so: plans run them as at inference and
@@ -150,7 +151,8 @@ class parameter_set {
   std::int64_t elements_ = 0;
   std::size_t arena_elements_ = 0;
   buffer master_;
-  std::uint64_t version_ = 1;
+  std::uint64_t version_ = 1;  // of what is trained
+  std::uint64_t written_ = 1;  // of what is frozen
 };
 
 }  // namespace cohort

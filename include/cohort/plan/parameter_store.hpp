@@ -108,12 +108,12 @@ class parameter_store final : public parameter_set {
   void refresh(int worker, int workers) override {
     int turn = 0;
     for (working_copy& c : copies_)
-      if (c.training && turn++ % workers == worker) renew(c);
+      if (c.training && turn++ % workers == worker && (is_stale(c) || !is_frozen(c))) renew(c);
   }
   void refresh_stale() override {
     std::lock_guard const lock(copying_);
     for (working_copy& c : copies_)
-      if (c.version != version_) renew(c);
+      if (is_stale(c)) renew(c);
   }
 
  private:
@@ -137,6 +137,11 @@ class parameter_store final : public parameter_set {
                        .data = buffer(backend_.bytes(wanted), passes_->space())});
     return static_cast<int>(copies_.size()) - 1;
   }
+  /// Of a layer that keeps its bits in updates. What is folded has its norm's statistics in it.
+  bool is_frozen(working_copy const& c) const {
+    return !c.folds && table_[static_cast<std::size_t>(c.parameter)].frozen;
+  }
+  bool is_stale(working_copy const& c) const { return c.version < (is_frozen(c) ? written_ : version_); }
   void renew(working_copy& c) {
     c.version = version_;
     if (c.folds) {

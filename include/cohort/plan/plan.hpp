@@ -22,6 +22,8 @@ struct plan_row {
   shape output{};  ///< with the batch
   std::string layout{};
   double flops = 0;    ///< of one call
+  double bytes = 0;    ///< of its tensors, each once
+  bool bf16 = false;   ///< of bf16, not f32
   double seconds = 0;  ///< of all calls
   std::int64_t calls = 0;
   bool frozen = false;  ///< the forward of a layer that is not trained

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/execution/text_table.hpp>
 #include <cohort/plan/plan.hpp>
+#include <cohort/plan/roofline.hpp>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,10 +20,19 @@ namespace detail {
   return decimal_text(bytes, unit == 0 ? 0 : 1) + ' ' + units[unit];
 }
 
+[[gnu::noinline]] inline std::string text_of_roofline(machine_peaks const& peaks, plan_row const& row,
+                                                      double seconds) {
+  roofline const at = roofline_of(peaks, row.flops, row.bytes, row.bf16, seconds);
+  if (!(at.share > 0)) return {};
+  if (at.by_memory && at.share > 1) return "cache";
+  return decimal_text(100 * at.share, 0) + (at.by_memory ? " % bytes" : " % flops");
+}
+
 }  // namespace detail
 
-/// Kernels as lines; with times, FLOP/s and shares where a profile was taken.
-inline std::string table(std::span<plan_row const> rows) {
+/// Kernels as lines; with times, FLOP/s and shares where a profile was taken. With the peaks of who ran them also how near each
+/// comes to its roofline: "83 % flops", "71 % bytes", or "cache" where it was faster than memory.
+inline std::string table(std::span<plan_row const> rows, machine_peaks const& peaks = {}) {
   double total = 0;
   for (plan_row const& row : rows) total += row.seconds;
   bool const timed = total > 0;
@@ -30,8 +40,10 @@ inline std::string table(std::span<plan_row const> rows) {
   auto const number = [](bool known, double value, int decimals) {
     return known ? detail::decimal_text(value, decimals) : std::string();
   };
+  bool const bounded = peaks.flops > 0;
   if (timed)
-    text.add({"pass", "step", "output", "layout", "implementation", "MFLOP", "us/call", "GFLOP/s", "share"});
+    text.add({"pass", "step", "output", "layout", "implementation", "MFLOP", "us/call", "GFLOP/s", "share",
+              bounded ? "roofline" : ""});
   else
     text.add({"pass", "step", "output", "layout", "implementation", "MFLOP"});
   for (plan_row const& row : rows) {
@@ -46,7 +58,7 @@ inline std::string table(std::span<plan_row const> rows) {
     double const each = row.calls > 0 ? row.seconds / static_cast<double>(row.calls) : 0;
     text.add({direction, row.step, output, row.layout, row.implementation, mega, number(true, each * 1e6, 1),
               number(row.flops > 0 && each > 0, row.flops / each / 1e9, 1),
-              number(true, 100 * row.seconds / total, 1) + " %"});
+              number(true, 100 * row.seconds / total, 1) + " %", detail::text_of_roofline(peaks, row, each)});
   }
   return text.text();
 }

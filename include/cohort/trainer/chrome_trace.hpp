@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/plan/plan.hpp>
+#include <cohort/plan/roofline.hpp>
 #include <span>
 #include <string>
 
@@ -10,10 +11,11 @@ namespace cohort {
 /// A profile's rows as a trace for chrome://tracing or Perfetto: one step, put together from the mean times
 /// of its kernels, one after another in the rows' order; forward and backward on a track each.
 ///
-/// Units     `ts` and `dur` in microseconds. A row without calls has the duration 0.
+/// Units     `ts` and `dur` in microseconds. A row without calls has the duration 0. With the peaks of who ran them kernels have
+///           "roofline", the share of what bounds them, and "bound": arithmetic or memory.
 /// Errors    as json_writer.
 /// Source    Trace Event Format, complete events ("X").
-inline std::string chrome_trace(std::span<plan_row const> rows) {
+inline std::string chrome_trace(std::span<plan_row const> rows, machine_peaks const& peaks = {}) {
   json_writer out(1);
   auto const track_name = [&](int track, char const* name) {
     out.begin_object(json_lines::one)
@@ -38,6 +40,9 @@ inline std::string chrome_trace(std::span<plan_row const> rows) {
       out.field("implementation", row.implementation).field("output", to_string(row.output));
       out.field("layout", row.layout).field("MFLOP", row.flops / 1e6).field("calls", row.calls);
       if (row.flops > 0 && microseconds > 0) out.field("GFLOP/s", row.flops / microseconds / 1e3);
+      if (roofline const at = roofline_of(peaks, row.flops, row.bytes, row.bf16, microseconds / 1e6);
+          at.share > 0)
+        out.field("roofline", at.share).field("bound", at.by_memory ? "memory" : "arithmetic");
       out.end_object().end_object();
       now += microseconds;
     }

@@ -125,7 +125,7 @@ class worker_group {
         result.all_finite = !bad_.load();
         result.updated = job_.takes && result.all_finite;
       }
-      if (result.updated) port_.parameters->changed();
+      if (result.updated) port_.parameters->updated();
       if (b.count > 0)
         for (worker const& one : results_) result.loss += one.loss;
       times.settle = clock::now();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/layer/activation.hpp>
 #include <cohort/layer/batch_norm.hpp>
 #include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/global_pool.hpp>
@@ -73,6 +74,36 @@ inline constexpr row normalisations[]{
      [](builder& net, draw& d) {
        return image(net, {d.between(1, 19), 5, 6}) | relu{} | synchronised_batch_norm{.settings = uneven}
               | relu{};
+     }},
+    {"normalisation_13_batch_norm_with_a_leaky_relu",
+     [](builder& net, draw& d) {
+       return image(net, {d.between(1, 19), 5, 6}) | batch_norm{.epsilon = 0.1, .settings = uneven}
+              | leaky_relu{.slope = 0.2} | conv2d{.filters = 16, .kernel = 1}
+              | batch_norm{.epsilon = 0.1, .settings = uneven} | leaky_relu{.slope = 0.1}
+              | conv2d{.filters = 3, .kernel = 2};
+     }},
+    {"normalisation_14_batch_norm_with_a_leaky_relu_of_units",
+     [](builder& net, draw& d) {
+       return net.input({7}) | dense{.units = d.between(1, 33)}
+              | batch_norm{.epsilon = 0.5, .settings = uneven} | leaky_relu{.slope = 0.3} | dense{.units = 4};
+     }},
+    {"normalisation_15_a_sum_with_batch_norm",
+     [](builder& net, draw& d) {
+       tensor const x = image(net, {d.between(1, 19), 5, 6}) | leaky_relu{};
+       tensor const y = ((x | batch_norm{.epsilon = 0.1, .settings = uneven}) + x) | relu{};
+       return (y + (y | batch_norm{.epsilon = 0.1, .settings = uneven})) | conv2d{.filters = 3, .kernel = 2};
+     }},
+    {"normalisation_16_residual_blocks",
+     [](builder& net, draw& d) {
+       int const channels = 16 * d.between(1, 2);
+       auto const branch = [&](tensor x, int kernel) {
+         return x | conv2d{.filters = channels, .kernel = kernel, .padding = kernel / 2, .bias = false}
+                | batch_norm{.epsilon = 0.1, .settings = uneven};
+       };
+       tensor const x = image(net, {16, 6, 6}) | relu{};
+       tensor const y = (branch(x, 3) + branch(x, 1)) | relu{};
+       return ((y | leaky_relu{}) + branch(y, 3)) | leaky_relu{.slope = 0.2}
+              | conv2d{.filters = 5, .kernel = 2};
      }},
 };
 

@@ -61,6 +61,21 @@ TEST(onednn, has_kernels_of_its_own_for_windows_and_norms) {
   for (int channels : {16, 19})
     expect_native("batch_norm_1 + relu_1", 3,
                   [&](builder& b) { return image(b, channels) | batch_norm{} | relu{}; });
+  using texts = std::vector<std::string>;
+  std::string const own = "own:" + std::string(name_of(best_isa()));
+  for (int channels : {16, 19}) {
+    EXPECT_EQ(implementations("batch_norm_1 + leaky_relu_1",
+                              [&](builder& b) { return image(b, channels) | batch_norm{} | leaky_relu{}; }),
+              (texts{own, own, "host:running_statistics"}));
+    EXPECT_EQ(implementations("batch_norm_1 + add_1 + relu_2",
+                              [&](builder& b) {
+                                tensor const x = image(b, channels) | relu{};
+                                return ((x | conv2d{.filters = channels, .kernel = 1} | batch_norm{}) + x)
+                                       | relu{};
+                              }),
+              (texts{own, own, "host:running_statistics"}))
+        << "no kernel of add, and no copy of its gradient";
+  }
   expect_native("lrn", 2, [](builder& b) { return image(b, 16) | lrn{}; });
   expect_native("batch_norm", 3, [](builder& b) { return b.input({8}) | dense{.units = 5} | batch_norm{}; });
   expect_native("conv1d_2 + relu", 4, [](builder& b) {

@@ -50,7 +50,7 @@ class cudnn {
                == kind_of<
                    dense> || k == kind_of<relu> || k == kind_of<leaky_relu> || k == kind_of<add> || k == kind_of<dropout> || k == kind_of<softmax_cross_entropy>;
   }
-  bool fuses(kind const&, kind const&) const { return false; }
+  bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return detail::elements_of(l) * sizeof(float); }
   element_type element(layout const&) const { return element_type::f32; }

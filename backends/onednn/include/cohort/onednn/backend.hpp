@@ -41,11 +41,13 @@ class onednn {
       if (k.name == name) return true;
     return k.float_kernel.forward != nullptr;
   }
-  bool fuses(kind const& a, kind const& b) const {
+  bool fuses(kind const& a, kind const& b, bool training) const {
     bool const weighted = a == kind_of<conv2d> || a == kind_of<dense> || a.name == conv1d::kind_name;
+    bool const norm = a.name == batch_norm::kind_name;
+    if (b == kind_of<add>) return training ? norm : weighted;
     detail::dnnl_activation const* const activation = detail::find_activation(b);
-    return (weighted && b == kind_of<add>) || (weighted && activation && activation->reads_output())
-           || (a.name == batch_norm::kind_name && b == kind_of<relu>);
+    return (weighted && activation && activation->reads_output())
+           || (norm && (b == kind_of<relu> || b == kind_of<leaky_relu>));
   }
   layout plain(shape const& s) const {
     std::vector<dnnl_dim_t> dims;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <omp.h>
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -8,6 +9,11 @@
 #include <sched.h>
 #include <unistd.h>
 #endif
+
+extern "C" {
+void GOMP_parallel(void (*run)(void*), void* with, unsigned threads, unsigned flags);
+void GOMP_barrier(void);
+}
 
 namespace cohort::detail {
 
@@ -43,5 +49,20 @@ inline int set_openmp_threads(int count) {
   undo_inherited_affinity();
   return former;
 }
+
+/// Runs f(thread, threads) on each of OpenMP's threads, at most `most`; any f waits for all others by openmp_barrier.
+///
+/// Before    f throws nothing.
+/// Source    the functions that compilers call for `#pragma omp parallel`, in every runtime: a pragma would want -fopenmp of
+///           the consumer, for all that stands in the same source.
+template <class F>
+void on_openmp_threads(int most, F const& f) {
+  int const wanted = std::min(most, omp_get_max_threads());
+  if (wanted <= 1) return f(0, 1);
+  GOMP_parallel(
+      [](void* with) { (*static_cast<F const*>(with))(omp_get_thread_num(), omp_get_num_threads()); },
+      const_cast<F*>(&f), static_cast<unsigned>(wanted), 0);
+}
+inline void openmp_barrier() { GOMP_barrier(); }
 
 }  // namespace cohort::detail
