@@ -15,18 +15,18 @@ class allreduce_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, allreduce_over_threads, testing::Values(1, 2, 3, 4));
 
-TEST_P(allreduce_over_threads, equals_one_rank_with_all_the_batch) { on_all(allreduce_equals_one_rank); }
+TEST_P(allreduce_over_threads, equals_one_rank_with_all_the_batch) { on_all(allreduce_equals_one_rank<>); }
 TEST_P(allreduce_over_threads, holds_the_same_bits_on_each_rank_after_each_step) {
-  on_all(ranks_hold_the_same_bits_after_each_step);
+  on_all(ranks_hold_the_same_bits_after_each_step<>);
 }
 TEST_P(allreduce_over_threads, gives_the_same_bits_for_the_same_seed) {
   on_all(runs_of_one_seed_have_the_same_bits);
 }
 TEST_P(allreduce_over_threads, trains_on_fewer_examples_than_ranks) {
-  on_all(more_ranks_than_examples_train_on);
+  on_all(more_ranks_than_examples_train_on<>);
 }
 TEST_P(allreduce_over_threads, trains_on_streams_of_different_lengths) {
-  on_all(ranks_without_data_and_with_fewer_batches_train_on);
+  on_all(ranks_without_data_and_with_fewer_batches_train_on<>);
 }
 TEST_P(allreduce_over_threads, sends_the_bytes_of_its_contract) {
   on_all(sends_the_bytes_that_its_contract_says);
@@ -89,16 +89,22 @@ finished with_others(graph_view net, int workers) {
 
 /// The sum of two is the same in either order, wherever its terms lie.
 TEST(allreduce, sums_gradients_where_they_lie_only_if_they_lie_alike_and_gives_the_same_bits) {
-  graph const wide_enough = graph::build([](builder& made) {
-    made.input({1, 8, 8}) | dense{.units = 320} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
-  });
   for (int const workers : {1, 2}) {
-    finished const alike = with_others<narrow>(wide_enough, workers),
-                   unlike = with_others<elsewhere>(wide_enough, workers);
+    finished const alike = with_others<narrow>(broad, workers),
+                   unlike = with_others<elsewhere>(broad, workers);
     EXPECT_EQ(alike.checksum, unlike.checksum);
     EXPECT_GT(alike.messages, unlike.messages) << "votes travel by themselves";
   }
   EXPECT_EQ(with_others<narrow>(small, 1), with_others<elsewhere>(small, 1)) << "too much padding";
+}
+
+TEST_P(allreduce_over_threads, holds_where_gradients_are_summed_as_they_lie) {
+  on_all(allreduce_equals_one_rank<broad>);
+  on_all(ranks_hold_the_same_bits_after_each_step<broad>);
+  on_all(more_ranks_than_examples_train_on<broad>);
+  on_all(ranks_without_data_and_with_fewer_batches_train_on<broad>);
+  on_all(
+      [](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named<broad>(world, false); });
 }
 
 /// Spoils one rank's parameters once, as a rank of another backend drifts.

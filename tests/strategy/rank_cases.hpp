@@ -26,6 +26,12 @@ namespace cohort_test {
 using wide = reference<double>;
 using narrow = reference<float>;
 
+/// Two buckets with next to no padding, which allreduce sums as they lie; those of `small` it packs.
+inline constexpr auto broad = network<[](builder& net) {
+  return net.input({1, 8, 8}) | dense{.units = 320} | relu{} | dense{.units = 64} | relu{} | dense{.units = 3}
+         | softmax_cross_entropy{};
+}>();
+
 inline training_settings plain_sgd(std::uint64_t seed = 7) {
   return {.updater = sgd{.rate = 0.1}, .l2 = 1e-3, .seed = seed};
 }
@@ -64,21 +70,23 @@ struct step_by_step final : listener {
 };
 
 /// P ranks with batch B are one rank with batch P·B, also in a last batch that is smaller.
-inline void allreduce_equals_one_rank(communicator& world) {
+template <auto const& net = small>
+void allreduce_equals_one_rank(communicator& world) {
   bright_thirds const examples(103);
   int const share = 24 / world.size();
-  training together = trainer<wide>(small, world, allreduce{}, plain_sgd());
+  training together = trainer<wide>(net, world, allreduce{}, plain_sgd());
   together.fit(examples.data(), {.batch = share, .epochs = 2});
-  training alone = trainer<wide>(small, plain_sgd());
+  training alone = trainer<wide>(net, plain_sgd());
   alone.fit(examples.data(), {.batch = share * world.size(), .epochs = 2});
   EXPECT_EQ(together.step(), alone.step());
   EXPECT_LT(largest_difference(parameters_of(together), parameters_of(alone)), 1e-10);
 }
 
-inline void ranks_hold_the_same_bits_after_each_step(communicator& world) {
+template <auto const& net = small>
+void ranks_hold_the_same_bits_after_each_step(communicator& world) {
   bright_thirds const examples(103);
   step_by_step compare;
-  training made = trainer<narrow>(small, world, allreduce{.resync = 3}, with_state());
+  training made = trainer<narrow>(net, world, allreduce{.resync = 3}, with_state());
   made.fit(examples.data(), {.batch = 7, .epochs = 2, .listeners = {&compare}});
   EXPECT_EQ(compare.different, 0);
 }
@@ -216,13 +224,13 @@ class uneven_stream {
                                std::span<std::int32_t const>(examples_->labels), 3);
 };
 
-inline void ranks_without_data_and_with_fewer_batches_train_on(communicator& world) {
+template <auto const& net = small>
+void ranks_without_data_and_with_fewer_batches_train_on(communicator& world) {
   if (world.size() == 1) return;
   int const last = world.size() - 1;
   for (int every : {0, 3}) {
-    training made = every == 0
-                        ? trainer<wide>(small, world, allreduce{}, plain_sgd())
-                        : trainer<wide>(small, world, parameter_averaging{.every = every}, plain_sgd());
+    training made = every == 0 ? trainer<wide>(net, world, allreduce{}, plain_sgd())
+                               : trainer<wide>(net, world, parameter_averaging{.every = every}, plain_sgd());
     fit_report const report = made.fit(uneven_stream(), {.batch = 4, .epochs = 2});
     EXPECT_EQ(report.examples, 2 * 10 * last * (last + 1) / 2);
     EXPECT_TRUE(same_text(world, made.checksum()));
@@ -230,18 +238,20 @@ inline void ranks_without_data_and_with_fewer_batches_train_on(communicator& wor
   }
 }
 
-inline void more_ranks_than_examples_train_on(communicator& world) {
+template <auto const& net = small>
+void more_ranks_than_examples_train_on(communicator& world) {
   bright_thirds const two(2);
-  training made = trainer<wide>(small, world, allreduce{}, plain_sgd());
+  training made = trainer<wide>(net, world, allreduce{}, plain_sgd());
   made.fit(two.data(), {.batch = 5, .epochs = 3});
-  training alone = trainer<wide>(small, plain_sgd());
+  training alone = trainer<wide>(net, plain_sgd());
   alone.fit(two.data(), {.batch = 5, .epochs = 3});
   EXPECT_EQ(made.step(), 3);
   EXPECT_LT(largest_difference(parameters_of(made), parameters_of(alone)), 1e-12);
   EXPECT_TRUE(same_text(world, made.checksum()));
 }
 
-inline void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, bool averages) {
+template <auto const& net = small>
+void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, bool averages) {
   if (world.size() == 1) return;
   bright_thirds examples(16 * world.size());
   dataset const data = examples.data();
@@ -250,8 +260,8 @@ inline void a_number_that_is_not_finite_stops_all_and_is_named(communicator& wor
     examples.pixels[static_cast<std::size_t>((8 * world.size() + 8 * bad) * 64 + i)] =
         std::numeric_limits<float>::quiet_NaN();
   auto settings = with_state();
-  training made = averages ? trainer<narrow>(small, world, parameter_averaging{.every = 2}, settings)
-                           : trainer<narrow>(small, world, allreduce{}, settings);
+  training made = averages ? trainer<narrow>(net, world, parameter_averaging{.every = 2}, settings)
+                           : trainer<narrow>(net, world, allreduce{}, settings);
   std::string said;
   try {
     made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
@@ -263,8 +273,8 @@ inline void a_number_that_is_not_finite_stops_all_and_is_named(communicator& wor
   EXPECT_EQ(said.find("rank 0"), std::string::npos) << said;
 
   settings.not_finite = when_not_finite::skip;
-  training skipping = averages ? trainer<narrow>(small, world, parameter_averaging{.every = 2}, settings)
-                               : trainer<narrow>(small, world, allreduce{}, settings);
+  training skipping = averages ? trainer<narrow>(net, world, parameter_averaging{.every = 2}, settings)
+                               : trainer<narrow>(net, world, allreduce{}, settings);
   fit_report const report = skipping.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
   EXPECT_EQ(report.steps, 4);
   EXPECT_EQ(report.skipped, averages && world.rank() != bad ? 0 : 2);

@@ -18,8 +18,8 @@ namespace cohort {
 
 /// Every step is taken with the mean of all ranks' gradients.
 ///
-/// Shapes    buckets, from the last layer to the first: as they lie, where all ranks' parameters lie alike in the processor's memory
-///           and padding is at most a sixteenth; of the canonical flat view, where not.
+/// Shapes    buckets, from the last layer to the first: as they lie, where all ranks' parameters lie alike in the processor's
+///           memory and padding is at most a sixteenth; of the canonical flat view, where not.
 /// Units     every `resync` steps (0: never) ranks compare a checksum of their parameters; where these differ, as between
 ///           ranks of different backends, rank 0's go to all.
 ///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
@@ -28,9 +28,10 @@ namespace cohort {
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
 /// After     all have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), e_r being what r has rounded
 ///           away so far.
-/// Moves     an allreduce of each bucket a step, n elements together, the first one with 5 words more (with `wire`, and where it
-///           goes as it lies, they have an allreduce of their own); once in the beginning n more at most ⌈log2 P⌉ times, and an
-///           allreduce of 16 bytes, as at a resync. A single rank moves, packs and waits for nothing.
+/// Moves     an allreduce of each bucket a step, n elements together and the padding of those that go as they lie, the first
+///           one with 5 words more (with `wire`, and where it goes as it lies, they have an allreduce of their own); once in the
+///           beginning n more at most ⌈log2 P⌉ times and an allreduce of 16 bytes, as at a resync. A single rank moves, packs
+///           and waits for nothing.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.

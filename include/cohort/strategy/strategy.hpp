@@ -95,7 +95,9 @@ enum class exchanged { nothing, gradient, parameters };
 /// begin          the parameters may still change: apply what arrived, wait for stragglers
 /// ready          with `gradient` only: a bucket's gradient is complete on all workers of this rank, while backward still runs
 ///                below it; `gradients.pack` gives the rank's sum. One bucket after another, in the same order on every
-///                rank, on the thread of the worker that was last. A rank without examples announces zeros
+///                rank, on the thread of the worker that was last. A rank without examples announces zeros. Until
+///                before_update returns, or abandon, the bucket's elements of the first part may be under way: nobody else
+///                touches them, and they stay where they are
 /// before_update  with `gradient` only: every bucket was announced; what was exchanged is put back by
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank
 /// after_update   the parameters have taken the step, or (`updated` false) have not: it had no examples, or a loss or

@@ -58,9 +58,9 @@ class training {
       : net_(std::move(net)),
         settings_(std::move(settings)),
         world_(std::move(world)),
-        strategy_(std::move(agree)),
         workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
                                                         world_->settings().deadline + patience)),
+        strategy_(std::move(agree)),
         predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {}
 
   graph_view network() const { return net_; }
@@ -243,8 +243,8 @@ class training {
   graph net_;
   training_settings settings_;
   std::shared_ptr<communicator> world_;
-  std::shared_ptr<strategy> strategy_;
   std::shared_ptr<detail::worker_group> workers_;
+  std::shared_ptr<strategy> strategy_;  // ends before the gradients that it may have under way
   std::unique_ptr<detail::predictor> predictor_;
   std::shared_ptr<parameter_update> update_;
   training_position position_{};

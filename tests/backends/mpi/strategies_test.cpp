@@ -20,8 +20,10 @@ struct rank_case {
 };
 
 constexpr rank_case cases[]{
-    {"allreduce_equals_one_rank", allreduce_equals_one_rank},
-    {"ranks_hold_the_same_bits_after_each_step", ranks_hold_the_same_bits_after_each_step},
+    {"allreduce_equals_one_rank", allreduce_equals_one_rank<>},
+    {"allreduce_in_place_equals_one_rank", allreduce_equals_one_rank<broad>},
+    {"ranks_hold_the_same_bits_after_each_step", ranks_hold_the_same_bits_after_each_step<>},
+    {"ranks_hold_the_same_bits_of_sums_in_place", ranks_hold_the_same_bits_after_each_step<broad>},
     {"runs_of_one_seed_have_the_same_bits", runs_of_one_seed_have_the_same_bits},
     {"averaging_each_step_is_allreduce", averaging_each_step_is_allreduce},
     {"averaging_weighs_by_examples", averaging_weighs_by_examples},
@@ -29,8 +31,8 @@ constexpr rank_case cases[]{
     {"own_state_stays_own_if_it_is_told_to", own_state_stays_own_if_it_is_told_to},
     {"evaluation_is_that_of_one_rank", evaluation_is_that_of_one_rank},
     {"ranks_without_data_and_with_fewer_batches_train_on",
-     ranks_without_data_and_with_fewer_batches_train_on},
-    {"more_ranks_than_examples_train_on", more_ranks_than_examples_train_on},
+     ranks_without_data_and_with_fewer_batches_train_on<>},
+    {"more_ranks_than_examples_train_on", more_ranks_than_examples_train_on<>},
     {"ranks_that_disagree_refuse_to_begin", ranks_that_disagree_refuse_to_begin},
     {"sends_the_bytes_that_its_contract_says", sends_the_bytes_that_its_contract_says},
     {"few_bits_on_the_wire_lead_where_all_do", few_bits_on_the_wire_lead_where_all_do},
