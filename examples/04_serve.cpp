@@ -3,7 +3,6 @@
 // label: slow
 // Eight callers ask a saved network for one digit after the other, by themselves and through the dynamic batcher.
 //   lenet_mnist --save lenet.safetensors && 04_serve lenet.safetensors
-#include <atomic>
 #include <chrono>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
@@ -11,30 +10,32 @@
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cstdio>
-#include <thread>
+#include <future>
 #include <vector>
 
 namespace {
 
 constexpr int callers = 8;
-constexpr int digits_each = 500;
+constexpr int digits_each = 500;  // at most
 
-/// All callers at once, each with its own digits; prints what they got and how fast.
+/// All callers at once, each with its own digits; prints what they got and how fast.  Errors: what a caller met.
 template <class Predict>
 void serve(char const* how, cohort::batch const& digits, Predict predict) {
-  std::atomic<int> right{0};
+  int const each = digits.count / callers, all = callers * each;
+  int right = 0;
   auto const begin = std::chrono::steady_clock::now();
-  std::vector<std::thread> threads;
+  std::vector<std::future<int>> found;
   for (int caller = 0; caller < callers; ++caller)
-    threads.emplace_back([&, caller] {
-      for (int i = caller * digits_each; i < (caller + 1) * digits_each; ++i) {
+    found.push_back(std::async(std::launch::async, [&, caller] {
+      int good = 0;
+      for (int i = caller * each; i < (caller + 1) * each; ++i) {
         cohort::predictions const made = predict(digits.input().rows(i, 1));
-        right += made.best(0) == digits.target().as<std::int32_t>()[static_cast<std::size_t>(i)];
+        good += made.best(0) == digits.target().as<std::int32_t>()[static_cast<std::size_t>(i)];
       }
-    });
-  for (std::thread& one : threads) one.join();
+      return good;
+    }));
+  for (std::future<int>& one : found) right += one.get();
   std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
-  constexpr int all = callers * digits_each;
   std::printf("%-12s %.1f %% right, %.0f digits a second\n", how, 100.0 * right / all, all / taken.count());
 }
 

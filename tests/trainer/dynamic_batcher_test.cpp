@@ -7,6 +7,7 @@
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -141,7 +142,9 @@ TEST(dynamic_batcher, refuses_what_fits_no_batch_without_harm_to_others) {
   EXPECT_EQ(g.submit(good).get().values, (list{2}));
   for (dynamic_batching const& how :
        {dynamic_batching{.max_batch = 0}, dynamic_batching{.runs = 0},
-        dynamic_batching{.max_batch = 8, .max_queue = 7}, dynamic_batching{.max_delay = -1us}})
+        dynamic_batching{.max_batch = 8, .max_queue = 7}, dynamic_batching{.max_delay = -1us},
+        dynamic_batching{.max_delay = std::chrono::microseconds::max()}, dynamic_batching{.deadline = 0ms},
+        dynamic_batching{.deadline = std::chrono::milliseconds::max()}})
     EXPECT_THROW(gated{how}, setting_error);
 }
 
@@ -169,11 +172,12 @@ TEST(dynamic_batcher, makes_callers_wait_for_room) {
                  g.batcher->submit({&input, 1}, 1ms);
                }),
                {"full"});
-  list patient;
-  std::thread caller([&] { patient = g.batcher->predict(g.view(one)).values; });
+  tensor_view const input = g.view(one);
+  auto patient = std::async(std::launch::async, [&] { return g.batcher->predict({&input, 1}, 1h).values; });
+  EXPECT_EQ(patient.wait_for(50ms), std::future_status::timeout) << "there is no room";
   g.run.open();
-  caller.join();
-  EXPECT_EQ(patient, (list{2}));
+  ASSERT_EQ(patient.wait_for(30s), std::future_status::ready) << "nobody told it of the room";
+  EXPECT_EQ(patient.get(), (list{2}));
   EXPECT_EQ(waiting.get().values, (list{2}));
 }
 
@@ -192,6 +196,33 @@ TEST(dynamic_batcher, gives_up_calls_that_are_not_answered_in_time) {
   EXPECT_EQ(next.get().values, (list{2}));
   g.batcher->stop();
   EXPECT_EQ(g.run.sizes(), (std::vector<int>{1, 1})) << "who has gone is not predicted";
+}
+
+TEST(dynamic_batcher, has_room_where_only_calls_wait_whose_time_is_over) {
+  list const one{1};
+  tensor_view const input = gated::view(one);
+  gated g({.max_batch = 1, .max_delay = 0us, .max_queue = 1, .full = when_full::refuse});
+  auto running = g.submit(one);
+  g.run.wait_for_runs(1);
+  auto late = g.batcher->submit({&input, 1}, 1ms);
+  EXPECT_THROW(late.get(), deadline_error);
+  EXPECT_TRUE(late.is_ready());
+  EXPECT_THROW(late.get(), deadline_error) << "again";
+  auto next = g.submit(one);
+  g.run.open();
+  EXPECT_EQ(next.get().values, (list{2}));
+  EXPECT_THROW(next.get(), setting_error) << "it was taken";
+}
+
+TEST(dynamic_batcher, tells_callers_of_a_run_that_gives_too_few_rows) {
+  list const two{1, 2};
+  tensor_view const input{two.data(), shape{2, 1}};
+  dynamic_batcher batcher(
+      [](std::span<tensor_view const>) {
+        return predictions{shape{1}, {1}};
+      },
+      {shape{1}}, {});
+  EXPECT_THROW(batcher.predict(input), shape_error);
 }
 
 TEST(dynamic_batcher, lets_a_caller_go_whose_run_takes_too_long) {

@@ -240,10 +240,13 @@ constexpr bool works_in_place() {
 
 template <layer L>
 constexpr bool takes_channel_maps() {
-  if constexpr (requires { L::takes_channel_maps; })
+  if constexpr (requires { L::takes_channel_maps; }) {
+    static_assert(
+        requires(L const& l) { l.bias; }, "cohort: a layer that takes channel maps has a field `bias`");
     return L::takes_channel_maps;
-  else
+  } else {
     return false;
+  }
 }
 
 template <layer L>

@@ -73,19 +73,30 @@ class chains {
   std::vector<int> folded(int first) const {
     std::vector<int> found;
     if (!inference_ || !net_.kind(first).takes_channel_maps) return found;
-    for (int next = by_.sole(first); next >= 0 && net_.kind(next).at_inference; next = by_.sole(next))
+    for (int next = by_.sole(first); next >= 0 && maps_channels(next); next = by_.sole(next))
       found.push_back(next);
     return found;
   }
   /// The first layer of the chain that ends with `last`.
   int first(int last) const {
     int layer = last;
-    while (inference_ && net_.kind(layer).at_inference && by_.sole(net_.inputs(layer)[0]) == layer)
+    while (inference_ && maps_channels(layer) && by_.sole(net_.inputs(layer)[0]) == layer)
       layer = net_.inputs(layer)[0];
     return inference_ && net_.kind(layer).takes_channel_maps ? layer : last;
   }
 
  private:
+  /// Each channel by a map of its own, made of its element of each parameter.
+  bool maps_channels(int id) const {
+    if (!net_.kind(id).at_inference || net_.inputs(id).size() != 1) return false;
+    shape const& output = net_[id].output;
+    if (!(net_[net_.inputs(id)[0]].output == output)) return false;
+    parameter_list const list = net_.parameters(id);
+    for (int p = 0; p < list.count; ++p)
+      if (list.specs[static_cast<std::size_t>(p)].dims.elements() != output[0]) return false;
+    return true;
+  }
+
   graph_view net_;
   readers const& by_;
   bool inference_;

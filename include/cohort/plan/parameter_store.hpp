@@ -143,7 +143,6 @@ class parameter_store final : public parameter_set {
   }
   bool is_stale(working_copy const& c) const { return c.version < (is_frozen(c) ? written_ : version_); }
   void renew(working_copy& c) {
-    c.version = version_;
     if (c.folds) {
       std::vector<typename B::scalar> dense =
           detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
@@ -152,14 +151,16 @@ class parameter_store final : public parameter_set {
       void* const addresses[]{space ? static_cast<void*>(beside.data()) : dense.data(), c.data.data()};
       if (space) passes_->bring(reinterpret_cast<std::byte*>(dense.data()), beside.data(), beside.bytes());
       B::bind(backend_.reorder(backend_.plain(c.wanted), c.wanted), addresses)();
-      return passes_->wait();
+      passes_->wait();
+    } else {
+      if (!c.reorder) {
+        void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
+        c.reorder.emplace(
+            B::bind(backend_.reorder(*layouts_[static_cast<std::size_t>(c.parameter)], c.wanted), addresses));
+      }
+      (*c.reorder)();
     }
-    if (!c.reorder) {
-      void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
-      c.reorder.emplace(
-          B::bind(backend_.reorder(*layouts_[static_cast<std::size_t>(c.parameter)], c.wanted), addresses));
-    }
-    (*c.reorder)();
+    c.version = version_;
   }
   static std::shared_ptr<arena_passes> passes_of(B const& backend) {
     if constexpr (requires { backend.passes(); })

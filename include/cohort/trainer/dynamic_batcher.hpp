@@ -24,8 +24,8 @@ enum class when_full { wait, refuse };
 /// How calls become batches.
 ///
 /// Units     `max_batch`: examples of a run; `max_delay`: what the first of them waits for others, so what latency may grow by;
-///           `max_queue`: examples that wait, at most; `deadline`: from a call to its answer; `runs` at the same time, each on
-///           a thread of its own with the model's number of threads.
+///           `max_queue`: examples that wait, at most; `deadline`: from a call to its answer, 1 ms to 1,000 h; `runs` at the
+///           same time, each on a thread of its own with the model's number of threads.
 struct dynamic_batching {
   int max_batch = 32;
   std::chrono::microseconds max_delay = std::chrono::milliseconds(1);
@@ -38,7 +38,8 @@ struct dynamic_batching {
 /// Puts the examples of many callers together and predicts them at once (dynamic batching).
 ///
 /// Shapes    a call brings one example or a few, up to max_batch: n × the model's inputs, f32.
-/// Order     first come, first served. A batch runs when it is full, or when its first example has waited for max_delay.
+/// Order     of the queue: who waits for room is not in it. A batch runs when it is full, or when its first example has waited
+///           for max_delay.
 ///           Calls come from any thread. The model must outlive this, and is not trained or loaded meanwhile.
 /// After     stop, or the destructor: new calls are refused, those that wait are answered.
 /// Errors    shape_error and setting_error where a call does not fit, deadline_error where it is not answered in time or the
@@ -55,12 +56,19 @@ class dynamic_batcher {
   /// Any function in a model's place, with the shapes of its inputs without the batch.
   dynamic_batcher(run_function run, std::vector<shape> inputs, dynamic_batching how = {})
       : run_(std::move(run)), inputs_(std::move(inputs)), how_(how) {
-    if (how.max_batch < 1 || how.runs < 1 || how.max_queue < how.max_batch || how.max_delay.count() < 0)
+    if (how.max_batch < 1 || how.runs < 1 || how.max_queue < how.max_batch || how.max_delay.count() < 0
+        || how.max_delay > longest)
       throw setting_error(
           {.what = "these settings batch nothing",
-           .expected = "max_batch and runs from 1, max_queue from max_batch, max_delay from 0",
+           .expected = "max_batch and runs from 1, max_queue from max_batch, max_delay from 0 to 1,000 h",
            .got = {how.max_batch, ", ", how.runs, ", ", how.max_queue, ", ", how.max_delay.count(), " us"}});
-    for (int i = 0; i < how.runs; ++i) threads_.emplace_back([this] { work(); });
+    check(how.deadline);
+    try {
+      for (int i = 0; i < how.runs; ++i) threads_.emplace_back([this] { work(); });
+    } catch (...) {
+      stop();
+      throw;
+    }
   }
   ~dynamic_batcher() { stop(); }
   dynamic_batcher(dynamic_batcher const&) = delete;
@@ -69,10 +77,14 @@ class dynamic_batcher {
   /// Begins a call; `deadline` instead of the settings'.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline) {
     int const count = checked_count(inputs);
+    check(deadline);
     auto const mine = std::make_shared<detail::batched_call>(
         std::vector<tensor_view>(inputs.begin(), inputs.end()), count, clock::now() + deadline);
     std::unique_lock lock(mutex_);
-    auto const has_room = [&] { return stopping_ || queued_ + count <= how_.max_queue; };
+    auto const has_room = [&] {
+      if (!stopping_ && queued_ + count > how_.max_queue) drop_gone();
+      return stopping_ || queued_ + count <= how_.max_queue;
+    };
     if (how_.full == when_full::wait) room_.wait_until(lock, mine->limit, has_room);
     if (stopping_) throw setting_error({.what = "the batcher was stopped: it takes no more calls"});
     if (!has_room())
@@ -94,7 +106,8 @@ class dynamic_batcher {
   }
   predictions predict(tensor_view input) { return submit(input).get(); }
 
-  /// Refuses calls from now on, and returns when those that waited are answered. Not for two threads at once.
+  /// Refuses calls from now on, and returns when those that waited are answered and no run is under way. Not for two threads at
+  /// once.
   void stop() {
     {
       std::lock_guard const lock(mutex_);
@@ -115,6 +128,14 @@ class dynamic_batcher {
  private:
   using clock = detail::batched_call::clock;
   using calls = std::vector<std::shared_ptr<detail::batched_call>>;
+  static constexpr std::chrono::hours longest{1000};
+
+  static void check(std::chrono::milliseconds deadline) {
+    if (deadline.count() < 1 || deadline > longest)
+      throw setting_error({.what = "a call cannot have this deadline",
+                           .expected = "1 ms to 1,000 h",
+                           .got = {deadline.count(), " ms"}});
+  }
 
   static std::vector<shape> inputs_of(graph_view net) {
     std::vector<shape> shapes;
@@ -147,15 +168,21 @@ class dynamic_batcher {
            && (stopping_ || queued_ >= how_.max_batch
                || clock::now() >= waiting_.front()->since + how_.max_delay);
   }
-  /// Takes the calls of a batch off the queue, and drops those whose callers have gone.  Before: the lock is held.
+  /// Drops the calls whose callers have gone, or whose time is over.  Before: the lock is held.
+  void drop_gone() {
+    std::erase_if(waiting_, [&](auto const& one) {
+      bool const gone = one->is_over();
+      if (gone) queued_ -= one->count;
+      return gone;
+    });
+  }
+  /// Takes the calls of a batch off the queue.  Before: the lock is held.
   calls take() {
     calls batch;
     for (int count = 0; !waiting_.empty(); waiting_.pop_front()) {
       auto const& next = waiting_.front();
-      bool const wanted = !next->is_over() && clock::now() < next->limit;
-      if (wanted && count + next->count > how_.max_batch) break;
+      if (count + next->count > how_.max_batch) break;
       queued_ -= next->count;
-      if (!wanted) continue;
       count += next->count;
       batch.push_back(next);
     }
@@ -166,6 +193,7 @@ class dynamic_batcher {
     std::vector<reusable_buffer> memory(inputs_.size());
     std::unique_lock lock(mutex_);
     for (;;) {
+      drop_gone();
       if (waiting_.empty()) {
         if (stopping_) return;
         arrived_.wait_for(lock, std::chrono::seconds(1));
@@ -201,6 +229,10 @@ class dynamic_batcher {
       }
       predictions const made = run_(inputs);
       auto const size = static_cast<std::ptrdiff_t>(made.example.elements());
+      if (std::ssize(made.values) != size * count)
+        throw shape_error({.what = "a run has not given one row of outputs for each example",
+                           .expected = {size * count, " values"},
+                           .got = {made.values.size()}});
       auto from = made.values.begin();
       for (auto const& one : batch) {
         auto const end = from + one->count * size;

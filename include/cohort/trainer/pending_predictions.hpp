@@ -31,7 +31,7 @@ class batched_call {
 
   bool is_over() const {
     std::lock_guard const lock(mutex_);
-    return over_;
+    return over_ || clock::now() >= limit;
   }
   /// Copies input i; its owner leaves before or after, not meanwhile.
   void copy_input(std::size_t i, std::byte* to) const {
@@ -60,9 +60,11 @@ class batched_call {
     std::unique_lock lock(mutex_);
     if (!ended_.wait_until(lock, limit, [&] { return over_; })) {
       over_ = true;
-      throw deadline_error({.what = "the call has waited until its deadline, and was not answered"});
+      why_ = std::make_exception_ptr(
+          deadline_error({.what = "the call has waited until its deadline, and was not answered"}));
     }
     if (why_) std::rethrow_exception(why_);
+    why_ = std::make_exception_ptr(setting_error({.what = "the answer of this call was taken already"}));
     return std::move(made_);
   }
 
@@ -102,7 +104,7 @@ class pending_predictions {
   bool is_ready() const { return call_->is_over(); }
   /// The answer, once. Waits for it until the call's deadline.
   ///
-  /// Errors    deadline_error; what the run threw.
+  /// Errors    deadline_error; what the run threw; setting_error where it was taken already.
   predictions get() { return call_->take(); }
 
  private:
