@@ -108,9 +108,8 @@ class parameter_set {
  protected:
   /// No passes: those of the processor.
   parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes = nullptr)
-      : type_(type), passes_(std::move(passes)) {
-    if (!passes_)
-      detail::with_real(type, [&]<class T>(T*) { passes_ = std::make_shared<detail::passes_on_host<T>>(); });
+      : type_(type), own_passes_(std::move(passes)) {
+    passes_ = own_passes_ ? own_passes_.get() : &detail::passes_on_processor(type);
     for (int id = 0; id < net.size(); ++id) {
       owners_.push_back(net.owner(id));
       if (owners_.back() != id) continue;
@@ -130,7 +129,8 @@ class parameter_set {
   }
 
   element_type type_;
-  std::shared_ptr<arena_passes> passes_;
+  std::shared_ptr<arena_passes> own_passes_;
+  arena_passes* passes_;
   std::vector<int> owners_;  // of each node's parameters: a node
   std::vector<parameter> table_;
   std::vector<bucket> buckets_;
