@@ -8,9 +8,8 @@
 Cohort trains small networks with as many workers as PyTorch has threads, others with one worker of as many threads;
 both the same network with the same updater on one batch in memory. Every round measures a block of steps of Cohort,
 then one of each of PyTorch's modes. A block in which others took more than 3 % of the processors is discarded and taken
-again. The ratio is that of the medians over the rounds, PyTorch's fastest mode over Cohort; its spread are the
-quartiles over the rounds. Memory is the largest resident memory less that before the network was made; of PyTorch's
-modes the smallest counts.
+again. The ratio of a round is PyTorch's fastest mode over Cohort; its median and quartiles are printed. Memory is the
+largest resident memory less that before the network was made; of PyTorch's modes the smallest counts.
 """
 import argparse
 import datetime
@@ -154,7 +153,7 @@ def compare(net, dtype, batch, settings):
     return {
         "net": net, "dtype": dtype, "batch": batch, "threads": settings.threads,
         "cohort_ms": ours.median_ms(), "pytorch_ms": fastest.median_ms(), "pytorch_mode": fastest.name.split()[1],
-        "ratio": fastest.median_ms() / ours.median_ms(), "ratio_quartiles": quartiles(ratios),
+        "ratio": statistics.median(ratios), "ratio_quartiles": quartiles(ratios),
         "cohort_samples_per_second": batch / ours.median_ms() * 1e3,
         "pytorch_samples_per_second": batch / fastest.median_ms() * 1e3,
         "cohort_memory_bytes": ours.memory_bytes(), "pytorch_memory_bytes": leanest.memory_bytes(),

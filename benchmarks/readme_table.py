@@ -23,7 +23,7 @@ def sentence(context, rounds):
     return (f"One training step (forward, backward, update) on {context['processors']} processors of "
             f"{context['processor']}, {context['threads']} threads, {context['date']}, commit {context['commit']}: "
             f"oneDNN {context['onednn']}, {context['compiler']}; PyTorch {context['pytorch']} in its fastest mode. "
-            f"Medians of {rounds} rounds in turn; in brackets the ratio's quartiles. Memory is the largest that the "
+            f"Medians of {rounds} rounds in turn, also of the rounds' ratios; in brackets their quartiles. Memory is the largest that the "
             "network added to the process. `benchmarks/compare_pytorch.py` measures it.")
 
 

@@ -50,6 +50,7 @@ class reversed : public parameter_set {
     master_ = buffer(arena_bytes());
   }
   std::size_t copy_bytes() const override { return 0; }
+  std::uint64_t layout_hash() const override { return 0; }
   void read(int p, std::byte const* arena, std::byte* dense) const override {
     each(p, [&](std::size_t in, std::size_t out) { std::memcpy(dense + out, arena + in, 4); });
   }

@@ -58,6 +58,49 @@ TEST(allreduce, changes_no_bit_of_a_run_of_one_rank) {
   });
 }
 
+/// Says of its layouts what another backend would not.
+struct elsewhere : narrow {
+  static constexpr std::string_view name = "elsewhere";
+  std::string describe(layout const&) const { return "another order"; }
+};
+
+/// How many messages one rank has sent after a run, and where it has come to.
+struct finished {
+  std::uint64_t messages = 0;
+  std::string checksum;
+  bool operator==(finished const&) const = default;
+};
+template <class Others>
+finished with_others(graph_view net, int workers) {
+  bright_thirds const examples(64);
+  finished first;
+  launch<threads>(2, [&](communicator& world) {
+    auto const fit = [&](training made) {
+      made.fit(examples.data(), {.batch = 8, .epochs = 2});
+      if (world.rank() == 0) first = {world.sent().messages_sent, made.checksum()};
+    };
+    if (world.rank() == 0)
+      fit(trainer<narrow>(graph(net), world, allreduce{}, with_state(workers)));
+    else
+      fit(trainer<Others>(graph(net), world, allreduce{}, with_state(workers)));
+  });
+  return first;
+}
+
+/// The sum of two is the same in either order, wherever its terms lie.
+TEST(allreduce, sums_gradients_where_they_lie_only_if_they_lie_alike_and_gives_the_same_bits) {
+  graph const wide_enough = graph::build([](builder& made) {
+    made.input({1, 8, 8}) | dense{.units = 320} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  for (int const workers : {1, 2}) {
+    finished const alike = with_others<narrow>(wide_enough, workers),
+                   unlike = with_others<elsewhere>(wide_enough, workers);
+    EXPECT_EQ(alike.checksum, unlike.checksum);
+    EXPECT_GT(alike.messages, unlike.messages) << "votes travel by themselves";
+  }
+  EXPECT_EQ(with_others<narrow>(small, 1), with_others<elsewhere>(small, 1)) << "too much padding";
+}
+
 /// Spoils one rank's parameters once, as a rank of another backend drifts.
 struct drifting final : listener {
   void on_step(training& run, step_report const& done) override {

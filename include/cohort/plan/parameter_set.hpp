@@ -45,8 +45,20 @@ class parameter_set {
   std::byte* master() const { return master_.data(); }
   /// Where its arenas lie, and who runs passes over them.
   arena_passes& passes() const { return *passes_; }
+  /// The elements of an arena in which a bucket lies, with its padding: its parameters stand together.
+  struct arena_range {
+    std::size_t offset, room;
+  };
+  arena_range range_of(bucket const& b) const {
+    parameter const& front = table_[static_cast<std::size_t>(b.first_parameter)];
+    parameter const& back = table_[static_cast<std::size_t>(b.first_parameter + b.parameters - 1)];
+    return {front.offset, back.offset + back.room - front.offset};
+  }
   /// Memory of the working copies that plans asked for.
   virtual std::size_t copy_bytes() const = 0;
+  /// Sets in which it is equal have each element of each parameter in the same place of their arenas, which lie in the
+  /// processor's memory in all of them or in none.  Before: a plan was made.
+  virtual std::uint64_t layout_hash() const = 0;
 
   /// Parameter p of an arena with the master's layouts → dense in the processor's memory, and back.
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;

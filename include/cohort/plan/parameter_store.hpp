@@ -4,6 +4,7 @@
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/backend/thread_scope.hpp>
 #include <cohort/plan/parameter_set.hpp>
+#include <cohort/random/hash.hpp>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -73,6 +74,13 @@ class parameter_store final : public parameter_set {
     std::size_t bytes = 0;
     for (auto const& c : copies_) bytes += c.data.bytes();
     return bytes;
+  }
+  std::uint64_t layout_hash() const override {
+    std::uint64_t hash = purpose_of(name_of(type_), passes_->space() ? "elsewhere" : "here");
+    for (std::size_t p = 0; p < table_.size(); ++p)
+      hash =
+          purpose_of(backend_.describe(*layouts_[p]), std::to_string(table_[p].room), std::to_string(hash));
+    return hash;
   }
 
   void read(int p, std::byte const* arena, std::byte* dense) const override {

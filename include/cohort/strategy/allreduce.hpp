@@ -18,7 +18,8 @@ namespace cohort {
 
 /// Every step is taken with the mean of all ranks' gradients.
 ///
-/// Shapes    buckets of the canonical flat view, from the last layer to the first.
+/// Shapes    buckets, from the last layer to the first: as they lie, where all ranks' parameters lie alike in the processor's
+///           memory and padding is at most a sixteenth; of the canonical flat view, where not.
 /// Units     every `resync` steps (0: never) ranks compare a checksum of their parameters; where these differ, as between
 ///           ranks of different backends, rank 0's go to all.
 ///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
@@ -27,9 +28,9 @@ namespace cohort {
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
 /// After     all have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), e_r being what r has rounded
 ///           away so far.
-/// Moves     an allreduce of each bucket a step, n elements together, the first one with 5 words more (with `wire` they have an
-///           allreduce of their own); once in the beginning n more at most ⌈log2 P⌉ times; an allreduce of 16 bytes at a
-///           resync. A single rank moves, packs and waits for nothing.
+/// Moves     an allreduce of each bucket a step, n elements together, the first one with 5 words more (with `wire`, and where it
+///           goes as it lies, they have an allreduce of their own); once in the beginning n more at most ⌈log2 P⌉ times, and an
+///           allreduce of 16 bytes, as at a resync. A single rank moves, packs and waits for nothing.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
@@ -88,14 +89,16 @@ class allreduce_strategy final : public strategy {
 
   void ready(step_info const& now, bucket const& one, gradient_parts& gradients) override {
     if (alone()) return;
-    weighted_sum& sum = sums_[narrow_ ? 0 : static_cast<std::size_t>(one.index)];
-    auto const elements = static_cast<std::size_t>(one.elements);
-    element_type const type = gradients.parameters().type();
-    meter_.encode([&] { gradients.pack(one, narrow_ ? narrow_->data(one) : sum.data()); });
-    meter_.start(elements * bytes_of(narrow_ ? *how_.wire : type), elements * bytes_of(type));
+    weighted_sum::share const mine{now.examples, now.weight};
+    std::size_t sent = 0;
+    meter_.encode([&] { sent = fill(one, gradients); });
+    meter_.start(sent, static_cast<std::size_t>(one.elements) * bytes_of(gradients.parameters().type()));
     under_way_ = true;
-    if (!narrow_ || one.index == 0) sum.start(*world_, {now.examples, now.weight}, now.expected, now.mine);
-    if (narrow_) narrow_->start(*world_, one, now.weight, now.expected);
+    if (votes_ && one.index == 0) votes_->start(*world_, mine, now.expected, now.mine);
+    if (narrow_)
+      narrow_->start(*world_, one, now.weight, now.expected);
+    else
+      sum_of(one).start(*world_, mine, now.expected, now.mine);
     world_->note({now.step, one.index});
   }
 
@@ -106,15 +109,19 @@ class allreduce_strategy final : public strategy {
       agreed_.weight = now.weight;
       return proceeds();
     }
+    if (votes_) {
+      meter_.during_wait([&] { return votes_->wait(); });
+      agreed_ = votes_->voted(agreed_.meetings);
+    }
     if (narrow_) return take_narrow(now, gradients);
     for (bucket const& one : gradients.parameters().buckets()) {
-      weighted_sum& sum = sums_[static_cast<std::size_t>(one.index)];
+      weighted_sum& sum = sum_of(one);
       meter_.during_wait([&] { return sum.wait(); });
-      if (one.index == 0) agreed_ = sum.voted(agreed_.meetings);
+      if (one.index == 0 && !votes_) agreed_ = sum.voted(agreed_.meetings);
       if (agreed_.weight == 0) continue;
       meter_.apply([&] {
         sum.settle(agreed_.weight, now.expected);
-        gradients.unpack(one, sum.data());
+        if (!sum.borrows()) gradients.unpack(one, sum.data());
       });
     }
     meter_.finish();
@@ -141,6 +148,7 @@ class allreduce_strategy final : public strategy {
     restored_ = true;
     started_ = false;
     sums_.clear();
+    votes_.reset();
     narrow_.reset();
     for (strategy_state::array const& one : saved.arrays)
       if (one.name == kept_name) {
@@ -170,22 +178,47 @@ class allreduce_strategy final : public strategy {
   void make_sums(parameter_set const& parameters) {
     element_type const type = parameters.type();
     if (how_.wire && bytes_of(*how_.wire) < bytes_of(type) && !parameters.buckets().empty()) {
-      sums_.emplace_back(type, 0, true);  // votes alone: a wire of few bits does not count
+      votes_.emplace(type, 0, true);  // a wire of few bits does not count
       narrow_.emplace(parameters, *how_.wire);
       narrow_->restore({saved_.data(), saved_.bytes()}, saved_type_);
     } else {
-      for (bucket const& one : parameters.buckets())
-        sums_.emplace_back(type, static_cast<std::size_t>(one.elements), sums_.empty());
+      bool const alike = same_everywhere(*world_, parameters.layout_hash()) && !parameters.passes().space();
+      for (bucket const& one : parameters.buckets()) {
+        auto const elements = static_cast<std::size_t>(one.elements);
+        std::size_t const room = parameters.range_of(one).room;
+        if (alike && room <= elements + elements / 16)
+          sums_.emplace_back(type, room);
+        else
+          sums_.emplace_back(type, elements, one.index == 0);
+      }
+      if (!sums_.empty() && sums_[0].borrows()) votes_.emplace(type, 0, true);
     }
     saved_ = {};
+  }
+  weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
+
+  /// Puts this rank's gradient where it is summed; returns the bytes that leave.
+  std::size_t fill(bucket const& one, gradient_parts& gradients) {
+    if (narrow_) {
+      gradients.pack(one, narrow_->data(one));
+      return static_cast<std::size_t>(one.elements) * bytes_of(*how_.wire);
+    }
+    weighted_sum& sum = sum_of(one);
+    if (sum.borrows()) {
+      gradients.sum(one);
+      parameter_set const& parameters = gradients.parameters();
+      sum.point(gradients.first() + parameters.range_of(one).offset * bytes_of(parameters.type()));
+    } else {
+      gradients.pack(one, sum.data());
+    }
+    return sum.bytes();
   }
 
   /// Where a step is not taken, what was rounded away in it is not kept either.
   bool take_narrow(step_info const& now, gradient_parts& gradients) {
-    meter_.during_wait([&] { return std::max(sums_[0].wait(), narrow_->wait()); });
+    meter_.during_wait([&] { return narrow_->wait(); });
     meter_.finish();
     under_way_ = false;
-    agreed_ = sums_[0].voted(agreed_.meetings);
     if (agreed_.weight == 0) return proceeds();
     meter_.apply([&] {
       if (narrow_->finite() && proceeds()) narrow_->keep();
@@ -204,7 +237,8 @@ class allreduce_strategy final : public strategy {
 
   std::unique_ptr<communicator> world_;
   allreduce how_;
-  std::vector<weighted_sum> sums_;  // of each bucket, the first with votes
+  std::vector<weighted_sum> sums_;     // of each bucket
+  std::optional<weighted_sum> votes_;  // where the first bucket's sum has none
   std::optional<narrow_sum> narrow_;
   buffer saved_;
   element_type saved_type_ = element_type::f32;

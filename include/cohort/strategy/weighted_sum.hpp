@@ -15,8 +15,8 @@ namespace cohort::detail {
 
 /// Elements that become their mean over the ranks, weighted, and the votes that travel with them.
 ///
-/// Shapes    `elements` of f32 or f64 and, with votes, `vote_words` more behind them.
-/// Order     fill data(), start, wait, voted, settle; again and again.
+/// Shapes    `elements` of f32 or f64 and, with votes, `vote_words` more behind them. Without votes they may lie anywhere.
+/// Order     fill data(), or point to where they lie; start, wait, voted, settle; again and again.
 /// Exact     with weights of 1 (one rank) no bit changes; equal weights of 2ᵏ ranks are exact. Counts of examples are exact
 ///           in f32 up to 2²⁴.
 class weighted_sum {
@@ -27,11 +27,16 @@ class weighted_sum {
       : type_(type),
         count_(count),
         words_(with_votes ? vote_words : 0),
-        memory_((count + words_) * bytes_of(type)) {}
+        memory_((count + words_) * bytes_of(type)),
+        data_(memory_.data()) {}
+  /// Of elements in memory of somebody else, without votes.
+  weighted_sum(element_type type, std::size_t count) : type_(type), count_(count), borrows_(true) {}
 
   element_type type() const { return type_; }
-  std::byte* data() { return memory_.data(); }
+  std::byte* data() { return data_; }
   std::size_t bytes() const { return count_ * bytes_of(type_); }
+  bool borrows() const { return borrows_; }
+  void point(std::byte* data) { data_ = data; }
   /// The same, and the votes behind them.
   std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
 
@@ -52,7 +57,7 @@ class weighted_sum {
       });
     }
     ended_ = {};
-    under_way_.start(world, {memory_.data(), type_, count_ + words_});
+    under_way_.start(world, {data_, type_, count_ + words_});
   }
 
   /// Returns when it was complete, however often it is asked.
@@ -104,8 +109,10 @@ class weighted_sum {
 
   element_type type_;
   std::size_t count_;
-  std::size_t words_;
+  std::size_t words_ = 0;
   buffer memory_;
+  std::byte* data_ = nullptr;
+  bool borrows_ = false;
   halved_sum under_way_;
   std::chrono::steady_clock::time_point ended_{};
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cohort/mpi.hpp>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string>
@@ -50,6 +51,10 @@ TEST(sums_of_mpi, have_the_bits_of_threads) {
       ASSERT_EQ(std::memcmp(here.data(), there.data(), n * sizeof(float)), 0) << n;
     }
   });
+}
+
+TEST(launch_of_mpi, asks_for_streams_over_tcp) {
+  EXPECT_STREQ(std::getenv("OMPI_MCA_btl_tcp_flags"), "9");
 }
 
 }  // namespace
