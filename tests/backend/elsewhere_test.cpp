@@ -12,12 +12,12 @@ TEST(elsewhere, has_its_rungs) { EXPECT_TRUE(registered); }
 TEST(elsewhere, is_memory_that_nobody_can_touch) {
   locked_memory memory;
   std::byte* const at = memory.take(100);
-  EXPECT_EXIT(*at = std::byte{1}, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(*at = std::byte{1}, "");
   {
     locked_memory::opened const now(memory);
     *at = std::byte{1};
   }
-  EXPECT_EXIT(*at = std::byte{1}, testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_DEATH(*at = std::byte{1}, "");
 }
 
 }  // namespace

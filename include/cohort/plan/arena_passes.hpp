@@ -165,6 +165,14 @@ class passes_on_host final : public arena_passes {
   isa isa_ = best_isa();
 };
 
+/// Those for arenas of this type. They have no state: one is enough.
+inline arena_passes& passes_on_processor(element_type type) {
+  static passes_on_host<float> narrow;
+  static passes_on_host<double> wide;
+  if (type == element_type::f64) return wide;
+  return narrow;
+}
+
 }  // namespace detail
 
 }  // namespace cohort

@@ -56,8 +56,8 @@ class parameter_set {
   }
   /// Memory of the working copies that plans asked for.
   virtual std::size_t copy_bytes() const = 0;
-  /// Sets in which it is equal have each element of each parameter in the same place of their arenas, and these in memory of
-  /// the same kind.  Before: a plan was made.
+  /// Sets in which it is equal have each element of each parameter in the same place of their arenas, which lie in the
+  /// processor's memory in all of them or in none.  Before: a plan was made.
   virtual std::uint64_t layout_hash() const = 0;
 
   /// Parameter p of an arena with the master's layouts → dense in the processor's memory, and back.
@@ -122,9 +122,8 @@ class parameter_set {
  protected:
   /// No passes: those of the processor.
   parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes = nullptr)
-      : type_(type), passes_(std::move(passes)) {
-    if (!passes_)
-      detail::with_real(type, [&]<class T>(T*) { passes_ = std::make_shared<detail::passes_on_host<T>>(); });
+      : type_(type), own_passes_(std::move(passes)) {
+    passes_ = own_passes_ ? own_passes_.get() : &detail::passes_on_processor(type);
     for (int id = 0; id < net.size(); ++id) {
       owners_.push_back(net.owner(id));
       if (owners_.back() != id) continue;
@@ -144,7 +143,8 @@ class parameter_set {
   }
 
   element_type type_;
-  std::shared_ptr<arena_passes> passes_;
+  std::shared_ptr<arena_passes> own_passes_;
+  arena_passes* passes_;
   std::vector<int> owners_;  // of each node's parameters: a node
   std::vector<parameter> table_;
   std::vector<bucket> buckets_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <checkpoint/scratch_folder.hpp>
 #include <cohort/cudnn/kernel_cache.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "../../checkpoint/scratch_folder.hpp"
 #include "fake_machine.hpp"
 
 namespace {

@@ -4,11 +4,13 @@
 #include <cohort/cudnn/dense_on_gpu.hpp>
 #include <cohort/cudnn/elementwise_on_gpu.hpp>
 #include <cohort/cudnn/passes_on_gpu.hpp>
+#include <cohort/cudnn/pooling_on_gpu.hpp>
 #include <cohort/cudnn/softmax_on_gpu.hpp>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace cohort {
@@ -31,7 +33,7 @@ class cudnn {
 
   cudnn() : cudnn(std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>())) {}
   explicit cudnn(std::shared_ptr<detail::compute_stream> on)
-      : on_(std::move(on)), blas_(std::make_shared<detail::blas_on_gpu>(on_)) {}
+      : stream_(std::move(on)), on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_)} {}
 
   static availability probe() { return probe(detail::system_libraries()); }
   /// Of a machine whose libraries come from elsewhere.
@@ -43,45 +45,51 @@ class cudnn {
   }
   /// The processor only puts kernels into the stream.
   static int threads(int) { return 1; }
-  std::shared_ptr<arena_passes> passes() const { return std::make_shared<detail::passes_on_gpu>(on_); }
+  std::shared_ptr<arena_passes> passes() const { return std::make_shared<detail::passes_on_gpu>(stream_); }
 
-  bool supports(kind const& k) const {
-    return k
-               == kind_of<
-                   dense> || k == kind_of<relu> || k == kind_of<leaky_relu> || k == kind_of<add> || k == kind_of<dropout> || k == kind_of<softmax_cross_entropy>;
-  }
+  bool supports(kind const& k) const { return kernels_of(k) != nullptr; }
   bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return detail::elements_of(l) * sizeof(float); }
   element_type element(layout const&) const { return element_type::f32; }
   std::string describe(layout const&) const { return "dense"; }
 
-  kernel reorder(layout const& from, layout const&) const { return detail::copy_on_gpu(on_, from); }
+  kernel reorder(layout const& from, layout const&) const { return detail::copy_on_gpu(stream_, from); }
   kernel accumulate(layout const& l) const {
-    return [on = on_, n = detail::elements_of(l)](std::span<void* const> a) {
+    return [on = stream_, n = detail::elements_of(l)](std::span<void* const> a) {
       on->launch(detail::kernels::add_to{detail::tensor_at(a, 0), detail::tensor_at(a, 1)}, n);
     };
   }
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
+  /// Before    supports(kind).
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const {
-    kind const& k = *request.kind;
-    double const* const fields = request.fields;
-    if (k == kind_of<dense>) return detail::prepare(blas_, request, detail::decode<dense>(fields));
-    if (k == kind_of<relu>) return detail::prepare_rectifier(on_, request, 0);
-    if (k == kind_of<leaky_relu>)
-      return detail::prepare_rectifier(on_, request, detail::decode<leaky_relu>(fields).slope);
-    if (k == kind_of<add>) return detail::prepare(on_, request, add{});
-    if (k == kind_of<dropout>) return detail::prepare(on_, request, detail::decode<dropout>(fields));
-    if (k == kind_of<softmax_cross_entropy>)
-      return detail::prepare(on_, request, detail::decode<softmax_cross_entropy>(fields));
-    throw backend_error(
-        {.what = "the GPU has no kernels for this kind of layer", .where = request.name, .got = {k.name}});
+    return kernels_of(*request.kind)(on_, request);
   }
 
  private:
-  std::shared_ptr<detail::compute_stream> on_;
-  std::shared_ptr<detail::blas_on_gpu const> blas_;
+  using prepare_function = detail::gpu_operation (*)(detail::gpu_target const&, detail::gpu_request const&);
+
+  template <layer... L>
+  static prepare_function first_of(kind const& k) {
+    prepare_function found = nullptr;
+    auto const look = [&]<layer One>(std::type_identity<One>) {
+      if (k == kind_of<One>)
+        found = [](detail::gpu_target const& where, detail::gpu_request const& request) {
+          return detail::prepare(where, request, detail::decode<One>(request.fields));
+        };
+    };
+    (look(std::type_identity<L>{}), ...);
+    return found;
+  }
+  /// Null for kinds that it has no kernels for.
+  static prepare_function kernels_of(kind const& k) {
+    return first_of<dense, relu, leaky_relu, add, dropout, max_pool, reshape, flatten, softmax_cross_entropy>(
+        k);
+  }
+
+  std::shared_ptr<detail::compute_stream> stream_;
+  detail::gpu_target on_;
 };
 
 static_assert(tensor_backend<cudnn>);

@@ -8,8 +8,7 @@
 namespace cohort::detail {
 
 /// Rows of a tensor are columns for cuBLASLt: a batch of N rows of I elements is a matrix I×N, weights U×I one of I×U.
-inline gpu_operation prepare(std::shared_ptr<blas_on_gpu const> const& blas, gpu_request const& request,
-                             dense const& layer) {
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, dense const& layer) {
   using enum operand_role;
   int const rows = request.batch, inputs = static_cast<int>(request.input_shapes[0].elements()),
             units = layer.units;
@@ -17,7 +16,7 @@ inline gpu_operation prepare(std::shared_ptr<blas_on_gpu const> const& blas, gpu
   shape const from = batched_input(request), to = batched_output(request), weights{units, inputs},
               bias{units};
   auto const product = [&](matrix_product::extents const& its) {
-    return std::make_shared<matrix_product const>(blas, its);
+    return std::make_shared<matrix_product const>(where.blas, its);
   };
 
   gpu_operation made;
@@ -39,11 +38,11 @@ inline gpu_operation prepare(std::shared_ptr<blas_on_gpu const> const& blas, gpu
                            "cublaslt",
                            flops});
   if (layer.bias)
-    made.backward.push_back({[blas, rows, units](std::span<void* const> a) {
-                               blas->stream().launch(kernels::sum_columns{tensor_at(a, 0), tensor_at(a, 1),
-                                                                          static_cast<kernels::size>(rows),
-                                                                          static_cast<kernels::size>(units)},
-                                                     static_cast<std::size_t>(units));
+    made.backward.push_back({[on = where.stream, rows, units](std::span<void* const> a) {
+                               on->launch(kernels::sum_columns{tensor_at(a, 0), tensor_at(a, 1),
+                                                               static_cast<kernels::size>(rows),
+                                                               static_cast<kernels::size>(units)},
+                                          static_cast<std::size_t>(units));
                              },
                              {{diff_output, 0, to}, {diff_parameter, 1, bias}},
                              "nvrtc",

@@ -4,6 +4,7 @@
 #include <cohort/layer/activation.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/join.hpp>
+#include <cohort/layer/reshape.hpp>
 #include <cohort/random/hash.hpp>
 
 namespace cohort::detail {
@@ -34,14 +35,41 @@ inline gpu_operation prepare_rectifier(shared_stream const& on, gpu_request cons
   return made;
 }
 
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, relu const&) {
+  return prepare_rectifier(where.stream, request, 0);
+}
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, leaky_relu const& layer) {
+  return prepare_rectifier(where.stream, request, layer.slope);
+}
+
 inline host_function copy_on_gpu(shared_stream const& on, shape const& lies) {
   return [on, bytes = elements_of(lies) * sizeof(float)](std::span<void* const> a) {
     on->copy(static_cast<std::byte const*>(a[0]), static_cast<std::byte*>(a[1]), bytes);
   };
 }
 
-inline gpu_operation prepare(shared_stream const& on, gpu_request const& request, add const&) {
+/// The same elements in the same order.
+inline gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request) {
   using enum operand_role;
+  shape const from = batched_input(request), to = batched_output(request);
+  gpu_operation made;
+  made.output = to;
+  made.forward.push_back({copy_on_gpu(on, to), {{input, 0, from}, {output, 0, to}}, "copy", 0});
+  if (request.training && request.wants_diff_input[0])
+    made.backward.push_back({copy_on_gpu(on, to), {{diff_output, 0, to}, {diff_input, 0, from}}, "copy", 0});
+  return made;
+}
+
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, reshape const&) {
+  return prepare_copy(where.stream, request);
+}
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, flatten const&) {
+  return prepare_copy(where.stream, request);
+}
+
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
   shape const lies = batched_output(request);
   std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
   gpu_operation made;
@@ -65,19 +93,14 @@ inline gpu_operation prepare(shared_stream const& on, gpu_request const& request
 }
 
 /// Masks are made anew in backward, from the examples' numbers, which forward leaves in the workspace.
-inline gpu_operation prepare(shared_stream const& on, gpu_request const& request, dropout const& layer) {
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer) {
   using enum operand_role;
+  shared_stream const on = where.stream;
+  if (!request.training || request.frozen) return prepare_copy(on, request);
   shape const lies = batched_output(request);
   gpu_operation made;
   made.output = lies;
   made.overwrites = true;
-  if (!request.training || request.frozen) {
-    made.forward.push_back({copy_on_gpu(on, lies), {{input, 0, lies}, {output, 0, lies}}, "copy", 0});
-    if (request.training && request.wants_diff_input[0])
-      made.backward.push_back(
-          {copy_on_gpu(on, lies), {{diff_output, 0, lies}, {diff_input, 0, lies}}, "copy", 0});
-    return made;
-  }
   auto const batch = static_cast<std::size_t>(request.batch);
   std::size_t const elements = elements_of(request.output_shape);
   auto const mask = [=, purpose = purpose_of("layer", request.name), rate = layer.rate](

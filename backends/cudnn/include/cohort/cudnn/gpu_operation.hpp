@@ -19,6 +19,14 @@ using gpu_operation = basic_operation<host_function, shape>;
 using gpu_operands = std::vector<operand<shape>>;
 using shared_stream = std::shared_ptr<compute_stream const>;
 
+class blas_on_gpu;
+
+/// Where a backend's operations run.
+struct gpu_target {
+  shared_stream stream;
+  std::shared_ptr<blas_on_gpu const> blas;
+};
+
 inline shape batched_input(gpu_request const& of, std::size_t i = 0) {
   return of.input_shapes[i].batched(of.batch);
 }

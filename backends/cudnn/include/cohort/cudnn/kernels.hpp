@@ -35,6 +35,8 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<rectify>("rectify");
   visit.template operator()<rectify_gradient>("rectify_gradient");
   visit.template operator()<sum_columns>("sum_columns");
+  visit.template operator()<max_pool>("max_pool");
+  visit.template operator()<max_pool_gradient>("max_pool_gradient");
   visit.template operator()<softmax>("softmax");
   visit.template operator()<softmax_loss>("softmax_loss");
   visit.template operator()<softmax_gradient>("softmax_gradient");

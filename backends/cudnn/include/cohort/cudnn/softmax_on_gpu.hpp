@@ -7,9 +7,10 @@ namespace cohort::detail {
 
 /// Targets and weights are brought to the workspace in forward and stay there for backward; the loss is fetched, so that forward
 /// ends with a wait.
-inline gpu_operation prepare(shared_stream const& on, gpu_request const& request,
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                              softmax_cross_entropy const& layer) {
   using enum operand_role;
+  shared_stream const on = where.stream;
   shape const lies = batched_output(request);
   auto const rows = static_cast<std::size_t>(request.batch);
   std::size_t const classes = elements_of(request.output_shape), chunks = (rows + sum_chunk - 1) / sum_chunk;

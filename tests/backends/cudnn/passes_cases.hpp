@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <gtest/gtest.h>
+#include <cmath>
+#include <cohort/cudnn/passes_on_gpu.hpp>
+#include <cohort/random/stream.hpp>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+// The passes over arenas on a GPU against those on the processor. Before this header an includer defines `machine_under_test`, with
+// `missing`, why there is no GPU ("": there is one), and stream().
+
+namespace {
+
+using namespace cohort;
+using numbers = std::vector<float>;
+
+numbers normal_numbers(std::size_t n, std::uint64_t seed) {
+  random_stream const from(seed, "numbers");
+  numbers made(n);
+  for (std::size_t i = 0; i < n; ++i) made[i] = from.normal<float>(i);
+  return made;
+}
+
+/// The same arenas on the GPU and on the processor, under the passes of each.
+class passes_on_gpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!machine.missing.empty()) GTEST_SKIP() << machine.missing;
+    gpu = std::make_unique<detail::passes_on_gpu>(machine.stream());
+  }
+
+  static constexpr std::size_t n = 2 * arena_passes::chunk + 160, begin = 32, room = begin + n + 16;
+
+  /// An arena of both: its place in gpu_arenas and host_arenas.
+  void add_arena(numbers const& values) {
+    buffer& on_gpu = memory.emplace_back(room * sizeof(float), gpu->space());
+    gpu->bring(reinterpret_cast<std::byte const*>(values.data()), on_gpu.data(), room * sizeof(float));
+    gpu_arenas.push_back(on_gpu.data());
+    host_values.push_back(std::make_unique<numbers>(values));
+    host_arenas.push_back(reinterpret_cast<std::byte*>(host_values.back()->data()));
+  }
+  void add_arenas(int count, std::uint64_t seed) {
+    for (int k = 0; k < count; ++k) add_arena(normal_numbers(room, seed + static_cast<std::uint64_t>(k)));
+  }
+  void expect_same(std::size_t arena, double allowed, std::string const& what) {
+    numbers got(room);
+    gpu->fetch(gpu_arenas[arena], reinterpret_cast<std::byte*>(got.data()), room * sizeof(float));
+    numbers const& wanted = *host_values[arena];
+    for (std::size_t i = 0; i < room; ++i)
+      ASSERT_NEAR(got[i], wanted[i], allowed * (1 + std::abs(wanted[i]))) << what << ", element " << i;
+  }
+  static std::span<std::byte* const> part(std::vector<std::byte*> const& of, std::size_t first,
+                                          std::size_t count) {
+    return std::span(of).subspan(first, count);
+  }
+
+  machine_under_test machine;
+  std::unique_ptr<detail::passes_on_gpu> gpu;
+  detail::passes_on_host<float> host;
+  std::vector<buffer> memory;
+  std::vector<std::unique_ptr<numbers>> host_values;
+  std::vector<std::byte*> gpu_arenas, host_arenas;
+};
+
+TEST_F(passes_on_gpu, take_the_steps_of_every_updater) {
+  for (updater const& rule : detail::default_updaters) {
+    memory.clear();
+    host_values.clear();
+    gpu_arenas.clear();
+    host_arenas.clear();
+    auto const states = static_cast<std::size_t>(rule.state_arrays());
+    add_arenas(3, 1);  // parameters and two parts of the gradient
+    for (std::size_t k = 0; k < states; ++k)
+      add_arena(numbers(room, static_cast<float>(rule.initial_state(static_cast<int>(k)))));
+    for (std::int64_t step = 0; step < 3; ++step) {
+      update_scalars const now{.step = step,
+                               .l1 = 1e-4,
+                               .l2 = 5e-4,
+                               .gradient_scale = 0.25,
+                               .clip = 0.4,
+                               .needed_norm = 1.5,
+                               .parameter_norm = 2.5};
+      host.update(rule, now, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, states), begin, n);
+      gpu->update(rule, now, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, states), begin, n);
+    }
+    expect_same(0, 1e-6, std::string(rule.name()));
+    for (std::size_t k = 0; k < states; ++k)
+      expect_same(3 + k, 1e-6,
+                  std::string(rule.name()) + "'s " + std::string(rule.state_name(static_cast<int>(k))));
+  }
+}
+
+TEST_F(passes_on_gpu, sum_squares_by_chunks) {
+  add_arenas(3, 1);
+  double got[3], wanted[3];
+  host.square_sums(part(host_arenas, 0, 3), begin, n, wanted);
+  gpu->square_sums(part(gpu_arenas, 0, 3), begin, n, got);
+  for (int c = 0; c < 3; ++c) EXPECT_NEAR(got[c], wanted[c], 1e-6 * wanted[c]) << c;
+  EXPECT_LT(wanted[2], wanted[0] / 2) << "the last chunk is shorter";
+}
+
+TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
+  add_arenas(3, 1);
+  add_arena(numbers(room));
+  add_arena(numbers(room));
+  double got[3], wanted[3];
+  update_scalars const now{.l2 = 5e-4, .gradient_scale = 0.5};
+  host.step_square_sums(lamb{}, now, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, 2), begin,
+                        n, wanted);
+  gpu->step_square_sums(lamb{}, now, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, 2), begin, n,
+                        got);
+  for (int c = 0; c < 3; ++c) EXPECT_NEAR(got[c], wanted[c], 1e-5 * wanted[c]) << c;
+  for (std::size_t arena : {0, 3, 4}) expect_same(arena, 0, "what is not to be written");
+}
+
+TEST_F(passes_on_gpu, join_parts_in_their_order) {
+  add_arenas(3, 1);
+  host.join(part(host_arenas, 0, 3), begin, n);
+  gpu->join(part(gpu_arenas, 0, 3), begin, n);
+  for (std::size_t k = 0; k < 3; ++k) expect_same(k, 0, "part " + std::to_string(k));
+}
+
+TEST_F(passes_on_gpu, follow_statistics) {
+  add_arenas(3, 1);
+  constexpr std::size_t channels = 5;
+  host.follow_statistics(host_arenas[0], part(host_arenas, 1, 2), 16, 48, channels, 0.9);
+  gpu->follow_statistics(gpu_arenas[0], part(gpu_arenas, 1, 2), 16, 48, channels, 0.9);
+  expect_same(0, 1e-6, "statistics");
+}
+
+TEST_F(passes_on_gpu, fill_copy_and_add) {
+  add_arenas(2, 1);
+  for (arena_passes* passes : {static_cast<arena_passes*>(gpu.get()), static_cast<arena_passes*>(&host)}) {
+    auto const& arenas = passes == gpu.get() ? gpu_arenas : host_arenas;
+    passes->copy(arenas[1], arenas[0], 64 * sizeof(float));
+    passes->fill(arenas[0], begin, 16, 2.5);
+    passes->add(arenas[1], arenas[0], n);
+  }
+  expect_same(0, 0, "what was written");
+  expect_same(1, 0, "what was read");
+}
+
+TEST_F(passes_on_gpu, find_what_is_not_finite) {
+  add_arenas(1, 1);
+  EXPECT_TRUE(gpu->finite(element_type::f32, gpu_arenas[0], room));
+  float const infinite = std::numeric_limits<float>::infinity();
+  gpu->bring(reinterpret_cast<std::byte const*>(&infinite), gpu_arenas[0] + 4 * (room - 1), sizeof infinite);
+  EXPECT_FALSE(gpu->finite(element_type::f32, gpu_arenas[0], room));
+  EXPECT_TRUE(gpu->finite(element_type::f32, gpu_arenas[0], room - 1));
+  EXPECT_FALSE(gpu->finite(element_type::bf16, gpu_arenas[0], 2 * room));
+}
+
+}  // namespace
