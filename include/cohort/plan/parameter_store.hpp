@@ -126,7 +126,9 @@ class parameter_store final : public parameter_set {
       std::vector<typename B::scalar> dense =
           detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
       void* const addresses[]{dense.data(), c.data.data()};
-      return B::bind(backend_.reorder(backend_.plain(c.wanted), c.wanted), addresses)();
+      layout const& lies =
+          c.parameter == 0 ? *layouts_[static_cast<std::size_t>(c.folds->weights)] : c.wanted;
+      return B::bind(backend_.reorder(backend_.plain(lies), c.wanted), addresses)();
     }
     if (!c.reorder) {
       void* const addresses[]{parameter_data(c.parameter, master()), c.data.data()};
