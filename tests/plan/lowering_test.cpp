@@ -113,6 +113,50 @@ TEST(lowering, keeps_outputs_within_the_network_and_leaves_out_what_they_do_not_
   EXPECT_NE(low.output_values[0], low.output_values[1]);
 }
 
+bool sums_too(kind const& a, kind const& b) {
+  return rectifiers(a, b) || (a == kind_of<conv2d> && b == kind_of<add>);
+}
+
+template <class F>
+std::string steps_at_inference(F describe) {
+  graph const net = graph::build(describe);
+  std::string text;
+  for (plan_step const& step : lower(net, sums_too, {}, true).steps) text += name_of(net, step) + "; ";
+  return text;
+}
+
+TEST(lowering, at_inference_fuses_an_activation_rather_than_moving_it_behind_a_pool) {
+  auto const describe = [](builder& net) {
+    net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | batch_norm{} | relu{} | max_pool{.window = 2};
+  };
+  EXPECT_EQ(steps_at_inference(describe), "conv2d_1 + batch_norm_1 + relu_1; max_pool_1; ");
+  EXPECT_EQ(steps(describe, true), "conv2d_1; batch_norm_1; max_pool_1; relu_1; ");
+}
+
+TEST(lowering, at_inference_takes_a_sum_into_the_later_of_two_convolutions) {
+  auto const both = [](builder& net) {
+    tensor const x = net.input({2, 4, 4});
+    ((x | conv2d{.filters = 2, .kernel = 1}) + (x | conv2d{.filters = 2, .kernel = 1} | scale{})) | relu{};
+  };
+  EXPECT_EQ(steps_at_inference(both), "conv2d_1; conv2d_2 + scale_1 + add_1 + relu_1; ");
+  graph const net = graph::build(both);
+  lowered_graph const low = lower(net, sums_too, {}, true);
+  EXPECT_EQ(low.steps[1].inputs, (std::vector<int>{0, low.steps[0].output}));
+}
+
+TEST(lowering, leaves_sums_whose_other_part_comes_later_or_that_others_read_too) {
+  EXPECT_EQ(steps_at_inference([](builder& net) {
+              tensor const x = net.input({2, 4, 4});
+              (x | conv2d{.filters = 2, .kernel = 1}) + (x | scale{} | leaky_relu{});
+            }),
+            "conv2d_1; scale_1; leaky_relu_1; add_1; ");
+  EXPECT_EQ(steps_at_inference([](builder& net) {
+              tensor const x = net.input({2, 4, 4}) | conv2d{.filters = 2, .kernel = 1};
+              (x + (x | relu{})) | scale{};
+            }),
+            "conv2d_1; relu_1; add_1; scale_1; ");
+}
+
 TEST(lowering, gives_values_their_shapes_and_steps_what_they_read) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({1, 8, 8}) | relu{} | max_pool{.window = 2};

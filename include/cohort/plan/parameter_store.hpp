@@ -146,11 +146,13 @@ class parameter_store final : public parameter_set {
     if (c.folds) {
       std::vector<typename B::scalar> dense =
           detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
+      layout const& lies =
+          c.parameter == 0 ? *layouts_[static_cast<std::size_t>(c.folds->weights)] : c.wanted;
       auto const space = passes_->space();
       buffer const beside(space ? dense.size() * sizeof(typename B::scalar) : 0, space);
       void* const addresses[]{space ? static_cast<void*>(beside.data()) : dense.data(), c.data.data()};
       if (space) passes_->bring(reinterpret_cast<std::byte*>(dense.data()), beside.data(), beside.bytes());
-      B::bind(backend_.reorder(backend_.plain(c.wanted), c.wanted), addresses)();
+      B::bind(backend_.reorder(backend_.plain(lies), c.wanted), addresses)();
       passes_->wait();
     } else {
       if (!c.reorder) {

@@ -7,12 +7,14 @@
 #include <cohort/onednn/joining.hpp>
 #include <cohort/onednn/normalisation.hpp>
 #include <cohort/onednn/pooling.hpp>
+#include <cohort/onednn/winograd.hpp>
 #include <string>
 #include <string_view>
 
 namespace cohort {
 
 inline onednn::kernel onednn::reorder(layout const& from, layout const& to) const {
+  if (detail::is_winograd(from, to)) return detail::winograd_weights(on_.engine, from, to);
   return detail::reorder_kernel(on_.engine, from, to);
 }
 
@@ -90,7 +92,11 @@ inline onednn::kernel onednn::accumulate(layout const& l) const {
 
 inline operation<onednn> onednn::prepare(operation_request<onednn> const& request) const {
   kind const& k = *request.kind;
-  if (k == kind_of<conv2d>) return detail::prepare(on_, request, detail::decode<conv2d>(request.fields));
+  if (k == kind_of<conv2d>) {
+    conv2d const l = detail::decode<conv2d>(request.fields);
+    if (auto made = detail::prepare_winograd(on_, request, l)) return std::move(*made);
+    return detail::prepare(on_, request, l);
+  }
   if (k == kind_of<dense>) return detail::prepare(on_, request, detail::decode<dense>(request.fields));
   if (detail::find_activation(k)) return detail::prepare_activation(on_.engine, request);
   if (k == kind_of<add>) return detail::prepare(on_.engine, request, add{});
