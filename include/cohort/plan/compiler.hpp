@@ -4,6 +4,7 @@
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/in_place.hpp>
 #include <cohort/plan/parameter_store.hpp>
+#include <cohort/plan/plan_rows.hpp>
 #include <cohort/plan/step_request.hpp>
 #include <optional>
 #include <span>
@@ -39,7 +40,7 @@ class compiler {
   }
 
   program<B> take_program() { return std::move(made_); }
-  std::vector<plan_row> take_rows() { return std::move(rows_); }
+  std::vector<plan_row> take_rows() { return std::move(rows_.rows); }
   lowered_graph const& lowered() const { return low_; }
 
  private:
@@ -132,38 +133,6 @@ class compiler {
     to.push_back({std::move(kernel), std::move(arguments), row});
   }
 
-  int add_row(std::string step, std::string implementation, pass direction, shape const& dims,
-              layout const& lies, double flops) {
-    rows_.push_back({.step = std::move(step),
-                     .implementation = std::move(implementation),
-                     .direction = direction,
-                     .output = dims,
-                     .layout = backend_.describe(lies),
-                     .flops = flops,
-                     .bf16 = backend_.element(lies) == element_type::bf16});
-    return static_cast<int>(rows_.size()) - 1;
-  }
-  /// Says what a row's kernel reads and writes: `lies`, and as much again.
-  int moves(int row, layout const& lies, double times) {
-    rows_[static_cast<std::size_t>(row)].bytes = times * static_cast<double>(backend_.bytes(lies));
-    return row;
-  }
-  /// The same of a step's kernel: scratch is taken to stay in a cache, what is read twice as well.
-  void say_bytes(int row, invocation<B> const& call) {
-    double& bytes = rows_[static_cast<std::size_t>(row)].bytes;
-    for (std::size_t i = 0; i < call.operands.size(); ++i) {
-      auto const& o = call.operands[i];
-      if (o.role == operand_role::scratch || o.role == operand_role::target || o.role == operand_role::loss
-          || o.role == operand_role::scalars)
-        continue;
-      bool again = false;
-      for (std::size_t k = 0; k < i; ++k)
-        again = again || (call.operands[k].role == o.role && call.operands[k].index == o.index);
-      if (!again || o.role == operand_role::diff_output)
-        bytes += static_cast<double>(backend_.bytes(o.layout));
-    }
-  }
-
   /// Where a value lies in the layout that a kernel wants: converted once, if need be.
   address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step,
                     pass p, shape const& dims) {
@@ -172,7 +141,7 @@ class compiler {
       if (lies == wanted) return at;
     address const at = new_slot(wanted);
     emit(to, backend_.reorder(value.lies, wanted), {value.at, at},
-         moves(add_row(step, "reorder", p, dims, wanted, 0), wanted, 2));
+         rows_.add_move(backend_, step, p, dims, wanted, false));
     value.also.emplace_back(wanted, at);
     return at;
   }
@@ -220,14 +189,13 @@ class compiler {
     for (invocation<B>& call : op.forward) {
       std::vector<address> arguments;
       for (auto const& o : call.operands) arguments.push_back(common(s, o, made_.forward, pass::forward));
-      int const row = add_row(name_of(net_, step), call.implementation, pass::forward,
-                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
-                              op.output, call.flops);
+      int const row = rows_.add(backend_, name_of(net_, step), call.implementation, pass::forward,
+                                low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
+                                op.output, call.flops, bytes_of_tensors(backend_, call));
       int result = -1;
       for (std::size_t i = 0; i < arguments.size(); ++i)
         if (call.operands[i].role == operand_role::output) result = arguments[i].index;
-      rows_[static_cast<std::size_t>(row)].frozen = is_frozen(step);
-      say_bytes(row, call);
+      rows_.rows[static_cast<std::size_t>(row)].frozen = is_frozen(step);
       emit(made_.forward, call.kernel, std::move(arguments), row);
       made_.forward.back().result = result;
       made_.forward.back().result_type = backend_.element(op.output);
@@ -313,10 +281,9 @@ class compiler {
             arguments.push_back(common(s, o, made_.backward, pass::backward));
         }
       }
-      int const row = add_row(name, call.implementation, pass::backward,
-                              low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
-                              op.output, call.flops);
-      say_bytes(row, call);
+      int const row = rows_.add(backend_, name, call.implementation, pass::backward,
+                                low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
+                                op.output, call.flops, bytes_of_tensors(backend_, call));
       emit(made_.backward, call.kernel, std::move(arguments), row);
       for (auto const& [o, at] : after) finish(s, o, at);
     }
@@ -355,13 +322,13 @@ class compiler {
       layout const& lies = *store_.settled(parameter);
       if (begun_[static_cast<std::size_t>(parameter)]++ == 0) {
         emit(made_.backward, backend_.reorder(o.layout, lies), {at, {place::gradient, parameter}},
-             moves(add_row(name, "reorder", pass::backward, dims, lies, 0), lies, 2));
+             rows_.add_move(backend_, name, pass::backward, dims, lies, false));
         return;
       }
       stored summand{at, o.layout, {}};
       address const from = in_layout(summand, lies, made_.backward, name, pass::backward, dims);
       emit(made_.backward, backend_.accumulate(lies), {from, {place::gradient, parameter}},
-           moves(add_row(name, "accumulate", pass::backward, dims, lies, 0), lies, 3));
+           rows_.add_move(backend_, name, pass::backward, dims, lies, true));
       made_.backward.back().adds = true;
       return;
     }
@@ -371,7 +338,7 @@ class compiler {
     stored summand{at, o.layout, {}};
     address const from = in_layout(summand, diff.lies, made_.backward, name, pass::backward, dims);
     emit(made_.backward, backend_.accumulate(diff.lies), {from, diff.at},
-         moves(add_row(name, "accumulate", pass::backward, dims, diff.lies, 0), diff.lies, 3));
+         rows_.add_move(backend_, name, pass::backward, dims, diff.lies, true));
   }
 
   std::size_t largest_gradient() const {
@@ -398,7 +365,7 @@ class compiler {
   std::vector<std::optional<stored>> diffs_;
   std::vector<int> begun_;  // parameters that have a gradient already
   std::vector<std::optional<address>> workspaces_;
-  std::vector<plan_row> rows_;
+  plan_rows rows_;
   program<B> made_;
   int clock_ = 0;
 };
