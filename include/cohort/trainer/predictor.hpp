@@ -70,7 +70,7 @@ struct portion {
 /// Inference by many threads at once: plans by batch size, and lanes, each with the memory of one call and its contexts.
 /// A call takes the lane that was given back last, whose memory is still in a cache.
 ///
-/// Order     a call waits for another one only while that makes the plan that it needs.
+/// Order     calls whose plan is there wait for nobody; plans are made one after the other.
 class predictor {
  public:
   static constexpr int largest_batch = 64;
