@@ -41,7 +41,8 @@ class stored {
 /// Parameters of another backend: each backwards, with holes between.
 class reversed : public parameter_set {
  public:
-  explicit reversed(graph_view net) : parameter_set(net, element_type::f32) {
+  explicit reversed(graph_view net)
+      : parameter_set(net, element_type::f32, detail::passes_on_processor<float>()) {
     for (parameter& p : table_) {
       p.offset = arena_elements_ + 3;
       p.room = static_cast<std::size_t>(p.spec.dims.elements());

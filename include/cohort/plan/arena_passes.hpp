@@ -165,12 +165,11 @@ class passes_on_host final : public arena_passes {
   isa isa_ = best_isa();
 };
 
-/// Those for arenas of this type. They have no state: one is enough.
-inline arena_passes& passes_on_processor(element_type type) {
-  static passes_on_host<float> narrow;
-  static passes_on_host<double> wide;
-  if (type == element_type::f64) return wide;
-  return narrow;
+/// Those for arenas of T. They have no state: one is enough.
+template <class T>
+std::shared_ptr<arena_passes> passes_on_processor() {
+  static passes_on_host<T> one;
+  return {std::shared_ptr<void>(), &one};
 }
 
 }  // namespace detail

@@ -120,10 +120,8 @@ class parameter_set {
   }
 
  protected:
-  /// No passes: those of the processor.
-  parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes = nullptr)
-      : type_(type), own_passes_(std::move(passes)) {
-    passes_ = own_passes_ ? own_passes_.get() : &detail::passes_on_processor(type);
+  parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes)
+      : type_(type), passes_(std::move(passes)) {
     for (int id = 0; id < net.size(); ++id) {
       owners_.push_back(net.owner(id));
       if (owners_.back() != id) continue;
@@ -143,8 +141,7 @@ class parameter_set {
   }
 
   element_type type_;
-  std::shared_ptr<arena_passes> own_passes_;
-  arena_passes* passes_;
+  std::shared_ptr<arena_passes> passes_;
   std::vector<int> owners_;  // of each node's parameters: a node
   std::vector<parameter> table_;
   std::vector<bucket> buckets_;

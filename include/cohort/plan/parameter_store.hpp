@@ -168,7 +168,7 @@ class parameter_store final : public parameter_set {
     if constexpr (requires { backend.passes(); })
       return backend.passes();
     else
-      return nullptr;
+      return detail::passes_on_processor<typename B::scalar>();
   }
 
   /// Lets `move` carry parameter p between an arena and a dense tensor: run(writes, from, to) by a call that is made once and

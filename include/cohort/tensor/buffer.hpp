@@ -32,6 +32,10 @@ class buffer {
     }
   }
 
+  buffer(buffer&&) = default;
+  buffer& operator=(buffer&&) = default;
+  [[gnu::noinline]] ~buffer() {}  // in one place: programs that hold many stay small
+
   std::byte* data() const { return data_.get(); }
   std::size_t bytes() const { return bytes_; }
   template <class T>
