@@ -55,75 +55,85 @@ struct rectified_norm {
     if (request.activation) slope = activation_of(*request.activation, request.activation_fields).alpha;
     isa const which = best_isa();
     norm_on_panels const norm(panels_of(lies), l.epsilon, slope, of_batch, omp_get_max_threads(), which);
-    std::string const implementation =
-        "own:" + std::string(name_of(lies.type() == dnnl_bf16 ? isa::avx512 : which));
     auto const bytes = static_cast<dnnl_dim_t>(norm.scratch_bytes());
-    operand<memory_layout> const room{scratch, 0, memory_layout::dense({bytes / dnnl_dim_t{sizeof(float)}})};
+    auto const room = memory_layout::dense({bytes / dnnl_dim_t{sizeof(float)}});
     operation<onednn> made;
     made.output = lies;
     made.overwrites = true;
     made.overwritten = shares_gradient ? 1 : 0;
-    for (parameter_spec const& spec : request.parameter_specs)
-      made.parameters.push_back(memory_layout::dense({spec.dims[0]}));
-    memory_layout const& each = made.parameters[0];
-    double const flops =
-        (l.flops(request.input_shapes.first(1)) + 2.0 * static_cast<double>(request.output_shape.elements()))
-        * request.batch;
-
+    auto const each = memory_layout::dense({request.input_shapes[0][0]});
+    made.parameters.assign(request.parameter_specs.size(), each);
     statistics_workspace const memory(request.input_shapes[0][0]);
-    auto const add_statistics = [&](std::vector<operand<memory_layout>>& to) {
-      if (of_batch) return to.insert(to.end(), 2, {workspace, 0, memory.whole});
-      return to.insert(to.end(), {{parameter, 2, each}, {parameter, 3, each}});
-    };
-    std::size_t const behind =
-        of_batch ? memory.offset / sizeof(float) : 0;  // the variances, in one piece with the means
+    std::size_t const behind = of_batch ? memory.offset / sizeof(float) : 0;  // of the means lie variances
     bool const added = sums;
 
-    std::vector<operand<memory_layout>> arguments{{input, 0, lies},
-                                                  {input, added ? 1 : 0, lies},
-                                                  {output, 0, lies},
-                                                  {parameter, 0, each},
-                                                  {parameter, 1, each}};
-    add_statistics(arguments);
-    arguments.push_back(room);
-    made.forward.push_back({host_function([=](std::span<void* const> a) {
-                              norm.forward({.x = a[0],
-                                            .other = added ? a[1] : nullptr,
-                                            .y = a[2],
-                                            .scale = static_cast<float const*>(a[3]),
-                                            .shift = static_cast<float const*>(a[4]),
-                                            .means = static_cast<float*>(a[5]),
-                                            .variances = static_cast<float*>(a[6]) + behind,
-                                            .scratch = static_cast<std::byte*>(a[7])});
-                            }),
-                            std::move(arguments), implementation, flops});
+    invocation<onednn>& forward = made.forward.emplace_back();
+    forward.implementation = "own:" + std::string(name_of(lies.type() == dnnl_bf16 ? isa::avx512 : which));
+    forward.flops = request.batch
+                    * (l.flops(request.input_shapes.first(1))
+                       + 2.0 * static_cast<double>(request.output_shape.elements()));
+    forward.kernel = host_function([=](std::span<void* const> a) {
+      norm.forward({.x = a[0],
+                    .other = added ? a[1] : nullptr,
+                    .y = a[2],
+                    .scale = static_cast<float const*>(a[3]),
+                    .shift = static_cast<float const*>(a[4]),
+                    .means = static_cast<float*>(a[5]),
+                    .variances = static_cast<float*>(a[6]) + behind,
+                    .scratch = static_cast<std::byte*>(a[7])});
+    });
+    add(forward, input, 0, lies);
+    add(forward, input, added ? 1 : 0, lies);
+    add(forward, output, 0, lies);
+    for (int p : {0, 1}) add(forward, parameter, p, each);
+    add_statistics(forward, memory, each);
+    add(forward, scratch, 0, room);
     if (!request.training) return made;
 
-    arguments = {{input, 0, lies},          {added ? output : input, 0, lies},
-                 {diff_output, 0, lies},    {request.wants_diff_input[0] ? diff_input : scratch, 0, lies},
-                 {parameter, 0, each},      {parameter, 1, each},
-                 {diff_parameter, 0, each}, {diff_parameter, 1, each}};
-    add_statistics(arguments);
-    arguments.push_back(room);
-    if (shares_gradient) arguments.push_back({diff_input, 1, lies});
-    std::size_t const gated = shares_gradient ? arguments.size() - 1 : 3;
-    made.backward.push_back({host_function([=](std::span<void* const> a) {
-                               norm.backward({.x = a[0],
-                                              .y = added ? a[1] : nullptr,
-                                              .dy = a[2],
-                                              .gated = a[gated],
-                                              .dx = a[3],
-                                              .scale = static_cast<float const*>(a[4]),
-                                              .shift = static_cast<float const*>(a[5]),
-                                              .means = static_cast<float*>(a[8]),
-                                              .variances = static_cast<float*>(a[9]) + behind,
-                                              .diff_scale = static_cast<float*>(a[6]),
-                                              .diff_shift = static_cast<float*>(a[7]),
-                                              .scratch = static_cast<std::byte*>(a[10])});
-                             }),
-                             std::move(arguments), implementation, 2 * flops});
+    invocation<onednn>& backward = made.backward.emplace_back();
+    backward.implementation = forward.implementation;
+    backward.flops = 2 * forward.flops;
+    std::size_t const gated = shares_gradient ? 11 : 3;
+    backward.kernel = host_function([=](std::span<void* const> a) {
+      norm.backward({.x = a[0],
+                     .y = added ? a[1] : nullptr,
+                     .dy = a[2],
+                     .gated = a[gated],
+                     .dx = a[3],
+                     .scale = static_cast<float const*>(a[4]),
+                     .shift = static_cast<float const*>(a[5]),
+                     .means = static_cast<float*>(a[8]),
+                     .variances = static_cast<float*>(a[9]) + behind,
+                     .diff_scale = static_cast<float*>(a[6]),
+                     .diff_shift = static_cast<float*>(a[7]),
+                     .scratch = static_cast<std::byte*>(a[10])});
+    });
+    add(backward, input, 0, lies);
+    add(backward, added ? output : input, 0, lies);
+    add(backward, diff_output, 0, lies);
+    add(backward, request.wants_diff_input[0] ? diff_input : scratch, 0, lies);
+    for (int p : {0, 1}) add(backward, parameter, p, each);
+    for (int p : {0, 1}) add(backward, diff_parameter, p, each);
+    add_statistics(backward, memory, each);
+    add(backward, scratch, 0, room);
+    if (shares_gradient) add(backward, diff_input, 1, lies);
     if (of_batch) made.backward.push_back(statistics_moved(request, memory, each));
     return made;
+  }
+
+ private:
+  [[gnu::noinline]] static void add(invocation<onednn>& to, operand_role role, int index,
+                                    memory_layout const& as) {
+    to.operands.push_back({role, index, as});
+  }
+  void add_statistics(invocation<onednn>& to, statistics_workspace const& memory,
+                      memory_layout const& each) const {
+    for (int p : {2, 3}) {
+      if (of_batch)
+        add(to, operand_role::workspace, 0, memory.whole);
+      else
+        add(to, operand_role::parameter, p, each);
+    }
   }
 };
 
