@@ -133,23 +133,23 @@ TEST(lowering, at_inference_fuses_an_activation_rather_than_moving_it_behind_a_p
   EXPECT_EQ(steps(describe, true), "conv2d_1; batch_norm_1; max_pool_1; relu_1; ");
 }
 
-TEST(lowering, at_inference_takes_a_sum_into_the_later_of_two_convolutions) {
+TEST(lowering, at_inference_takes_a_sum_into_the_first_of_two_convolutions) {
   auto const both = [](builder& net) {
     tensor const x = net.input({2, 4, 4});
     ((x | conv2d{.filters = 2, .kernel = 1}) + (x | conv2d{.filters = 2, .kernel = 1} | scale{})) | relu{};
   };
-  EXPECT_EQ(steps_at_inference(both), "conv2d_1; conv2d_2 + scale_1 + add_1 + relu_1; ");
+  EXPECT_EQ(steps_at_inference(both), "conv2d_2 + scale_1; conv2d_1 + add_1 + relu_1; ");
   graph const net = graph::build(both);
   lowered_graph const low = lower(net, sums_too, {}, true);
   EXPECT_EQ(low.steps[1].inputs, (std::vector<int>{0, low.steps[0].output}));
 }
 
-TEST(lowering, leaves_sums_whose_other_part_comes_later_or_that_others_read_too) {
+TEST(lowering, lets_a_convolution_wait_for_the_other_summand_unless_others_read_it) {
   EXPECT_EQ(steps_at_inference([](builder& net) {
               tensor const x = net.input({2, 4, 4});
               (x | conv2d{.filters = 2, .kernel = 1}) + (x | scale{} | leaky_relu{});
             }),
-            "conv2d_1; scale_1; leaky_relu_1; add_1; ");
+            "scale_1; leaky_relu_1; conv2d_1 + add_1; ");
   EXPECT_EQ(steps_at_inference([](builder& net) {
               tensor const x = net.input({2, 4, 4}) | conv2d{.filters = 2, .kernel = 1};
               (x + (x | relu{})) | scale{};

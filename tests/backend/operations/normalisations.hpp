@@ -100,7 +100,7 @@ inline constexpr row normalisations[]{
          return x | conv2d{.filters = channels, .kernel = kernel, .padding = kernel / 2, .bias = false}
                 | batch_norm{.epsilon = 0.1, .settings = uneven};
        };
-       tensor const x = image(net, {16, 6, 6}) | relu{};
+       tensor const x = image(net, {16, 3, 3});
        tensor const y = (branch(x, 3) + branch(x, 1)) | relu{};
        return ((y | leaky_relu{}) + branch(y, 3)) | leaky_relu{.slope = 0.2}
               | conv2d{.filters = 5, .kernel = 2};

@@ -57,8 +57,8 @@ TEST(onednn_folding, runs_norms_sums_and_activations_inside_convolutions) {
   EXPECT_EQ(steps_of(*trial<onednn>(residual(), {.batch = 2, .training = false}).plan),
             "conv2d_1 + batch_norm_1 + relu_1; conv2d_2 + batch_norm_2 + relu_2; "
             "conv2d_3 + batch_norm_3 + add_1 + relu_3; conv2d_4 + batch_norm_4 + relu_4; "
-            "conv2d_5 + batch_norm_5; conv2d_6 + batch_norm_6 + add_2 + leaky_relu_1; "
-            "dense_1 + relu_5; dense_2; dense_3 + add_3; softmax_cross_entropy_1; ");
+            "conv2d_6 + batch_norm_6; conv2d_5 + batch_norm_5 + add_2 + leaky_relu_1; "
+            "dense_1 + relu_5; dense_3; dense_2 + add_3; softmax_cross_entropy_1; ");
 }
 
 TEST(onednn_folding, runs_no_reference_implementation) {
