@@ -65,6 +65,8 @@ TEST_F(gpu, says_that_the_environment_may_hide_it) {
   machine.init = CUDA_ERROR_NO_DEVICE;
   ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU, where CUDA_VISIBLE_DEVICES is -1");
+  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU, where CUDA_VISIBLE_DEVICES is empty");
 }
 
 TEST_F(gpu, is_passed_over_where_it_is_too_old) {

@@ -7,6 +7,7 @@
 #include <cohort/cudnn/nvrtc_functions.hpp>
 #include <cohort/cudnn/shared_library.hpp>
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -77,8 +78,9 @@ class gpu {
   }
 
   void choose_device() {
-    std::string const visible = environment_variable("CUDA_VISIBLE_DEVICES");
-    std::string const hint = visible.empty() ? "" : ", where CUDA_VISIBLE_DEVICES is " + visible;
+    char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");  // which hides all where it is empty
+    std::string hint;
+    if (visible) hint = std::string(", where CUDA_VISIBLE_DEVICES is ") + (*visible ? visible : "empty");
     CUresult const status = driver_.init(0);
     int count = 0;
     if (status != CUDA_ERROR_NO_DEVICE) {

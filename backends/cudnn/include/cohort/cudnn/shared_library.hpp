@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cohort/data/data_folders.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -31,7 +32,7 @@ inline std::vector<std::string> cuda_library_folders() {
   return folders;
 }
 
-/// The system's loader. A library that is open stays open: what CUDA's register to be run at exit would outlive it.
+/// The system's loader; why says what is wrong with a library that is there. One that is open stays open: what CUDA's register to be run at exit would outlive it.
 inline library_source system_libraries() {
   return {.open =
               [](std::string const& name, std::string& why) {
@@ -39,8 +40,10 @@ inline library_source system_libraries() {
                 if (opened) return opened;
                 why = ::dlerror();
                 for (std::string const& folder : cuda_library_folders()) {
-                  opened = ::dlopen((folder + '/' + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+                  std::string const path = folder + '/' + name;
+                  opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
                   if (opened) break;
+                  if (::access(path.c_str(), F_OK) == 0) why = ::dlerror();
                 }
                 return opened;
               },
