@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ namespace cohort {
 ///
 /// Order     one at a time: functions of the driver have no argument that would tell machines apart.
 struct fake_machine {
+  static inline std::mutex working;  // for kernels, and for memory: a team's workers share the machine
   std::set<std::string> libraries{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"};
   std::set<std::string> missing_functions{};
   int driver_version = 13000;
@@ -163,6 +165,7 @@ struct fake_machine {
     driver.launch = [](CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                        unsigned, unsigned, CUstream, void** arguments, void**) {
       if (threads != detail::block_threads || blocks == 0) return CUDA_ERROR_INVALID_VALUE;
+      std::lock_guard const in_turn(working);
       now->blocks.push_back(blocks);
       reinterpret_cast<body const*>(function)->run(arguments, blocks);
       return CUDA_SUCCESS;
@@ -173,6 +176,7 @@ struct fake_machine {
 
   void describe_memory() {
     driver.allocate = [](CUdeviceptr* taken, std::size_t bytes) {
+      std::lock_guard const in_turn(working);
       if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
       void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc does
       std::memset(made, 0xff, bytes);                                         // what was there before
@@ -181,6 +185,7 @@ struct fake_machine {
       return CUDA_SUCCESS;
     };
     driver.free = [](CUdeviceptr given) {
+      std::lock_guard const in_turn(working);
       if (now->memory.erase(host(given)) == 0) return CUDA_ERROR_INVALID_VALUE;
       std::free(host(given));
       return CUDA_SUCCESS;
