@@ -3,6 +3,7 @@
 // label: slow
 // Eight callers ask a saved network for one digit after the other, by themselves and through the dynamic batcher.
 //   lenet_mnist --save lenet.safetensors && 04_serve lenet.safetensors
+#include <atomic>
 #include <chrono>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
@@ -10,7 +11,8 @@
 #include <cohort/trainer/dynamic_batcher.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cstdio>
-#include <future>
+#include <exception>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -22,19 +24,24 @@ constexpr int digits_each = 500;  // at most
 template <class Predict>
 void serve(char const* how, cohort::batch const& digits, Predict predict) {
   int const each = digits.count / callers, all = callers * each;
-  int right = 0;
+  std::atomic<int> right{0};
+  std::exception_ptr met[callers];
   auto const begin = std::chrono::steady_clock::now();
-  std::vector<std::future<int>> found;
+  std::vector<std::thread> threads;
   for (int caller = 0; caller < callers; ++caller)
-    found.push_back(std::async(std::launch::async, [&, caller] {
-      int good = 0;
-      for (int i = caller * each; i < (caller + 1) * each; ++i) {
-        cohort::predictions const made = predict(digits.input().rows(i, 1));
-        good += made.best(0) == digits.target().as<std::int32_t>()[static_cast<std::size_t>(i)];
+    threads.emplace_back([&, caller] {
+      try {
+        for (int i = caller * each; i < (caller + 1) * each; ++i) {
+          cohort::predictions const made = predict(digits.input().rows(i, 1));
+          right += made.best(0) == digits.target().as<std::int32_t>()[static_cast<std::size_t>(i)];
+        }
+      } catch (...) {
+        met[caller] = std::current_exception();
       }
-      return good;
-    }));
-  for (std::future<int>& one : found) right += one.get();
+    });
+  for (std::thread& one : threads) one.join();
+  for (std::exception_ptr const& one : met)
+    if (one) std::rethrow_exception(one);
   std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
   std::printf("%-12s %.1f %% right, %.0f digits a second\n", how, 100.0 * right / all, all / taken.count());
 }

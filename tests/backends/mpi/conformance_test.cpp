@@ -53,9 +53,7 @@ TEST(sums_of_mpi, have_the_bits_of_threads) {
   });
 }
 
-TEST(launch_of_mpi, asks_for_streams_over_tcp) {
-  EXPECT_STREQ(std::getenv("OMPI_MCA_btl_tcp_flags"), "9");
-}
+TEST(launch_of_mpi, asks_for_streams_over_tcp) { EXPECT_STREQ(std::getenv("OMPI_MCA_btl_tcp_flags"), "9"); }
 
 }  // namespace
 
