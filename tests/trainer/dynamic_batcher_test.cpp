@@ -172,17 +172,23 @@ TEST(dynamic_batcher, makes_callers_wait_for_room) {
                }),
                {"full"});
   tensor_view const input = g.view(one);
-  std::atomic<bool> answered{false};
+  std::mutex mutex;
+  std::condition_variable told;
+  bool answered = false;
   list patient;
   std::thread caller([&] {
     patient = g.batcher->predict({&input, 1}, 1h).values;
+    std::lock_guard const lock(mutex);
     answered = true;
+    told.notify_one();
   });
-  std::this_thread::sleep_for(50ms);
-  EXPECT_FALSE(answered) << "there is no room";
+  auto const is_answered = [&](std::chrono::milliseconds within) {
+    std::unique_lock lock(mutex);
+    return told.wait_for(lock, within, [&] { return answered; });
+  };
+  EXPECT_FALSE(is_answered(50ms)) << "there is no room";
   g.run.open();
-  for (int i = 0; i < 3000 && !answered; ++i) std::this_thread::sleep_for(10ms);
-  ASSERT_TRUE(answered) << "nobody told it of the room";
+  ASSERT_TRUE(is_answered(30s)) << "nobody told it of the room";
   caller.join();
   EXPECT_EQ(patient, (list{2}));
   EXPECT_EQ(waiting.get().values, (list{2}));
