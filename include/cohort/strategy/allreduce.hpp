@@ -19,7 +19,7 @@ namespace cohort {
 /// Every step is taken with the mean of all ranks' gradients.
 ///
 /// Shapes    buckets, from the last layer to the first: as they lie, where all ranks' parameters lie alike in the processor's
-///           memory and padding is at most a sixteenth; of the canonical flat view, where not.
+///           memory and padding is at most 1/64; of the canonical flat view, where not.
 /// Units     every `resync` steps (0: never) ranks compare a checksum of their parameters; where these differ, as between
 ///           ranks of different backends, rank 0's go to all.
 ///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
@@ -187,7 +187,7 @@ class allreduce_strategy final : public strategy {
       for (bucket const& one : parameters.buckets()) {
         auto const elements = static_cast<std::size_t>(one.elements);
         std::size_t const room = parameters.range_of(one).room;
-        if (alike && room <= elements + elements / 16)
+        if (alike && room <= elements + elements / 64)
           sums_.emplace_back(type, room);
         else
           sums_.emplace_back(type, elements, one.index == 0);
