@@ -18,32 +18,15 @@ namespace scalar_f64 {
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+#include <cohort/execution/avx2_region.inc>
 namespace avx2_f32 {
 #include <cohort/execution/flat_pass.inc>
 }
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq")
-#endif
+#include <cohort/execution/avx512_region.inc>
 namespace avx512_f32 {
 #include <cohort/execution/flat_pass.inc>
 }
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include <cohort/execution/end_of_region.inc>
 #endif
 
 }  // namespace detail

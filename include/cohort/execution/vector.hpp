@@ -38,12 +38,7 @@ inline real quotient(real a, real b) { return a / b; }
 
 #if defined(__x86_64__) || defined(__i386__)
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+#include <cohort/execution/avx2_region.inc>
 namespace avx2_f32 {
 using number = float;
 using real [[gnu::vector_size(32)]] = float;
@@ -52,15 +47,7 @@ inline real root(real x) { return __builtin_ia32_sqrtps256(x); }
 inline real quotient(real a, real b) { return a / b; }
 #include <cohort/execution/vector.inc>
 }  // namespace avx2_f32
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq")
-#endif
+#include <cohort/execution/avx512_region.inc>
 namespace avx512_f32 {
 using number = float;
 using real [[gnu::vector_size(64)]] = float;
@@ -86,11 +73,7 @@ inline real quotient(real a, real b) {
 }
 #include <cohort/execution/vector.inc>
 }  // namespace avx512_f32
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include <cohort/execution/end_of_region.inc>
 
 #endif
 

@@ -50,25 +50,12 @@ namespace baseline_f32 {
 }  // namespace baseline_f32
 
 #if defined(__x86_64__) || defined(__i386__)
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+#include <cohort/execution/avx2_region.inc>
 namespace avx2_f32 {
 #include <cohort/onednn/norm_element.inc>
 #include <cohort/onednn/norm_pass.inc>
 }  // namespace avx2_f32
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512bw,avx512dq")
-#endif
+#include <cohort/execution/avx512_region.inc>
 namespace avx512_f32 {
 using element = number;
 using columns = std::uint16_t;  // a mask
@@ -129,11 +116,7 @@ using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narro
 }
 #include <cohort/onednn/norm_pass.inc>
 }  // namespace avx512_bf16
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include <cohort/execution/end_of_region.inc>
 #endif
 
 /// The passes of this machine for f32; of bf16 those for AVX-512, which onednn_bf16 needs, whatever `which` says.
