@@ -5,7 +5,7 @@ find_path(CudaHeaders_INCLUDE_DIR cublasLt.h
   HINTS "$ENV{CUDA_PATH}/include"
   PATHS /usr/local/cuda/include "${cohort_cache}/cuda-13.0/include")
 mark_as_advanced(CudaHeaders_INCLUDE_DIR)
-foreach(header IN ITEMS cuda.h cuda_runtime_api.h nvrtc.h)
+foreach(header IN ITEMS cuda.h cuda_runtime_api.h nv/target nvrtc.h)
   if(NOT EXISTS "${CudaHeaders_INCLUDE_DIR}/${header}")
     set(CudaHeaders_INCLUDE_DIR CudaHeaders_INCLUDE_DIR-NOTFOUND)
   endif()

@@ -81,7 +81,7 @@ has_in_cuda() {
   done
 }
 has_cuda() {
-  has_in_cuda include/cuda.h include/nvrtc.h include/cublasLt.h include/cudnn_graph.h \
+  has_in_cuda include/cuda.h include/nvrtc.h include/cublasLt.h include/nv/target include/cudnn_graph.h \
     'lib*/libnvrtc.so.1[23]' 'lib*/libcublasLt.so.1[23]' 'lib*/libcudnn.so.9'
 }
 
@@ -222,6 +222,7 @@ unpack_cuda() {
   local folder=$1 wheel part
   cat >"$folder/wheels.txt" <<'WHEELS'
 nvidia-cublas==13.1.0.3 --hash=sha256:ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171
+nvidia-cuda-cccl==13.0.85 --hash=sha256:e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649
 nvidia-cuda-crt==13.0.88 --hash=sha256:2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4
 nvidia-cuda-nvrtc==13.0.88 --hash=sha256:ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575
 nvidia-cuda-runtime==13.0.96 --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
