@@ -190,16 +190,18 @@ inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator
     }
   };
   bright_thirds const examples(24 * world.size());
+  training_settings settings = with_state();
+  settings.constraint = constraint::max_norm{0.5};
   for (parameter_averaging const& how : all_kinds_of_averaging())
     for (int const batch : {4, 5}) {  // six steps, or five
       looking look;
       look.state = how.average_updater_state;
-      training made = trainer<narrow>(small, world, how, with_state());
+      training made = trainer<narrow>(small, world, how, settings);
       made.fit(examples.data(), {.batch = batch, .epochs = 2, .listeners = {&look}});
       if (world.rank() == 0) {
         EXPECT_EQ(look.shown, made.checksum()) << how.every << batch << how.overlap;
       }
-      training unseen = trainer<narrow>(small, world, how, with_state());
+      training unseen = trainer<narrow>(small, world, how, settings);
       unseen.fit(examples.data(), {.batch = batch, .epochs = 2});
       EXPECT_EQ(made.checksum(), unseen.checksum());
     }

@@ -116,6 +116,13 @@ class parameter_update {
          c += static_cast<std::size_t>(workers))
       detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_as<T>(constrained_[c]); });
   }
+  /// The same for dense canonical elements of all parameters: of a mean that nobody has taken yet.
+  void constrain(std::byte* dense) const {
+    detail::with_real(parameters_.type(), [&]<class T>(T*) {
+      for (constrained const& one : constrained_)
+        hold<T>(one.p, reinterpret_cast<T*>(dense) + parameters_.table()[static_cast<std::size_t>(one.p)].first);
+    });
+  }
 
  private:
   using scope = gradient_normalisation::scope;
@@ -220,13 +227,17 @@ class parameter_update {
   };
   template <class T>
   void constrain_as(constrained const& one) {
-    shape const& dims = parameters_.table()[static_cast<std::size_t>(one.p)].spec.dims;
-    std::span<T> const w(dense_.template as<T>() + one.first, static_cast<std::size_t>(dims.elements()));
-    auto* const bytes = reinterpret_cast<std::byte*>(w.data());
+    T* const w = dense_.template as<T>() + one.first;
+    auto* const bytes = reinterpret_cast<std::byte*>(w);
     parameters_.read(one.p, parameters_.master(), bytes);
-    apply_constraint<T>(rules_[static_cast<std::size_t>(one.p)].constraint, w,
-                        static_cast<std::size_t>(dims[0]));
+    hold<T>(one.p, w);
     parameters_.write(one.p, bytes, parameters_.master());
+  }
+  template <class T>
+  void hold(int p, T* w) const {
+    shape const& dims = parameters_.table()[static_cast<std::size_t>(p)].spec.dims;
+    apply_constraint<T>(rules_[static_cast<std::size_t>(p)].constraint,
+                        {w, static_cast<std::size_t>(dims.elements())}, static_cast<std::size_t>(dims[0]));
   }
 
  public:

@@ -88,7 +88,6 @@ class asynchronous_sharing final : public strategy {
     mine.read(0, after_->data());
     met.all |= come_together(mine, after_->data(), now.mine);
     mine.write(0, after_->data());
-    mine.update.constrain(0, 1);
     mine.parameters.changed();
     agreed_ = {agreed_.meetings + 1, met.examples, met.weight, met.all};
     statistics_.forget();
@@ -194,6 +193,7 @@ class asynchronous_sharing final : public strategy {
     for_each_trained(mine.parameters, [&](std::size_t first, std::size_t count) {
       std::memcpy(dense + first * size, mean.data() + first * size, count * size);
     });
+    mine.update.constrain(dense);
     statistics_.merge(*world_, mine, dense);
     return all;
   }

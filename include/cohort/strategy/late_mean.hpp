@@ -43,7 +43,8 @@ class late_mean {
   /// Returns when the mean was complete.
   std::chrono::steady_clock::time_point wait() { return sum_->wait(); }
   /// Waits for the mean, brings it into the trained elements of w, and gives what was voted.
-  agreement correct(parameter_set const& parameters, outer_state& outer, std::byte* w) {
+  agreement correct(replica const& mine, outer_state& outer, std::byte* w) {
+    parameter_set const& parameters = mine.parameters;
     sum_->wait();
     agreement const met = sum_->voted(0);
     if (met.examples == 0) return met;
@@ -58,6 +59,7 @@ class late_mean {
           values[i] = mean.as<T>()[i] + (values[i] - sent_.as<T>()[i]);
       });
     });
+    mine.update.constrain(w);
     return met;
   }
 
@@ -65,11 +67,10 @@ class late_mean {
   agreement hear(replica const& mine, outer_state& outer) {
     buffer const w(mine.bytes());
     mine.read(0, w.data());
-    agreement const met = correct(mine.parameters, outer, w.data());
+    agreement const met = correct(mine, outer, w.data());
     under_way_ = false;
     if (met.examples == 0) return met;
     mine.write(0, w.data());
-    mine.update.constrain(0, 1);
     mine.parameters.changed();
     return met;
   }

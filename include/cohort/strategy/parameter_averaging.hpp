@@ -107,7 +107,7 @@ class averaging_strategy final : public strategy {
     weighted_sum sum(mine.parameters.type(), elements_of(mine) * dense.size(), true);
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
-    if (late_->is_under_way()) late_->correct(mine.parameters, outer, sum.data());
+    if (late_->is_under_way()) late_->correct(mine, outer, sum.data());
     exchange_meter shown;  // what is only shown is no meeting
     bool const agree = average(mine, sum, dense.size(), outer, {}, shown).examples > 0;
     for (std::size_t array = 0; array < dense.size(); ++array)
@@ -191,7 +191,6 @@ class averaging_strategy final : public strategy {
     under_way_ = false;
     if (met.examples > 0) {
       for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
-      if (world_->size() > 1 || outer_.met_at().count > 0) mine.update.constrain(0, 1);
       mine.parameters.changed();
     }
     met.all |= heard;
@@ -240,6 +239,7 @@ class averaging_strategy final : public strategy {
       });
     else
       outer.take(mine.parameters, sum.data());
+    if (!met_before && (world_->size() > 1 || outer.met_at().count > 0)) mine.update.constrain(sum.data());
     for (std::size_t array = 0; array < arrays; ++array)
       mine.keep_frozen(static_cast<int>(array), sum.data() + array * mine.bytes());
     return met;
