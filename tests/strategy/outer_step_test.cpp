@@ -128,6 +128,35 @@ TEST(outer_step, keeps_constraints) {
   });
 }
 
+TEST(strategies, refuse_to_remember_what_is_not_theirs) {
+  std::vector<std::byte> const bytes(64);
+  launch<self>([&](communicator& world) {
+    auto const averaging = parameter_averaging{.outer = outer::diloco{}, .overlap = true}.on(world);
+    auto const summing = allreduce{.wire = element_type::bf16}.on(world);
+    struct {
+      char const* name;
+      element_type type;
+      std::size_t size;
+    } const cases[]{{"late_sum", element_type::f32, 8},  // fewer than its votes
+                    {"late_sum", element_type::u8, 64},
+                    {"late_sent", element_type::bf16, 64},
+                    {"met_at", element_type::u8, 64},
+                    {"velocity", element_type::i32, 64},
+                    {"rounded_away", element_type::u8, 64}};
+    for (auto const& [name, type, size] : cases) {
+      strategy_state const hostile{.arrays = {{name, type, std::span(bytes).first(size)}}};
+      std::string said;
+      try {
+        averaging->restore(hostile);
+        summing->inherit(hostile, 0, 1);
+      } catch (data_error const& why) {
+        said = why.what();
+      }
+      EXPECT_NE(said.find(std::string("strategy/array/") + name), std::string::npos) << name << said;
+    }
+  });
+}
+
 TEST(outer_step, is_refused_where_it_makes_no_sense) {
   launch<self>([](communicator& world) {
     for (outer_step const how : {outer_step{.rate = 0},

@@ -5,6 +5,7 @@
 #include <cohort/random/hash.hpp>
 #include <cohort/strategy/exchange_meter.hpp>
 #include <cohort/strategy/narrow_sum.hpp>
+#include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <memory>
@@ -147,10 +148,7 @@ class allreduce_strategy final : public strategy {
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
-    started_ = false;
-    sums_.clear();
-    votes_.reset();
-    narrow_.reset();
+    forget();
     for (strategy_state::array const& one : saved.arrays)
       if (one.name == kept_name) {
         saved_ = copy_of(one.values);
@@ -159,9 +157,10 @@ class allreduce_strategy final : public strategy {
   }
   /// What all have rounded away is split evenly among those that go on.
   void inherit(strategy_state const& had, int former, int) override {
-    if (former == 0) saved_ = {};
+    if (former == 0) forget();
     for (strategy_state::array const& one : had.arrays) {
       if (one.name != kept_name) continue;
+      require_real(one);
       buffer const theirs = copy_of(one.values);
       if (saved_.bytes() != theirs.bytes()) saved_ = buffer(theirs.bytes());
       saved_type_ = one.type;
@@ -172,6 +171,15 @@ class allreduce_strategy final : public strategy {
 
  private:
   static constexpr char const* kept_name = "rounded_away";
+
+  /// What was of a run before.
+  void forget() {
+    started_ = false;
+    sums_.clear();
+    votes_.reset();
+    narrow_.reset();
+    saved_ = {};
+  }
 
   bool alone() const { return world_->size() == 1; }
   bool proceeds() const { return agreed_.examples > 0 && !agreed_.all.not_finite; }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cohort/plan/replica.hpp>
 #include <cohort/strategy/outer_state.hpp>
+#include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -91,8 +92,12 @@ class late_mean {
     for (strategy_state::count const& one : saved.counts)
       if (one.name == "late_expected") expected_ = one.value;
     for (strategy_state::array const& one : saved.arrays) {
-      if (one.name == "late_sent") sent_ = copy_of(one.values);
+      if (one.name == "late_sent") {
+        require_real(one);
+        sent_ = copy_of(one.values);
+      }
       if (one.name != "late_sum") continue;
+      require_real(one, weighted_sum::vote_words);
       sum_.emplace(one.type, one.values.size() / bytes_of(one.type) - weighted_sum::vote_words, true);
       std::memcpy(sum_->with_votes().data(), one.values.data(), one.values.size());
       sum_->forget_wishes();  // they were those of a run that has ended

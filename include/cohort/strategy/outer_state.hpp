@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/plan/replica.hpp>
 #include <cohort/strategy/outer_step.hpp>
+#include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -81,6 +82,7 @@ class outer_state {
   void restore(strategy_state const& saved) {
     for (strategy_state::array const& one : saved.arrays) {
       if (one.name != "met_at" && one.name != "velocity") continue;
+      require_real(one);
       type_ = one.type;
       (one.name == "met_at" ? before_ : velocity_) = copy_of(one.values);
     }

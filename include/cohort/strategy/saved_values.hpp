@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,16 @@ inline std::int64_t count_of(strategy_state const& from, std::string_view name, 
   for (strategy_state::count const& one : from.counts)
     if (one.name == name) return one.value;
   return otherwise;
+}
+
+/// Errors    data_error, if an array of a checkpoint is not of f32 or f64, or has fewer elements than it must.
+inline void require_real(strategy_state::array const& one, std::size_t least = 0) {
+  bool const real = one.type == element_type::f32 || one.type == element_type::f64;
+  if (real && one.values.size() / bytes_of(one.type) >= least) return;
+  throw data_error({.what = "cannot go on from what a strategy remembered",
+                    .where = {"strategy/array/", one.name},
+                    .expected = {"f32 or f64, at least ", least, " elements"},
+                    .got = {one.values.size() / bytes_of(one.type), " of ", name_of(one.type)}});
 }
 
 template <class T>

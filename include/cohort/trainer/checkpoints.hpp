@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <charconv>
+#include <cohort/checkpoint/array_pieces.hpp>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/communicator/shared_outcome.hpp>
 #include <cohort/random/hash.hpp>
@@ -102,9 +103,7 @@ struct checkpoint_io {
     for (strategy_state::count const& one : state.counts)
       to.note("strategy/count/" + std::string(one.name), std::to_string(one.value));
     for (strategy_state::array const& one : state.arrays)
-      to.add("strategy/array/" + std::string(one.name),
-             tensor_view(one.values.data(), one.type,
-                         shape{static_cast<int>(one.values.size() / bytes_of(one.type))}));
+      detail::add_pieces(to, "strategy/array/" + std::string(one.name), one.type, one.values);
   }
 
   static std::vector<std::pair<std::string, std::string>> listeners_in(model_file const& shared) {
@@ -147,11 +146,12 @@ struct checkpoint_io {
     for (auto const& [key, text] : own.file().metadata())
       if (key.rfind(counts, 0) == 0)
         state.counts.push_back({std::string_view(key).substr(counts.size()), number_in(own, key)});
-    for (stored_tensor const& one : own.file().tensors())
-      if (one.name.rfind(arrays, 0) == 0)
-        state.arrays.push_back({std::string_view(one.name).substr(arrays.size()),
-                                one.view.type,
-                                {static_cast<std::byte const*>(one.view.data), one.view.bytes()}});
+    for (stored_tensor const& one : own.file().tensors()) {
+      if (one.name.rfind(arrays, 0) != 0) continue;
+      std::string_view const name = std::string_view(one.name).substr(arrays.size());
+      if (name.find('/') == name.npos)  // the others are its pieces
+        state.arrays.push_back({name, one.view.type, detail::pieces_in(own.file(), one.name)});
+    }
     return state;
   }
 
