@@ -192,6 +192,11 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
   });
 }
 
+TEST(unbounded_sharing, reports_all_its_exchanges) {
+  launch<threads>(
+      2, [&](communicator& world) { sharing_reports_all_its_exchanges(world, unbounded_sharing()); });
+}
+
 TEST(unbounded_sharing, names_a_rank_that_does_not_go_on) {
   std::binary_semaphore gate(0);
   struct standing_still final : listener {

@@ -250,4 +250,39 @@ inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
   trained(often, 2);
 }
 
+/// Of the steps that were exchanged densely too.
+inline void sharing_reports_all_its_exchanges(communicator& world, threshold_sharing how) {
+  struct looking final : listener {
+    int seen = 0;
+    void on_step(training& run, step_report const&) override {
+      exchange_times const last = run.last_exchange();
+      seen += last.transfer.end > last.transfer.begin;
+    }
+  } look;
+  bright_thirds const examples(6 * 8 * world.size());
+  how.warm_up = 4;
+  training run = trainer<narrow>(small, world, how, plain_sgd());
+  run.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&look}});
+  ASSERT_EQ(run.step(), 6);
+  auto const number = [&](std::string_view name) {
+    for (measurement const& one : run.exchange_report())
+      if (one.name == name) return one.value;
+    return -1.0;
+  };
+  double const dense = 4.0 * static_cast<double>(small.parameter_count());
+  EXPECT_EQ(number("dense_bytes"), 6 * dense);
+  EXPECT_GT(number("message_bytes"), 4 * dense);
+  EXPECT_LT(number("message_bytes"), 5 * dense);
+  EXPECT_GE(number("sent_elements"), 4.0 * small.parameter_count());
+  EXPECT_EQ(number("exchanges"), 6);
+  EXPECT_GT(number("encode_seconds"), 0);
+  EXPECT_GT(number("apply_seconds"), 0);
+  EXPECT_GT(number("transfer_seconds"), 0);
+  EXPECT_GT(number("waited_seconds"), 0);
+  EXPECT_GE(number("hideable_seconds"), 0);
+  EXPECT_GE(number("hidden"), 0);
+  EXPECT_LE(number("hidden"), 1);
+  EXPECT_GE(look.seen, 4);  // unbounded: a step's messages may come later
+}
+
 }  // namespace cohort_test

@@ -128,6 +128,38 @@ TEST(threshold_sharing, reports_what_it_has_sent) {
   });
 }
 
+TEST(threshold_sharing, reports_all_its_exchanges) {
+  for (threshold_sharing const& how : {sharing(), update_sharing()})
+    launch<threads>(2, [&](communicator& world) { sharing_reports_all_its_exchanges(world, how); });
+}
+
+constexpr auto million = network<[](builder& net) {
+  return net.input({1, 8, 8}) | dense{.units = 1024} | relu{} | dense{.units = 1024} | relu{}
+         | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+static_assert(std::uint64_t{million.parameter_count()} > detail::codec_threads::least_elements);
+
+TEST(threshold_sharing, writes_messages_by_as_many_threads_as_a_rank_has_workers) {
+  bright_thirds const examples(24);
+  launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+    for (auto const& [net, workers, wanted] :
+         {std::tuple{graph(million), 2, 2}, {graph(million), 1, 1}, {graph(small), 2, 1}})
+      for (int const staleness : {0, unbounded}) {
+        int threads = 0;
+        auto const make = [&threads](tensor_table table, team* helpers = nullptr) {
+          threads = helpers ? helpers->size() : 1;
+          return threshold_compressor(std::move(table), {.threshold = threshold::fixed{1e-3}}, helpers);
+        };
+        sharing_settings const how{.share = share::update, .max_staleness = staleness};
+        training made = trainer<narrow>(net, world, sharing_by{std::string_view("a few"), make, how},
+                                        with_state(workers));
+        made.fit(examples.data(), {.batch = 6, .epochs = 1});
+        EXPECT_EQ(threads, wanted);
+        EXPECT_TRUE(same_text(world, made.checksum()));
+      }
+  });
+}
+
 TEST(threshold_sharing, is_reported_every_interval) {
   bright_thirds const examples(96);
   launch<threads>(2, [&](communicator& world) {

@@ -8,6 +8,8 @@
 #include <cohort/codec/residual_pass.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/strategy/dense_exchange.hpp>
+#include <cohort/strategy/exchange_meter.hpp>
 #include <cohort/strategy/message_ages.hpp>
 #include <cohort/strategy/message_totals.hpp>
 #include <cohort/strategy/message_votes.hpp>
@@ -59,7 +61,10 @@ class asynchronous_exchange {
         all_(mine_.size()),
         heard_(static_cast<std::size_t>(world.size())),
         said_(static_cast<std::size_t>(2 * (lead_ + 1))),
-        slots_(static_cast<std::size_t>(2 * (lead_ + 1))) {}
+        slots_(static_cast<std::size_t>(2 * (lead_ + 1))),
+        times_(slots_.size()) {
+    for (slot& one : slots_) one.under_way.reserve(static_cast<std::size_t>(world.size()));
+  }
 
   std::span<float> mine() { return mine_; }
   std::span<float> all() { return all_; }
@@ -85,6 +90,7 @@ class asynchronous_exchange {
   message_ages const& ages() const { return ages_; }
 
   void step(step_info now, agreement& agreed) {
+    dense_.end();
     send(now);
     for (int r = 0; r < world_.size(); ++r)
       if (r != world_.rank())
@@ -94,6 +100,17 @@ class asynchronous_exchange {
     if (due <= 0) return;
     agreement const heard = std::exchange(said(due - 1), {});
     agreed = {agreed.meetings + 1, heard.examples, heard.weight, heard.all};
+  }
+
+  /// Without messages: mine() becomes the sum of all ranks', to rounding, and the residual stays.
+  ///
+  /// Order     collective, before the first step.
+  void sum_densely(step_info const& now, agreement& agreed) {
+    auto const beginning = clock::now();
+    dense_.run(world_, now, mine_, agreed);
+    auto const end = clock::now();
+    if (world_.size() > 1) totals_.add_dense(mine_.size());
+    meter_.add({.transfer = {beginning, end}}, {}, end - beginning);
   }
 
   /// Waits for all that was sent in as many steps as this rank has made.
@@ -111,7 +128,7 @@ class asynchronous_exchange {
     }
     std::fill(said_.begin(), said_.end(), agreement{});
     std::fill(heard_.begin(), heard_.end(), 0);
-    steps_ = 0;
+    steps_ = complete_ = 0;
     stop_is_said_until_ = save_is_said_until_ = -1;
     return rest;
   }
@@ -124,12 +141,12 @@ class asynchronous_exchange {
   std::vector<measurement> report() const {
     std::vector<measurement> all = totals_.report();
     all.push_back({"residual_norm", std::sqrt(residual_square_sum(best_isa(), residual_))});
-    all.push_back({"encode_seconds", seconds_[0], true});
-    all.push_back({"transfer_seconds", seconds_[1], true});
-    all.push_back({"apply_seconds", seconds_[2], true});
+    meter_.tell_times(all);
     ages_.tell(all);
     return all;
   }
+  /// Of the last step whose messages have all come.
+  exchange_times const& last() const { return meter_.last(); }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -154,14 +171,29 @@ class asynchronous_exchange {
     auto const encoded = clock::now();
     slot& next = slots_[next_slot_++ % slots_.size()];
     next.wait();  // it has been taken: its takers have said so by messages that have come since
+    waited_ += clock::now() - encoded;
     next.bytes.assign(own.begin(), own.end());
     for (int r = 0; r < world_.size(); ++r)
       if (r != world_.rank()) next.under_way.push_back(world_.start_send(next.bytes, r, tag));
-    auto const sent = clock::now();
-    take(next.bytes, steps_++, share_);
-    seconds_[0] += seconds_between(beginning, encoded);
-    seconds_[1] += seconds_between(encoded, sent);
-    seconds_[2] += seconds_between(sent, clock::now());
+    times_of(steps_) = {.encode = {beginning, encoded}, .transfer = {encoded, {}}};
+    std::int64_t const its = steps_++;
+    meter_.apply([&] { take(next.bytes, its, share_); });
+    note_complete();
+  }
+
+  /// The steps whose messages have all come, now.
+  void note_complete() {
+    for (; complete_ < steps_; ++complete_) {
+      for (int r = 0; r < world_.size(); ++r)
+        if (r != world_.rank() && heard_[static_cast<std::size_t>(r)] <= complete_) return;
+      exchange_times& its = times_of(complete_);
+      its.transfer.end = clock::now();
+      auto const waited = std::exchange(waited_, {});
+      meter_.add(its, std::max(clock::duration(), its.transfer.end - its.transfer.begin - waited), waited);
+    }
+  }
+  exchange_times& times_of(std::int64_t step) {
+    return times_[static_cast<std::size_t>(step) % times_.size()];
   }
 
   std::span<std::byte const> encode(step_info& now) {
@@ -192,22 +224,20 @@ class asynchronous_exchange {
       while (r != world_.rank() && heard_[static_cast<std::size_t>(r)] < messages) {
         auto const beginning = clock::now();
         std::size_t const bytes = world_.wait_for_message(r, tag).bytes;
-        seconds_[1] += seconds_between(beginning, clock::now());
+        waited_ += clock::now() - beginning;
         receive(r, bytes);
       }
   }
 
   void receive(int from, std::size_t bytes) {
-    auto const beginning = clock::now();
     came_.resize(bytes);
     world_.receive(came_, from, tag);
-    auto const received = clock::now();
     std::int64_t const its = heard_[static_cast<std::size_t>(from)]++;
     std::int64_t const age = std::max<std::int64_t>(0, steps_ - 1 - its);
-    take(came_, its, slower_if_stale_ && age > 1 ? share_ / static_cast<double>(age) : share_);
+    note_complete();
+    meter_.apply(
+        [&] { take(came_, its, slower_if_stale_ && age > 1 ? share_ / static_cast<double>(age) : share_); });
     ages_.add(age);
-    seconds_[1] += seconds_between(beginning, received);
-    seconds_[2] += seconds_between(received, clock::now());
   }
 
   void take(std::span<std::byte const> message, std::int64_t its, double scale) {
@@ -219,10 +249,6 @@ class asynchronous_exchange {
   /// Of the k-th step since ranks have settled. What has come is at most longest_lead + 1 steps ahead of this rank, what
   /// ranks have not met about longest_lead behind.
   agreement& said(std::int64_t k) { return said_[static_cast<std::size_t>(k) % said_.size()]; }
-
-  static double seconds_between(clock::time_point from, clock::time_point to) {
-    return std::chrono::duration<double>(to - from).count();
-  }
 
   communicator& world_;
   C codec_;
@@ -244,7 +270,11 @@ class asynchronous_exchange {
 
   message_totals totals_;
   message_ages ages_;
-  double seconds_[3]{};
+  exchange_meter meter_;
+  std::vector<exchange_times> times_;  // of steps whose messages have not all come
+  std::int64_t complete_ = 0;          // steps whose messages have, since ranks have settled
+  clock::duration waited_{};           // since the last of them
+  dense_exchange dense_;
 };
 
 }  // namespace cohort::detail

@@ -5,7 +5,7 @@
 #include <cohort/random/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/asynchronous_exchange.hpp>
-#include <cohort/strategy/dense_exchange.hpp>
+#include <cohort/strategy/codec_threads.hpp>
 #include <cohort/strategy/outer_state.hpp>
 #include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/shared_elements.hpp>
@@ -48,7 +48,9 @@ class asynchronous_sharing final : public strategy {
   std::vector<measurement> report() const override {
     return exchange_ ? exchange_->report() : std::vector<measurement>();
   }
+  exchange_times last_exchange() const override { return exchange_ ? exchange_->last() : exchange_times(); }
 
+  void set_workers(int workers) override { threads_.set(workers); }
   void begin(step_info const&, replica const& mine) override {
     prepare(mine);
     mine.read(0, before_->data());
@@ -64,7 +66,7 @@ class asynchronous_sharing final : public strategy {
       });
     }
     if (now.step < how_.warm_up) {
-      sum_densely(*world_, now, exchange_->mine(), agreed_);
+      exchange_->sum_densely(now, agreed_);
       take(mine, exchange_->mine(), share());
     } else {
       exchange_->step(now, agreed_);
@@ -162,8 +164,8 @@ class asynchronous_sharing final : public strategy {
     elements_.emplace(mine.parameters);
     if (elements_->table().elements() == 0)
       throw setting_error({.what = "there is nothing to share: no parameter is trained", .where = text_});
-    exchange_ = std::make_unique<asynchronous_exchange<codec>>(*world_, make_(elements_->table()),
-                                                               fnv1a(text_), share(), how_.slower_if_stale);
+    exchange_ = std::make_unique<asynchronous_exchange<codec>>(
+        *world_, threads_.make(make_, elements_->table()), fnv1a(text_), share(), how_.slower_if_stale);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_, not_taken_);
     residual_ = not_taken_ = {};
     before_.emplace(mine.bytes());
@@ -220,6 +222,7 @@ class asynchronous_sharing final : public strategy {
   sharing_settings how_;
   std::string text_;
   Make make_;
+  codec_threads threads_;
   std::optional<shared_elements> elements_;
   std::unique_ptr<asynchronous_exchange<codec>> exchange_;
   std::optional<buffer> before_;

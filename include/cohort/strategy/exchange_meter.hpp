@@ -67,6 +67,19 @@ class exchange_meter {
     exchanges_ += 1;
   }
 
+  /// The times of other exchanges beside these: what their meter reports.
+  void add_times(std::vector<measurement> const& others) {
+    for (measurement const& one : others) {
+      auto const time = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(one.value));
+      if (one.name == "exchanges") exchanges_ += one.value;
+      if (one.name == "encode_seconds") encode_ += time;
+      if (one.name == "transfer_seconds") transfer_ += time;
+      if (one.name == "hideable_seconds") hideable_ += time;
+      if (one.name == "waited_seconds") waited_ += time;
+      if (one.name == "apply_seconds") apply_ += time;
+    }
+  }
+
   exchange_times const& last() const { return last_; }
 
   std::vector<measurement> report() const {

@@ -26,7 +26,10 @@ class gradient_sharing final : public sharing_strategy<Make> {
       dense_.emplace(this->world().duplicate(), allreduce{.resync = 0});
       dense_->restore({});  // nothing has to be broadcast again
     }
-    if (!this->is_dense(now)) dense_.reset();
+    if (!this->is_dense(now) && dense_) {
+      this->exchange().add_times(dense_->report());
+      dense_.reset();
+    }
     if (dense_) dense_->begin(now, mine);
   }
 
@@ -41,6 +44,7 @@ class gradient_sharing final : public sharing_strategy<Make> {
     if (dense_) {
       bool const taken = dense_->before_update(now, gradients);
       agreement const& met = *dense_->agreed();
+      this->exchange().count_dense();
       this->agreed_ = {this->agreed_.meetings + 1, met.examples, met.weight, met.all};
       return taken;
     }
@@ -67,6 +71,12 @@ class gradient_sharing final : public sharing_strategy<Make> {
     sharing_strategy<Make>::end_of_epoch(now, mine);
   }
 
+  std::vector<measurement> report() const override {
+    return dense_ ? this->exchange().report(dense_->report()) : sharing_strategy<Make>::report();
+  }
+  exchange_times last_exchange() const override {
+    return dense_ ? dense_->last_exchange() : sharing_strategy<Make>::last_exchange();
+  }
   void abandon(std::string_view why) noexcept override {
     if (dense_) dense_->abandon(why);
     sharing_strategy<Make>::abandon(why);

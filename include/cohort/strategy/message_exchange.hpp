@@ -97,12 +97,12 @@ class message_exchange {
     now.mine.not_finite |= !within_range(best_isa(), mine_);
     step_info const own = now;  // of this rank, whose wishes are told once: leave_out_told
     group_.sum(mine_, now, how_ != combined::weighted_mean);
+    dense_.end();
     if (!group_.leads()) return send({}, own, {.transfer = {clock::now()}});
     std::span<std::byte const> message = encode(now);
     auto const encoded = clock::now();
     if (merges_) message = tree_.merge(group_.leaders(), codec_, message, messages_of(now), residual_);
-    send({message.begin(), message.end()}, own,
-         {.encode = {beginning, encoded}, .transfer = {encoded, clock::now()}});
+    send(message, own, {.encode = {beginning, encoded}, .transfer = {encoded, clock::now()}});
   }
 
   /// What a checkpoint had: of `waiting` each rank's own, the oldest first, of `spoke_for` ranks, as its residual is.
@@ -169,20 +169,30 @@ class message_exchange {
   /// Moves     an allreduce.
   void exchange_densely(step_info const& now, agreement& agreed) {
     auto const beginning = clock::now();
-    sum_densely(group_.world(), now, mine_, agreed);
+    dense_.run(group_.world(), now, mine_, agreed);
     std::copy(mine_.begin(), mine_.end(), all_.begin());
     if (how_ == combined::mean)
       for (float& x : all_) x *= static_cast<float>(1.0 / group_.world().size());
     auto const end = clock::now();
+    count_dense();
     meter_.add({.transfer = {beginning, end}}, {}, end - beginning);
   }
+  /// A step whose elements went themselves.
+  void count_dense() {
+    if (group_.world().size() > 1) totals_.add_dense(mine_.size());
+  }
 
-  /// Of this rank's messages, by message_totals and exchange_meter.
-  std::vector<measurement> report() const {
+  /// The times of exchanges that were others' to make.
+  void add_times(std::vector<measurement> const& others) { meter_.add_times(others); }
+
+  /// Of this rank's messages, by message_totals and exchange_meter; `beside`: as add_times, for now.
+  std::vector<measurement> report(std::vector<measurement> const& beside = {}) const {
     std::vector<measurement> all = totals_.report();
     all.push_back({"staleness", static_cast<double>(slots_.size() - 1)});
     all.push_back({"residual_norm", std::sqrt(residual_square_sum(best_isa(), residual_))});
-    meter_.tell_times(all);
+    exchange_meter times = meter_;
+    times.add_times(beside);
+    times.tell_times(all);
     return all;
   }
   exchange_times const& last() const { return meter_.last(); }
@@ -247,10 +257,10 @@ class message_exchange {
     }
   }
 
-  void send(std::vector<std::byte> own, step_info const& then, exchange_times const& times) {
+  void send(std::span<std::byte const> own, step_info const& then, exchange_times const& times) {
     slot& next = slots_[static_cast<std::size_t>(begun_) % slots_.size()];
     ++begun_;
-    next.own = std::move(own);
+    next.own.assign(own.begin(), own.end());
     next.then = then;
     next.times = times;
     next.of_ended_run = false;
@@ -284,7 +294,7 @@ class message_exchange {
     if (own.size() >= sizeof header) std::memcpy(static_cast<void*>(&header), own.data(), sizeof header);
     step_info const then{.step = static_cast<std::int64_t>(header.step)};
     if (group_.leads()) codec_.parse(own, messages_of(then));
-    send({own.begin(), own.end()}, then, {.transfer = {clock::now()}});
+    send(own, then, {.transfer = {clock::now()}});
     slots_[static_cast<std::size_t>(begun_ - 1) % slots_.size()].of_ended_run = true;
   }
 
@@ -300,6 +310,7 @@ class message_exchange {
   std::int64_t begun_ = 0, ended_ = 0;
   std::vector<message_view> views_;
   message_tree<C> tree_;
+  dense_exchange dense_;
 
   message_totals totals_;
   exchange_meter meter_;

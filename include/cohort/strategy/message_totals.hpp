@@ -2,12 +2,13 @@
 #pragma once
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cstddef>
 #include <vector>
 
 namespace cohort::detail {
 
 /// What one rank's messages have come to. Threshold and density are the last one's; entropy_bytes is the least that they could
-/// have taken.
+/// have taken, all of the bytes where elements go themselves.
 class message_totals {
  public:
   void add(message_report const& last) {
@@ -18,6 +19,15 @@ class message_totals {
     dense_bytes_ += static_cast<double>(sizeof(float) * last.elements);
     entropy_bytes_ += last.entropy_bytes();
     clipped_mass_ += last.clipped_mass;
+  }
+  /// Instead of a message, the elements themselves.
+  void add_dense(std::size_t elements) {
+    auto const bytes = static_cast<double>(sizeof(float) * elements);
+    density_ = 1;
+    sent_ += static_cast<double>(elements);
+    bytes_ += bytes;
+    dense_bytes_ += bytes;
+    entropy_bytes_ += bytes;
   }
   std::vector<measurement> report() const {
     return {{"threshold", threshold_},

@@ -24,7 +24,8 @@ inline constexpr int unbounded = -1;
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 whatever the backend's type. Running statistics are
 ///           never encoded: they are each rank's own, and their mean at evaluation, at an epoch's end and every `sync_buffers`
 ///           steps (0: not).
-/// Units     make(tensor_table) gives the compressor; `name` says it with its settings. The first `warm_up` steps are exchanged
+/// Units     make(tensor_table) gives the compressor, or make(tensor_table, team*): the threads that may share its work, or null;
+///           `name` says it with its settings. The first `warm_up` steps are exchanged
 ///           densely, and leave no residual.
 ///           `max_staleness` s: what step i has sent is taken in step i + s, so that no rank is more than s steps ahead of
 ///           another, and messages travel while s steps are computed; with `slower_if_stale` divided by s. Messages go to all.

@@ -4,6 +4,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/codec_threads.hpp>
 #include <cohort/strategy/message_exchange.hpp>
 #include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/shared_elements.hpp>
@@ -45,6 +46,7 @@ class sharing_strategy : public strategy {
   }
   exchange_times last_exchange() const override { return exchange_ ? exchange_->last() : exchange_times(); }
 
+  void set_workers(int workers) override { threads_.set(workers); }
   void end_of_epoch(step_info const&, replica const& mine) override {
     if (statistics_.steps() > 0) statistics_.synchronise(*world_, mine);
   }
@@ -121,7 +123,7 @@ class sharing_strategy : public strategy {
       throw setting_error({.what = "there is nothing to share: no parameter is trained", .where = text_});
     exchange_.emplace(
         how_.group == group::process ? process_group(*world_, number_of_process()) : process_group(*world_),
-        make_(elements_->table()), how_.way, as_, fnv1a(text_), how_.max_staleness);
+        threads_.make(make_, elements_->table()), how_.way, as_, fnv1a(text_), how_.max_staleness);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
     for (std::size_t k = 0; k < lost_.size(); ++k)
       exchange_->take_back(lost_[k], ranks_before_,
@@ -178,6 +180,7 @@ class sharing_strategy : public strategy {
   bool is_dense(step_info const& now) const { return now.step < how_.warm_up; }
   shared_elements& elements() { return *elements_; }
   message_exchange<codec>& exchange() { return *exchange_; }
+  message_exchange<codec> const& exchange() const { return *exchange_; }
 
   agreement agreed_{};
 
@@ -228,6 +231,7 @@ class sharing_strategy : public strategy {
   combined as_;
   std::string text_;
   Make make_;
+  codec_threads threads_;
   std::optional<shared_elements> elements_;
   std::optional<message_exchange<codec>> exchange_;
   bool has_statistics_ = false;

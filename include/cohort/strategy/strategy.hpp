@@ -118,6 +118,8 @@ class strategy {
   /// Name and settings: ranks whose texts differ refuse to train together.
   virtual std::string describe() const { return "a strategy of one's own"; }
 
+  /// Before the other hooks: this rank trains by so many workers. They rest while hooks run, but for `ready`.
+  virtual void set_workers(int) {}
   virtual void begin(step_info const&, replica const&) {}
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
   virtual bool before_update(step_info const&, gradient_parts&) { return true; }

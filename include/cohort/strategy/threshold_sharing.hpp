@@ -42,7 +42,9 @@ inline std::unique_ptr<strategy> threshold_sharing::on(communicator& world) cons
   if (residual != residual_policy())
     name += detail::text_of({" ", residual.number, " every ", residual.every});
   threshold_compression const how{.threshold = threshold, .residual = residual, .per_tensor = per_parameter};
-  auto make = [how](tensor_table table) { return threshold_compressor(std::move(table), how); };
+  auto make = [how](tensor_table table, team* threads = nullptr) {
+    return threshold_compressor(std::move(table), how, threads);
+  };
   return sharing_by{
       std::string_view(name), make,
       sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}

@@ -31,8 +31,8 @@ struct top_k_sharing {
 inline std::unique_ptr<strategy> top_k_sharing::on(communicator& world) const {
   top_k_compressor const checked({}, {.density = density});
   std::string const name = detail::text_of({"top-k sharing, density ", density});
-  auto make = [how = top_k_compression{density}](tensor_table table) {
-    return top_k_compressor(std::move(table), how);
+  auto make = [how = top_k_compression{density}](tensor_table table, team* threads = nullptr) {
+    return top_k_compressor(std::move(table), how, threads);
   };
   return sharing_by{
       std::string_view(name), make,

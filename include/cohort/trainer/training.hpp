@@ -61,7 +61,9 @@ class training {
         workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
                                                         world_->settings().deadline + patience)),
         strategy_(std::move(agree)),
-        predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {}
+        predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {
+    strategy_->set_workers(workers_->size());
+  }
 
   graph_view network() const { return net_; }
   training_settings const& settings() const { return settings_; }
