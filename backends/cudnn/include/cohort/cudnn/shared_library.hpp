@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <dlfcn.h>
+#include <glob.h>
 #include <unistd.h>
 
 #include <cohort/data/data_folders.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -32,6 +34,15 @@ inline std::vector<std::string> cuda_library_folders() {
   return folders;
 }
 
+/// What NVRTC opens by its bare name when it compiles: where it lies beside it, and not in the system's places, it is found if it is
+/// open already.
+inline void open_builtins(std::string const& folder) {
+  glob_t found{};
+  if (::glob((folder + "/libnvrtc-builtins.so.*").c_str(), 0, nullptr, &found) == 0)
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) ::dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+  ::globfree(&found);
+}
+
 /// The system's loader; why says what is wrong with a library that is there. One that is open stays open: what CUDA's register to be run at exit would outlive it.
 inline library_source system_libraries() {
   return {.open =
@@ -41,6 +52,7 @@ inline library_source system_libraries() {
                 why = ::dlerror();
                 for (std::string const& folder : cuda_library_folders()) {
                   std::string const path = folder + '/' + name;
+                  if (name.rfind("libnvrtc.", 0) == 0) open_builtins(folder);
                   opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
                   if (opened) break;
                   if (::access(path.c_str(), F_OK) == 0) why = ::dlerror();
