@@ -78,7 +78,7 @@ TEST(thresholds, of_a_quantile_give_its_density_from_the_first_message) {
   for (double const density : {1e-3, 1e-2, 0.1}) {
     thresholds all(threshold::quantile{.density = density}, 1);
     for (std::uint64_t step = 0; step < 3; ++step) {
-      double const share = share_above(r, x, all.choose(r, x, ends, 7, step)[0].value());
+      double const share = share_above(r, x, all.choose(r, x, ends, step)[0].value());
       // Four deviations of a binomial sample, and a bf16's spacing of 0.8 % in t.
       EXPECT_NEAR(share, density, density * (4 / std::sqrt(32'768 * density) + 0.05)) << density;
     }
@@ -90,7 +90,7 @@ TEST(thresholds, of_a_quantile_look_at_all_of_a_small_tensor) {
   for (std::size_t i = 0; i < 100; ++i) x[i] = (i % 2 ? -1.0F : 1.0F) * static_cast<float>(i + 1) / 128;
   std::uint64_t const ends[]{100};
   thresholds all(threshold::quantile{.density = 0.1}, 1);
-  float const t = all.choose(r, x, ends, 0, 0)[0].value();
+  float const t = all.choose(r, x, ends, 0)[0].value();
   EXPECT_GT(t, 90.0F / 128);
   EXPECT_LE(t, 91.0F / 128);
 }
@@ -100,16 +100,16 @@ TEST(thresholds, of_a_quantile_let_the_largest_go_of_a_tensor_smaller_than_one_o
   std::vector<float> x(500, 0.01F);
   std::uint64_t const ends[]{500};
   thresholds all(threshold::quantile{.density = 1e-3}, 1);
-  EXPECT_EQ(share_above(r, x, all.choose(r, x, ends, 0, 0)[0].value()), 1);
+  EXPECT_EQ(share_above(r, x, all.choose(r, x, ends, 0)[0].value()), 1);
   x[3] = 0.5F;
-  EXPECT_EQ(share_above(r, x, all.choose(r, x, ends, 0, 1)[0].value()), 1.0 / 500);
+  EXPECT_EQ(share_above(r, x, all.choose(r, x, ends, 1)[0].value()), 1.0 / 500);
 }
 
 TEST(thresholds, of_zeros_stay_what_they_were) {
   std::vector<float> const zeros(1000);
   std::uint64_t const ends[]{1000};
   thresholds all(threshold::quantile{}, 1);
-  EXPECT_EQ(all.choose(zeros, zeros, ends, 0, 0)[0], bf16::nearest(1e-3F));
+  EXPECT_EQ(all.choose(zeros, zeros, ends, 0)[0], bf16::nearest(1e-3F));
 }
 
 TEST(thresholds, of_each_tensor_are_its_own) {
@@ -117,13 +117,13 @@ TEST(thresholds, of_each_tensor_are_its_own) {
   for (std::size_t i = 1000; i < 3000; ++i) x[i] *= 64;
   std::uint64_t const ends[]{1000, 3000};
   thresholds each(threshold::quantile{.density = 0.01}, 2);
-  auto const t = each.choose(r, x, ends, 0, 0);
+  auto const t = each.choose(r, x, ends, 0);
   EXPECT_GT(t[1].value(), 16 * t[0].value());
 
   thresholds moved(threshold::target_density{.density = 0.5, .initial = 1, .factor = 0.5}, 2);
   moved.observe(1, 0.75);
-  EXPECT_EQ(moved.choose(r, x, ends, 0, 0)[0].value(), 1);
-  EXPECT_EQ(moved.choose(r, x, ends, 0, 0)[1].value(), 2);
+  EXPECT_EQ(moved.choose(r, x, ends, 0)[0].value(), 1);
+  EXPECT_EQ(moved.choose(r, x, ends, 0)[1].value(), 2);
 }
 
 TEST(thresholds, go_on_from_their_state_and_refuse_another) {

@@ -33,7 +33,7 @@ TEST(epoch_order, gives_each_permutation_of_three_alike) {
   for (auto const& [order, times] : seen) EXPECT_NEAR(times, 1000, 150);
 }
 
-TEST(slice_of_rank, parts_a_global_batch_as_equal_as_possible) {
+TEST(global_batch, parts_a_global_batch_as_equal_as_possible) {
   for (int ranks : {1, 2, 3, 4, 7})
     for (int batch : {1, 5, 32})
       for (std::int64_t size : {1, 31, 100, 257})
@@ -45,7 +45,7 @@ TEST(slice_of_rank, parts_a_global_batch_as_equal_as_possible) {
           std::int64_t least = batch;
           std::int64_t most = 0;
           for (int rank = 0; rank < ranks; ++rank) {
-            order_slice const mine = cohort::slice_of_rank(size, position, batch, rank, ranks);
+            order_slice const mine = cohort::part_of(whole, rank, ranks);
             ASSERT_EQ(mine.first, next);
             next += mine.count;
             least = std::min(least, mine.count);
@@ -60,7 +60,7 @@ TEST(slice_of_rank, parts_a_global_batch_as_equal_as_possible) {
   static_assert(cohort::part_of({10, 1}, 2, 3) == order_slice{11, 0});
 }
 
-TEST(slice_of_rank, sees_the_same_examples_in_each_global_batch_for_any_number_of_ranks) {
+TEST(global_batch, sees_the_same_examples_in_each_global_batch_for_any_number_of_ranks) {
   int const global = 24;
   auto const order = cohort::epoch_order(3, 2, 250);
   for (std::int64_t position = 0; position < 250; position += global) {
@@ -68,7 +68,8 @@ TEST(slice_of_rank, sees_the_same_examples_in_each_global_batch_for_any_number_o
     for (int ranks : {1, 2, 3, 4, 6, 8}) {
       std::set<std::int64_t> seen;
       for (int rank = 0; rank < ranks; ++rank) {
-        auto const mine = cohort::slice_of_rank(250, position, global / ranks, rank, ranks);
+        order_slice const mine =
+            cohort::part_of(cohort::global_batch(250, position, global / ranks, ranks), rank, ranks);
         for (std::int64_t i = 0; i < mine.count; ++i)
           seen.insert(order[static_cast<std::size_t>(mine.first + i)]);
       }

@@ -19,6 +19,9 @@ TEST_P(allreduce_over_threads, equals_one_rank_with_all_the_batch) { on_all(allr
 TEST_P(allreduce_over_threads, holds_the_same_bits_on_each_rank_after_each_step) {
   on_all(ranks_hold_the_same_bits_after_each_step<>);
 }
+TEST(allreduce, holds_the_same_bits_on_eight_ranks) {
+  launch<threads>(8, {.deadline = std::chrono::seconds(60)}, ranks_hold_the_same_bits_after_each_step<>);
+}
 TEST_P(allreduce_over_threads, gives_the_same_bits_for_the_same_seed) {
   on_all(runs_of_one_seed_have_the_same_bits);
 }

@@ -192,6 +192,10 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
   });
 }
 
+TEST(unbounded_sharing, ends_epochs_with_the_same_bits_on_eight_ranks) {
+  launch<threads>(8, {.deadline = seconds(60)}, unbounded_sharing_ends_epochs_with_the_same_bits);
+}
+
 TEST(unbounded_sharing, reports_all_its_exchanges) {
   launch<threads>(
       2, [&](communicator& world) { sharing_reports_all_its_exchanges(world, unbounded_sharing()); });

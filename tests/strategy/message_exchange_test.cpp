@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <algorithm>
-#include <cmath>
-#include <cohort/codec/threshold_compressor.hpp>
-#include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
-#include <cohort/random/stream.hpp>
-#include <cohort/strategy/message_exchange.hpp>
-#include <limits>
 #include <string>
-#include <vector>
+#include "message_cases.hpp"
 
 namespace message_exchange_test {
 
-using namespace cohort;
-using detail::combined;
-
-constexpr int n = 70'000;  // two blocks
-tensor_table const tensors{{"weights", n - 7}, {"bias", 7}};
+using namespace message_cases;
 
 struct rank_route {
   int ranks;
@@ -41,74 +30,6 @@ INSTANTIATE_TEST_SUITE_P(ranks, message_exchange,
                                          rank_route{4, route::merged}, rank_route{7, route::merged},
                                          rank_route{8, route::merged}),
                          name_of);
-
-bool same_bits(communicator& world, std::span<float const> values) {
-  gathered const all = world.allgatherv(std::as_bytes(values));
-  for (int r = 1; r < world.size(); ++r)
-    if (!std::ranges::equal(all.of(0), all.of(r))) return false;
-  return true;
-}
-
-step_info step_of(communicator& world, int step, int examples) {
-  return {.step = step,
-          .examples = examples,
-          .weight = static_cast<double>(examples),
-          .expected = 4 * world.size()};
-}
-
-template <class Exchange>
-void exchange(Exchange& made, step_info const& now, agreement& agreed) {
-  made.start(now);
-  made.finish(agreed);
-}
-
-/// What was given is what was brought and what is left, with rounding of 2⁻²⁴ a step and rank, also where a rank has nothing or
-/// numbers that are not finite.
-template <class Codec>
-void nothing_is_lost(detail::process_group group, route way, Codec codec) {
-  constexpr int steps = 12, spoiled = 5;
-  communicator& world = group.world();
-  bool const alone = !group.adds_up();
-  detail::message_exchange<Codec> made(std::move(group), std::move(codec), way, combined::sum, 1);
-  std::vector<double> balance(n);  // of all ranks: given − brought − left
-  double largest = 0;
-  agreement agreed;
-  for (int step = 0; step < steps; ++step) {
-    random_stream const noise(3, "gradients", static_cast<std::uint64_t>(step * 16 + world.rank()));
-    int const examples = (step + world.rank()) % 4;
-    bool const bad = step == spoiled && world.rank() == world.size() - 1;
-    for (int i = 0; i < n; ++i) {
-      float const u = noise.uniform01(static_cast<std::uint64_t>(i)) - 0.5F;
-      float const x = examples == 0 ? 0 : u * u * u * (i % 1000 == 0 ? 1e4F : 1.0F);
-      made.mine()[static_cast<std::size_t>(i)] = x;
-      if (!bad) balance[static_cast<std::size_t>(i)] += double{x};
-    }
-    if (bad) made.mine()[99] = std::numeric_limits<float>::quiet_NaN();
-    std::vector<float> const before(made.residual().begin(), made.residual().end());
-    exchange(made, step_of(world, step, bad ? 2 : examples), agreed);
-    EXPECT_EQ(agreed.all.not_finite, step == spoiled);
-    EXPECT_EQ(agreed.meetings, step + 1);
-    if (bad && alone && (world.rank() & 1) == 1) {  // merges nothing, and keeps its bits
-      EXPECT_TRUE(std::ranges::equal(made.residual(), before));
-    }
-    if (step != spoiled) {
-      EXPECT_TRUE(same_bits(world, made.all()));
-      for (std::size_t i = 0; world.rank() == 0 && i < n; ++i) balance[i] -= double{made.all()[i]};
-    }
-    for (float const left : made.residual()) largest = std::max(largest, std::abs(double{left}));
-    for (float const brought : made.all()) largest = std::max(largest, std::abs(double{brought}));
-  }
-  for (std::size_t i = 0; i < made.residual().size(); ++i) balance[i] -= double{made.residual()[i]};
-  world.allreduce(std::span(balance));
-  world.allreduce(std::span(&largest, 1), reduction::maximum);
-  double const bound = steps * world.size() * 0x1p-24 * largest;
-  double worst = 0;
-  for (double const lost : balance) worst = std::max(worst, std::abs(lost));
-  EXPECT_LE(worst, bound);
-  if (!made.residual().empty()) {
-    EXPECT_GT(made.report()[1].value, 1e-4);
-  }
-}
 
 TEST_P(message_exchange, loses_nothing_by_thresholds) {
   for (bool const per_tensor : {false, true})
@@ -206,6 +127,36 @@ TEST(one_message_exchange, of_groups_loses_nothing) {
 }
 
 /// One group's residual of a mean goes on as single ranks', and theirs as one group's: it brings what it would have brought.
+/// As gradients do at an epoch's end: what is under way is in residuals again, all of it.
+TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
+  constexpr int late = 3;
+  launch<threads>(3, [&](communicator& world) {
+    detail::message_exchange made(world, threshold_compressor(tensors, {.threshold = threshold::fixed{0.1}}),
+                                  route::to_all, combined::weighted_mean, 1, late);
+    std::vector<double> given(n), brought(n);
+    agreement agreed;
+    auto const finish = [&](bool take) {
+      made.finish(agreed, take);
+      for (std::size_t i = 0; take && i < n; ++i) brought[i] += double{made.all()[i]};
+    };
+    for (int step = 0; step < 5; ++step) {
+      random_stream const noise(3, "gradients", static_cast<std::uint64_t>(step * 16 + world.rank()));
+      for (std::size_t i = 0; i < n; ++i) given[i] += double{made.mine()[i] = noise.uniform01(i) - 0.5F};
+      made.start(step_of(world, step, 4));  // as many examples on each rank
+      if (made.waiting() > late) finish(true);
+    }
+    ASSERT_EQ(made.waiting(), late);
+    while (made.waiting() > 0) finish(false);
+    std::vector<double> kept(made.residual().begin(), made.residual().end());
+    double largest = 1;
+    for (double const x : kept) largest = std::max(largest, std::abs(x));
+    world.allreduce(std::span(given));
+    world.allreduce(std::span(kept));
+    for (std::size_t i = 0; i < n; ++i)
+      ASSERT_NEAR(given[i], world.size() * brought[i] + kept[i], 30 * 0x1p-24 * largest) << i;
+  });
+}
+
 TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;

@@ -32,6 +32,11 @@ TEST_P(outer_steps_over_threads, leave_nothing_under_way_when_a_run_fails) {
   on_all(a_mean_under_way_ends_with_its_run);
 }
 
+TEST(outer_step, has_the_same_bits_on_eight_ranks) {
+  launch<threads>(8, {.deadline = std::chrono::seconds(60)},
+                  every_kind_of_averaging_has_the_same_bits_everywhere);
+}
+
 constexpr auto normed = network<[](builder& net) {
   return net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | batch_norm{.name = "norm"} | relu{}
          | dense{.units = 4, .name = "kept"} | dense{.units = 3} | softmax_cross_entropy{};
@@ -138,10 +143,8 @@ TEST(strategies, refuse_to_remember_what_is_not_theirs) {
       element_type type;
       std::size_t size;
     } const cases[]{{"late_sum", element_type::f32, 8},  // fewer than its votes
-                    {"late_sum", element_type::u8, 64},
-                    {"late_sent", element_type::bf16, 64},
-                    {"met_at", element_type::u8, 64},
-                    {"velocity", element_type::i32, 64},
+                    {"late_sum", element_type::u8, 64},    {"late_sent", element_type::bf16, 64},
+                    {"met_at", element_type::u8, 64},      {"velocity", element_type::i32, 64},
                     {"rounded_away", element_type::u8, 64}};
     for (auto const& [name, type, size] : cases) {
       strategy_state const hostile{.arrays = {{name, type, std::span(bytes).first(size)}}};

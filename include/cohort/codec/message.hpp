@@ -99,7 +99,7 @@ struct expected_messages {
   std::uint32_t ranks = 1;
 };
 
-/// A message whose bytes are whole and whose tables agree with them. Its codes are not looked at yet: block_reader does.
+/// A message whose bytes are whole and whose tables agree with them. Its codes are not looked at yet: message_reader does.
 ///
 /// Moves     nothing: it shows the caller's bytes, which need no alignment.
 class message_view {

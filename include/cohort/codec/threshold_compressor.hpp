@@ -15,12 +15,11 @@
 
 namespace cohort {
 
-/// How a threshold_compressor chooses what to send; `seed` is of the samples of threshold::quantile.
+/// How a threshold_compressor chooses what to send.
 struct threshold_compression {
   threshold_policy threshold = threshold::quantile{};
   residual_policy residual = residual::none{};
   bool per_tensor = false;  ///< a threshold for each tensor
-  std::uint64_t seed = 0;
 };
 
 /// Sends ±t for every element of r + x that is at least t, and keeps the rest.
@@ -55,7 +54,7 @@ class threshold_compressor : public message_codec {
                                     std::span<float const> x) {
     require_shape("residual", r.size());
     require_shape("gradient", x.size());
-    std::span<bf16 const> const t = thresholds_.choose(r, x, ends_, how_.seed, stamp.step);
+    std::span<bf16 const> const t = thresholds_.choose(r, x, ends_, stamp.step);
     auto const bytes = writer_.write(
         isa_, header_of(stamp, message_kind::sparse), t, workers_,
         [&](detail::message_part& part, std::size_t b) {

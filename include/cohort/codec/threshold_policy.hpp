@@ -157,10 +157,10 @@ class thresholds {
     rounded_.resize(count);
   }
 
-  /// Those of the message that sends r + x; ends: where the elements of each end. `seed` and `step` choose the sample.
+  /// Those of the message that sends r + x; ends: where the elements of each end. `step` chooses the sample.
   std::span<bf16 const> choose(std::span<float const> r, std::span<float const> x,
-                               std::span<std::uint64_t const> ends, std::uint64_t seed, std::uint64_t step) {
-    random_stream const keys(seed, "thresholds", step);
+                               std::span<std::uint64_t const> ends, std::uint64_t step) {
+    random_stream const keys(0, "thresholds", step);
     std::uint64_t begin = 0;
     for (std::size_t k = 0; k < values_.size(); ++k) {
       rounded_[k] = bf16::nearest(static_cast<float>(values_[k]));

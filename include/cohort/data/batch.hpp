@@ -22,7 +22,6 @@ struct named_tensor {
   /// Makes room for `count` examples; what was there is lost.
   void reserve(int count) { memory.resize(static_cast<std::size_t>(count) * example_bytes()); }
   tensor_view view(int count) const { return {memory.data(), type, example.batched(count)}; }
-  mutable_tensor_view mutable_view(int count) { return {memory.data(), type, example.batched(count)}; }
 };
 
 /// Examples that go through the network together: this rank's part of one global batch.

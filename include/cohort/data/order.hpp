@@ -47,18 +47,12 @@ constexpr order_slice part_of(order_slice whole, int which, int parts) {
           share + (which < longer ? 1 : 0)};
 }
 
-/// The global batch that begins after `position` examples: `batch` for each rank, fewer at the epoch's end.
+/// The global batch that begins after `position` examples: `batch` for each rank, fewer at the epoch's end. Rank r's is its part r.
+///
+/// Exact     from position 0 on, the k-th global batch is the k-th slice of P·B.
 constexpr order_slice global_batch(std::int64_t size, std::int64_t position, int batch, int ranks) {
   std::int64_t const wanted = static_cast<std::int64_t>(batch) * ranks;
   return {position, std::clamp<std::int64_t>(size - position, 0, wanted)};
-}
-
-/// This rank's part of that global batch.
-///
-/// Exact     from position 0 on, the k-th global batch is the k-th slice of P·B.
-constexpr order_slice slice_of_rank(std::int64_t size, std::int64_t position, int batch, int rank,
-                                    int ranks) {
-  return part_of(global_batch(size, position, batch, ranks), rank, ranks);
 }
 
 }  // namespace cohort

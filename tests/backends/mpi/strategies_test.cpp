@@ -4,6 +4,7 @@
 // What strategies promise holds between processes as it does between threads.
 #include <cohort/mpi.hpp>
 #include "../../strategy/asynchronous_cases.hpp"
+#include "../../strategy/message_cases.hpp"
 #include "../../strategy/outer_cases.hpp"
 #include "../../strategy/sharing_cases.hpp"
 #include "under_mpirun.hpp"
@@ -13,6 +14,14 @@ namespace {
 using namespace cohort_test;
 
 communicator* world = nullptr;
+
+/// Of which ranks hold the same bits; by one message a rank, so that threads are to each other what processes are.
+std::vector<threshold_sharing> all_kinds_of_sharing() {
+  std::vector<threshold_sharing> all{sharing(), sharing(route::merged), update_sharing(),
+                                     update_sharing(route::merged), late_sharing()};
+  for (threshold_sharing& one : all) one.group = group::rank;
+  return all;
+}
 
 struct rank_case {
   std::string_view name;
@@ -53,6 +62,7 @@ constexpr rank_case cases[]{
     {"one_rank_stops_all_that_hear_late", one_rank_stops_all_that_hear_late},
     {"overlapped_averaging_ends_with_a_stream", overlapped_averaging_ends_with_a_stream},
     {"a_mean_under_way_ends_with_its_run", a_mean_under_way_ends_with_its_run},
+    {"messages_lose_nothing", message_cases::messages_lose_nothing},
     {"sharing_runs_of_one_seed_have_the_same_bits", sharing_runs_of_one_seed_have_the_same_bits},
     {"sharing_sends_the_bytes_of_its_contract", sharing_sends_the_bytes_of_its_contract},
     {"sharing_stops_all_when_one_asks", sharing_stops_when_one_asks},
@@ -74,12 +84,14 @@ constexpr rank_case cases[]{
      [](communicator& all) {
        std::string here = checksum_after(all, allreduce{}, with_state());
        here += checksum_after(all, parameter_averaging{.every = 3}, with_state());
-       here += checksum_after(all, sharing(route::merged), with_state());
+       for (threshold_sharing const& how : all_kinds_of_sharing())
+         here += checksum_after(all, how, with_state());
        std::string there;
        launch<threads>(all.size(), [&](communicator& ranks) {
          std::string text = checksum_after(ranks, allreduce{}, with_state());
          text += checksum_after(ranks, parameter_averaging{.every = 3}, with_state());
-         text += checksum_after(ranks, sharing(route::merged), with_state());
+         for (threshold_sharing const& how : all_kinds_of_sharing())
+           text += checksum_after(ranks, how, with_state());
          if (ranks.rank() == all.rank()) there = text;
        });
        EXPECT_EQ(here, there);
