@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what building Cohort needs and this machine lacks; does nothing where all is there.
 #
-#   bash cmake/setup.sh [--examples] [--cuda] [--data]
+#   bash cmake/setup.sh [--examples] [--clang] [--cuda] [--data]
 #     --examples   only what the library and its examples need, not what the tests and benchmarks need
+#     --clang      also clang++ and its sanitizers, which the presets fuzz and tsan compile with
 #     --cuda       also CUDA 13 and cuDNN 9 where they are missing, headers and libraries: 0.9 GB to download, 1.3 GB in the
 #                  cache. The driver of a GPU is the system's own business; without one programs run on the processor.
 #     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: from its public mirrors into the cache
@@ -16,13 +17,14 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/steps.sh"
 step_shows_lines=3
 
-with_tests=yes with_cuda=no with_data=no
+with_tests=yes with_clang=no with_cuda=no with_data=no
 for flag in "$@"; do
   case $flag in
     --examples) with_tests=no ;;
+    --clang) with_clang=yes ;;
     --cuda) with_cuda=yes ;;
     --data) with_data=yes ;;
-    *) fail "cmake/setup.sh: unknown flag $flag: expected --examples, --cuda or --data" ;;
+    *) fail "cmake/setup.sh: unknown flag $flag: expected --examples, --clang, --cuda or --data" ;;
   esac
 done
 
@@ -46,6 +48,11 @@ has_header() {
 has_compiler() {
   local compiler=${CXX:-}
   if [ -n "$compiler" ]; then has_command "${compiler%% *}"; else has_command c++ || has_command g++; fi
+}
+
+# Whether clang++ has what a program with sanitizers is linked with.
+has_sanitizers() {
+  compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*" >/dev/null
 }
 
 has_cmake() {
@@ -161,7 +168,11 @@ if [ $with_tests = yes ]; then
   want libbenchmark-dev has_header benchmark/benchmark.h
   want nlohmann-json3-dev has_header nlohmann/json.hpp
 fi
+if [ $with_clang = yes ]; then want clang has_command clang++; fi
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+if [ $with_clang = yes ] && ! has_sanitizers; then
+  install_packages "libclang-rt-$(clang++ -dumpversion | sed 's/[.].*//')-dev"
+fi
 has_cmake || fail "cmake --version says $(cmake --version | head -n 1): cohort needs CMake >= 3.25."
 
 # ---- oneDNN --------------------------------------------------------------------------------------------------------
