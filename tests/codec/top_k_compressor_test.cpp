@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "../data/refused.hpp"
@@ -97,6 +99,24 @@ TEST(top_k_compressor, loses_nothing_when_it_merges) {
     float const y = before[i] + sa[i] + sb[i];
     ASSERT_EQ(s[i] + r[i], y) << i;
     ASSERT_TRUE(s[i] == 0 || r[i] == 0);
+  }
+}
+
+TEST(top_k_compressor, refuses_a_residual_that_is_not_finite) {
+  for (float const worst : {1e38F, -1e38F, std::numeric_limits<float>::quiet_NaN()}) {
+    top_k_compressor codec({{"all", 70'000}}, {.density = 0.01});
+    std::vector<float> r(70'000, 1.0F), x(70'000, 1.0F);
+    r[66'000] = 3.4e38F;
+    x[66'000] = std::copysign(3e38F, worst);
+    if (worst != worst) x[66'000] = worst;
+    bool const finite = std::isfinite(r[66'000] + x[66'000]);
+    try {
+      codec.encode({}, r, x);
+      EXPECT_TRUE(finite);
+    } catch (numeric_error const& why) {
+      EXPECT_FALSE(finite);
+      EXPECT_NE(std::string(why.what()).find("element 66000"), std::string::npos) << why.what();
+    }
   }
 }
 

@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <cohort/codec/message_codec.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,7 +28,7 @@ struct top_k_compression {
 /// After     encode: with y = fl(r + x), r = y − s, where the message brings s: y or 0. merge: the same of y =
 ///           fl(fl(r + lower) + upper), where the messages bring anything.
 /// Moves     20 bytes an element. A message takes 96 bytes, 8 for 65,536 elements, and 4 besides its code for each sent.
-/// Errors    those of message_codec.
+/// Errors    those of message_codec; encode and merge: numeric_error if y is not finite. Then r is y where it was added.
 /// Exact     the same bytes on every instruction set and for any number of workers.
 /// Source    Aji and Heafield, EMNLP 2017; Lin et al., Deep Gradient Compression, ICLR 2018.
 class top_k_compressor : public message_codec {
@@ -91,7 +93,7 @@ class top_k_compressor : public message_codec {
   }
 
  private:
-  static constexpr std::uint32_t levels = 1 << 15;
+  static constexpr std::uint32_t levels = 1 << 15, not_finite_level = 0x7f80;
   static std::uint32_t level(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
 
   /// Sends the largest of the candidates, which each(block, see) shows in ascending order, and leaves 0 in their place;
@@ -113,6 +115,10 @@ class top_k_compressor : public message_codec {
                                ++mine[level(r[i])];
                              });
                          });
+    for (std::size_t w = 0; w < workers; ++w)
+      for (std::uint32_t infinite = not_finite_level; infinite < levels; ++infinite)
+        if (counts(w)[infinite] > 0)
+          refuse_infinite(r);
     // The lowest level of which some are sent, and how many of it by each worker.
     std::uint32_t cut = levels - 1;
     std::uint64_t left = wanted_;
@@ -151,8 +157,16 @@ class top_k_compressor : public message_codec {
     return bytes;
   }
 
+  [[noreturn]] static void refuse_infinite(std::span<float const> y) {
+    std::size_t first = 0;
+    while (is_finite(y[first])) ++first;
+    throw numeric_error({.what = "a residual is not finite",
+                         .where = {"element ", first},
+                         .expected = "gradients that within_range accepts"});
+  }
+
   std::uint64_t wanted_ = 0;
-  std::vector<std::uint32_t> counts_;
+  std::vector<std::uint64_t> counts_;
   std::vector<std::uint64_t> ties_;
 };
 
