@@ -3,27 +3,45 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/execution/flat_pass.hpp>
+#include <cohort/execution/narrow_pass.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <cohort/tensor/bf16.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
-/// The nearest number of fewer bits, ties to even; and back.
-inline void narrow_to(float& q, double y) { q = static_cast<float>(y); }
-inline void narrow_to(bf16& q, double y) { q = bf16::nearest(static_cast<float>(y)); }
-inline void narrow_to(bf16& q, float y) { q = bf16::nearest(y); }
-inline float widened(float q) { return q; }
-inline float widened(bf16 q) { return q.value(); }
+/// q = the nearest number of fewer bits to w + kept, ties to even, then w = w + kept − q; and back.
+inline void narrow(float* w, float const* kept, bf16* q, std::size_t n) {
+  round_to_bf16(best_isa(), w, kept, q, n);
+}
+template <class Q>
+void narrow(double* w, double const* kept, Q* q, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double const y = w[i] + kept[i];
+    if constexpr (std::is_same_v<Q, float>) {
+      q[i] = static_cast<float>(y);
+      w[i] = y - double{q[i]};
+    } else {
+      q[i] = bf16::nearest(static_cast<float>(y));
+      w[i] = y - double{q[i].value()};
+    }
+  }
+}
+inline void widen(bf16 const* q, float* w, std::size_t n) { widen(best_isa(), q, w, n); }
+inline void widen(float const* q, double* w, std::size_t n) { std::copy(q, q + n, w); }
+inline void widen(bf16 const* q, double* w, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) w[i] = double{q[i].value()};
+}
 
 /// Gradients summed over the ranks in fewer bits than they have; what a rank rounds away goes out with its next gradient.
 ///
@@ -50,11 +68,7 @@ class narrow_sum {
     std::size_t const first = first_of(one), count = count_of(one);
     weighted_sum::scale(type_, data(one), count, weight, static_cast<double>(expected));
     by_types([&]<class T, class Q>(T* work, T const* kept, Q* sent) {
-      for (std::size_t i = first; i < first + count; ++i) {
-        T const y = work[i] + kept[i];
-        narrow_to(sent[i], y);
-        work[i] = y - static_cast<T>(widened(sent[i]));
-      }
+      narrow(work + first, kept + first, sent + first, count);
     });
     under_way_[static_cast<std::size_t>(one.index)].start(
         world, {sent_.data() + first * bytes_of(wire_), wire_, count});
@@ -71,8 +85,7 @@ class narrow_sum {
     bool finite = true;
     for (bucket const& one : buckets_)
       by_types([&]<class T, class Q>(T*, T const*, Q* sent) {
-        for (std::size_t i = first_of(one); i < first_of(one) + count_of(one); ++i)
-          finite &= is_finite(widened(sent[i]));
+        finite = finite && all_finite(best_isa(), sent + first_of(one), count_of(one));
       });
     return finite;
   }
@@ -81,9 +94,7 @@ class narrow_sum {
   /// In data(one): the sum, made the mean where all weigh otherwise than expected.
   std::byte* mean(bucket const& one, double weight, std::int64_t expected) {
     std::size_t const first = first_of(one), count = count_of(one);
-    by_types([&]<class T, class Q>(T* work, T const*, Q* sent) {
-      for (std::size_t i = first; i < first + count; ++i) work[i] = static_cast<T>(widened(sent[i]));
-    });
+    by_types([&]<class T, class Q>(T* work, T const*, Q* sent) { widen(sent + first, work + first, count); });
     weighted_sum::scale(type_, data(one), count, static_cast<double>(expected), weight);
     return data(one);
   }
