@@ -47,7 +47,7 @@ class cudnn {
   static int threads(int) { return 1; }
   std::shared_ptr<arena_passes> passes() const { return std::make_shared<detail::passes_on_gpu>(stream_); }
 
-  bool supports(kind const& k) const { return kernels_of(k) != nullptr; }
+  static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return detail::elements_of(l) * sizeof(float); }
