@@ -25,32 +25,40 @@ struct convolution_extents {
   shape input, weights, output;
   extent2 stride, dilation;
   border rows, columns;
+
+  bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 
 /// One pass of a convolution by cuDNN: the first engine of those that its heuristics name, best first, that keeps to f32 and
 /// gives the same bits each time.
 ///
+/// Before    run: found(); operands lie on 16 bytes, the workspace on workspace_alignment.
 /// Exact     in f32: engines that round inputs, or use tensor cores (TF32), are left out, and those that are not deterministic.
-/// Errors    backend_error naming `where`, if no engine is left.
+/// Errors    backend_error with what cuDNN says of the description.
 class convolution_engine {
  public:
+  static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
+
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
-                     convolution_extents const& its, std::string const& where)
+                     convolution_extents const& its)
       : dnn_(std::move(dnn)) {
-    dnn_->stream().device().use();
+    auto const held = dnn_->alone();
     describe(pass, its);
-    if (!choose(CUDNN_HEUR_MODE_A) && !choose(CUDNN_HEUR_MODE_FALLBACK))
-      throw backend_error(
-          {.what = "cuDNN has no engine for this convolution",
-           .where = where,
-           .expected = "one in f32 that gives the same bits each time",
-           .got = {engines_, " engines, of which ", left_out_, " are not that", refusal_.empty() ? "" : ", the last: ",
-                   refusal_}});
-    std::int64_t bytes = 0;
-    plan_->get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, std::span(&bytes, 1));
-    workspace_bytes_ = static_cast<std::size_t>(bytes);
+    if (!choose(CUDNN_HEUR_MODE_A)) choose(CUDNN_HEUR_MODE_FALLBACK);
   }
 
+  bool found() const { return plan_.has_value(); }
+  /// What stood against it, naming `where`.
+  [[noreturn]] void refuse(std::string const& where) const {
+    throw backend_error({.what = "cuDNN has no engine for this convolution",
+                         .where = where,
+                         .expected = "one in f32 that gives the same bits each time",
+                         .got = {engines_, " engines, ", left_out_, " of them not so",
+                                 refusal_.empty() ? "" : ", and the answer " + refusal_}});
+  }
+
+  /// The engine's number, by which cuDNN's release notes name it.
+  std::int64_t number() const { return number_; }
   /// Of memory that a run may use, and another after it.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
@@ -60,15 +68,13 @@ class convolution_engine {
     operands.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
                  std::array<std::int64_t, 3>{input_id, weights_id, output_id});
     operands.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::array<void*, 3>{input, weights, output});
-    operands.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace);
+    operands.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace_bytes_ > 0 ? workspace : nullptr);
     operands.finalize();
     dnn_->execute(plan_->handle(), operands.handle());
   }
 
  private:
   static constexpr std::int64_t input_id = 1, weights_id = 2, output_id = 3;
-
-  dnn_description& add(cudnnBackendDescriptorType_t type) { return parts_.emplace_back(*dnn_, type); }
 
   dnn_description tensor(std::int64_t id, shape const& dims) const {
     dnn_description made(*dnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -137,12 +143,11 @@ class convolution_engine {
 
   void describe(convolution_pass pass, convolution_extents const& its) {
     names const of = names_of(pass);
-    parts_.reserve(6);  // the operation and the graph keep no copies of what they name
     parts_.push_back(tensor(input_id, its.input));
     parts_.push_back(tensor(weights_id, its.weights));
     parts_.push_back(tensor(output_id, its.output));
     parts_.push_back(moving(its));
-    dnn_description& operation = add(of.operation);
+    dnn_description operation(*dnn_, of.operation);
     operation.set(of.alpha, 1.0F);
     operation.set(of.beta, 0.0F);
     operation.set(of.input, parts_[0]);
@@ -150,10 +155,12 @@ class convolution_engine {
     operation.set(of.output, parts_[2]);
     operation.set(of.moving, parts_[3]);
     operation.finalize();
-    dnn_description& graph = add(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    parts_.push_back(std::move(operation));
+    dnn_description graph(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, dnn_->handle());
-    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
+    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts_[4]);
     graph.finalize();
+    parts_.push_back(std::move(graph));
   }
 
   /// Whether one of these engines can be used: then it is the plan.
@@ -174,32 +181,43 @@ class convolution_engine {
         std::min(wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span(handles)), handles.size());
     for (std::size_t i = 0; i < count; ++i) {
       ++engines_;
-      if (!is_exact(found[i])) {
-        ++left_out_;
-        continue;
-      }
-      dnn_description plan(*dnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, dnn_->handle());
-      plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, found[i]);
-      if (cudnnStatus_t const status = plan.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
-        refusal_ = dnn_->functions().error_text(status);
-        continue;
-      }
-      engine_.emplace(std::move(found[i]));
-      plan_.emplace(std::move(plan));
-      return true;
+      if (take(std::move(found[i]))) return true;
     }
     return false;
   }
 
-  bool is_exact(dnn_description const& configuration) const {
+  /// Makes the plan by an engine as it is configured, if it is exact and cuDNN can.
+  bool take(dnn_description configuration) {
     dnn_description engine(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t handle = engine.handle();
     configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&handle, 1));
+    if (!is_exact(engine)) {
+      ++left_out_;
+      return false;
+    }
+    dnn_description plan(*dnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, dnn_->handle());
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    if (cudnnStatus_t const status = plan.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
+      refusal_ = dnn_->functions().error_text(status);
+      return false;
+    }
+    engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::span(&number_, 1));
+    std::int64_t bytes = 0;
+    plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, std::span(&bytes, 1));
+    workspace_bytes_ = static_cast<std::size_t>(bytes);
+    configuration_.emplace(std::move(configuration));
+    plan_.emplace(std::move(plan));
+    return true;
+  }
+
+  /// An engine with more notes than there were when this was written is not: one may say that it is not.
+  static bool is_exact(dnn_description const& engine) {
     std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
     std::size_t const count =
         engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, std::span<cudnnBackendNumericalNote_t>(notes));
-    for (std::size_t i = 0; i < std::min(count, notes.size()); ++i)
+    if (count > notes.size()) return false;
+    for (std::size_t i = 0; i < count; ++i)
       for (cudnnBackendNumericalNote_t const unwanted :
            {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
             CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC})
@@ -209,8 +227,9 @@ class convolution_engine {
 
   std::shared_ptr<dnn_on_gpu const> dnn_;
   std::vector<dnn_description> parts_;  // tensors, the window, the operation, the graph
-  std::optional<dnn_description> engine_;
+  std::optional<dnn_description> configuration_;
   std::optional<dnn_description> plan_;
+  std::int64_t number_ = -1;
   std::size_t workspace_bytes_ = 0;
   int engines_ = 0, left_out_ = 0;
   std::string refusal_;

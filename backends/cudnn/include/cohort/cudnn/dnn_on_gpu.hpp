@@ -14,7 +14,7 @@ namespace cohort::detail {
 
 /// cuDNN on a GPU, whose work goes into a stream.
 ///
-/// Order     one call at a time, by whatever threads: a handle of cuDNN's is not for several.
+/// Order     a handle of cuDNN's is not for several threads at a time: whoever gives it away holds alone().
 class dnn_on_gpu {
  public:
   explicit dnn_on_gpu(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {
@@ -40,10 +40,15 @@ class dnn_on_gpu {
   compute_stream const& stream() const { return *on_; }
   cudnn_functions const& functions() const { return on_->device().networks(); }
   cudnnHandle_t handle() const { return handle_; }
+  /// Waits for other threads that use the handle; the GPU's context is current on this one.
+  std::unique_lock<std::mutex> alone() const {
+    std::unique_lock<std::mutex> held(mutex_);
+    on_->device().use();
+    return held;
+  }
 
   void execute(cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t operands) const {
-    std::lock_guard const one_at_a_time(mutex_);
-    on_->device().use();
+    auto const held = alone();
     check(functions().execute(handle_, plan, operands), "running a plan of cuDNN's");
   }
 
@@ -78,7 +83,7 @@ constexpr cudnnBackendAttributeType_t attribute_type() {
 
 /// One of the descriptions that cuDNN's graph interface is made of.
 ///
-/// Order     set what it has, then finalize; then it can be used and asked.
+/// Order     set what it has, then finalize; then it can be used and asked. It outlives those that name it.
 class dnn_description {
  public:
   dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type) : dnn_(&dnn) {
@@ -117,7 +122,7 @@ class dnn_description {
     return get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, others.size(), others.data());
   }
 
-  /// Whether cuDNN takes it.
+  /// What cuDNN says to it.
   cudnnStatus_t try_finalize() { return dnn_->functions().finalize(made_); }
   void finalize() { dnn_->check(try_finalize(), "describing a graph to cuDNN"); }
   cudnnBackendDescriptor_t handle() const { return made_; }
@@ -125,9 +130,8 @@ class dnn_description {
  private:
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t count,
            void const* values) {
-    dnn_->check(
-        dnn_->functions().set_attribute(made_, name, type, static_cast<std::int64_t>(count), values),
-        "describing a graph to cuDNN");
+    dnn_->check(dnn_->functions().set_attribute(made_, name, type, static_cast<std::int64_t>(count), values),
+                "describing a graph to cuDNN");
   }
   std::size_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t count,
                   void* values) const {
