@@ -60,8 +60,8 @@ backend_port port_to(graph_view net, training_settings const& settings) {
 }  // namespace detail
 
 /// Prepares a network for training on the backend that `Choice` comes to on this machine: a backend, `require<B>`
-/// or `priority<A, B, …>`, of which those are passed over that lack kernels for one of its layers. `agree` says how the ranks of `world` come to the same parameters; `world` must outlive the
-/// training. Lines for the user come from rank 0.
+/// or `priority<A, B, …>`, which passes those over that lack kernels for one of its layers. `agree` says how the ranks of
+/// `world` come to the same parameters; `world` must outlive the training. Lines for the user come from rank 0.
 ///
 /// Order     collective where the strategy is more than `no_exchange`.
 /// Errors    setting_error; backend_error, naming the layer where a backend lacks a kernel; memory_error.

@@ -119,9 +119,10 @@ TEST_F(cudnn_backend, names_the_convolution_that_no_engine_is_for) {
     trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2});
     FAIL() << "a plan was made without engines";
   } catch (backend_error const& why) {
-    EXPECT_STREQ(why.what(),
-                 "cuDNN has no engine for this convolution (conv2d_1): expected one in f32 that gives the same "
-                 "bits each time, got 0 engines, 0 of them not so");
+    EXPECT_STREQ(
+        why.what(),
+        "cuDNN has no engine for this convolution (conv2d_1): expected one in f32 that gives the same "
+        "bits each time, got 0 engines, 0 of them not so");
   }
 }
 

@@ -15,11 +15,11 @@ struct fake_engine {
   std::int64_t workspace = 0;
 };
 
-/// An attribute with how many elements it may have.
+/// An attribute with how many elements it has.
 struct fake_attribute {
   cudnnBackendAttributeName_t name;
   cudnnBackendAttributeType_t type;
-  std::int64_t least, most;
+  std::int64_t count;
 };
 
 /// All that a description must have.
@@ -28,53 +28,53 @@ inline std::vector<fake_attribute> fake_attributes_of(cudnnBackendDescriptorType
   auto const descriptor = CUDNN_TYPE_BACKEND_DESCRIPTOR;
   switch (type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
-      return {{CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1},
-              {CUDNN_ATTR_TENSOR_DIMENSIONS, integers, 4, 4},
-              {CUDNN_ATTR_TENSOR_STRIDES, integers, 4, 4},
-              {CUDNN_ATTR_TENSOR_UNIQUE_ID, integers, 1, 1},
-              {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, integers, 1, 1}};
+      return {{CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
+              {CUDNN_ATTR_TENSOR_DIMENSIONS, integers, 4},
+              {CUDNN_ATTR_TENSOR_STRIDES, integers, 4},
+              {CUDNN_ATTR_TENSOR_UNIQUE_ID, integers, 1},
+              {CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, integers, 1}};
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
-      return {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 1},
-              {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, 1},
-              {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, integers, 1, 1},
-              {CUDNN_ATTR_CONVOLUTION_DILATIONS, integers, 2, 2},
-              {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, integers, 2, 2},
-              {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, integers, 2, 2},
-              {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, integers, 2, 2}};
+      return {{CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
+              {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1},
+              {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, integers, 1},
+              {CUDNN_ATTR_CONVOLUTION_DILATIONS, integers, 2},
+              {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, integers, 2},
+              {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, integers, 2},
+              {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, integers, 2}};
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
-      return {{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, descriptor, 1, 1}};
+      return {{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, descriptor, 1}};
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
-      return {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, descriptor, 1, 1}};
+      return {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_TYPE_FLOAT, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, CUDNN_TYPE_FLOAT, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, descriptor, 1}};
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
-      return {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, descriptor, 1, 1},
-              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, descriptor, 1, 1}};
+      return {{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, CUDNN_TYPE_FLOAT, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, CUDNN_TYPE_FLOAT, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, descriptor, 1},
+              {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, descriptor, 1}};
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
-      return {{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, 1},
-              {CUDNN_ATTR_OPERATIONGRAPH_OPS, descriptor, 1, 1}};
+      return {{CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1},
+              {CUDNN_ATTR_OPERATIONGRAPH_OPS, descriptor, 1}};
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
-      return {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, descriptor, 1, 1},
-              {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, 1}};
+      return {{CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, descriptor, 1},
+              {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1}};
     case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
-      return {{CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, 1},
-              {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, descriptor, 1, 1}};
+      return {{CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1},
+              {CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, descriptor, 1}};
     case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
-      return {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, integers, 3, 3},
-              {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3, 3},
-              {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, 1}};
+      return {{CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, integers, 3},
+              {CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 3},
+              {CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1}};
     default:
       return {};
   }
@@ -100,7 +100,7 @@ struct fake_description {
                     void const* values) {
     if (finalized || !values) return CUDNN_STATUS_BAD_PARAM;
     for (fake_attribute const& one : fake_attributes_of(type))
-      if (one.name == name && one.type == as && count >= one.least && count <= one.most) {
+      if (one.name == name && one.type == as && count == one.count) {
         for (std::int64_t i = 0; i < count; ++i) put(name, as, values, i);
         return CUDNN_STATUS_SUCCESS;
       }
