@@ -76,20 +76,34 @@ has_onednn() {
   return 1
 }
 
-# has_in_cuda PATTERN...: whether each is in some folder where CMake or a program looks for CUDA.
-has_in_cuda() {
-  local pattern folder found
-  for pattern in "$@"; do
+# has_cuda_headers NAME...: whether each is in a folder where CMake looks for CUDA.
+has_cuda_headers() {
+  local name folder found
+  for name in "$@"; do
     found=no
     for folder in ${CUDA_PATH:+"$CUDA_PATH"} /usr /usr/local /usr/local/cuda ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }} "$cuda"; do
-      ! compgen -G "$folder/$pattern" >/dev/null || found=yes
+      [ ! -e "$folder/include/$name" ] || found=yes
     done
     [ $found = yes ] || return 1
   done
 }
+# has_cuda_libraries PATTERN...: whether each is where programs look (cuda_library_folders in cohort/cudnn/shared_library.hpp):
+# in the system's own places, the toolkit's, the cache.
+has_cuda_libraries() {
+  local pattern folder found known
+  known=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null || true)
+  for pattern in "$@"; do
+    found=no
+    for folder in ${LD_LIBRARY_PATH:+${LD_LIBRARY_PATH//:/ }} ${CUDA_PATH:+"$CUDA_PATH/lib64"} /usr/local/cuda/lib64 "$cuda/lib"; do
+      ! compgen -G "$folder/$pattern" >/dev/null || found=yes
+    done
+    ! grep -q "[[:space:]]$pattern " <<<"$known" || found=yes
+    [ $found = yes ] || return 1
+  done
+}
 has_cuda() {
-  has_in_cuda include/cuda.h include/nvrtc.h include/cublasLt.h include/nv/target include/cudnn_graph.h \
-    'lib*/libnvrtc.so.1[23]' 'lib*/libcublasLt.so.1[23]' 'lib*/libcudnn.so.9'
+  has_cuda_headers cuda.h nvrtc.h cublasLt.h nv/target cudnn_graph.h \
+    && has_cuda_libraries 'libnvrtc.so.1[23]' 'libcublasLt.so.1[23]' 'libcudnn.so.9'
 }
 
 has_mpi() { has_header mpi.h || compgen -G '/usr/include/*/mpi/mpi.h' >/dev/null; }

@@ -184,7 +184,7 @@ class elsewhere {
   }
   locked_memory const& memory() const { return *memory_; }
 
-  bool supports(cohort::kind const& k) const { return own_.supports(k); }
+  static bool supports(cohort::kind const& k) { return cohort::reference<T>::supports(k); }
   bool fuses(cohort::kind const&, cohort::kind const&, bool) const { return false; }
   layout plain(cohort::shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return own_.bytes(l); }

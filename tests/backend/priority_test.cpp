@@ -19,6 +19,9 @@ struct pretended : reference<float> {
 };
 using cpu = pretended<1>;
 using gpu = pretended<2, true>;
+struct named : gpu {
+  static availability probe() { return {.device = "a machine of four"}; }
+};
 /// Cannot even be made.
 struct broken : pretended<3, false, false> {
   broken() { throw backend_error({.what = "made without asking whether it works"}); }
@@ -60,6 +63,35 @@ TEST_F(backend_priority, says_once_what_was_taken_and_why_others_were_passed_ove
   std::vector<std::string> said;
   taken<priority<broken, cpu>>(&said);
   EXPECT_EQ(said, std::vector<std::string>{"backend: first (passed over: third: no such device)"});
+}
+
+TEST_F(backend_priority, passes_over_what_lacks_something_that_is_needed) {
+  std::vector<std::string> said;
+  sink const say = [&](std::string_view line) { said.emplace_back(line); };
+  auto const name = []<class B>() { return std::string(B::name); };
+  auto const lacks = []<class B>() {
+    return std::string(B::is_gpu ? "it has no kernels for bent (bent_1)" : "");
+  };
+  EXPECT_EQ((with_backend<priority<gpu, cpu>>(say, lacks, name)), "first");
+  EXPECT_EQ(said, std::vector<std::string>{
+                      "backend: first (passed over: second: it has no kernels for bent (bent_1))"});
+  EXPECT_EQ((with_backend<gpu>({}, lacks, name)), "second") << "whoever makes the plan refuses it";
+  try {
+    with_backend<priority<gpu, broken>>({}, lacks, name);
+    FAIL() << "a backend was taken that lacks something";
+  } catch (backend_error const& why) {
+    EXPECT_STREQ(
+        why.what(),
+        "no backend can be used on this machine: got second: it has no kernels for bent (bent_1); third: no "
+        "such device");
+  }
+}
+
+TEST_F(backend_priority, says_what_device_was_taken) {
+  std::vector<std::string> said;
+  taken<priority<named, cpu>>(&said);
+  taken<named>(&said);
+  EXPECT_EQ(said, std::vector<std::string>(2, "backend: second on a machine of four"));
 }
 
 TEST_F(backend_priority, obeys_the_environment_when_a_variable_is_set) {

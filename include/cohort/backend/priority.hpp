@@ -11,7 +11,7 @@
 
 namespace cohort {
 
-/// Several backends by preference: the first that works on this machine is taken.
+/// Several backends by preference: the first that works on this machine, and has kernels for what it is taken for, is taken.
 ///
 /// Order     template order, unless BACKEND_PRIORITY_CPU or BACKEND_PRIORITY_GPU is set: then the device with the
 ///           higher number goes first (unset: CPU 0, GPU 100), template order among equals.
@@ -53,8 +53,12 @@ std::string named(B const* = nullptr) {
   return std::string(B::name);
 }
 
-template <class Visit, tensor_backend... B>
-auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Visit&& visit) {
+inline std::string line_of(std::string const& backend, availability const& found) {
+  return "backend: " + backend + (found.device.empty() ? "" : " on " + found.device);
+}
+
+template <class Lacks, class Visit, tensor_backend... B>
+auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Lacks&& lacks, Visit&& visit) {
   int cpu = 0, gpu = 100;
   bool const cpu_set = environment_number("BACKEND_PRIORITY_CPU", cpu);
   bool const gpu_set = environment_number("BACKEND_PRIORITY_GPU", gpu);
@@ -66,17 +70,20 @@ auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Visit&& 
     for (int i = 1; i < count; ++i)  // stable: equal priorities keep the template's order
       for (int j = i; j > 0 && rank[order[j]] > rank[order[j - 1]]; --j) std::swap(order[j], order[j - 1]);
 
-  std::string passed_over;
+  std::string passed_over, line;
   int taken = -1;
   for (int i = 0; i < count && taken < 0; ++i) {
     int at = 0;
     auto const try_one = [&]<class One>(One const*) {
       if (at++ != order[i]) return;
-      availability const found = One::probe();
-      if (found.usable)
+      availability found = One::probe();
+      if (found.usable) found.reason = lacks.template operator()<One>();
+      if (found.reason.empty()) {
         taken = order[i];
-      else
+        line = line_of(named<One>(), found);
+      } else {
         passed_over += (passed_over.empty() ? "" : "; ") + named<One>() + ": " + found.reason;
+      }
     };
     (try_one(static_cast<B const*>(nullptr)), ...);
   }
@@ -87,40 +94,47 @@ auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Visit&& 
   int at = 0;
   auto const use_one = [&]<class One>(One const*) {
     if (at++ != taken) return;
-    if (say)
-      say("backend: " + named<One>() + (passed_over.empty() ? "" : " (passed over: " + passed_over + ")"));
+    if (say) say(line + (passed_over.empty() ? "" : " (passed over: " + passed_over + ")"));
     made = visit.template operator()<One>();
   };
   (use_one(static_cast<B const*>(nullptr)), ...);
   return made;
 }
 
-template <class Visit, tensor_backend B>
-auto visit_backend(std::type_identity<require<B>>, sink const& say, Visit&& visit) {
+template <class Lacks, class Visit, tensor_backend B>
+auto visit_backend(std::type_identity<require<B>>, sink const& say, Lacks&&, Visit&& visit) {
   availability const found = B::probe();
   if (!found.usable)
     throw backend_error({.what = "the backend that this program requires cannot be used on this machine",
                          .where = named<B>(),
                          .got = found.reason});
-  if (say) say("backend: " + named<B>());
+  if (say) say(line_of(named<B>(), found));
   return visit.template operator()<B>();
 }
 
-template <class Visit, tensor_backend B>
-auto visit_backend(std::type_identity<B>, sink const& say, Visit&& visit) {
-  return visit_backend(std::type_identity<require<B>>{}, say, visit);
+template <class Lacks, class Visit, tensor_backend B>
+auto visit_backend(std::type_identity<B>, sink const& say, Lacks&& lacks, Visit&& visit) {
+  return visit_backend(std::type_identity<require<B>>{}, say, lacks, visit);
 }
 
 }  // namespace detail
 
 /// Calls visit.operator()<B>() for the backend that `Choice` (a backend, require<B> or priority<…>) comes to here,
-/// and says once which it is and why others were passed over.
+/// and says once which it is and why others were passed over. lacks.operator()<B>() says, as a clause, why a backend of a
+/// priority<…> that works here is not fit for what it would be taken for; "" where it is.
 ///
 /// Order     no object of a backend is made before its probe has said that it can be used.
 /// Errors    backend_error with every reason if none can be used; setting_error for a variable that is no number.
+template <class Choice, class Lacks, class Visit>
+auto with_backend(sink const& say, Lacks&& lacks, Visit&& visit) {
+  return detail::visit_backend(std::type_identity<Choice>{}, say, lacks, visit);
+}
+
+/// The same for what every backend is fit for.
 template <class Choice, class Visit>
 auto with_backend(sink const& say, Visit&& visit) {
-  return detail::visit_backend(std::type_identity<Choice>{}, say, visit);
+  return with_backend<Choice>(
+      say, []<class B>() { return std::string(); }, visit);
 }
 
 }  // namespace cohort

@@ -29,7 +29,7 @@ class reference {
   static availability probe() { return {}; }
   static int threads(int) { return 1; }
 
-  bool supports(kind const& k) const { return kernels_of(k).forward || k.template host<T>().forward; }
+  static bool supports(kind const& k) { return kernels_of(k).forward || k.template host<T>().forward; }
   bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return static_cast<std::size_t>(l.elements()) * sizeof(T); }

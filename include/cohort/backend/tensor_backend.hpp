@@ -16,7 +16,8 @@ namespace cohort {
 /// `kernel`, `call`    an immutable executable; the same bound to addresses: call(), call.set(argument, address)
 /// `probe()`           usable on this machine now? made by running its smallest convolution
 /// `threads(n)`        makes this thread run its kernels, and choose them, with n threads; gives back the former n
-/// `supports(kind)`    whether `prepare` knows the kind; a plan refuses the others by name
+/// `supports(kind)`    whether `prepare` knows the kind: a priority passes a backend over whose network has others, a plan
+///                     refuses them by name
 /// `fuses(a, b, training)`  whether b can run inside a's kernel: an activation, or the sum (`add`) of a's output and another tensor
 /// `plain(shape)`      dense row-major, what batches and files hold;  `plain(layout)` the same tensor so
 /// `bytes(layout)`     with its padding;  `element(layout)`  of what: scalar, or narrower
@@ -36,7 +37,7 @@ concept tensor_backend = std::regular<typename B::layout> && requires(
   { B::name } -> std::convertible_to<std::string_view>;
   { B::probe() } -> std::same_as<availability>;
   { B::threads(1) } -> std::same_as<int>;
-  { backend.supports(k) } -> std::same_as<bool>;
+  { B::supports(k) } -> std::same_as<bool>;
   { backend.fuses(k, k, true) } -> std::same_as<bool>;
   { backend.plain(s) } -> std::same_as<typename B::layout>;
   { backend.plain(layout) } -> std::same_as<typename B::layout>;

@@ -29,7 +29,7 @@ class arena_passes {
   static constexpr std::size_t chunk = 4096;
   /// Parts that a call can take, and state arrays.
   static constexpr std::size_t max_parts = 256;
-  static constexpr std::size_t max_state_arrays = 4;
+  static constexpr std::size_t max_state_arrays = 3;
 
   virtual ~arena_passes() = default;
 

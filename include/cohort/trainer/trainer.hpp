@@ -10,11 +10,21 @@
 #include <concepts>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 namespace cohort {
 
 namespace detail {
+
+/// The first layer that B has no kernels for, as a clause; "" where it has all.
+template <tensor_backend B>
+std::string lacking(graph_view net) {
+  for (int id = 0; id < net.size(); ++id)
+    if (kind const& what = net.kind(id); what.role != layer_role::input && !B::supports(what))
+      return "it has no kernels for " + std::string(what.name) + " (" + net.name(id) + ")";
+  return {};
+}
 
 template <tensor_backend B>
 backend_port port_to(graph_view net, training_settings const& settings) {
@@ -50,8 +60,8 @@ backend_port port_to(graph_view net, training_settings const& settings) {
 }  // namespace detail
 
 /// Prepares a network for training on the backend that `Choice` comes to on this machine: a backend, `require<B>`
-/// or `priority<A, B, …>`. `agree` says how the ranks of `world` come to the same parameters; `world` must outlive the
-/// training. Lines for the user come from rank 0.
+/// or `priority<A, B, …>`, which passes those over that lack kernels for one of its layers. `agree` says how the ranks of
+/// `world` come to the same parameters; `world` must outlive the training. Lines for the user come from rank 0.
 ///
 /// Order     collective where the strategy is more than `no_exchange`.
 /// Errors    setting_error; backend_error, naming the layer where a backend lacks a kernel; memory_error.
@@ -68,8 +78,9 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
                          .expected = {"at most ", parameter_update::max_parts},
                          .got = {settings.workers}});
   if (world->rank() != 0) settings.log = {};
-  auto port =
-      with_backend<Choice>(settings.log, [&]<class B>() { return detail::port_to<B>(net, settings); });
+  auto port = with_backend<Choice>(
+      settings.log, [&]<class B>() { return detail::lacking<B>(net); },
+      [&]<class B>() { return detail::port_to<B>(net, settings); });
   return training(std::move(net), std::move(port), std::move(settings), std::move(world), std::move(agree));
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cohort/cudnn/compute_stream.hpp>
 #include <memory>
+#include <thread>
 
 #include "fake_machine.hpp"
 
@@ -29,9 +30,10 @@ TEST(compute_stream, leaves_nothing_on_the_gpu) {
 TEST(compute_stream, is_used_under_the_gpus_context) {
   fake_machine machine;
   static int uses = 0;
-  machine.driver.set_context = [](CUcontext) {
+  static auto const use = machine.driver.set_context;
+  machine.driver.set_context = [](CUcontext context) {
     ++uses;
-    return CUDA_SUCCESS;
+    return use(context);
   };
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
   float x = 1;
@@ -51,6 +53,17 @@ TEST(compute_stream, is_used_under_the_gpus_context) {
   each_uses_it([&] { stream.clear(bytes, sizeof x); });
   EXPECT_EQ(x, 0);
   each_uses_it([&] { stream.wait(); });
+}
+
+TEST(compute_stream, is_used_by_any_thread) {
+  fake_machine machine;
+  detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
+  std::thread([&] { stream.give_back(stream.take(64)); }).join();
+  EXPECT_TRUE(machine.memory.empty());
+  CUdeviceptr taken = 0;
+  CUresult without = CUDA_SUCCESS;
+  std::thread([&] { without = machine.driver.allocate(&taken, 64); }).join();
+  EXPECT_EQ(without, CUDA_ERROR_INVALID_CONTEXT) << "the pretended driver does not ask for a context";
 }
 
 TEST(compute_stream, waits_no_longer_than_its_deadline) {

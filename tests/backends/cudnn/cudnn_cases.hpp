@@ -10,7 +10,7 @@
 #include "../../backend/ladder.hpp"
 #include "../../trainer/bright_thirds.hpp"
 
-/// What a GPU must hold to, pretended or not: networks of the layers that cudnn has kernels for.
+/// What a GPU must hold to, pretended or not.
 namespace cudnn_cases {
 
 using namespace cohort;
@@ -20,6 +20,26 @@ struct named_network {
   char const* name;
   graph net;
 };
+
+// clang-format off
+inline constexpr auto lenet = network<[](builder& net) {
+  return net.input({1, 28, 28})
+       | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
+       | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
+       | dense{.units = 200} | relu{}
+       | dense{.units = 10} | softmax_cross_entropy{};
+}>();
+// clang-format on
+
+/// A convolution without a bias, a norm and a rectifier, with padding that differs from side to side; then a residual block.
+inline constexpr auto normed = network<[](builder& net) {
+  tensor const x = net.input({1, 8, 8})
+                   | conv2d{.filters = 6, .kernel = 2, .padding = padding::same, .bias = false} | batch_norm{}
+                   | leaky_relu{.slope = 0.1} | max_pool{.window = 2};
+  tensor const y = x | conv2d{.filters = 6, .kernel = 3, .padding = 1, .bias = false} | batch_norm{} | relu{}
+                   | conv2d{.filters = 6, .kernel = 3, .padding = 1, .bias = false} | batch_norm{};
+  return ((x + y) | relu{}) | conv2d{.filters = 3, .kernel = 1} | global_avg_pool{} | softmax_cross_entropy{};
+}>();
 
 inline std::vector<named_network> networks() {
   std::vector<named_network> all;
@@ -46,6 +66,8 @@ inline std::vector<named_network> networks() {
                        | max_pool{.window = 3, .stride = {2, 1}, .padding = {1, 2, 0, 1}} | relu{}
                        | max_pool{.window = 2} | flatten{} | dense{.units = 3} | softmax_cross_entropy{};
                  })});
+  all.push_back({"lenet", graph(lenet)});
+  all.push_back({"norms", graph(normed)});
   return all;
 }
 
@@ -75,37 +97,88 @@ inline constexpr auto mlp = network<[](builder& net) {
          | relu{} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
+/// bright_thirds as large images.
+struct large_thirds {
+  static constexpr int side = 28;
+  std::vector<float> pixels;
+  bright_thirds small;
+
+  explicit large_thirds(int count) : small(count) {
+    for (std::size_t n = 0; n < static_cast<std::size_t>(count); ++n)
+      for (int p = 0; p < side * side; ++p)
+        pixels.push_back(
+            small.pixels[n * 64 + static_cast<std::size_t>(p / side * 8 / side * 8 + p % side * 8 / side)]);
+  }
+  dataset data() const {
+    return arrays(std::span<float const>(pixels), shape{1, side, side},
+                  std::span<std::int32_t const>(small.labels), 10);
+  }
+};
+
 template <class B>
-std::vector<float> trained(training_settings const& settings, int pieces = 1) {
-  bright_thirds const examples(57);
-  training made = trainer<B>(mlp, settings);
-  made.fit(examples.data(), {.batch = 10, .epochs = 3, .accumulate = pieces});
+std::vector<float> trained(graph const& net, dataset const& examples, training_settings const& settings,
+                           fit_settings const& how) {
+  training made = trainer<B>(net, settings);
+  made.fit(examples, how);
   std::vector<float> parameters(static_cast<std::size_t>(made.parameters().elements()));
   made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(parameters.data()));
   return parameters;
 }
 
 template <class B>
+void trains_alike(graph const& net, dataset const& examples, training_settings const& settings,
+                  fit_settings const& how) {
+  SCOPED_TRACE(std::to_string(settings.workers) + " workers, " + std::to_string(how.accumulate) + " pieces");
+  std::vector<float> const got = trained<B>(net, examples, settings, how),
+                           wanted = trained<reference<float>>(net, examples, settings, how);
+  for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-4) << i;
+}
+
+template <class B>
 void trains_as_the_reference_does() {
+  bright_thirds const examples(57);
+  large_thirds const large(40);
   for (auto const& [workers, pieces] : {std::pair{1, 1}, {1, 3}, {3, 1}}) {
-    training_settings const settings{.updater = adam{.rate = 0.01},
-                                     .l2 = 1e-4,
-                                     .normalisation = normalise::clip_global_norm{1},
-                                     .seed = 5,
-                                     .workers = workers};
-    std::vector<float> const got = trained<B>(settings, pieces),
-                             wanted = trained<reference<float>>(settings, pieces);
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-      ASSERT_NEAR(got[i], wanted[i], 1e-4) << i << ", " << workers << " workers, " << pieces << " pieces";
+    trains_alike<B>(mlp, examples.data(),
+                    {.updater = adam{.rate = 0.01},
+                     .l2 = 1e-4,
+                     .normalisation = normalise::clip_global_norm{1},
+                     .seed = 5,
+                     .workers = workers},
+                    {.batch = 10, .epochs = 3, .accumulate = pieces});
+    trains_alike<B>(lenet, large.data(),
+                    {.updater = nesterov{.rate = 0.02}, .l2 = 5e-4, .seed = 5, .workers = workers},
+                    {.batch = 10, .epochs = 1, .accumulate = pieces});
+    trains_alike<B>(normed, examples.data(),
+                    {.updater = nesterov{.rate = 0.02}, .l2 = 5e-4, .seed = 5, .workers = workers},
+                    {.batch = 12, .epochs = 2, .accumulate = pieces});
+  }
+}
+
+/// Layers that are frozen run as at inference, and the gradients below them are those of constants.
+template <class B>
+void freezes_as_the_reference_does() {
+  for (std::vector<std::string> const& frozen : {std::vector<std::string>{"batch_norm_2", "conv2d_2"},
+                                                 {"conv2d_1", "batch_norm_1"},
+                                                 {"batch_norm_3"}}) {
+    trial<B> got(graph(normed), {.batch = 5}, 1, {}, frozen);
+    trial<reference<double>> wanted(graph(normed), {.batch = 5}, 1, {}, frozen);
+    EXPECT_NEAR(got.step(), wanted.step(), 2e-5);
+    for (int p = 0; p < wanted.parameters(); ++p)
+      if (!wanted.parameter(p).frozen)
+        ladder::expect_close(got.gradient(p), wanted.gradient(p), {2e-5, 2e-5},
+                             "gradient of " + wanted.parameter(p).name + ", " + frozen[0] + " is frozen");
   }
 }
 
 template <class B>
 void learns() {
   bright_thirds const examples(300), held(90, 2);
-  training made = trainer<B>(mlp, {.updater = adam{.rate = 0.01}, .seed = 7});
-  made.fit(examples.data(), {.batch = 16, .epochs = 5});
-  EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.95);
+  for (graph const& net : {graph(mlp), graph(normed)}) {
+    training made = trainer<B>(net, {.updater = adam{.rate = 0.01}, .seed = 7});
+    made.fit(examples.data(), {.batch = 16, .epochs = 5});
+    EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.95);
+  }
 }
 
 }  // namespace cudnn_cases

@@ -7,11 +7,13 @@
 #include <cohort/onednn.hpp>
 #endif
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cudnn_cases.hpp"
-#include "fake_machine.hpp"
+#include "pretended_cudnn.hpp"
 
 namespace {
 
@@ -24,14 +26,23 @@ using of_the_processor = onednn;
 using of_the_processor = reference<float>;
 #endif
 
-/// cudnn on a pretended machine: plan, memory, layouts, descriptions and launches are the real ones.
-struct pretended_cudnn : cudnn {
-  static inline fake_machine* machine = nullptr;
-  pretended_cudnn()
-      : cudnn(
-          std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine->source()), "")) {}
-  static availability probe() { return {}; }
-};
+constexpr auto with_layer_norm = network<[](builder& net) {
+  return net.input({1, 8, 8}) | dense{.units = 20} | layer_norm{} | relu{} | dense{.units = 3}
+         | softmax_cross_entropy{};
+}>();
+
+/// The first line that is said, and how much is right in the end.
+template <class Gpu>
+std::pair<std::string, double> trained_by_priority(graph const& net) {
+  ::unsetenv("BACKEND_PRIORITY_CPU");
+  ::unsetenv("BACKEND_PRIORITY_GPU");
+  std::vector<std::string> said;
+  bright_thirds const examples(200);
+  training made = trainer<priority<Gpu, of_the_processor>>(
+      net, {.updater = adam{.rate = 0.01}, .log = [&](std::string_view line) { said.emplace_back(line); }});
+  made.fit(examples.data(), {.batch = 10, .epochs = 3});
+  return {said.empty() ? "" : said[0], made.evaluate(examples.data()).accuracy().value()};
+}
 
 class cudnn_backend : public testing::Test {
  protected:
@@ -39,7 +50,11 @@ class cudnn_backend : public testing::Test {
   ~cudnn_backend() override {
     EXPECT_TRUE(machine.memory.empty()) << "memory is left on the GPU";
     EXPECT_EQ(fake_blas::descriptions, 0) << "descriptions of cuBLASLt are left";
+    EXPECT_EQ(fake_dnn::descriptions(), 0) << "descriptions of cuDNN are left";
+    EXPECT_EQ(fake_dnn::handles, 0) << "handles of cuDNN are left";
+    EXPECT_EQ(machine.contexts, 0) << "a context is left";
   }
+  fake_dnn::settings with;
   fake_machine machine;
 };
 
@@ -49,15 +64,65 @@ TEST_F(cudnn_backend, agrees_with_the_reference) {
 TEST_F(cudnn_backend, trains_as_the_reference_does) {
   cudnn_cases::trains_as_the_reference_does<pretended_cudnn>();
 }
+TEST_F(cudnn_backend, freezes_as_the_reference_does) {
+  cudnn_cases::freezes_as_the_reference_does<pretended_cudnn>();
+}
 TEST_F(cudnn_backend, learns) { cudnn_cases::learns<pretended_cudnn>(); }
+
+TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {
+  trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2}).step();
+  EXPECT_EQ(fake_dnn::runs,
+            (std::map<std::int64_t, int>{{6, 5}}));  // the first layer's input has no gradient
+}
+
+TEST_F(cudnn_backend, counts_the_memory_of_engines_in_the_forecast) {
+  std::size_t activations[2];
+  for (bool const large : {false, true}) {
+    fake_dnn::now.best = {{8, {}, true, large ? 50'000'000 : 0}};
+    trial<pretended_cudnn> const made(graph(cudnn_cases::lenet), {.batch = 2});
+    activations[large] = made.plan->memory().activations;
+  }
+  EXPECT_LT(activations[0], 2'000'000U);
+  EXPECT_GT(activations[1], 50'000'000U);
+  EXPECT_LT(activations[1], 52'000'000U) << "one engine's after the other's";
+  EXPECT_THROW(trainer<pretended_cudnn>(cudnn_cases::lenet, {.max_bytes = 40'000'000})
+                   .fit(cudnn_cases::large_thirds(4).data(), {.batch = 2}),
+               memory_error);
+}
 
 TEST_F(cudnn_backend, refuses_a_layer_that_it_has_no_kernels_for_by_name) {
   try {
-    trainer<pretended_cudnn>(cohort_test::small);
-    FAIL() << "a plan with a convolution was made";
+    trainer<pretended_cudnn>(with_layer_norm);
+    FAIL() << "a plan with a layer norm was made";
   } catch (backend_error const& why) {
     EXPECT_STREQ(why.what(),
-                 "the backend cudnn has no kernels for this kind of layer (conv2d_1): got conv2d");
+                 "the backend cudnn has no kernels for this kind of layer (layer_norm_1): got layer_norm");
+  }
+}
+
+TEST_F(cudnn_backend, is_passed_over_for_a_layer_that_it_has_no_kernels_for) {
+  auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_layer_norm);
+  EXPECT_EQ(line, "backend: " + std::string(of_the_processor::name)
+                      + " (passed over: cudnn: it has no kernels for layer_norm (layer_norm_1))");
+  EXPECT_GT(accuracy, 0.8);
+}
+
+TEST_F(cudnn_backend, is_taken_with_its_name_where_it_has_all_kernels) {
+  auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(cudnn_cases::normed);
+  EXPECT_EQ(line, "backend: cudnn on Pretended GPU");
+  EXPECT_GT(accuracy, 0.8);
+}
+
+TEST_F(cudnn_backend, names_the_convolution_that_no_engine_is_for) {
+  fake_dnn::now.best = fake_dnn::now.fallback = {};
+  try {
+    trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2});
+    FAIL() << "a plan was made without engines";
+  } catch (backend_error const& why) {
+    EXPECT_STREQ(
+        why.what(),
+        "cuDNN has no engine for this convolution (conv2d_1): expected one in f32 that gives the same "
+        "bits each time, got 0 engines, 0 of them not so");
   }
 }
 
@@ -67,28 +132,34 @@ TEST_F(cudnn_backend, says_so_where_cublaslt_has_no_algorithm) {
   fake_blas::has_algorithms = true;
 }
 
-TEST(cudnn, is_passed_over_and_the_processor_trains) {
-  ::unsetenv("BACKEND_PRIORITY_CPU");
-  ::unsetenv("BACKEND_PRIORITY_GPU");
-  std::vector<std::string> said;
-  bright_thirds const examples(20);
-  training made = trainer<priority<cudnn, of_the_processor>>(
-      cudnn_cases::mlp, {.log = [&](std::string_view line) { said.emplace_back(line); }});
-  made.fit(examples.data(), {.batch = 10});
-  ASSERT_FALSE(said.empty());
-  std::string const line = "backend: " + std::string(of_the_processor::name) + " (passed over: cudnn: ";
-  EXPECT_EQ(said[0].substr(0, line.size()), line);
-  EXPECT_EQ(said[0], line + cudnn::probe().reason + ")");
+TEST_F(cudnn_backend, is_not_usable_where_its_convolution_is_wrong) {
+  fake_dnn::now.computes = false;
+  EXPECT_EQ(pretended_cudnn::probe().reason, "a convolution gives wrong numbers on Pretended GPU");
+  fake_dnn::now.best = fake_dnn::now.fallback = {};
+  EXPECT_EQ(pretended_cudnn::probe().reason,
+            "cuDNN has no engine for this convolution (a 3x3 kernel on 4x4 elements): expected one in f32 "
+            "that gives "
+            "the same bits each time, got 0 engines, 0 of them not so");
 }
 
-TEST(cudnn, says_why_it_cannot_be_used) {
-  fake_machine machine;
-  EXPECT_EQ(cudnn::probe(machine.source()).reason,
-            "it has no convolutions yet (Pretended GPU could be used)");
+TEST_F(cudnn_backend, says_why_it_cannot_be_used) {
+  EXPECT_TRUE(pretended_cudnn::probe().usable);
+  EXPECT_EQ(pretended_cudnn::probe().device, "Pretended GPU");
+  machine.compile = NVRTC_ERROR_COMPILATION;
+  EXPECT_EQ(pretended_cudnn::probe().reason.substr(0, 33), "NVRTC cannot compile the kernels ");
   machine.libraries.erase("libcuda.so.1");
-  availability const found = cudnn::probe(machine.source());
+  availability const found = pretended_cudnn::probe();
   EXPECT_FALSE(found.usable);
   EXPECT_EQ(found.reason, "the NVIDIA driver cannot be loaded (libcuda.so.1: no such file)");
+}
+
+TEST(cudnn, or_the_processor_trains_on_this_machine) {
+  availability const found = cudnn::probe();
+  auto const [line, accuracy] = trained_by_priority<cudnn>(cudnn_cases::mlp);
+  EXPECT_EQ(line, found.usable ? "backend: cudnn on " + found.device
+                               : "backend: " + std::string(of_the_processor::name)
+                                     + " (passed over: cudnn: " + found.reason + ")");
+  EXPECT_GT(accuracy, 0.8);
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ struct fake_blas {
   static inline int descriptions = 0;
   static inline bool has_algorithms = true;
 
-  static cohort::detail::cublaslt_functions functions() {
+  /// `current` says whether the calling thread has the GPU's context.
+  static cohort::detail::cublaslt_functions functions(bool (*current)()) {
+    context_is_current = current;
     cohort::detail::cublaslt_functions made;
     made.status_text = [](cublasStatus_t status) {
       return status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "another status";
@@ -87,6 +89,8 @@ struct fake_blas {
   }
 
  private:
+  static inline bool (*context_is_current)() = nullptr;
+
   template <class T, class Handle>
   static cublasStatus_t give(Handle* handle) {
     *handle = reinterpret_cast<Handle>(new T());
@@ -122,8 +126,8 @@ struct fake_blas {
     bool aligned = true;
     for (void const* one : {a, b, c, static_cast<void const*>(d)})
       aligned = aligned && reinterpret_cast<std::uintptr_t>(one) % algorithm->data[1] == 0;
-    if (!fit || !aligned || !workspace || workspace_bytes < algorithm->data[0] || c != d
-        || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
+    if (!context_is_current() || !fit || !aligned || !workspace || workspace_bytes < algorithm->data[0]
+        || c != d || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
         || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr))
       return CUBLAS_STATUS_INVALID_VALUE;
     auto const element = [](void const* of, matrix const& m, bool transposed, std::uint64_t row,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fake_blas.hpp"
+#include "fake_dnn.hpp"
 #include "kernel_on_host.hpp"
 
 namespace cohort {
@@ -20,7 +21,8 @@ namespace cohort {
 /// A machine with a GPU that a test describes: a driver and libraries whose functions answer what stands here. Its memory is
 /// this process's, and a kernel that is launched runs here, at once, by its body.
 ///
-/// Order     one at a time: functions of the driver have no argument that would tell machines apart.
+/// Order     one at a time: functions of the driver have no argument that would tell machines apart. What needs the GPU's context
+///           on the calling thread fails without it.
 struct fake_machine {
   static inline std::mutex working;  // for kernels, and for memory: a team's workers share the machine
   std::set<std::string> libraries{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"};
@@ -50,6 +52,7 @@ struct fake_machine {
 
   fake_machine() {
     now = this;
+    current = nullptr;
     describe_driver();
     describe_libraries();
   }
@@ -88,6 +91,8 @@ struct fake_machine {
 
  private:
   static inline fake_machine* now = nullptr;
+  static inline thread_local CUcontext current = nullptr;
+  static bool in_context() { return now && current == reinterpret_cast<CUcontext>(now); }
 
   /// What no test calls, but every library must have.
   template <class Functions>
@@ -137,13 +142,18 @@ struct fake_machine {
       --now->contexts;
       return CUDA_SUCCESS;
     };
-    driver.set_context = [](CUcontext) { return CUDA_SUCCESS; };
+    driver.set_context = [](CUcontext context) {
+      current = context;
+      return CUDA_SUCCESS;
+    };
     driver.memory = [](std::size_t* free, std::size_t* total) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       *free = now->free_bytes;
       *total = now->total_bytes;
       return CUDA_SUCCESS;
     };
     driver.load_module = [](CUmodule* module, void const* code) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       if (std::string_view(static_cast<char const*>(code)).substr(0, 8) != "code for")
         return CUDA_ERROR_INVALID_IMAGE;
       ++now->modules;
@@ -151,10 +161,12 @@ struct fake_machine {
       return CUDA_SUCCESS;
     };
     driver.unload_module = [](CUmodule) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       --now->modules;
       return CUDA_SUCCESS;
     };
     driver.module_function = [](CUfunction* function, CUmodule, char const* symbol) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       for (body const& one : bodies())
         if (one.symbol == symbol) {
           *function = reinterpret_cast<CUfunction>(const_cast<body*>(&one));
@@ -164,6 +176,7 @@ struct fake_machine {
     };
     driver.launch = [](CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                        unsigned, unsigned, CUstream, void** arguments, void**) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       if (threads != detail::block_threads || blocks == 0) return CUDA_ERROR_INVALID_VALUE;
       std::lock_guard const in_turn(working);
       now->blocks.push_back(blocks);
@@ -176,6 +189,7 @@ struct fake_machine {
 
   void describe_memory() {
     driver.allocate = [](CUdeviceptr* taken, std::size_t bytes) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::lock_guard const in_turn(working);
       if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
       void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc does
@@ -185,37 +199,44 @@ struct fake_machine {
       return CUDA_SUCCESS;
     };
     driver.free = [](CUdeviceptr given) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::lock_guard const in_turn(working);
       if (now->memory.erase(host(given)) == 0) return CUDA_ERROR_INVALID_VALUE;
       std::free(host(given));
       return CUDA_SUCCESS;
     };
     driver.set_bytes = [](CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::memset(host(to), value, bytes);
       return CUDA_SUCCESS;
     };
     driver.bring = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::memcpy(host(to), from, bytes);
       return CUDA_SUCCESS;
     };
     driver.fetch = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::memcpy(to, host(from), bytes);
       return CUDA_SUCCESS;
     };
     driver.copy = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::memcpy(host(to), host(from), bytes);
       return CUDA_SUCCESS;
     };
     driver.create_stream = [](CUstream* made, unsigned) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       ++now->streams;
       *made = reinterpret_cast<CUstream>(now);
       return CUDA_SUCCESS;
     };
     driver.destroy_stream = [](CUstream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       --now->streams;
       return CUDA_SUCCESS;
     };
-    driver.query = [](CUstream) { return now->work; };
+    driver.query = [](CUstream) { return in_context() ? now->work : CUDA_ERROR_INVALID_CONTEXT; };
   }
   static void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
@@ -280,9 +301,10 @@ struct fake_machine {
       std::memcpy(to, code().data(), code().size());
       return NVRTC_SUCCESS;
     };
+    dnn = fake_dnn::functions(in_context);
     dnn.version = [] { return now->cudnn_version; };
     dnn.cuda_version = [] { return now->cudnn_cuda_version; };
-    blas = fake_blas::functions();
+    blas = fake_blas::functions(in_context);
     fill(nvrtc);
     fill(blas);
     fill(dnn);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "conformance.hpp"
 #include "cudnn_cases.hpp"
 
 namespace {
@@ -31,24 +32,30 @@ struct machine_under_test {
 
 namespace {
 
-/// cudnn where a GPU is, although it has not all layers yet.
-struct with_few_layers : cudnn {
-  static availability probe() { return {}; }
+std::string missing() { return machine_under_test().missing; }
+
+struct rung_on_a_gpu : ladder::rung<cudnn> {
+  using rung::rung;
+  void SetUp() override {
+    if (std::string const why = missing(); !why.empty()) GTEST_SKIP() << why;
+  }
 };
+bool const registered = cudnn_ladder::register_rungs<cudnn, rung_on_a_gpu>("cudnn");
+TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
 
 class on_a_gpu : public testing::Test {
  protected:
   void SetUp() override {
-    if (machine_under_test const machine; !machine.missing.empty()) GTEST_SKIP() << machine.missing;
+    if (std::string const why = missing(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 
-TEST_F(on_a_gpu, a_network_agrees_with_the_reference) {
-  cudnn_cases::agrees_with_the_reference<with_few_layers>();
+TEST_F(on_a_gpu, a_network_agrees_with_the_reference) { cudnn_cases::agrees_with_the_reference<cudnn>(); }
+TEST_F(on_a_gpu, a_network_trains_as_on_the_reference) { cudnn_cases::trains_as_the_reference_does<cudnn>(); }
+TEST_F(on_a_gpu, a_network_is_frozen_as_on_the_reference) {
+  cudnn_cases::freezes_as_the_reference_does<cudnn>();
 }
-TEST_F(on_a_gpu, a_network_trains_as_on_the_reference) {
-  cudnn_cases::trains_as_the_reference_does<with_few_layers>();
-}
-TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<with_few_layers>(); }
+TEST_F(on_a_gpu, probe_takes_it) { EXPECT_EQ(cudnn::probe().reason, ""); }
+TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 
 }  // namespace

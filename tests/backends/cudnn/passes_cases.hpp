@@ -152,7 +152,16 @@ TEST_F(passes_on_gpu, find_what_is_not_finite) {
   gpu->bring(reinterpret_cast<std::byte const*>(&infinite), gpu_arenas[0] + 4 * (room - 1), sizeof infinite);
   EXPECT_FALSE(gpu->finite(element_type::f32, gpu_arenas[0], room));
   EXPECT_TRUE(gpu->finite(element_type::f32, gpu_arenas[0], room - 1));
-  EXPECT_FALSE(gpu->finite(element_type::bf16, gpu_arenas[0], 2 * room));
+
+  std::vector<unsigned short> narrow(room, 0x7f7f);  // the largest of bf16
+  gpu->bring(reinterpret_cast<std::byte const*>(narrow.data()), gpu_arenas[0], room * sizeof narrow[0]);
+  EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room));
+  for (auto const bad :
+       std::vector<unsigned short>{0x7f80, 0xff80, 0x7fc1}) {  // infinite both ways, and no number
+    gpu->bring(reinterpret_cast<std::byte const*>(&bad), gpu_arenas[0] + 2 * (room - 1), sizeof bad);
+    EXPECT_FALSE(gpu->finite(element_type::bf16, gpu_arenas[0], room)) << bad;
+    EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room - 1)) << bad;
+  }
 }
 
 }  // namespace

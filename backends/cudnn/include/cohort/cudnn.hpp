@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
+#include <cohort/cudnn/activation_on_gpu.hpp>
+#include <cohort/cudnn/convolution_on_gpu.hpp>
 #include <cohort/cudnn/dense_on_gpu.hpp>
-#include <cohort/cudnn/elementwise_on_gpu.hpp>
+#include <cohort/cudnn/joining_on_gpu.hpp>
+#include <cohort/cudnn/norm_on_gpu.hpp>
 #include <cohort/cudnn/passes_on_gpu.hpp>
+#include <cohort/cudnn/places_on_gpu.hpp>
 #include <cohort/cudnn/pooling_on_gpu.hpp>
+#include <cohort/cudnn/probe_convolution.hpp>
 #include <cohort/cudnn/softmax_on_gpu.hpp>
 #include <memory>
 #include <span>
@@ -15,12 +20,11 @@
 
 namespace cohort {
 
-/// The first GPU of NVIDIA's that the driver shows, in f32. It has kernels of few layers yet: `supports` says which, and probe
-/// passes every GPU over.
+/// The first GPU of NVIDIA's that the driver shows, in f32. It has not kernels for all layers: `supports` says for which.
 ///
 /// Order     dense tensors; one stream of work a backend object, which its copies share.
 /// Exact     one GPU, driver and libraries give one result, bit by bit.
-/// Errors    backend_error where there is no GPU that it can use (probe says why).
+/// Errors    backend_error where there is no GPU that it can use (probe says why), or cuDNN has no engine for a convolution.
 class cudnn {
  public:
   using scalar = float;
@@ -33,21 +37,24 @@ class cudnn {
 
   cudnn() : cudnn(std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>())) {}
   explicit cudnn(std::shared_ptr<detail::compute_stream> on)
-      : stream_(std::move(on)), on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_)} {}
+      : stream_(std::move(on)),
+        on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_),
+            std::make_shared<detail::dnn_on_gpu>(stream_)} {}
 
-  static availability probe() { return probe(detail::system_libraries()); }
-  /// Of a machine whose libraries come from elsewhere.
-  static availability probe(detail::library_source const& from) try {
-    detail::gpu const found(from);
-    return {false, "it has no convolutions yet (" + found.name() + " could be used)"};
-  } catch (backend_error const& why) {
+  static availability probe() { return probe(detail::system_libraries(), cache_folder("kernels")); }
+  /// Of a machine whose libraries come from elsewhere. It compiles the kernels, or finds them in the cache, and runs a small
+  /// convolution.
+  static availability probe(detail::library_source const& from, std::string const& cache) try {
+    auto const found = std::make_shared<detail::gpu>(from);
+    return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache));
+  } catch (error const& why) {
     return {false, why.what()};
   }
   /// The processor only puts kernels into the stream.
   static int threads(int) { return 1; }
   std::shared_ptr<arena_passes> passes() const { return std::make_shared<detail::passes_on_gpu>(stream_); }
 
-  bool supports(kind const& k) const { return kernels_of(k) != nullptr; }
+  static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return detail::elements_of(l) * sizeof(float); }
@@ -84,8 +91,11 @@ class cudnn {
   }
   /// Null for kinds that it has no kernels for.
   static prepare_function kernels_of(kind const& k) {
-    return first_of<dense, relu, leaky_relu, add, dropout, max_pool, reshape, flatten, softmax_cross_entropy>(
-        k);
+    return first_of<conv2d, conv1d, conv2d_transposed, dense, batch_norm, max_pool, avg_pool, global_avg_pool,
+                    global_max_pool, relu, leaky_relu, relu6, elu, selu, sigmoid, hard_sigmoid,
+                    tanh_activation, hard_tanh, softplus, softsign, swish, gelu, mish, identity, softmax,
+                    softmax_cross_entropy, add, multiply, average, maximum, concatenate, subset, scale,
+                    dropout, zero_padding, cropping, reshape, flatten>(k);
   }
 
   std::shared_ptr<detail::compute_stream> stream_;

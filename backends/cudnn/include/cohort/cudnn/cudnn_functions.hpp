@@ -11,6 +11,7 @@ struct cudnn_functions {
   decltype(&::cudnnGetCudartVersion) cuda_version = nullptr;
   decltype(&::cudnnCreate) create = nullptr;
   decltype(&::cudnnDestroy) destroy = nullptr;
+  decltype(&::cudnnSetStream) set_stream = nullptr;
   decltype(&::cudnnBackendCreateDescriptor) create_descriptor = nullptr;
   decltype(&::cudnnBackendDestroyDescriptor) destroy_descriptor = nullptr;
   decltype(&::cudnnBackendSetAttribute) set_attribute = nullptr;
@@ -25,6 +26,7 @@ struct cudnn_functions {
     visit("cudnnGetCudartVersion", cuda_version);
     visit("cudnnCreate", create);
     visit("cudnnDestroy", destroy);
+    visit("cudnnSetStream", set_stream);
     visit("cudnnBackendCreateDescriptor", create_descriptor);
     visit("cudnnBackendDestroyDescriptor", destroy_descriptor);
     visit("cudnnBackendSetAttribute", set_attribute);

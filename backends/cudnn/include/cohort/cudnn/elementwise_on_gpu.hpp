@@ -3,7 +3,6 @@
 #include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/layer/activation.hpp>
 #include <cohort/layer/dropout.hpp>
-#include <cohort/layer/join.hpp>
 #include <cohort/layer/reshape.hpp>
 #include <cohort/random/hash.hpp>
 
@@ -65,31 +64,6 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
 }
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, flatten const&) {
   return prepare_copy(where.stream, request);
-}
-
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
-  using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
-  gpu_operation made;
-  made.output = lies;
-  gpu_operands operands{{output, 0, lies}};
-  for (std::size_t i = 0; i < inputs; ++i) operands.push_back({input, static_cast<int>(i), lies});
-  made.forward.push_back({[=](std::span<void* const> a) {
-                            on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]),
-                                     n * sizeof(float));
-                            for (std::size_t i = 2; i < a.size(); ++i)
-                              on->launch(kernels::add_to{tensor_at(a, i), tensor_at(a, 0)}, n);
-                          },
-                          std::move(operands), "nvrtc", static_cast<double>((inputs - 1) * n)});
-  for (std::size_t i = 0; request.training && i < inputs; ++i)
-    if (request.wants_diff_input[i])
-      made.backward.push_back({copy_on_gpu(on, lies),
-                               {{diff_output, 0, lies}, {diff_input, static_cast<int>(i), lies}},
-                               "copy",
-                               0});
-  return made;
 }
 
 /// Masks are made anew in backward, from the examples' numbers, which forward leaves in the workspace.

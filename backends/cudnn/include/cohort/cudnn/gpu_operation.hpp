@@ -20,11 +20,13 @@ using gpu_operands = std::vector<operand<shape>>;
 using shared_stream = std::shared_ptr<compute_stream const>;
 
 class blas_on_gpu;
+class dnn_on_gpu;
 
 /// Where a backend's operations run.
 struct gpu_target {
   shared_stream stream;
   std::shared_ptr<blas_on_gpu const> blas;
+  std::shared_ptr<dnn_on_gpu const> dnn;
 };
 
 inline shape batched_input(gpu_request const& of, std::size_t i = 0) {

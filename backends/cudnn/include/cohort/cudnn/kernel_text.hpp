@@ -8,8 +8,13 @@
 /// A kernel is a struct whose members are its arguments, so that an object made here is what a launch passes. Either it has
 /// operator()(i), which does element i and touches nothing that another element writes; or term(i), the number that element i
 /// brings to the sum of its chunk, and finish(chunk, sum). The texts use what updater_formulas.inc may, and: `size`,
-/// exponential, logarithm, pattern_of, number_of (an f32 and its bits), templates, pointers.
+/// exponential and the other functions that stand below, pattern_of, number_of (an f32 and its bits), block_threads, sum_chunk,
+/// templates, pointers.
 namespace cohort::detail {
+
+/// Threads of a block, and elements whose terms one block adds up.
+inline constexpr int block_threads = 256;
+inline constexpr unsigned long long sum_chunk = 4096;
 
 namespace kernels {
 
@@ -20,6 +25,11 @@ inline real root(real x) { return std::sqrt(x); }
 inline real quotient(real a, real b) { return a / b; }
 inline real exponential(real x) { return std::exp(x); }
 inline real logarithm(real x) { return std::log(x); }
+inline real exponential_less_1(real x) { return std::expm1(x); }
+inline real logarithm_of_1_and(real x) { return std::log1p(x); }
+inline real hyperbolic_tangent(real x) { return std::tanh(x); }
+inline real error_complement(real x) { return std::erfc(x); }
+inline real absolute(real x) { return std::abs(x); }
 inline unsigned pattern_of(number x) { return std::bit_cast<unsigned>(x); }
 inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern); }
 
@@ -30,8 +40,13 @@ inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
 // and what is made of these
+#include <cohort/cudnn/kernels/activations.inc>
+#include <cohort/cudnn/kernels/channels.inc>
 #include <cohort/cudnn/kernels/elementwise.inc>
+#include <cohort/cudnn/kernels/joins.inc>
 #include <cohort/cudnn/kernels/layers.inc>
+#include <cohort/cudnn/kernels/places.inc>
+#include <cohort/cudnn/kernels/pools.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
 #undef COHORT_FORMULA
@@ -46,6 +61,11 @@ inline constexpr char kernel_text[] =
     "inline real quotient(real a, real b) { return a / b; }\n"
     "inline real exponential(real x) { return expf(x); }\n"
     "inline real logarithm(real x) { return logf(x); }\n"
+    "inline real exponential_less_1(real x) { return expm1f(x); }\n"
+    "inline real logarithm_of_1_and(real x) { return log1pf(x); }\n"
+    "inline real hyperbolic_tangent(real x) { return tanhf(x); }\n"
+    "inline real error_complement(real x) { return erfcf(x); }\n"
+    "inline real absolute(real x) { return fabsf(x); }\n"
     "inline unsigned pattern_of(number x) { return __float_as_uint(x); }\n"
     "inline number number_of(unsigned pattern) { return __uint_as_float(pattern); }\n"
 #define COHORT_FORMULA(...) #__VA_ARGS__ "\n"
@@ -55,8 +75,13 @@ inline constexpr char kernel_text[] =
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
 // and what is made of these
+#include <cohort/cudnn/kernels/activations.inc>
+#include <cohort/cudnn/kernels/channels.inc>
 #include <cohort/cudnn/kernels/elementwise.inc>
+#include <cohort/cudnn/kernels/joins.inc>
 #include <cohort/cudnn/kernels/layers.inc>
+#include <cohort/cudnn/kernels/places.inc>
+#include <cohort/cudnn/kernels/pools.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
 #undef COHORT_FORMULA

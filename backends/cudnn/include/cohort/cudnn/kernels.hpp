@@ -8,10 +8,6 @@
 
 namespace cohort::detail {
 
-/// Threads of a block, and elements whose terms one block adds up.
-inline constexpr int block_threads = 256;
-inline constexpr unsigned long long sum_chunk = 4096;
-
 /// A kernel that adds up the terms of chunks of sum_chunk elements; the last may be shorter.
 ///
 /// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order; then halves are added to halves.
@@ -26,7 +22,9 @@ constexpr void each_kernel(Visit&& visit) {
   using namespace kernels;
   visit.template operator()<fill>("fill");
   visit.template operator()<add_to>("add_to");
+  visit.template operator()<multiply_by>("multiply_by");
   visit.template operator()<scale>("scale");
+  visit.template operator()<scaled>("scaled");
   visit.template operator()<to_bf16>("to_bf16");
   visit.template operator()<from_bf16>("from_bf16");
   visit.template operator()<find_not_finite>("find_not_finite");
@@ -35,15 +33,64 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<rectify>("rectify");
   visit.template operator()<rectify_gradient>("rectify_gradient");
   visit.template operator()<sum_columns>("sum_columns");
+  visit.template operator()<add_to_channels>("add_to_channels");
+  visit.template operator()<scale_channels>("scale_channels");
+  visit.template operator()<channel_sums>("channel_sums");
+  visit.template operator()<channel_product_sums>("channel_product_sums");
+  visit.template operator()<channel_square_sums>("channel_square_sums");
+  visit.template operator()<finish_channels>("finish_channels");
+  visit.template operator()<normalise_channels>("normalise_channels");
+  visit.template operator()<norm_scale_sums>("norm_scale_sums");
+  visit.template operator()<normalise_channels_gradient>("normalise_channels_gradient");
+  visit.template operator()<shift_statistics>("shift_statistics");
+  visit.template operator()<copy_rows>("copy_rows");
+  visit.template operator()<frame_image>("frame_image");
+  visit.template operator()<unframe_image>("unframe_image");
+  visit.template operator()<swap_filters>("swap_filters");
+  visit.template operator()<take_larger>("take_larger");
+  visit.template operator()<larger_gradient>("larger_gradient");
   visit.template operator()<max_pool>("max_pool");
   visit.template operator()<max_pool_gradient>("max_pool_gradient");
+  visit.template operator()<average_pool>("average_pool");
+  visit.template operator()<average_pool_gradient>("average_pool_gradient");
+  visit.template operator()<average_plane>("average_plane");
+  visit.template operator()<average_plane_gradient>("average_plane_gradient");
+  visit.template operator()<largest_of_plane>("largest_of_plane");
+  visit.template operator()<largest_of_plane_gradient>("largest_of_plane_gradient");
   visit.template operator()<softmax>("softmax");
+  visit.template operator()<softmax_places>("softmax_places");
+  visit.template operator()<softmax_places_gradient>("softmax_places_gradient");
   visit.template operator()<softmax_loss>("softmax_loss");
   visit.template operator()<softmax_gradient>("softmax_gradient");
+  visit.template operator()<add_chunks>("add_chunks");
   visit.template operator()<square_sums>("square_sums");
   visit.template operator()<clip_residual>("clip_residual");
   visit.template operator()<follow_statistics>("follow_statistics");
   visit.template operator()<step_square_sums>("step_square_sums");
+  visit.template operator()<activate<sigmoid_curve>>("activate<sigmoid_curve>");
+  visit.template operator()<activate_gradient<sigmoid_curve>>("activate_gradient<sigmoid_curve>");
+  visit.template operator()<activate<hard_sigmoid_curve>>("activate<hard_sigmoid_curve>");
+  visit.template operator()<activate_gradient<hard_sigmoid_curve>>("activate_gradient<hard_sigmoid_curve>");
+  visit.template operator()<activate<tanh_curve>>("activate<tanh_curve>");
+  visit.template operator()<activate_gradient<tanh_curve>>("activate_gradient<tanh_curve>");
+  visit.template operator()<activate<hard_tanh_curve>>("activate<hard_tanh_curve>");
+  visit.template operator()<activate_gradient<hard_tanh_curve>>("activate_gradient<hard_tanh_curve>");
+  visit.template operator()<activate<softsign_curve>>("activate<softsign_curve>");
+  visit.template operator()<activate_gradient<softsign_curve>>("activate_gradient<softsign_curve>");
+  visit.template operator()<activate<relu6_curve>>("activate<relu6_curve>");
+  visit.template operator()<activate_gradient<relu6_curve>>("activate_gradient<relu6_curve>");
+  visit.template operator()<activate<elu_curve>>("activate<elu_curve>");
+  visit.template operator()<activate_gradient<elu_curve>>("activate_gradient<elu_curve>");
+  visit.template operator()<activate<selu_curve>>("activate<selu_curve>");
+  visit.template operator()<activate_gradient<selu_curve>>("activate_gradient<selu_curve>");
+  visit.template operator()<activate<softplus_curve>>("activate<softplus_curve>");
+  visit.template operator()<activate_gradient<softplus_curve>>("activate_gradient<softplus_curve>");
+  visit.template operator()<activate<swish_curve>>("activate<swish_curve>");
+  visit.template operator()<activate_gradient<swish_curve>>("activate_gradient<swish_curve>");
+  visit.template operator()<activate<gelu_curve>>("activate<gelu_curve>");
+  visit.template operator()<activate_gradient<gelu_curve>>("activate_gradient<gelu_curve>");
+  visit.template operator()<activate<mish_curve>>("activate<mish_curve>");
+  visit.template operator()<activate_gradient<mish_curve>>("activate_gradient<mish_curve>");
   visit.template operator()<update<sgd>>("update<sgd>");
   visit.template operator()<update<momentum>>("update<momentum>");
   visit.template operator()<update<nesterov>>("update<nesterov>");

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace cohort::detail {
@@ -51,6 +52,7 @@ void with_formula(update_rule rule, Visit visit) {
 class passes_on_gpu final : public arena_passes {
  public:
   static_assert(chunk == sum_chunk);
+  static_assert(std::extent_v<decltype(kernels::update<kernels::sgd>::state)> == max_state_arrays);
 
   explicit passes_on_gpu(std::shared_ptr<compute_stream> on) : on_(std::move(on)) {}
 

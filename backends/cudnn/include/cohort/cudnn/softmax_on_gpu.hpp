@@ -1,9 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/layer/softmax.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
 
 namespace cohort::detail {
+
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, softmax const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  shape const lies = batched_output(request);
+  auto const channels = static_cast<kernels::size>(request.output_shape[0]);
+  kernels::size const area = elements_of(request.output_shape) / channels;
+  std::size_t const places = static_cast<std::size_t>(request.batch) * area;
+  double const flops = layer.flops(request.input_shapes) * request.batch;
+  gpu_operation made;
+  made.output = lies;
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::softmax_places{tensor_at(a, 0), tensor_at(a, 1), channels, area}, places);
+       },
+       {{input, 0, lies}, {output, 0, lies}},
+       "nvrtc",
+       flops});
+  if (request.training && request.wants_diff_input[0])
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               on->launch(kernels::softmax_places_gradient{tensor_at(a, 0), tensor_at(a, 1),
+                                                                           tensor_at(a, 2), channels, area},
+                                          places);
+                             },
+                             {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
+                             "nvrtc",
+                             flops});
+  return made;
+}
 
 /// Targets and weights are brought to the workspace in forward and stay there for backward; the loss is fetched, so that forward
 /// ends with a wait.
@@ -47,12 +77,9 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
                                                              now.weights ? weights : nullptr,
                                                              sums},
                                        rows);
+                            on->launch(kernels::add_chunks{sums, chunks}, 1);
                             double all = 0;
-                            for (std::size_t c = 0; c < chunks; ++c) {
-                              double one = 0;
-                              on->fetch(reinterpret_cast<std::byte const*>(sums + c), &one, sizeof one);
-                              all += one;
-                            }
+                            on->fetch(static_cast<std::byte const*>(a[6]), &all, sizeof all);
                             static_cast<loss_sum*>(a[5])->sum = weight * all;
                           },
                           {{input, 0, lies},

@@ -34,7 +34,7 @@ class onednn {
   /// What the environment makes this backend do otherwise, for the user to know; or nothing.
   static std::string environment_note() { return detail::affinity_note(); }
 
-  bool supports(kind const& k) const {
+  static bool supports(kind const& k) {
     for (std::string_view const name :
          {conv2d::kind_name, dense::kind_name, max_pool::kind_name, relu::kind_name, leaky_relu::kind_name,
           add::kind_name, concatenate::kind_name})

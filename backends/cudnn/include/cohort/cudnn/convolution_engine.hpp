@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cohort/cudnn/dnn_on_gpu.hpp>
+#include <cohort/layer/window.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What a convolution makes of the other two: its output, the gradient of its input, that of its weights.
+enum class convolution_pass { output, input, weights };
+
+/// A convolution on dense tensors.
+///
+/// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'; what cuDNN takes groups from.
+struct convolution_extents {
+  shape input, weights, output;
+  extent2 stride, dilation;
+  border rows, columns;
+
+  bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
+};
+
+/// One pass of a convolution by cuDNN: the first engine of those that its heuristics name, best first, that keeps to f32 and
+/// gives the same bits each time.
+///
+/// Before    run: found(); operands lie on 16 bytes, the workspace on workspace_alignment.
+/// Exact     in f32: engines that round inputs, or use tensor cores (TF32), are left out, and those that are not deterministic.
+/// Errors    backend_error with what cuDNN says of the description.
+class convolution_engine {
+ public:
+  static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
+
+  convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
+                     convolution_extents const& its)
+      : dnn_(std::move(dnn)) {
+    auto const held = dnn_->alone();
+    describe(pass, its);
+    if (!choose(CUDNN_HEUR_MODE_A)) choose(CUDNN_HEUR_MODE_FALLBACK);
+  }
+
+  bool found() const { return plan_.has_value(); }
+  /// What stood against it, naming `where`.
+  [[noreturn]] void refuse(std::string const& where) const {
+    throw backend_error({.what = "cuDNN has no engine for this convolution",
+                         .where = where,
+                         .expected = "one in f32 that gives the same bits each time",
+                         .got = {engines_, " engines, ", left_out_, " of them not so",
+                                 refusal_.empty() ? "" : ", and the answer " + refusal_}});
+  }
+
+  /// The engine's number, by which cuDNN's release notes name it.
+  std::int64_t number() const { return number_; }
+  /// Of memory that a run may use, and another after it.
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
+
+  /// Puts it into the stream.
+  void run(void* input, void* weights, void* output, void* workspace) const {
+    dnn_description operands(*dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    operands.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                 std::array<std::int64_t, 3>{input_id, weights_id, output_id});
+    operands.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::array<void*, 3>{input, weights, output});
+    operands.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace_bytes_ > 0 ? workspace : nullptr);
+    operands.finalize();
+    dnn_->execute(plan_->handle(), operands.handle());
+  }
+
+ private:
+  static constexpr std::int64_t input_id = 1, weights_id = 2, output_id = 3;
+
+  dnn_description tensor(std::int64_t id, shape const& dims) const {
+    dnn_description made(*dnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    std::array<std::int64_t, 4> extents{}, strides{};
+    std::int64_t stride = 1;
+    for (std::size_t axis = 4; axis-- > 0; stride *= extents[axis]) {
+      extents[axis] = dims[static_cast<int>(axis)];
+      strides[axis] = stride;
+    }
+    made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
+    made.set(CUDNN_ATTR_TENSOR_DIMENSIONS, extents);
+    made.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
+    made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
+    made.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::int64_t{16});
+    made.finalize();
+    return made;
+  }
+
+  dnn_description moving(convolution_extents const& its) const {
+    using pair = std::array<std::int64_t, 2>;
+    dnn_description made(*dnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
+    made.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
+    made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
+    made.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, pair{its.dilation.height, its.dilation.width});
+    made.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, pair{its.stride.height, its.stride.width});
+    made.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pair{its.rows.before, its.columns.before});
+    made.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pair{its.rows.after, its.columns.after});
+    made.finalize();
+    return made;
+  }
+
+  /// The operation's type and the names of its attributes.
+  struct names {
+    cudnnBackendDescriptorType_t operation;
+    cudnnBackendAttributeName_t alpha, beta, moving, input, weights, output;
+  };
+  static names names_of(convolution_pass pass) {
+    switch (pass) {
+      case convolution_pass::input:
+        return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
+      case convolution_pass::weights:
+        return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
+      default:
+        return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
+    }
+  }
+
+  void describe(convolution_pass pass, convolution_extents const& its) {
+    names const of = names_of(pass);
+    parts_.push_back(tensor(input_id, its.input));
+    parts_.push_back(tensor(weights_id, its.weights));
+    parts_.push_back(tensor(output_id, its.output));
+    parts_.push_back(moving(its));
+    dnn_description operation(*dnn_, of.operation);
+    operation.set(of.alpha, 1.0F);
+    operation.set(of.beta, 0.0F);
+    operation.set(of.input, parts_[0]);
+    operation.set(of.weights, parts_[1]);
+    operation.set(of.output, parts_[2]);
+    operation.set(of.moving, parts_[3]);
+    operation.finalize();
+    parts_.push_back(std::move(operation));
+    dnn_description graph(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, dnn_->handle());
+    graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts_[4]);
+    graph.finalize();
+    parts_.push_back(std::move(graph));
+  }
+
+  /// Whether one of these engines can be used: then it is the plan.
+  bool choose(cudnnBackendHeurMode_t mode) {
+    dnn_description wanted(*dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    wanted.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_.back());
+    wanted.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
+    if (cudnnStatus_t const status = wanted.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
+      refusal_ = dnn_->functions().error_text(status);
+      return false;
+    }
+    std::vector<dnn_description> found;
+    std::vector<cudnnBackendDescriptor_t> handles;
+    for (std::size_t i = wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span<cudnnBackendDescriptor_t>());
+         i > 0; --i)
+      handles.push_back(found.emplace_back(*dnn_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).handle());
+    std::size_t const count =
+        std::min(wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span(handles)), handles.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      ++engines_;
+      if (take(std::move(found[i]))) return true;
+    }
+    return false;
+  }
+
+  /// Makes the plan by an engine as it is configured, if it is exact and cuDNN can.
+  bool take(dnn_description configuration) {
+    dnn_description engine(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    cudnnBackendDescriptor_t handle = engine.handle();
+    configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&handle, 1));
+    if (!is_exact(engine)) {
+      ++left_out_;
+      return false;
+    }
+    dnn_description plan(*dnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, dnn_->handle());
+    plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
+    if (cudnnStatus_t const status = plan.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
+      refusal_ = dnn_->functions().error_text(status);
+      return false;
+    }
+    engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::span(&number_, 1));
+    std::int64_t bytes = 0;
+    plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, std::span(&bytes, 1));
+    workspace_bytes_ = static_cast<std::size_t>(bytes);
+    configuration_.emplace(std::move(configuration));
+    plan_.emplace(std::move(plan));
+    return true;
+  }
+
+  /// An engine with more notes than there were when this was written is not: one may say that it is not.
+  static bool is_exact(dnn_description const& engine) {
+    std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
+    std::size_t const count =
+        engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, std::span<cudnnBackendNumericalNote_t>(notes));
+    if (count > notes.size()) return false;
+    for (std::size_t i = 0; i < count; ++i)
+      for (cudnnBackendNumericalNote_t const unwanted :
+           {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
+            CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC})
+        if (notes[i] == unwanted) return false;
+    return true;
+  }
+
+  std::shared_ptr<dnn_on_gpu const> dnn_;
+  std::vector<dnn_description> parts_;  // tensors, the window, the operation, the graph
+  std::optional<dnn_description> configuration_;
+  std::optional<dnn_description> plan_;
+  std::int64_t number_ = -1;
+  std::size_t workspace_bytes_ = 0;
+  int engines_ = 0, left_out_ = 0;
+  std::string refusal_;
+};
+
+}  // namespace cohort::detail

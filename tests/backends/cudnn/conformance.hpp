@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "../../backend/ladder.hpp"
+
+/// The rungs of the conformance ladder whose layers cudnn has kernels for, on a GPU, pretended or not.
+namespace cudnn_ladder {
+
+using namespace cohort;
+
+template <class B>
+bool has_kernels_for(operations::row const& r) {
+  graph const whole = operations::network_of(r, 1, true);
+  graph_view const net = whole;
+  for (int id = 0; id < net.size(); ++id)
+    if (net.kind(id).role != layer_role::input && !B::supports(net.kind(id))) return false;
+  return true;
+}
+
+template <class B>
+std::vector<std::string> rows_without_kernels() {
+  std::vector<std::string> found;
+  operations::each_row([&](operations::row const& r) {
+    if (!has_kernels_for<B>(r)) found.emplace_back(r.name);
+  });
+  return found;
+}
+
+template <class B, class Rung = ladder::rung<B>>
+bool register_rungs(char const* suite) {
+  operations::each_row([&](operations::row const& r) {
+    if (has_kernels_for<B>(r))
+      testing::RegisterTest(suite, r.name, nullptr, nullptr, __FILE__, __LINE__,
+                            [&r]() -> testing::Test* { return new Rung(r, ladder::in_f32); });
+  });
+  return true;
+}
+
+}  // namespace cudnn_ladder

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/cudnn/convolution_engine.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fake_machine.hpp"
+
+namespace {
+
+using namespace cohort;
+using detail::convolution_engine, detail::convolution_pass;
+using counts = std::map<std::int64_t, int>;
+
+class engine_of_a_convolution : public testing::Test {
+ protected:
+  ~engine_of_a_convolution() override {
+    dnn.reset();
+    EXPECT_EQ(fake_dnn::descriptions(), 0) << "descriptions of cuDNN are left";
+    EXPECT_EQ(fake_dnn::handles, 0) << "handles of cuDNN are left";
+  }
+
+  static detail::convolution_extents extents() {
+    return {.input = {2, 3, 5, 6},
+            .weights = {4, 3, 3, 2},
+            .output = {2, 4, 4, 7},
+            .stride = 1,
+            .dilation = 1,
+            .rows = {1, 0},
+            .columns = {0, 2}};
+  }
+  /// Of three tensors of ones and a workspace that the engine gets, all on a line.
+  static void run(convolution_engine const& engine) {
+    alignas(convolution_engine::workspace_alignment) float x[2048];
+    for (float& one : x) one = 1;
+    engine.run(x, x + 256, x + 512, x + 1024);
+  }
+  std::string refusal() {
+    convolution_engine const none(dnn, convolution_pass::output, extents());
+    EXPECT_FALSE(none.found());
+    try {
+      none.refuse("conv2d_7");
+    } catch (backend_error const& why) {
+      return why.what();
+    }
+  }
+
+  fake_dnn::settings with;
+  fake_machine machine;
+  std::shared_ptr<detail::dnn_on_gpu const> dnn = std::make_shared<detail::dnn_on_gpu>(
+      std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), ""));
+};
+
+TEST_F(engine_of_a_convolution, is_the_best_that_is_exact_and_can_be_planned) {
+  for (convolution_pass const pass :
+       {convolution_pass::output, convolution_pass::input, convolution_pass::weights}) {
+    convolution_engine const chosen(dnn, pass, extents());
+    ASSERT_TRUE(chosen.found());
+    EXPECT_EQ(chosen.number(), 6);
+    EXPECT_EQ(chosen.workspace_bytes(), 1000U);
+    run(chosen);
+  }
+  EXPECT_EQ(fake_dnn::runs, (counts{{6, 3}}));
+}
+
+TEST_F(engine_of_a_convolution, may_be_one_without_a_workspace) {
+  fake_dnn::now.best = {{8, {}}};
+  convolution_engine const chosen(dnn, convolution_pass::output, extents());
+  EXPECT_EQ(chosen.workspace_bytes(), 0U);
+  run(chosen);
+  EXPECT_EQ(fake_dnn::runs, (counts{{8, 1}}));
+}
+
+TEST_F(engine_of_a_convolution, is_a_fallback_where_no_better_one_is_exact) {
+  fake_dnn::now.best.resize(5);
+  convolution_engine const chosen(dnn, convolution_pass::weights, extents());
+  EXPECT_EQ(chosen.number(), 21);
+  run(chosen);
+  EXPECT_EQ(fake_dnn::runs, (counts{{21, 1}}));
+}
+
+TEST_F(engine_of_a_convolution, is_none_with_notes_that_are_not_known) {
+  using notes = std::vector<cudnnBackendNumericalNote_t>;
+  fake_dnn::now.best = {{8, notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT + 1, CUDNN_NUMERICAL_NOTE_FFT)}};
+  EXPECT_EQ(convolution_engine(dnn, convolution_pass::output, extents()).number(), 21);
+}
+
+TEST_F(engine_of_a_convolution, is_refused_with_the_layers_name) {
+  fake_dnn::now.best.resize(4);
+  fake_dnn::now.fallback.resize(1);
+  EXPECT_EQ(
+      refusal(),
+      "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 that gives the same bits "
+      "each time, got 5 engines, 5 of them not so");
+  fake_dnn::now.best.resize(0);
+  fake_dnn::now.fallback = {{9, {}, false}};
+  EXPECT_EQ(
+      refusal(),
+      "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 that gives the same bits "
+      "each time, got 1 engines, 0 of them not so, and the answer CUDNN_STATUS_NOT_SUPPORTED");
+  fake_dnn::now.has_heuristics = false;
+  EXPECT_EQ(
+      refusal(),
+      "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 that gives the same bits "
+      "each time, got 0 engines, 0 of them not so, and the answer CUDNN_STATUS_NOT_SUPPORTED");
+}
+
+TEST_F(engine_of_a_convolution, says_what_cudnn_says_of_sizes_that_do_not_fit) {
+  detail::convolution_extents wrong = extents();
+  wrong.output[3] = 6;
+  try {
+    convolution_engine const made(dnn, convolution_pass::output, wrong);
+    FAIL() << "a convolution was made that cannot be";
+  } catch (backend_error const& why) {
+    EXPECT_STREQ(why.what(), "describing a graph to cuDNN failed (CUDNN_STATUS_BAD_PARAM)");
+  }
+}
+
+}  // namespace

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <set>
+
+#include "fake_description.hpp"
+
+/// One pass of a convolution as an operation describes it.
+struct fake_convolution {
+  fake_description *input = nullptr, *weights = nullptr, *output = nullptr, *moving = nullptr;
+  fake_description* written = nullptr;
+  float alpha = 0, beta = 1;
+
+  explicit fake_convolution(fake_description& of) {
+    auto const tensor = [&](cudnnBackendAttributeName_t name) {
+      return of.other(name, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    };
+    auto const window = [&](cudnnBackendAttributeName_t name) {
+      return of.other(name, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    };
+    if (of.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) {
+      input = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
+      weights = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
+      written = output = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+      moving = window(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+      alpha = of.scalars.at(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA);
+      beta = of.scalars.at(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA);
+    } else if (of.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) {
+      written = input = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX);
+      weights = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W);
+      output = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY);
+      moving = window(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC);
+      alpha = of.scalars.at(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA);
+      beta = of.scalars.at(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA);
+    } else {
+      input = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X);
+      written = weights = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW);
+      output = tensor(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY);
+      moving = window(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC);
+      alpha = of.scalars.at(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA);
+      beta = of.scalars.at(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA);
+    }
+  }
+  static std::int64_t extent(fake_description const* of, std::size_t axis) {
+    return of->at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis);
+  }
+  std::int64_t before(std::size_t axis) const {
+    return moving->at(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, axis);
+  }
+  std::int64_t after(std::size_t axis) const {
+    return moving->at(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, axis);
+  }
+  std::int64_t step(std::size_t axis) const {
+    return moving->at(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, axis);
+  }
+  std::int64_t dilation(std::size_t axis) const { return moving->at(CUDNN_ATTR_CONVOLUTION_DILATIONS, axis); }
+
+  bool fits() const {
+    if (!input || !weights || !output || !moving) return false;
+    std::int64_t const channels = extent(input, 1), depth = extent(weights, 1), filters = extent(weights, 0);
+    bool fit = extent(input, 0) == extent(output, 0) && extent(output, 1) == filters && channels % depth == 0
+               && filters % (channels / depth) == 0;
+    for (std::size_t axis = 0; axis < 2; ++axis) {
+      std::int64_t const reach = (extent(weights, axis + 2) - 1) * dilation(axis) + 1;
+      std::int64_t const room = extent(input, axis + 2) + before(axis) + after(axis) - reach;
+      fit = fit && room >= 0 && extent(output, axis + 2) == room / step(axis) + 1;
+    }
+    std::set<std::int64_t> ids;
+    for (fake_description const* one : {input, weights, output})
+      ids.insert(one->at(CUDNN_ATTR_TENSOR_UNIQUE_ID));
+    return fit && ids.size() == 3;
+  }
+  bool is_symmetric() const { return before(0) == after(0) && before(1) == after(1); }
+
+  /// Calls visit(input element, weight, output element) for each product.
+  template <class Visit>
+  void each_product(Visit visit) const {
+    std::int64_t const channels = extent(input, 1), rows = extent(input, 2), columns = extent(input, 3),
+                       filters = extent(weights, 0), depth = extent(weights, 1), high = extent(weights, 2),
+                       wide = extent(weights, 3), down = extent(output, 2), along = extent(output, 3);
+    std::int64_t const group = filters / (channels / depth);
+    for (std::int64_t n = 0; n < extent(input, 0); ++n)
+      for (std::int64_t k = 0; k < filters; ++k)
+        for (std::int64_t p = 0; p < down; ++p)
+          for (std::int64_t q = 0; q < along; ++q)
+            for (std::int64_t c = 0; c < depth; ++c)
+              for (std::int64_t r = 0; r < high; ++r)
+                for (std::int64_t s = 0; s < wide; ++s) {
+                  std::int64_t const h = p * step(0) + r * dilation(0) - before(0);
+                  std::int64_t const v = q * step(1) + s * dilation(1) - before(1);
+                  if (h >= 0 && h < rows && v >= 0 && v < columns)
+                    visit(((n * channels + k / group * depth + c) * rows + h) * columns + v,
+                          ((k * depth + c) * high + r) * wide + s,
+                          ((n * filters + k) * down + p) * along + q);
+                }
+  }
+  static std::int64_t elements(fake_description const& tensor) {
+    std::int64_t product = 1;
+    for (std::int64_t const one : tensor.numbers.at(CUDNN_ATTR_TENSOR_DIMENSIONS)) product *= one;
+    return product;
+  }
+};

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/cudnn/cudnn_functions.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "fake_convolution.hpp"
+
+/// What the heuristics of a pretended cuDNN name, and what its engines do.
+struct fake_choices {
+  std::vector<fake_engine> best{
+      {1, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},
+      {2, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}},
+      {3, {CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_TENSOR_CORE}},
+      {4, {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION}},
+      {5, {}, false},
+      {6, {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, true, 1000},
+      {7, {}}};
+  std::vector<fake_engine> fallback{{20, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}, {21, {}}};
+  bool has_heuristics = true;
+  bool pads_each_side = true;  ///< else engines for paddings that differ are not named
+  bool computes = true;        ///< else all results are zero
+};
+
+/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32. It refuses what the real
+/// one might take otherwise: other types and strides, sizes that do not fit, attributes that are missing, descriptions that are
+/// used before they are finalized or after they are destroyed, operands that lie otherwise than was said.
+///
+/// Order     its state is of all machines together: a test that changes it makes a `settings` first, which puts it back.
+struct fake_dnn {
+  using engine = fake_engine;
+  static inline fake_choices now{};
+  static inline std::map<std::int64_t, int> runs{};  ///< of each engine
+  static inline int handles = 0;                     ///< that are made and not destroyed
+  static int descriptions() { return static_cast<int>(alive().size()); }
+
+  struct settings {
+    settings() {
+      now = {};
+      runs.clear();
+    }
+    settings(settings const&) = delete;
+    settings& operator=(settings const&) = delete;
+    ~settings() { now = {}; }
+  };
+
+  /// `current` says whether the calling thread has the GPU's context.
+  static cohort::detail::cudnn_functions functions(bool (*current)()) {
+    context_is_current = current;
+    cohort::detail::cudnn_functions made;
+    made.error_text = [](cudnnStatus_t status) {
+      return status == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED"
+             : status == CUDNN_STATUS_BAD_PARAM   ? "CUDNN_STATUS_BAD_PARAM"
+                                                  : "CUDNN_STATUS_OTHER";
+    };
+    made.create = [](cudnnHandle_t* handle) {
+      if (!context_is_current()) return CUDNN_STATUS_NOT_INITIALIZED;
+      *handle = reinterpret_cast<cudnnHandle_t>(new int(0));
+      ++handles;
+      return CUDNN_STATUS_SUCCESS;
+    };
+    made.destroy = [](cudnnHandle_t handle) {
+      delete reinterpret_cast<int*>(handle);
+      --handles;
+      return CUDNN_STATUS_SUCCESS;
+    };
+    made.set_stream = [](cudnnHandle_t handle, cudaStream_t stream) {
+      return handle && stream ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    };
+    made.create_descriptor = [](cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* made_one) {
+      std::lock_guard const in_turn(working);
+      auto* const one = new description{.type = type};
+      alive().insert(one);
+      *made_one = one;
+      return CUDNN_STATUS_SUCCESS;
+    };
+    made.destroy_descriptor = [](cudnnBackendDescriptor_t one) {
+      std::lock_guard const in_turn(working);
+      if (alive().erase(one) == 0) return CUDNN_STATUS_BAD_PARAM;
+      delete static_cast<description*>(one);
+      return CUDNN_STATUS_SUCCESS;
+    };
+    made.set_attribute = [](cudnnBackendDescriptor_t one, cudnnBackendAttributeName_t name,
+                            cudnnBackendAttributeType_t type, std::int64_t count, void const* values) {
+      std::lock_guard const in_turn(working);
+      return alive().contains(one) ? static_cast<description*>(one)->set(name, type, count, values)
+                                   : CUDNN_STATUS_BAD_PARAM;
+    };
+    made.get_attribute = [](cudnnBackendDescriptor_t one, cudnnBackendAttributeName_t name,
+                            cudnnBackendAttributeType_t type, std::int64_t wanted, std::int64_t* count,
+                            void* values) {
+      std::lock_guard const in_turn(working);
+      return alive().contains(one) ? get(*static_cast<description*>(one), name, type, wanted, count, values)
+                                   : CUDNN_STATUS_BAD_PARAM;
+    };
+    made.finalize = [](cudnnBackendDescriptor_t one) {
+      std::lock_guard const in_turn(working);
+      if (!alive().contains(one)) return CUDNN_STATUS_BAD_PARAM;
+      cudnnStatus_t const status = finalize(*static_cast<description*>(one));
+      static_cast<description*>(one)->finalized = status == CUDNN_STATUS_SUCCESS;
+      return status;
+    };
+    made.execute = [](cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
+      std::lock_guard const in_turn(working);
+      if (!handle || !context_is_current() || !alive().contains(plan) || !alive().contains(pack))
+        return CUDNN_STATUS_BAD_PARAM;
+      return execute(*static_cast<description*>(plan), *static_cast<description*>(pack));
+    };
+    return made;
+  }
+
+ private:
+  static inline std::mutex working;
+  static inline bool (*context_is_current)() = nullptr;
+
+  using description = fake_description;
+  using convolution = fake_convolution;
+  static std::set<void*>& alive() { return description::alive(); }
+
+  static cudnnStatus_t finalize(description& of);
+  static cudnnStatus_t get(description& of, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t as,
+                           std::int64_t wanted, std::int64_t* count, void* values);
+  static cudnnStatus_t execute(description& plan, description& pack);
+};
+
+inline cudnnStatus_t fake_dnn::finalize(description& of) {
+  for (fake_attribute const& one : fake_attributes_of(of.type))
+    if (!of.numbers.contains(one.name) && !of.pointers.contains(one.name) && !of.scalars.contains(one.name))
+      return CUDNN_STATUS_BAD_PARAM;
+  switch (of.type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR: {
+      std::int64_t stride = 1;
+      for (std::size_t axis = 4; axis-- > 0; stride *= of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis))
+        if (of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis) < 1 || of.at(CUDNN_ATTR_TENSOR_STRIDES, axis) != stride)
+          return CUDNN_STATUS_NOT_SUPPORTED;
+      return of.at(CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_FLOAT
+                     && of.at(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) % 4 == 0
+                 ? CUDNN_STATUS_SUCCESS
+                 : CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
+      for (std::size_t axis = 0; axis < 2; ++axis)
+        if (of.at(CUDNN_ATTR_CONVOLUTION_DILATIONS, axis) < 1
+            || of.at(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, axis) < 1
+            || of.at(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, axis) < 0
+            || of.at(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, axis) < 0)
+          return CUDNN_STATUS_BAD_PARAM;
+      return of.at(CUDNN_ATTR_CONVOLUTION_COMP_TYPE) == CUDNN_DATA_FLOAT
+                     && of.at(CUDNN_ATTR_CONVOLUTION_CONV_MODE) == CUDNN_CROSS_CORRELATION
+                     && of.at(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) == 2
+                 ? CUDNN_STATUS_SUCCESS
+                 : CUDNN_STATUS_NOT_SUPPORTED;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: {
+      convolution const its(of);
+      return its.fits() && its.alpha == 1 && its.beta == 0 ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    }
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR: {
+      void* const operation = of.pointers.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)[0];
+      if (!alive().contains(operation) || !static_cast<description*>(operation)->finalized)
+        return CUDNN_STATUS_BAD_PARAM;
+      of.graph = static_cast<description*>(operation);
+      return CUDNN_STATUS_SUCCESS;
+    }
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+      of.graph = of.other(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+      if (!of.graph) return CUDNN_STATUS_BAD_PARAM;
+      return now.has_heuristics ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR: {
+      description* const configuration =
+          of.other(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+      if (!configuration) return CUDNN_STATUS_BAD_PARAM;
+      of.chosen = configuration->chosen;
+      of.graph = configuration->graph;
+      return of.chosen.can_plan ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
+      return CUDNN_STATUS_SUCCESS;
+    default:
+      return CUDNN_STATUS_BAD_PARAM;
+  }
+}
+
+inline cudnnStatus_t fake_dnn::get(description& of, cudnnBackendAttributeName_t name,
+                                   cudnnBackendAttributeType_t as, std::int64_t wanted, std::int64_t* count,
+                                   void* values) {
+  auto const give = [&](auto const& from, cudnnBackendAttributeType_t type) {
+    if (as != type) return CUDNN_STATUS_BAD_PARAM;
+    *count = static_cast<std::int64_t>(from.size());
+    for (std::size_t i = 0; i < from.size() && static_cast<std::int64_t>(i) < wanted; ++i)
+      std::memcpy(static_cast<std::byte*>(values) + i * sizeof from[0], &from[i], sizeof from[0]);
+    return CUDNN_STATUS_SUCCESS;
+  };
+  // another description that the caller has made, to be filled
+  auto const fill = [&](void* given, cudnnBackendDescriptorType_t type, engine const& by,
+                        description* graph) {
+    if (!alive().contains(given)) return CUDNN_STATUS_BAD_PARAM;
+    auto* const one = static_cast<description*>(given);
+    if (one->type != type || one->finalized) return CUDNN_STATUS_BAD_PARAM;
+    one->chosen = by;
+    one->graph = graph;
+    one->finalized = true;
+    return CUDNN_STATUS_SUCCESS;
+  };
+  if (!of.finalized) return CUDNN_STATUS_BAD_PARAM;
+  if (of.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR && name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
+    bool const names_any = now.pads_each_side || convolution(*of.graph->graph).is_symmetric();
+    std::vector<engine> const named = !names_any ? std::vector<engine>()
+                                      : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? now.best
+                                                                                               : now.fallback;
+    *count = static_cast<std::int64_t>(named.size());
+    for (std::size_t i = 0; i < named.size() && static_cast<std::int64_t>(i) < wanted; ++i)
+      if (cudnnStatus_t const status = fill(static_cast<void**>(values)[i],
+                                            CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, named[i], of.graph->graph);
+          status != CUDNN_STATUS_SUCCESS || as != CUDNN_TYPE_BACKEND_DESCRIPTOR)
+        return CUDNN_STATUS_BAD_PARAM;
+    return CUDNN_STATUS_SUCCESS;
+  }
+  if (of.type == CUDNN_BACKEND_ENGINECFG_DESCRIPTOR && name == CUDNN_ATTR_ENGINECFG_ENGINE && wanted == 1) {
+    *count = 1;
+    return fill(*static_cast<void**>(values), CUDNN_BACKEND_ENGINE_DESCRIPTOR, of.chosen, of.graph);
+  }
+  if (of.type == CUDNN_BACKEND_ENGINE_DESCRIPTOR && name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE)
+    return give(of.chosen.notes, CUDNN_TYPE_NUMERICAL_NOTE);
+  if (of.type == CUDNN_BACKEND_ENGINE_DESCRIPTOR && name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX)
+    return give(std::vector{of.chosen.number}, CUDNN_TYPE_INT64);
+  if (of.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)
+    return give(std::vector{of.chosen.workspace}, CUDNN_TYPE_INT64);
+  return CUDNN_STATUS_BAD_PARAM;
+}
+
+inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack) {
+  if (!plan.finalized || !pack.finalized || plan.type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR
+      || pack.type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR || !alive().contains(plan.graph))
+    return CUDNN_STATUS_BAD_PARAM;
+  convolution const its(*plan.graph);
+  if (!its.fits()) return CUDNN_STATUS_BAD_PARAM;
+  struct piece {
+    std::byte *begin, *end;
+  };
+  std::vector<piece> pieces;
+  auto const operand = [&](description const& tensor) -> float* {
+    for (std::size_t i = 0; i < 3; ++i)
+      if (pack.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i) == tensor.at(CUDNN_ATTR_TENSOR_UNIQUE_ID)) {
+        void* const found = pack.pointers.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)[i];
+        auto* const begin = static_cast<std::byte*>(found);
+        bool const aligned = reinterpret_cast<std::uintptr_t>(found)
+                                 % static_cast<std::uintptr_t>(tensor.at(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT))
+                             == 0;
+        pieces.push_back({begin, begin + convolution::elements(tensor) * 4});
+        return aligned ? static_cast<float*>(found) : nullptr;
+      }
+    return nullptr;
+  };
+  float *const x = operand(*its.input), *const w = operand(*its.weights), *const y = operand(*its.output);
+  auto* const workspace = static_cast<std::byte*>(pack.pointers.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)[0]);
+  if (!x || !w || !y || (plan.chosen.workspace > 0) != (workspace != nullptr)
+      || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
+    return CUDNN_STATUS_BAD_PARAM;
+  if (workspace) pieces.push_back({workspace, workspace + plan.chosen.workspace});
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (pieces[i].begin < pieces[j].end && pieces[j].begin < pieces[i].end) return CUDNN_STATUS_BAD_PARAM;
+  if (workspace) std::memset(workspace, 0xff, static_cast<std::size_t>(plan.chosen.workspace));
+  ++runs[plan.chosen.number];
+  float* const to = its.written == its.input ? x : its.written == its.weights ? w : y;
+  std::fill_n(to, convolution::elements(*its.written), 0.F);
+  if (!now.computes) return CUDNN_STATUS_SUCCESS;
+  its.each_product([&](std::int64_t i, std::int64_t k, std::int64_t o) {
+    if (to == y)
+      y[o] += w[k] * x[i];
+    else if (to == x)
+      x[i] += w[k] * y[o];
+    else
+      w[k] += x[i] * y[o];
+  });
+  return CUDNN_STATUS_SUCCESS;
+}
