@@ -16,6 +16,7 @@ inline void training::say_memory(plan const& made, int pieces) {
   auto const workers = static_cast<std::size_t>(workers_->size());
   std::size_t const added_up = pieces > 1 ? m.accumulation : 0;
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
+  std::string const again = text_of(made.recomputed());
   settings_.log(detail::text_of(
       {"memory: parameters ", text(m.parameters), ", updater state ", text(update().bytes()),
        ", working copies ", text(m.working_copies), "; each of ", workers, " workers: gradients ",
@@ -24,7 +25,8 @@ inline void training::say_memory(plan const& made, int pieces) {
                   : "",
        "; together ",
        text(m.parameters + update().bytes() + m.working_copies
-            + workers * (m.gradients + m.activations + added_up))}));
+            + workers * (m.gradients + m.activations + added_up)),
+       again.empty() ? "" : "; recomputation: ", again}));
 }
 
 namespace detail {
