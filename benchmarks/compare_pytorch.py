@@ -3,14 +3,15 @@
 """A training step of Cohort beside PyTorch's fastest, in turn, on an idle machine.
 
     compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50] [--dtypes f32,bf16] [--batch N] [--threads 2]
-                       [--rounds 7] [--json FILE]
+                       [--recompute] [--rounds 7] [--json FILE]
 
 Cohort trains small networks with as many workers as PyTorch has threads, others with one worker of as many threads;
 both the same network with the same updater on one batch in memory. Every round measures a block of steps of Cohort,
 then one of each of PyTorch's modes. A block in which others took more than 3 % of the processors is discarded and taken
 again. The ratio is that of the medians over the rounds, PyTorch's fastest mode over Cohort; its spread are the
 quartiles over the rounds. Memory is the largest resident memory less that before the network was made; of PyTorch's
-modes the smallest counts.
+modes the smallest counts. The forecast is what Cohort's plan says before anything is allocated. With --recompute Cohort
+makes cheap layers again in backward instead of keeping what they made.
 """
 import argparse
 import datetime
@@ -122,7 +123,8 @@ def compare(net, dtype, batch, settings):
     everyone, refused, round_trips = [], {}, []
     try:
         split = (settings.threads, 1) if net in BY_WORKERS else (1, settings.threads)
-        everyone.append(competitor(COHORT, [settings.programs / "train_step", net, dtype, batch, *split]))
+        recompute = ["--recompute"] if settings.recompute else []
+        everyone.append(competitor(COHORT, [settings.programs / "train_step", *recompute, net, dtype, batch, *split]))
         for mode in settings.modes.split(","):
             try:
                 # One thread to compile: helpers that stay would count as others.
@@ -157,7 +159,9 @@ def compare(net, dtype, batch, settings):
         "ratio": fastest.median_ms() / ours.median_ms(), "ratio_quartiles": quartiles(ratios),
         "cohort_samples_per_second": batch / ours.median_ms() * 1e3,
         "pytorch_samples_per_second": batch / fastest.median_ms() * 1e3,
-        "cohort_memory_bytes": ours.memory_bytes(), "pytorch_memory_bytes": leanest.memory_bytes(),
+        "cohort_memory_bytes": ours.memory_bytes(), "cohort_forecast_bytes": ours.blocks[0]["forecast_bytes"],
+        "recomputation": ours.about["recomputation"],
+        "pytorch_memory_bytes": leanest.memory_bytes(),
         "memory_ratio": ours.memory_bytes() / leanest.memory_bytes(),
         "rounds": settings.rounds, "disturbed_blocks": ours.disturbed() + fastest.disturbed(),
         "round_trip_ns": round_trips,
@@ -186,7 +190,7 @@ def context(settings, ours, theirs):
 
 
 HEADINGS = ("net", "dtype", "batch", "Cohort ms", "PyTorch ms", "mode", "ratio", "quartiles", "samples/s",
-            "Cohort MB", "PyTorch MB", "disturbed")
+            "Cohort MB", "forecast", "PyTorch MB", "disturbed")
 
 
 def cells(row):
@@ -194,7 +198,8 @@ def cells(row):
     return (row["net"], row["dtype"], str(row["batch"]), f"{row['cohort_ms']:.3f}", f"{row['pytorch_ms']:.3f}",
             row["pytorch_mode"], f"{row['ratio']:.2f}", f"{low:.2f} to {high:.2f}",
             f"{row['cohort_samples_per_second']:,.0f}", f"{row['cohort_memory_bytes'] / 1e6:.1f}",
-            f"{row['pytorch_memory_bytes'] / 1e6:.1f}", f"{row['disturbed_blocks']} of {2 * row['rounds']}")
+            f"{row['cohort_forecast_bytes'] / 1e6:.1f}", f"{row['pytorch_memory_bytes'] / 1e6:.1f}",
+            f"{row['disturbed_blocks']} of {2 * row['rounds']}")
 
 
 def table(rows):
@@ -210,6 +215,7 @@ def settings_of(arguments):
     parser.add_argument("--batch", type=int, help="examples a step (the network's own: "
                         + ", ".join(f"{net} {count}" for net, count in BATCHES.items()) + ")")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Cohort's workers together (all)")
+    parser.add_argument("--recompute", action="store_true", help="cheap layers of Cohort run again in backward")
     parser.add_argument("--modes", default="eager,channels_last,compile", help="PyTorch's; see pytorch_step.py")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.5, help="of a block (1.5)")

@@ -50,12 +50,20 @@ class repeated_step {
         data_(noise_batch(what.net, batch)),
         workers_(port(what.net, settings_), settings_, std::chrono::seconds(120)),
         agree_(std::move(agree)) {
-    workers_.plan_for({.examples = workers_.piece_of(batch)});
+    plan_ = workers_.plan_for({.examples = workers_.piece_of(batch)});
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());
   }
 
   std::vector<cohort::measurement> exchange_report() const { return agree_->report(); }
   cohort::parameter_set const& parameters() { return *workers_.port().parameters; }
+  /// What it holds from its first step on, its batch included.
+  cohort::run_memory forecast() const {
+    cohort::run_memory all = cohort::memory_of_workers(*plan_, workers_.size(), false);
+    all.updater_state = update_->bytes();
+    all.batches = data_.inputs[0].memory.capacity() + data_.targets[0].memory.capacity();
+    return all;
+  }
+  cohort::recomputation_cost recomputed() const { return plan_->recomputed(); }
 
   /// The mean loss before the update.
   double operator()() {
@@ -70,6 +78,7 @@ class repeated_step {
   cohort::training_settings settings_;
   cohort::batch data_;
   cohort::detail::worker_group workers_;
+  std::shared_ptr<cohort::plan const> plan_;
   std::unique_ptr<cohort::parameter_update> update_;
   std::unique_ptr<cohort::strategy> agree_;
   std::int64_t step_ = 0;

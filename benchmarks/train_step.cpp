@@ -2,7 +2,7 @@
 // needs: onednn
 // Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a
 // block:
-//   train_step NET DTYPE BATCH WORKERS THREADS [SECONDS]
+//   train_step [--recompute] NET DTYPE BATCH WORKERS THREADS [SECONDS]
 // First comes a line about the program itself. With SECONDS one block follows; else a block for every line of
 // standard input, which holds its seconds. Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
 #include "context.hpp"
@@ -37,8 +37,11 @@ void block(repeated_step& step, double wanted, long long memory_before) {
   double loss = 0;
   for (double total = 0; total < wanted || times.size() < 3; total += times.back())
     times.push_back(seconds([&] { loss = step(); }));
-  std::printf("{\"ms_per_step\": %.6f, \"steps\": %zu, \"loss\": %.6f, \"memory_bytes\": %lld}\n",
-              median(times) * 1e3, times.size(), loss, memory_bytes("VmHWM") - memory_before);
+  std::printf(
+      "{\"ms_per_step\": %.6f, \"steps\": %zu, \"loss\": %.6f, \"memory_bytes\": %lld, \"forecast_bytes\": "
+      "%zu}\n",
+      median(times) * 1e3, times.size(), loss, memory_bytes("VmHWM") - memory_before,
+      step.forecast().total());
   std::fflush(stdout);
 }
 
@@ -53,8 +56,10 @@ int number(char const* text, char const* what) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  bool const recompute = argc > 1 && std::string(argv[1]) == "--recompute";
+  if (recompute) --argc, ++argv;
   if (argc < 6 || argc > 7) {
-    std::fprintf(stderr, "train_step NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
+    std::fprintf(stderr, "train_step [--recompute] NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
     return 2;
   }
   auto const what = find_network(argv[1]);
@@ -72,17 +77,21 @@ int main(int argc, char** argv) try {
   cohort::training_settings const settings{.updater = what->updater,
                                            .l2 = what->l2,
                                            .workers = number(argv[4], "WORKERS"),
-                                           .threads = number(argv[5], "THREADS")};
+                                           .threads = number(argv[5], "THREADS"),
+                                           .recompute = {.cheap = recompute}};
   forget_largest_memory();
   long long const memory_before = memory_bytes("VmRSS");
   auto const port =
       type == "f32" ? cohort::detail::port_to<cohort::onednn> : cohort::detail::port_to<cohort::onednn_bf16>;
   repeated_step step(port, *what, batch, settings);
-  double warm = 0;
-  for (int steps = 0; steps < 3 || (steps < 20 && warm < 3); ++steps) warm += seconds([&] { step(); });
+  double first = seconds([&] { step(); }), warm = first;
+  for (int steps = 1; steps < 3 || (steps < 20 && warm < 3); ++steps) warm += seconds([&] { step(); });
   dnnl_version_t const& onednn = *dnnl_version();
-  std::printf("{\"name\": \"cohort\", \"commit\": \"%s\", \"compiler\": \"%s\", \"onednn\": \"%d.%d.%d\"}\n",
-              commit().c_str(), compiler().c_str(), onednn.major, onednn.minor, onednn.patch);
+  std::printf(
+      "{\"name\": \"cohort\", \"commit\": \"%s\", \"compiler\": \"%s\", \"onednn\": \"%d.%d.%d\", "
+      "\"first_step_ms\": %.3f, \"recomputation\": \"%s\"}\n",
+      commit().c_str(), compiler().c_str(), onednn.major, onednn.minor, onednn.patch, first * 1e3,
+      cohort::text_of(step.recomputed()).c_str());
   std::fflush(stdout);
   if (argc == 7) {
     block(step, std::atof(argv[6]), memory_before);

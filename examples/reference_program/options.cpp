@@ -58,6 +58,7 @@ constexpr flag all_flags[]{
     {"ranks", [](options& o, text f, text v) { o.ranks = number_of(f, v, 1, 1024); }},
     {"workers", [](options& o, text f, text v) { o.workers = number_of(f, v, 1, 256); }},
     {"threads", [](options& o, text f, text v) { o.threads = number_of(f, v, 1, 1024); }},
+    {"recompute", [](options& o, text, text) { o.recompute = true; }, no_argument},
     {"communicator",
      [](options& o, text f, text v) {
        o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi"});
@@ -128,6 +129,7 @@ constexpr char const* after_data = R"(
   --ranks N        ranks in threads of this process, each with parameters of its own; under mpirun its ranks count (1)
   --workers N      threads of each rank that share its parameters and split its batch (1)
   --threads N      OpenMP threads in each worker (1)
+  --recompute      norms, activations and the like run again in backward instead of being kept: less memory, more time
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)

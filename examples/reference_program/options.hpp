@@ -12,6 +12,7 @@ struct options {
   int ranks = 1;
   int workers = 1;
   int threads = 1;
+  bool recompute = false;
   std::string communicator = "auto";
   std::string strategy = "auto";
   std::string wire = "f32";

@@ -310,6 +310,7 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   settings.seed = chosen.seed;
   settings.workers = chosen.workers;
   settings.threads = chosen.threads;
+  settings.recompute.cheap = chosen.recompute;
   settings.log = cohort::stderr_sink();
   using oracle = cohort::reference<float>;
   if (chosen.backend == "onednn")

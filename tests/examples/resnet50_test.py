@@ -16,6 +16,9 @@ class resnet50(program.cases, unittest.TestCase):
     def test_learns_what_it_draws(self):
         with tempfile.TemporaryDirectory() as folder:
             made, done = program.report(self.name, folder, "--threads", "2", "--epochs", "2")
+            less, said = program.report(self.name, folder, "--threads", "2", "--epochs", "2", "--recompute")
+        self.assertEqual(less["checksum"], made["checksum"])
+        self.assertRegex(said.stderr, r"; recomputation: \d+ kernels run again, ")
         self.assertEqual(done.stdout.splitlines()[0],
                          "These images are drawn, and the accuracy says nothing about ImageNet.")
         self.assertEqual((made["steps"], made["data"]), (8, "drawn"))

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <dlfcn.h>
+#include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -9,7 +11,8 @@
 #include <new>
 
 /// Replaces operator new in the one test program that includes it, and counts the calls and their bytes while `counting`; not
-/// those of the shared library whose file name contains `not_ours`. The thread sanitizer brings its own: skip the test there.
+/// those of the shared library whose file name contains `not_ours`. `held_bytes` are those that were not given back, `most_bytes`
+/// their largest value. The thread sanitizer brings its own: skip the test there.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define COUNTED_NEW_IS_THE_SANITIZERS
@@ -17,16 +20,28 @@
 #endif
 inline std::atomic<long> allocations = 0;
 inline std::atomic<std::size_t> allocated_bytes = 0;
+inline std::atomic<long long> held_bytes = 0;
+inline std::atomic<long long> most_bytes = 0;
 inline std::atomic<bool> counting = false;
 inline char const* not_ours = nullptr;
 
-inline void count_call_from(void* caller, std::size_t bytes) {
+inline bool counts_call_from(void* caller) {
   Dl_info from{};
-  if (!counting) return;
-  if (not_ours && dladdr(caller, &from) != 0 && from.dli_fname && std::strstr(from.dli_fname, not_ours))
-    return;
+  if (!counting) return false;
+  return !(not_ours && dladdr(caller, &from) != 0 && from.dli_fname && std::strstr(from.dli_fname, not_ours));
+}
+inline void* counted(void* memory, void* caller, std::size_t bytes) {
+  if (!memory || !counts_call_from(caller)) return memory;
   ++allocations;
   allocated_bytes += bytes;
+  long long const held = held_bytes += static_cast<long long>(malloc_usable_size(memory));
+  for (long long most = most_bytes; held > most && !most_bytes.compare_exchange_weak(most, held);) {
+  }
+  return memory;
+}
+inline void* counted_back(void* memory, void* caller) {
+  if (memory && counts_call_from(caller)) held_bytes -= static_cast<long long>(malloc_usable_size(memory));
+  return memory;
 }
 
 #ifndef COUNTED_NEW_IS_THE_SANITIZERS
@@ -35,25 +50,30 @@ constexpr bool counts_allocations = true;
 // Not inlined: gcc takes free for the wrong partner of new.
 
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
-  count_call_from(__builtin_return_address(0), bytes);
-  if (void* const memory = std::malloc(bytes ? bytes : 1)) return memory;
+  if (void* const memory = counted(std::malloc(bytes ? bytes : 1), __builtin_return_address(0), bytes))
+    return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept {
-  count_call_from(__builtin_return_address(0), bytes);
-  return std::malloc(bytes ? bytes : 1);
+  return counted(std::malloc(bytes ? bytes : 1), __builtin_return_address(0), bytes);
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  count_call_from(__builtin_return_address(0), bytes);
   auto const unit = static_cast<std::size_t>(alignment);
-  if (void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit)) return memory;
+  void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
+  if (counted(memory, __builtin_return_address(0), bytes)) return memory;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(counted_back(memory, __builtin_return_address(0)));
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(counted_back(memory, __builtin_return_address(0)));
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(counted_back(memory, __builtin_return_address(0)));
+}
 [[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  std::free(counted_back(memory, __builtin_return_address(0)));
 }
 
 #else

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <cohort/tensor/buffer.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -21,6 +23,16 @@ TEST(buffer, is_aligned_and_zero_at_first) {
   }
   EXPECT_EQ(buffer().data(), nullptr);
   EXPECT_EQ(buffer(0).data(), nullptr);
+}
+
+TEST(buffer, that_is_large_begins_on_a_huge_page_and_is_zero_to_its_end) {
+  using cohort::detail::huge_page;
+  for (std::size_t const bytes : {huge_page::least, huge_page::least + 5}) {
+    buffer const memory(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % huge_page::bytes, 0U);
+    EXPECT_EQ(std::count(memory.data(), memory.data() + bytes, std::byte{0}),
+              static_cast<std::ptrdiff_t>(bytes));
+  }
 }
 
 TEST(buffer, moves_with_its_memory) {

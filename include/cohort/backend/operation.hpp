@@ -44,6 +44,12 @@ struct basic_invocation {
   std::vector<operand<Layout>> operands;
   std::string implementation;
   double flops = 0;
+
+  bool has(operand_role role) const {
+    for (operand<Layout> const& one : operands)
+      if (one.role == role) return true;
+    return false;
+  }
 };
 
 /// One step of a plan, as a plan asks a backend for it: a layer with what is fused behind it.

@@ -8,6 +8,16 @@
 
 namespace cohort {
 
+namespace detail {
+
+/// Whether `wanted` is that name, or the beginning of it with a star behind: "features_*".
+constexpr bool is_named(std::string_view name, std::string_view wanted) {
+  if (wanted.empty() || wanted.back() != '*') return name == wanted;
+  return name.substr(0, wanted.size() - 1) == wanted.substr(0, wanted.size() - 1);
+}
+
+}  // namespace detail
+
 /// What the layers of one name, or of all names that begin alike ("features_*"), are trained with where it is not what the
 /// network has. A field that is not set says nothing.
 ///
@@ -28,11 +38,7 @@ struct layer_override {
 
   constexpr bool operator==(layer_override const&) const = default;
 
-  constexpr bool names(std::string_view name) const {
-    std::string_view const wanted = layer;
-    if (wanted.empty() || wanted.back() != '*') return name == wanted;
-    return name.substr(0, wanted.size() - 1) == wanted.substr(0, wanted.size() - 1);
-  }
+  constexpr bool names(std::string_view name) const { return detail::is_named(name, layer); }
 };
 
 }  // namespace cohort

@@ -54,6 +54,7 @@ struct program {
   std::size_t arena_bytes = 0;
   std::size_t kept_bytes = 0;        ///< of the gradients that one command writes, at most
   std::vector<target_spec> targets;  ///< one a loss
+  std::size_t bytes_kept_less = 0;   ///< by recomputation
   plan_sums sums;
   std::vector<int> output_slots;
 };

@@ -5,6 +5,8 @@
 #include <cohort/plan/in_place.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/plan/plan_rows.hpp>
+#include <cohort/plan/plan_settings.hpp>
+#include <cohort/plan/recomputed_steps.hpp>
 #include <cohort/plan/step_request.hpp>
 #include <optional>
 #include <span>
@@ -20,23 +22,29 @@ class compiler {
  public:
   using layout = typename B::layout;
 
-  /// `outputs` as in plan_settings.
-  compiler(graph_view net, parameter_store<B>& store, int batch, bool training,
-           std::span<int const> outputs = {})
-      : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training) {
+  compiler(graph_view net, parameter_store<B>& store, plan_settings const& settings)
+      : net_(net),
+        store_(store),
+        backend_(store.backend()),
+        batch_(settings.batch),
+        training_(settings.training) {
     low_ = lower(
-        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training); }, outputs,
-        !training);
+        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training_); }, settings.outputs,
+        !training_);
     prepare_steps();
     store_.allocate();
-    write_in_place(low_, operations_, values_, made_.slots);
-    for (std::size_t s = 0; s < low_.steps.size(); ++s) emit_forward(static_cast<int>(s));
+    if (training_ && settings.recompute.any())
+      again_ = choose_recomputed(net_, low_, operations_, backend_, settings.recompute);
+    write_in_place(low_, operations_, values_, made_.slots, again_);
+    for (std::size_t s = 0; s < low_.steps.size(); ++s)
+      emit_forward(static_cast<int>(s), made_.forward, pass::forward);
     if (training_)
       emit_backward();
     else
       emit_outputs();
     made_.arena_bytes = arrange(made_.slots);
     made_.kept_bytes = largest_gradient();
+    made_.bytes_kept_less = again_.bytes_kept_less;
   }
 
   program<B> take_program() { return std::move(made_); }
@@ -57,7 +65,9 @@ class compiler {
           {place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
     }
     int loss = 0;
+    maker_.assign(low_.values.size(), -1);
     for (plan_step const& step : low_.steps) {
+      maker_[static_cast<std::size_t>(step.output)] = static_cast<int>(operations_.size());
       operations_.push_back(prepare(step));
       loss_of_.push_back(net_.kind(step.node).role == layer_role::loss ? loss++ : -1);
       if (loss_of_.back() >= 0)
@@ -151,6 +161,7 @@ class compiler {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     std::string const name = name_of(net_, step);
     auto const value = [&](int v) {
+      if (p == pass::backward) make_again(maker_[static_cast<std::size_t>(v)]);
       return in_layout(*values_[static_cast<std::size_t>(v)], o.layout, to, name, p,
                        low_.values[static_cast<std::size_t>(v)].dims.batched(batch_));
     };
@@ -167,6 +178,7 @@ class compiler {
         return {place::copy, store_.copy(parameter, o.layout, training_)};
       }
       case operand_role::workspace:
+        if (p == pass::backward) make_again(s);
         if (workspaces_.size() <= static_cast<std::size_t>(s)) workspaces_.resize(low_.steps.size());
         if (!workspaces_[static_cast<std::size_t>(s)])
           workspaces_[static_cast<std::size_t>(s)] = new_slot(o.layout);
@@ -182,24 +194,43 @@ class compiler {
     }
   }
 
-  void emit_forward(int s) {
+  void emit_forward(int s, std::vector<command<B>>& to, pass p) {
     operation<B>& op = operations_[static_cast<std::size_t>(s)];
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     if (int const count = sums_of(step).forward; count > 0) made_.sums.forward.push_back(count);
     for (invocation<B>& call : op.forward) {
       std::vector<address> arguments;
-      for (auto const& o : call.operands) arguments.push_back(common(s, o, made_.forward, pass::forward));
-      int const row = rows_.add(backend_, name_of(net_, step), call.implementation, pass::forward,
-                                low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
-                                op.output, call.flops, bytes_of_tensors(backend_, call));
+      for (auto const& o : call.operands) arguments.push_back(common(s, o, to, p));
+      int const row = add_row(s, call, p);
       int result = -1;
       for (std::size_t i = 0; i < arguments.size(); ++i)
         if (call.operands[i].role == operand_role::output) result = arguments[i].index;
       rows_.rows[static_cast<std::size_t>(row)].frozen = is_frozen(step);
-      emit(made_.forward, call.kernel, std::move(arguments), row);
-      made_.forward.back().result = result;
-      made_.forward.back().result_type = backend_.element(op.output);
+      emit(to, call.kernel, std::move(arguments), row);
+      to.back().result = result;
+      to.back().result_type = backend_.element(op.output);
     }
+  }
+
+  /// Runs a step's forward once more in front of what backward does next, if it is one of those and has not run yet.
+  void make_again(int s) {
+    if (s < 0 || !again_[static_cast<std::size_t>(s)]) return;
+    again_.again[static_cast<std::size_t>(s)] = false;
+    operation<B> const& op = operations_[static_cast<std::size_t>(s)];
+    values_[static_cast<std::size_t>(low_.steps[static_cast<std::size_t>(s)].output)] =
+        stored{new_slot(op.output), op.output, {}};
+    if (!workspaces_.empty()) workspaces_[static_cast<std::size_t>(s)].reset();
+    std::size_t const first = rows_.rows.size();
+    emit_forward(s, made_.backward, pass::backward);
+    for (std::size_t r = first; r < rows_.rows.size(); ++r) rows_.rows[r].again = true;
+  }
+
+  int add_row(int s, invocation<B> const& call, pass p) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    return rows_.add(backend_, name_of(net_, step), call.implementation, p,
+                     low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
+                     operations_[static_cast<std::size_t>(s)].output, call.flops,
+                     bytes_of_tensors(backend_, call));
   }
 
   batch_sum_sizes sums_of(plan_step const& step) const {
@@ -245,8 +276,7 @@ class compiler {
     std::string const name = name_of(net_, step);
     bool const frozen = is_frozen(step);
     for (invocation<B>& call : op.backward) {
-      if (frozen && makes(call, operand_role::diff_parameter) && !makes(call, operand_role::diff_input))
-        continue;
+      if (frozen && call.has(operand_role::diff_parameter) && !call.has(operand_role::diff_input)) continue;
       std::vector<address> arguments;
       std::vector<std::pair<operand<layout>, address>> after;
       for (auto const& o : call.operands) {
@@ -281,18 +311,10 @@ class compiler {
             arguments.push_back(common(s, o, made_.backward, pass::backward));
         }
       }
-      int const row = rows_.add(backend_, name, call.implementation, pass::backward,
-                                low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
-                                op.output, call.flops, bytes_of_tensors(backend_, call));
+      int const row = add_row(s, call, pass::backward);
       emit(made_.backward, call.kernel, std::move(arguments), row);
       for (auto const& [o, at] : after) finish(s, o, at);
     }
-  }
-
-  static bool makes(invocation<B> const& call, operand_role what) {
-    for (auto const& o : call.operands)
-      if (o.role == what) return true;
-    return false;
   }
 
   /// Where a step writes the gradient of an input: the value's own place for the first reader, else beside it.
@@ -359,6 +381,8 @@ class compiler {
   bool training_;
   lowered_graph low_;
   std::vector<operation<B>> operations_;
+  std::vector<int> maker_;  // of each value: a step, or -1
+  recomputed_steps again_;  // that have not run again yet
   std::vector<int> loss_of_;
   std::vector<char> needs_gradient_;
   std::vector<std::optional<stored>> values_;

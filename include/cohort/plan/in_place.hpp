@@ -19,10 +19,14 @@ struct stored_value {
   std::vector<std::pair<Layout, address>> also;
 };
 
-/// Whether value v is read by anything but the forward of step `reader`.
-template <class Operation>
+/// Whether value v, as forward has made it, is read by anything but the forward of step `reader`. `again`: the steps that run once
+/// more in backward, which reads what these make then.
+template <class Operation, class Again>
 bool is_read_otherwise(lowered_graph const& low, std::vector<Operation> const& operations, std::size_t v,
-                       std::size_t reader) {
+                       std::size_t reader, Again const& again) {
+  bool remade = false;
+  for (std::size_t s = 0; s < low.steps.size(); ++s)
+    remade = remade || (again[s] && static_cast<std::size_t>(low.steps[s].output) == v);
   for (int sink : low.output_values)
     if (static_cast<std::size_t>(sink) == v) return true;
   for (std::size_t s = 0; s < low.steps.size(); ++s) {
@@ -38,18 +42,18 @@ bool is_read_otherwise(lowered_graph const& low, std::vector<Operation> const& o
       return false;
     };
     for (auto const& call : operations[s].forward)
-      if (s != reader && reads(call, false)) return true;
+      if ((s != reader || (again[s] && !remade)) && reads(call, false)) return true;
     for (auto const& call : operations[s].backward)
-      if (reads(call, true)) return true;
+      if (!remade && reads(call, true)) return true;
   }
   return false;
 }
 
 /// Lets a step write where its input lies, where nobody reads the input afterwards.
-template <class Operation, class Layout>
+template <class Operation, class Layout, class Again>
 void write_in_place(lowered_graph const& low, std::vector<Operation> const& operations,
                     std::vector<std::optional<stored_value<Layout>>> const& values,
-                    std::vector<arena_slot>& slots) {
+                    std::vector<arena_slot>& slots, Again const& again) {
   for (std::size_t s = 0; s < low.steps.size(); ++s) {
     plan_step const& step = low.steps[s];
     auto const over = static_cast<std::size_t>(operations[s].overwritten);
@@ -57,7 +61,7 @@ void write_in_place(lowered_graph const& low, std::vector<Operation> const& oper
     auto const from = static_cast<std::size_t>(step.inputs[over]);
     auto const& input = *values[from];
     if (input.at.where != place::arena || !(input.lies == operations[s].output)
-        || is_read_otherwise(low, operations, from, s))
+        || is_read_otherwise(low, operations, from, s, again))
       continue;
     int root = input.at.index;
     if (slots[static_cast<std::size_t>(root)].same_as >= 0)

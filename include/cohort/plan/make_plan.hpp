@@ -3,38 +3,22 @@
 #include <cohort/plan/bound_context.hpp>
 #include <cohort/plan/compiler.hpp>
 #include <cohort/plan/plan.hpp>
+#include <cohort/plan/plan_settings.hpp>
 #include <cohort/plan/table.hpp>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
 namespace cohort {
-
-/// What a plan is made for.
-///
-/// Units     `max_bytes`: parameters, `state_arrays` arenas of updater state, working copies, and what each of
-///           `contexts` contexts needs, together, adding up gradients if it `accumulates`; 0: no limit.
-///           `outputs`, at inference: the layers whose outputs are kept, as ids of nodes; none: the graph's outputs.
-struct plan_settings {
-  int batch = 32;
-  bool training = true;
-  std::size_t max_bytes = 0;
-  int contexts = 1;
-  int state_arrays = 0;
-  bool accumulates = false;
-  std::vector<int> outputs{};
-};
 
 namespace detail {
 
 template <tensor_backend B>
 class backend_plan final : public plan {
  public:
-  backend_plan(std::shared_ptr<parameter_store<B>> store, graph_view net, int batch, bool training,
-               std::span<int const> outputs) {
+  backend_plan(std::shared_ptr<parameter_store<B>> store, graph_view net, plan_settings const& settings) {
     auto made = std::make_shared<compiled<B>>();
-    compiler<B> compile(net, *store, batch, training, outputs);
+    compiler<B> compile(net, *store, settings);
     made->store = std::move(store);
     made->code = compile.take_program();
     made->rows = compile.take_rows();
@@ -42,14 +26,27 @@ class backend_plan final : public plan {
       made->inputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
     for (int v : compile.lowered().output_values)
       made->outputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
-    made->batch = batch;
-    made->training = training;
+    made->batch = settings.batch;
+    made->training = settings.training;
     made_ = std::move(made);
   }
 
   int batch() const override { return made_->batch; }
   bool training() const override { return made_->training; }
   plan_sums const& sums() const override { return made_->code.sums; }
+  recomputation_cost recomputed() const override {
+    recomputation_cost cost{.bytes_kept_less = made_->code.bytes_kept_less};
+    double all = 0;
+    for (plan_row const& row : made_->rows) {
+      all += row.bytes;
+      if (!row.again) continue;
+      cost.bytes_moved += row.bytes;
+      cost.flops += row.flops;
+      ++cost.kernels;
+    }
+    if (all > 0) cost.share_of_bytes = cost.bytes_moved / all;
+    return cost;
+  }
   std::vector<plan_row> rows() const override { return made_->rows; }
   std::span<shape const> inputs() const override { return made_->inputs; }
   std::span<shape const> outputs() const override { return made_->outputs; }
@@ -77,12 +74,12 @@ inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& setti
 /// The largest batch whose plan, on a store of its own, stays within the limit; 0 if none does.
 template <tensor_backend B>
 int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings const& settings) {
+  plan_settings smaller = settings;
   auto const needs = [&](int batch) {
+    smaller.batch = batch;
     auto store = std::make_shared<parameter_store<B>>(like.backend(), net);
     store->freeze([&](std::size_t p) { return like.table()[p].frozen; });
-    return bytes_needed(
-        backend_plan<B>(std::move(store), net, batch, settings.training, settings.outputs).memory(),
-        settings);
+    return bytes_needed(backend_plan<B>(std::move(store), net, smaller).memory(), settings);
   };
   int fits = 0, too_large = settings.batch;
   while (too_large - fits > 1) {
@@ -97,7 +94,7 @@ int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings 
 /// Makes a graph executable on the store's backend.
 ///
 /// Order     call it on a thread that has the number of threads its contexts will have (`B::threads`).
-/// Errors    setting_error for a batch below 1 or outputs that are no layers; backend_error, naming layer and backend,
+/// Errors    setting_error for a batch below 1, outputs that are no layers, or blocks that are none; backend_error, naming layer and backend,
 ///           where a layer has no fit kernel; graph_error where there is nothing to train; memory_error with the table,
 ///           and the largest batch that fits, where the plan needs more than max_bytes.
 template <tensor_backend B>
@@ -110,8 +107,7 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
       throw setting_error({.what = "a plan cannot keep the output of what is no layer",
                            .expected = {"the id of a layer, below ", net.size()},
                            .got = {id}});
-  auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training,
-                                                        settings.outputs);
+  auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings);
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
   if (settings.max_bytes > 0 && needed > settings.max_bytes) {
     int const fits = detail::largest_batch(*store, net, settings);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/recomputation.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,7 @@ struct plan_row {
   double seconds = 0;  ///< of all calls
   std::int64_t calls = 0;
   bool frozen = false;  ///< the forward of a layer that is not trained
+  bool again = false;   ///< forward once more, in backward
 };
 
 /// Memory that a plan needs, by kind.
@@ -134,6 +136,7 @@ class plan {
   virtual bool training() const = 0;
   virtual plan_memory memory() const = 0;
   virtual plan_sums const& sums() const = 0;
+  virtual recomputation_cost recomputed() const = 0;
   virtual std::vector<plan_row> rows() const = 0;
   /// Shapes of inputs and outputs without the batch.
   virtual std::span<shape const> inputs() const = 0;

@@ -47,7 +47,8 @@ inline std::string table(std::span<plan_row const> rows, machine_peaks const& pe
   else
     text.add({"pass", "step", "output", "layout", "implementation", "MFLOP"});
   for (plan_row const& row : rows) {
-    char const* const direction = row.frozen                       ? "frozen"
+    char const* const direction = row.again                        ? "again"
+                                  : row.frozen                     ? "frozen"
                                   : row.direction == pass::forward ? "forward"
                                                                    : "backward";
     std::string const output = to_string(row.output), mega = number(row.flops > 0, row.flops / 1e6, 3);
@@ -63,13 +64,24 @@ inline std::string table(std::span<plan_row const> rows, machine_peaks const& pe
   return text.text();
 }
 
-/// The plan as text: its kernels, then its memory by kind.
+/// "51 kernels run again, 0.9 GFLOP and 1.7 GB moved (9.1 % of a step's), to keep 655.1 MB less", or nothing.
+inline std::string text_of(recomputation_cost const& cost) {
+  if (cost.kernels == 0) return {};
+  return detail::text_of({cost.kernels, " kernels run again, ", detail::decimal_text(cost.flops / 1e9, 1),
+                          " GFLOP and ", detail::in_bytes(cost.bytes_moved), " moved (",
+                          detail::decimal_text(100 * cost.share_of_bytes, 1), " % of a step's), to keep ",
+                          detail::in_bytes(static_cast<double>(cost.bytes_kept_less)), " less"});
+}
+
+/// The plan as text: its kernels, then its memory by kind, and what is recomputed at which price.
 inline std::string table(plan const& p) {
   plan_memory const m = p.memory();
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
+  std::string const again = text_of(p.recomputed());
   return detail::text_of({table(p.rows()), "batch ", p.batch(), ": parameters ", text(m.parameters),
                           ", gradients ", text(m.gradients), ", working copies ", text(m.working_copies),
-                          ", activations ", text(m.activations), ", together ", text(m.total()), '\n'});
+                          ", activations ", text(m.activations), ", together ", text(m.total()),
+                          again.empty() ? "" : "\nrecomputation: ", again, '\n'});
 }
 
 }  // namespace cohort

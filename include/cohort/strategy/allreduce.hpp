@@ -135,6 +135,17 @@ class allreduce_strategy final : public strategy {
     if (std::exchange(under_way_, false)) world_->abort(std::string(why));
   }
   agreement const* agreed() const override { return &agreed_; }
+  std::size_t bytes(replica const& mine) const override {
+    if (alone()) return 0;
+    parameter_set const& parameters = mine.parameters;
+    element_type const type = parameters.type();
+    if (narrows(parameters))
+      return static_cast<std::size_t>(parameters.elements()) * (2 * bytes_of(type) + bytes_of(*how_.wire));
+    std::size_t packed = 0;
+    for (bucket const& one : parameters.buckets())
+      if (!lies_close(parameters, one)) packed += static_cast<std::size_t>(one.elements);
+    return packed * bytes_of(type);
+  }
   std::vector<measurement> report() const override {
     return alone() ? std::vector<measurement>() : meter_.report();
   }
@@ -184,21 +195,28 @@ class allreduce_strategy final : public strategy {
   bool alone() const { return world_->size() == 1; }
   bool proceeds() const { return agreed_.examples > 0 && !agreed_.all.not_finite; }
 
+  bool narrows(parameter_set const& parameters) const {
+    return how_.wire && bytes_of(*how_.wire) < bytes_of(parameters.type()) && !parameters.buckets().empty();
+  }
+  /// With so little padding that it is summed as it lies, if it lies alike on all ranks.
+  static bool lies_close(parameter_set const& parameters, bucket const& one) {
+    auto const elements = static_cast<std::size_t>(one.elements);
+    return !parameters.passes().space() && parameters.range_of(one).room <= elements + elements / 64;
+  }
+
   void make_sums(parameter_set const& parameters) {
     element_type const type = parameters.type();
-    if (how_.wire && bytes_of(*how_.wire) < bytes_of(type) && !parameters.buckets().empty()) {
+    if (narrows(parameters)) {
       votes_.emplace(type, 0, true);  // a wire of few bits does not count
       narrow_.emplace(parameters, *how_.wire);
       narrow_->restore({saved_.data(), saved_.bytes()}, saved_type_);
     } else {
-      bool const alike = same_everywhere(*world_, parameters.layout_hash()) && !parameters.passes().space();
+      bool const alike = same_everywhere(*world_, parameters.layout_hash());
       for (bucket const& one : parameters.buckets()) {
-        auto const elements = static_cast<std::size_t>(one.elements);
-        std::size_t const room = parameters.range_of(one).room;
-        if (alike && room <= elements + elements / 64)
-          sums_.emplace_back(type, room);
+        if (alike && lies_close(parameters, one))
+          sums_.emplace_back(type, parameters.range_of(one).room);
         else
-          sums_.emplace_back(type, elements, one.index == 0);
+          sums_.emplace_back(type, static_cast<std::size_t>(one.elements), one.index == 0);
       }
       if (!sums_.empty() && sums_[0].borrows()) votes_.emplace(type, 0, true);
     }

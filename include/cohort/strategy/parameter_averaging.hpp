@@ -121,6 +121,12 @@ class averaging_strategy final : public strategy {
     if (std::exchange(under_way_, false) || late_->is_under_way()) world_->abort(std::string(why));
   }
   agreement const* agreed() const override { return &agreed_; }
+  /// The sum, and of the outer step and of an overlapped mean two arrays each; while ranks meet one more.
+  std::size_t bytes(replica const& mine) const override {
+    int const arrays = (how_.average_updater_state ? mine.arrays() : 1) + (how_.outer.is_plain() ? 0 : 2)
+                       + (how_.overlap && world_->size() > 1 ? 2 : 0) + 1;
+    return static_cast<std::size_t>(arrays) * mine.bytes();
+  }
   std::vector<measurement> report() const override {
     return world_->size() == 1 ? std::vector<measurement>() : meter_.report();
   }

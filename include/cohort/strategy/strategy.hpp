@@ -140,6 +140,9 @@ class strategy {
   /// was, one after another, on every rank alike.
   virtual void inherit(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
 
+  /// Memory that it will hold for a replica, known before the first step; 0 where it depends on what is sent.
+  virtual std::size_t bytes(replica const&) const { return 0; }
+
   /// What it has measured; empty where one rank exchanges nothing. exchange_text knows the names of exchange_meter and
   /// message_exchange, and says others as they are.
   virtual std::vector<measurement> report() const { return {}; }

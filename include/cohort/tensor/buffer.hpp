@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/tensor/huge_pages.hpp>
 #include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
 #include <cstring>
@@ -11,23 +12,26 @@
 namespace cohort {
 
 /// Memory of a fixed size on a 64-byte boundary, zero at first: the processor's, or of a space, where only that space's owner
-/// knows how to read it.
+/// knows how to read it. The processor's lies on huge pages where it is large and the system has them.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;
 
   buffer() = default;
-  explicit buffer(std::size_t bytes)
-      : data_(bytes ? static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment})) : nullptr),
-        bytes_(bytes) {
-    if (bytes) std::memset(data_.get(), 0, bytes);
+  explicit buffer(std::size_t bytes) : bytes_(bytes) {
+    if (bytes == 0) return;
+    bool const large = bytes >= detail::huge_page::least;
+    std::align_val_t const boundary{large ? detail::huge_page::bytes : alignment};
+    data_ = {static_cast<std::byte*>(::operator new(bytes, boundary)), release{{}, boundary}};
+    if (large) detail::ask_for_huge_pages(data_.get(), bytes);
+    std::memset(data_.get(), 0, bytes);
   }
   /// A null space is the processor's memory.
   buffer(std::size_t bytes, std::shared_ptr<memory_space> const& where) {
     if (!where) {
       *this = buffer(bytes);
     } else if (bytes) {
-      data_ = {where->take(bytes), release{where}};
+      data_ = {where->take(bytes), release{where, {}}};
       bytes_ = bytes;
     }
   }
@@ -46,8 +50,9 @@ class buffer {
  private:
   struct release {
     std::shared_ptr<memory_space> where;
+    std::align_val_t boundary;
     void operator()(std::byte* memory) const {
-      where ? where->give_back(memory) : ::operator delete (memory, std::align_val_t{alignment});
+      where ? where->give_back(memory) : ::operator delete(memory, boundary);
     }
   };
   std::unique_ptr<std::byte, release> data_;

@@ -8,23 +8,35 @@
 
 namespace cohort {
 
+inline void training::check_pieces(fit_settings const& how) {
+  if (how.batch < 1)
+    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
+  if (how.accumulate < 1 || how.accumulate > how.batch)
+    throw setting_error({.what = "a batch cannot be taken in so many pieces",
+                         .where = "fit, accumulate",
+                         .expected = {"1 to the batch's ", how.batch, " examples"},
+                         .got = {how.accumulate}});
+}
+
+inline run_memory training::memory_of(dataset const& data, fit_settings const& how) {
+  check_pieces(how);
+  int const piece = workers_->piece_of(how.batch, how.accumulate);
+  bool const accumulates = how.accumulate > 1;
+  auto const made = workers_->plan_for({.examples = piece, .accumulates = accumulates});
+  run_memory all = memory_of_workers(*made, workers_->size(), accumulates);
+  all.updater_state = update().bytes();
+  all.exchange = strategy_->bytes(own());
+  add_examples(all, data.describe(), parameters(), how.batch, how.prefetch + 1, workers_->size(), piece);
+  return all;
+}
+
 /// Says before the first step what a run of this plan needs.
-inline void training::say_memory(plan const& made, int pieces) {
+inline void training::say_memory(plan const& made, dataset const& data, fit_settings const& how) {
   if (!settings_.log || said_memory_of_ == &made) return;
   said_memory_of_ = &made;
-  plan_memory const m = made.memory();
-  auto const workers = static_cast<std::size_t>(workers_->size());
-  std::size_t const added_up = pieces > 1 ? m.accumulation : 0;
-  auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
-  settings_.log(detail::text_of(
-      {"memory: parameters ", text(m.parameters), ", updater state ", text(update().bytes()),
-       ", working copies ", text(m.working_copies), "; each of ", workers, " workers: gradients ",
-       text(m.gradients), ", activations ", text(m.activations),
-       pieces > 1 ? detail::text_of({" (one piece of ", pieces, "), to add up gradients ", text(added_up)})
-                  : "",
-       "; together ",
-       text(m.parameters + update().bytes() + m.working_copies
-            + workers * (m.gradients + m.activations + added_up))}));
+  std::string const again = text_of(made.recomputed());
+  settings_.log(detail::text_of({text_of(memory_of(data, how), workers_->size(), how.accumulate),
+                                 again.empty() ? "" : "; recomputation: ", again}));
 }
 
 namespace detail {
@@ -81,20 +93,14 @@ inline void training::synchronise(plan const& made) {
 
 inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   check_ranks(data, how);
-  if (how.batch < 1)
-    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
+  check_pieces(how);
   if (how.epochs < 0)
     throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
-  if (how.accumulate < 1 || how.accumulate > how.batch)
-    throw setting_error({.what = "a batch cannot be taken in so many pieces",
-                         .where = "fit, accumulate",
-                         .expected = {"1 to the batch's ", how.batch, " examples"},
-                         .got = {how.accumulate}});
   check_fits(data);
   auto const made = workers_->plan_for(
       {.examples = workers_->piece_of(how.batch, how.accumulate), .accumulates = how.accumulate > 1});
   synchronise(*made);
-  say_memory(*made, how.accumulate);
+  say_memory(*made, data, how);
   auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
                                                                       .rank = world_->rank(),
                                                                       .ranks = world_->size(),

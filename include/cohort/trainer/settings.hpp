@@ -6,6 +6,7 @@
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
+#include <cohort/plan/recomputation.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,6 +45,7 @@ struct training_settings {
   int workers = 1;
   int threads = 1;
   std::size_t max_bytes = 0;
+  recomputation recompute{};  ///< what backward makes again instead of keeping it: less memory, more time
   when_not_finite not_finite = when_not_finite::stop;
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< of every wait for another worker
   sink log{};  ///< lines of text for the user, on rank 0; empty: none

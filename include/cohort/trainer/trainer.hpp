@@ -34,8 +34,9 @@ backend_port port_to(graph_view net, training_settings const& settings) {
   auto const owned = std::make_shared<graph const>(net);
   auto const making =
       std::make_shared<std::mutex>();  // predictions begin beside each other, and beside an evaluation
-  auto const make = [store, owned, making](plan_settings const& wanted) {
+  auto const make = [store, owned, making, how = settings.recompute](plan_settings wanted) {
     std::lock_guard const one_at_a_time(*making);
+    wanted.recompute = how;
     return make_plan(store, *owned, wanted);
   };
   {  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch of 32.

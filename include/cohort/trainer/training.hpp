@@ -12,6 +12,7 @@
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/predictor.hpp>
+#include <cohort/trainer/run_memory.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cohort/trainer/worker_group.hpp>
 #include <cstring>
@@ -187,6 +188,10 @@ class training {
     return table(*workers_->plan_for(
         {.examples = workers_->piece_of(batch, accumulate), .accumulates = accumulate > 1}));
   }
+  /// What `fit` will hold on this rank, by kind, before it is allocated; the updaters' state is, if it was not yet.
+  ///
+  /// Errors    setting_error for batches and pieces that fit refuses; memory_error.
+  run_memory memory_of(dataset const& data, fit_settings const& how = {});
   /// Takes the time of every kernel from now on; the rows are sums over the workers.
   void profile(bool on) { workers_->profile(on); }
   std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1) {
@@ -235,7 +240,8 @@ class training {
       throw;
     }
   }
-  void say_memory(plan const& made, int pieces);
+  static void check_pieces(fit_settings const& how);
+  void say_memory(plan const& made, dataset const& data, fit_settings const& how);
   parameter_update& update() {
     if (!update_) update_ = std::make_shared<parameter_update>(parameters(), settings_.optimizer());
     update_->scale_rates(settings_.plateau ? plateau_.factor : 1);

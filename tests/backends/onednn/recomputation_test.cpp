@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/onednn.hpp>
+
+#include <cohort/backend/thread_scope.hpp>
+#include <string>
+#include <vector>
+
+#include "../../plan/recomputation_cases.hpp"
+
+namespace {
+
+using namespace recomputation_cases;
+
+/// The steps that run again, those with so few channels that blocks are padded among them.
+template <class B>
+std::vector<std::string> remade(graph_view net) {
+  std::vector<std::string> steps;
+  for (plan_row const& row : trial<B>(net, {.batch = 8, .recompute = {.cheap = true}}).plan->rows())
+    if (row.again) steps.push_back(row.step);
+  return steps;
+}
+
+template <class B>
+void changes_no_bit_and_keeps_less() {
+  detail::thread_scope<B> const single(1);
+  changes_no_bit<B>();
+  changes_no_bit_of_drawn_networks<B>(6);
+  for (int const channels : {16, 19}) expect_the_same_bits<B>(residual(channels), {.cheap = true});
+  EXPECT_LT(activations<B>(residual(32), {.cheap = true}),
+            0.8 * static_cast<double>(activations<B>(residual(32), {})));
+}
+
+TEST(recomputation, changes_no_bit_and_keeps_less) { changes_no_bit_and_keeps_less<onednn>(); }
+
+TEST(recomputation, changes_no_bit_and_keeps_less_in_bf16) {
+  if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
+  changes_no_bit_and_keeps_less<onednn_bf16>();
+}
+
+TEST(recomputation, makes_norms_with_their_sums_and_rectifiers_again) {
+  std::vector<std::string> const steps = remade<onednn>(residual());
+  auto const has = [&](std::string const& step) {
+    for (std::string const& one : steps)
+      if (one == step) return true;
+    return false;
+  };
+  EXPECT_TRUE(has("batch_norm_2 + relu_2"));
+  EXPECT_TRUE(has("batch_norm_4 + add_1 + relu_3"));
+  EXPECT_TRUE(has("batch_norm_5")) << "which a sum reads that runs again";
+}
+
+TEST(recomputation, leaves_what_needs_no_memory_between_the_passes) {
+  graph const net = graph::build([](builder& b) {
+    b.input({1, 16, 16}) | conv2d{.filters = 16, .kernel = 3} | tanh_activation{}
+        | conv2d{.filters = 16, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 6} | relu{}
+        | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  EXPECT_EQ(remade<onednn>(net), std::vector<std::string>())
+      << "activations inside of convolutions; a rectifier in the place of its pool, which keeps its choice";
+}
+
+}  // namespace

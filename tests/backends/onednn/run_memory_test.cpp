@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../plan/counted_new.hpp"
+
+#include <gtest/gtest.h>
+#include <cohort/onednn.hpp>
+
+#include <cohort/data/arrays.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <vector>
+
+namespace {
+
+using namespace cohort;
+
+/// As many bytes as Cohort holds at most while a network is made and trained, over what was said before. No arena reaches the
+/// size from which memory begins on a huge page, and is counted with what lies in front of it.
+double held_over_forecast(training_settings const& settings) {
+  graph const net = graph::build([](builder& b) {
+    auto const conv = [](tensor x) {
+      return x | conv2d{.filters = 32, .kernel = 3, .padding = 1, .bias = false} | batch_norm{} | relu{};
+    };
+    tensor const x = conv(conv(b.input({3, 16, 16})));
+    conv(conv(x) + x) | max_pool{.window = 2} | dense{.units = 256} | relu{} | dense{.units = 5}
+        | softmax_cross_entropy{};
+  });
+  std::vector<float> const pixels(std::size_t{16} * 3 * 16 * 16, 0.5F);
+  std::vector<std::int32_t> const labels(16, 1);
+  dataset const data =
+      arrays(std::span<float const>(pixels), {3, 16, 16}, std::span<std::int32_t const>(labels), 5);
+  fit_settings const how{.batch = 8};
+  held_bytes = most_bytes = 0;
+  counting = true;
+  training made = trainer<onednn>(net, settings);
+  made.fit(data, how);
+  counting = false;
+  return static_cast<double>(most_bytes) / static_cast<double>(made.memory_of(data, how).total());
+}
+
+TEST(run_memory, is_what_training_holds_beside_onednns_own_objects) {
+  if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
+  not_ours = "dnnl";
+  EXPECT_NEAR(held_over_forecast({.updater = adam{}}), 1, 0.05);
+  EXPECT_NEAR(held_over_forecast({.updater = momentum{}, .workers = 2}), 1, 0.05);
+  EXPECT_NEAR(held_over_forecast({.updater = adam{}, .recompute = {.cheap = true}}), 1, 0.05);
+}
+
+}  // namespace

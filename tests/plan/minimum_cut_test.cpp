@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/plan/minimum_cut.hpp>
+#include <cohort/random/stream.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace minimum_cut_test {
+
+using namespace cohort;
+using detail::minimum_cut;
+
+struct pipe {
+  std::size_t from, to;
+  std::int64_t room;
+};
+
+std::int64_t carried(std::vector<pipe> const& pipes, std::vector<char> const& behind) {
+  std::int64_t sum = 0;
+  for (pipe const& one : pipes)
+    if (!behind[one.from] && behind[one.to]) sum += one.room;
+  return sum;
+}
+
+std::vector<char> cut(std::size_t nodes, std::vector<pipe> const& pipes) {
+  minimum_cut made(nodes);
+  for (pipe const& one : pipes) made.add(one.from, one.to, one.room);
+  return made.behind(0, nodes - 1);
+}
+
+TEST(minimum_cut, cuts_the_narrowest_pipe_of_a_chain_and_of_equals_the_last) {
+  EXPECT_EQ(cut(4, {{0, 1, 5}, {1, 2, 2}, {2, 3, 7}}), (std::vector<char>{0, 0, 1, 1}));
+  EXPECT_EQ(cut(4, {{0, 1, 3}, {1, 2, 3}, {2, 3, 3}}), (std::vector<char>{0, 0, 0, 1}));
+}
+
+TEST(minimum_cut, leaves_pipes_without_bounds) {
+  auto const all = minimum_cut::unlimited;
+  EXPECT_EQ(cut(4, {{0, 1, all}, {1, 2, 100}, {2, 3, all}, {0, 2, 0}}), (std::vector<char>{0, 0, 1, 1}));
+}
+
+TEST(minimum_cut, undoes_a_way_that_was_taken_too_early) {
+  std::vector<pipe> const pipes{{0, 1, 1}, {0, 2, 1}, {1, 3, 1}, {1, 4, 1}, {2, 3, 1}, {3, 5, 1}, {4, 5, 1}};
+  EXPECT_EQ(carried(pipes, cut(6, pipes)), 2);
+}
+
+TEST(minimum_cut, is_the_least_of_all_cuts) {
+  constexpr std::size_t nodes = 8;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    random_stream const chance(seed, "minimum cut");
+    std::vector<pipe> pipes;
+    for (std::uint64_t i = 0; i < 20; ++i)
+      if (std::size_t const from = chance.below(3 * i, nodes), to = chance.below(3 * i + 1, nodes);
+          from != to)
+        pipes.push_back({from, to, static_cast<std::int64_t>(chance.below(3 * i + 2, 10))});
+    std::int64_t least = minimum_cut::unlimited;
+    for (unsigned side = 0; side < 1U << (nodes - 2); ++side) {
+      std::vector<char> behind(nodes, 0);
+      behind[nodes - 1] = 1;
+      for (std::size_t node = 1; node + 1 < nodes; ++node) behind[node] = side >> (node - 1) & 1;
+      least = std::min(least, carried(pipes, behind));
+    }
+    std::vector<char> const found = cut(nodes, pipes);
+    EXPECT_EQ(found[0], 0);
+    EXPECT_EQ(found[nodes - 1], 1);
+    EXPECT_EQ(carried(pipes, found), least);
+  }
+}
+
+}  // namespace minimum_cut_test

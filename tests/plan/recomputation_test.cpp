@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/plan/recomputation.hpp>
+#include <cohort/plan/table.hpp>
+
+#include <string>
+#include <vector>
+
+#include "../data/refused.hpp"
+#include "recomputation_cases.hpp"
+
+namespace recomputation_test {
+
+using namespace recomputation_cases;
+using B = reference<float>;
+
+std::vector<std::string> remade(graph_view net, recomputation const& how) {
+  std::vector<std::string> steps;
+  for (plan_row const& row : trial<B>(net, {.batch = 8, .recompute = how}).plan->rows())
+    if (row.again) steps.push_back(row.step);
+  return steps;
+}
+
+/// Two blocks between a stem and a head.
+graph blocks() {
+  return graph::build([](builder& b) {
+    b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "stem"}
+        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_in"} | relu{.name = "first_relu"}
+        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_out"}
+        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "second_in"} | gelu{.name = "second_gelu"}
+        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "second_out"}
+        | dense{.units = 3, .name = "head"} | softmax_cross_entropy{};
+  });
+}
+
+TEST(recomputation, changes_no_bit) {
+  changes_no_bit<reference<float>>();
+  changes_no_bit<reference<double>>();
+}
+
+TEST(recomputation, changes_no_bit_of_drawn_networks) { changes_no_bit_of_drawn_networks<B>(40); }
+
+TEST(recomputation, keeps_less) {
+  graph const net = residual();
+  std::size_t const kept = activations<B>(net, {});
+  EXPECT_LT(activations<B>(net, {.cheap = true}), 0.75 * static_cast<double>(kept));
+  EXPECT_LT(activations<B>(blocks(), {.blocks = {"first_*", "second_*"}}), activations<B>(blocks(), {}));
+}
+
+TEST(recomputation, makes_a_block_again_from_what_it_reads_and_keeps_what_others_read_of_it) {
+  EXPECT_EQ(remade(blocks(), {.blocks = {"first_*"}}), (std::vector<std::string>{"first_in", "first_relu"}));
+  EXPECT_EQ(remade(blocks(), {.blocks = {"first_*", "second_*"}}),
+            (std::vector<std::string>{"second_in", "second_gelu", "first_in", "first_relu"}));
+  EXPECT_EQ(remade(blocks(), {.blocks = {"second_in", "second_gelu", "head"}}), std::vector<std::string>())
+      << "each a block of its own, whose output others read";
+}
+
+TEST(recomputation, says_nothing_where_all_is_kept) {
+  graph const net = graph::build([](builder& b) {
+    b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3} | dense{.units = 6} | dense{.units = 3}
+        | softmax_cross_entropy{};
+  });
+  trial<B> const t(net, {.batch = 8, .recompute = {.cheap = true}});
+  EXPECT_EQ(t.plan->recomputed().kernels, 0);
+  EXPECT_EQ(t.plan->recomputed().bytes_kept_less, 0U);
+  EXPECT_EQ(t.plan->memory().activations, activations<B>(net, {}));
+  EXPECT_EQ(table(*t.plan).find("recomputation"), std::string::npos);
+}
+
+TEST(recomputation, runs_layers_that_sum_over_workers_once) {
+  graph const net = graph::build([](builder& b) {
+    b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .name = "c_1"}
+        | synchronised_batch_norm{.name = "c_norm"} | gelu{.name = "c_gelu"}
+        | conv2d{.filters = 8, .kernel = 3, .name = "c_2"} | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  EXPECT_EQ(remade(net, {.cheap = true}), std::vector<std::string>{"c_gelu"});
+  EXPECT_EQ(remade(net, {.blocks = {"c_*"}}), (std::vector<std::string>{"c_gelu", "c_1"}));
+}
+
+TEST(recomputation, says_what_it_costs) {
+  trial<B> const t(residual(), {.batch = 8, .recompute = {.cheap = true}});
+  recomputation_cost const cost = t.plan->recomputed();
+  double flops = 0, moved = 0, all = 0;
+  int kernels = 0;
+  for (plan_row const& row : t.plan->rows()) {
+    all += row.bytes;
+    if (!row.again) continue;
+    EXPECT_EQ(row.direction, pass::backward);
+    flops += row.flops, moved += row.bytes, ++kernels;
+  }
+  EXPECT_EQ(cost.kernels, kernels);
+  EXPECT_EQ(cost.flops, flops);
+  EXPECT_EQ(cost.bytes_moved, moved);
+  EXPECT_EQ(cost.share_of_bytes, moved / all);
+  EXPECT_LE(moved, recomputation::bytes_moved * static_cast<double>(cost.bytes_kept_less));
+  expect_parts(table(*t.plan), {"again", "\nrecomputation: ", " kernels run again, ",
+                                " % of a step's), to keep ", " less\n"});
+}
+
+TEST(recomputation, refuses_blocks_that_name_no_layer) {
+  expect_parts(refused<setting_error>([] {
+                 remade(blocks(), {.blocks = {"first_*", "third_*"}});
+               }),
+               {"no layer is of this block", "recompute.blocks[1]", "stem, first_in", "third_*"});
+  EXPECT_THROW(remade(blocks(), {.blocks = {""}}), setting_error);
+}
+
+TEST(recomputation, lets_a_larger_batch_into_the_same_memory) {
+  graph const net = residual();
+  auto const needs = [&](int batch, bool cheap) {
+    return trial<B>(net, {.batch = batch, .recompute = {.cheap = cheap}}).plan->memory().total();
+  };
+  std::size_t const limit = needs(10, false) - 1;
+  auto const make = [&](bool cheap) {
+    trial<B>(net, {.batch = 10, .max_bytes = limit, .recompute = {.cheap = cheap}});
+  };
+  EXPECT_THROW(make(false), memory_error);
+  EXPECT_NO_THROW(make(true));
+}
+
+}  // namespace recomputation_test

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/tensor/buffer.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+using cohort::buffer;
+
+/// What the system says of the mapping that an address lies in; nothing where it says no such thing.
+std::string flags_of(void const* address) {
+  std::ifstream file("/proc/self/smaps");
+  auto const wanted = reinterpret_cast<std::uintptr_t>(address);
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    std::uintptr_t first = 0, last = 0;
+    char dash = 0;
+    if (std::istringstream(line) >> std::hex >> first >> dash >> last && dash == '-')
+      inside = first <= wanted && wanted < last;
+    if (inside && line.starts_with("VmFlags:")) return line + ' ';
+  }
+  return {};
+}
+
+bool system_has_huge_pages() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string modes;
+  std::getline(file, modes);
+  return !modes.empty();
+}
+
+TEST(huge_pages, are_asked_for_where_a_buffer_is_large) {
+  constexpr std::size_t large = 64 * cohort::detail::huge_page::bytes;
+  buffer const memory(large), small(1000);
+  std::string const flags = flags_of(memory.data() + large / 2);
+  if (system_has_huge_pages() && !flags.empty()) {
+    EXPECT_NE(flags.find(" hg "), std::string::npos) << flags;
+    EXPECT_EQ(flags_of(small.data()).find(" hg "), std::string::npos);
+  }
+}
+
+TEST(huge_pages, are_not_missed_where_the_system_refuses) {
+  std::uint64_t nowhere[4]{};
+  cohort::detail::ask_for_huge_pages(nowhere + 1, sizeof nowhere);  // begins on no page
+  EXPECT_EQ(nowhere[1], 0U);
+}
+
+}  // namespace
