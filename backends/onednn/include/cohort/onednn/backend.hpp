@@ -4,6 +4,7 @@
 #include <cohort/layer/layers.hpp>
 #include <cohort/onednn/activation.hpp>
 #include <cohort/onednn/kernel.hpp>
+#include <cohort/onednn/rounding.hpp>
 #include <cohort/onednn/threads.hpp>
 #include <span>
 #include <string>
@@ -87,6 +88,12 @@ class onednn_bf16 : public onednn {
   onednn_bf16() : onednn(dnnl_bf16) {}
 
   static availability probe();
+  bool lies_rounded(layout const& wide, layout const& narrow) const {
+    return wide.type() == dnnl_f32 && narrow.type() == dnnl_bf16 && narrow.lies_as(wide);
+  }
+  void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const {
+    detail::round_to_bf16(from, reinterpret_cast<std::uint16_t*>(to) + first, n);
+  }
 };
 
 }  // namespace cohort
