@@ -6,6 +6,7 @@
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/plan/plan_rows.hpp>
 #include <cohort/plan/step_request.hpp>
+#include <cohort/plan/tuning.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,10 +21,10 @@ class compiler {
  public:
   using layout = typename B::layout;
 
-  /// `outputs` as in plan_settings.
+  /// `outputs` and `tune` as in plan_settings.
   compiler(graph_view net, parameter_store<B>& store, int batch, bool training,
-           std::span<int const> outputs = {})
-      : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training) {
+           std::span<int const> outputs = {}, step_tuning<B>* tune = nullptr)
+      : net_(net), store_(store), backend_(store.backend()), batch_(batch), training_(training), tune_(tune) {
     low_ = lower(
         net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training); }, outputs,
         !training);
@@ -91,7 +92,7 @@ class compiler {
     asked.request.batch = batch_;
     asked.request.training = training_ && (needs || !frozen);
     asked.request.frozen = frozen;
-    operation<B> made = backend_.prepare(asked.request);
+    operation<B> made = tune_ ? tune_->prepare(backend_, asked.request) : backend_.prepare(asked.request);
     int const parameters = net_.parameters(step.node).count;
     for (int p = 0; p < parameters; ++p)
       store_.settle(parameter_of(step, p), made.parameters[static_cast<std::size_t>(p)]);
@@ -357,6 +358,7 @@ class compiler {
   B const& backend_;
   int batch_;
   bool training_;
+  step_tuning<B>* tune_;
   lowered_graph low_;
   std::vector<operation<B>> operations_;
   std::vector<int> loss_of_;

@@ -16,6 +16,7 @@ namespace cohort {
 /// Units     `max_bytes`: parameters, `state_arrays` arenas of updater state, working copies, and what each of
 ///           `contexts` contexts needs, together, adding up gradients if it `accumulates`; 0: no limit.
 ///           `outputs`, at inference: the layers whose outputs are kept, as ids of nodes; none: the graph's outputs.
+///           `tune`: who chooses where the backend has several ways to run a layer, one of the backend's; null: its fixed rules.
 struct plan_settings {
   int batch = 32;
   bool training = true;
@@ -24,6 +25,7 @@ struct plan_settings {
   int state_arrays = 0;
   bool accumulates = false;
   std::vector<int> outputs{};
+  tuning* tune = nullptr;
 };
 
 namespace detail {
@@ -32,9 +34,9 @@ template <tensor_backend B>
 class backend_plan final : public plan {
  public:
   backend_plan(std::shared_ptr<parameter_store<B>> store, graph_view net, int batch, bool training,
-               std::span<int const> outputs) {
+               std::span<int const> outputs, step_tuning<B>* tune = nullptr) {
     auto made = std::make_shared<compiled<B>>();
-    compiler<B> compile(net, *store, batch, training, outputs);
+    compiler<B> compile(net, *store, batch, training, outputs, tune);
     made->store = std::move(store);
     made->code = compile.take_program();
     made->rows = compile.take_rows();
@@ -68,6 +70,17 @@ class backend_plan final : public plan {
   std::shared_ptr<compiled<B> const> made_;
 };
 
+/// Who tunes steps on B, or nobody.
+template <tensor_backend B>
+step_tuning<B>* tuning_of(plan_settings const& settings) {
+  if constexpr (has_candidates<B>) {
+    if (auto* const found = dynamic_cast<step_tuning<B>*>(settings.tune)) return found;
+    if (settings.tune)
+      throw setting_error({.what = "tune is for other backends than this", .expected = {"one of ", B::name}});
+  }
+  return nullptr;
+}
+
 inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& settings) {
   return m.parameters * static_cast<std::size_t>(1 + settings.state_arrays) + m.working_copies
          + (m.gradients + m.activations + (settings.accumulates ? m.accumulation : 0))
@@ -97,6 +110,7 @@ int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings 
 /// Makes a graph executable on the store's backend.
 ///
 /// Order     call it on a thread that has the number of threads its contexts will have (`B::threads`).
+/// Exact     without `tune` a plan depends on nothing but its arguments, the machine and the number of threads.
 /// Errors    setting_error for a batch below 1 or outputs that are no layers; backend_error, naming layer and backend,
 ///           where a layer has no fit kernel; graph_error where there is nothing to train; memory_error with the table,
 ///           and the largest batch that fits, where the plan needs more than max_bytes.
@@ -111,7 +125,7 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
                            .expected = {"the id of a layer, below ", net.size()},
                            .got = {id}});
   auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings.batch, settings.training,
-                                                        settings.outputs);
+                                                        settings.outputs, detail::tuning_of<B>(settings));
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
   if (settings.max_bytes > 0 && needed > settings.max_bytes) {
     int const fits = detail::largest_batch(*store, net, settings);

@@ -66,6 +66,9 @@ class onednn {
   kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
+  /// Of convolutions without groups and of dense layers.
+  std::vector<std::string> candidates(basic_request<layout> const& request) const;
+  static std::string describe_machine();
 
  protected:
   explicit onednn(dnnl_data_type_t type) : on_{detail::make_engine(), type} {}
