@@ -58,6 +58,7 @@ constexpr flag all_flags[]{
     {"ranks", [](options& o, text f, text v) { o.ranks = number_of(f, v, 1, 1024); }},
     {"workers", [](options& o, text f, text v) { o.workers = number_of(f, v, 1, 256); }},
     {"threads", [](options& o, text f, text v) { o.threads = number_of(f, v, 1, 1024); }},
+    {"tune", [](options& o, text, text) { o.tune = true; }, no_argument},
     {"communicator",
      [](options& o, text f, text v) {
        o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi"});
@@ -128,6 +129,8 @@ constexpr char const* after_data = R"(
   --ranks N        ranks in threads of this process, each with parameters of its own; under mpirun its ranks count (1)
   --workers N      threads of each rank that share its parameters and split its batch (1)
   --threads N      OpenMP threads in each worker (1)
+  --tune           times several ways to run the layers once, and keeps the fastest in the cache; with neither --workers nor
+                   --threads, one worker a processor against one worker of as many threads as well
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)
@@ -212,6 +215,10 @@ options parse(program_text const& program, options const& defaults, int argc, ch
                             ? given + ": expected no value"
                             : "unknown flag '" + given + "'; --help shows them"};
     }
+  }
+  if (!chosen.tune || chosen.workers > 0 || chosen.threads > 0) {
+    if (chosen.workers == 0) chosen.workers = 1;
+    if (chosen.threads == 0) chosen.threads = 1;
   }
   if (chosen.checkpoints.empty() && (chosen.resume || chosen.save_every > 0))
     throw usage_error{std::string(chosen.resume ? "--resume" : "--save-every")
