@@ -2,15 +2,17 @@
 // needs: onednn
 // Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a
 // block:
-//   train_step [--recompute] NET DTYPE BATCH WORKERS THREADS [SECONDS]
+//   train_step [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]
 // First comes a line about the program itself. With SECONDS one block follows; else a block for every line of
-// standard input, which holds its seconds. Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
+// standard input, which holds its seconds. With --tune layers run as was fastest here (cohort/trainer/tune.hpp).
+// Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
 #include "context.hpp"
 #include "networks.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
 
 #include <cohort/onednn.hpp>
+#include <cohort/trainer/tune.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -56,10 +58,13 @@ int number(char const* text, char const* what) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  bool const recompute = argc > 1 && std::string(argv[1]) == "--recompute";
-  if (recompute) --argc, ++argv;
+  bool recomputes = false, tunes = false;
+  for (; argc > 1 && argv[1][0] == '-'; --argc, ++argv) {
+    recomputes = recomputes || std::string(argv[1]) == "--recompute";
+    tunes = tunes || std::string(argv[1]) == "--tune";
+  }
   if (argc < 6 || argc > 7) {
-    std::fprintf(stderr, "train_step [--recompute] NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
+    std::fprintf(stderr, "train_step [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
     return 2;
   }
   auto const what = find_network(argv[1]);
@@ -74,11 +79,13 @@ int main(int argc, char** argv) try {
     return 2;
   }
   int const batch = number(argv[3], "BATCH");
-  cohort::training_settings const settings{.updater = what->updater,
-                                           .l2 = what->l2,
-                                           .workers = number(argv[4], "WORKERS"),
-                                           .threads = number(argv[5], "THREADS"),
-                                           .recompute = {.cheap = recompute}};
+  cohort::training_settings settings{.updater = what->updater,
+                                     .l2 = what->l2,
+                                     .workers = number(argv[4], "WORKERS"),
+                                     .threads = number(argv[5], "THREADS"),
+                                     .recompute = {.cheap = recomputes}};
+  if (tunes)
+    settings.tune = cohort::tune<cohort::priority<cohort::onednn, cohort::onednn_bf16>>({.batch = batch});
   forget_largest_memory();
   long long const memory_before = memory_bytes("VmRSS");
   auto const port =

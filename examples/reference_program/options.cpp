@@ -59,6 +59,7 @@ constexpr flag all_flags[]{
     {"workers", [](options& o, text f, text v) { o.workers = number_of(f, v, 1, 256); }},
     {"threads", [](options& o, text f, text v) { o.threads = number_of(f, v, 1, 1024); }},
     {"recompute", [](options& o, text, text) { o.recompute = true; }, no_argument},
+    {"tune", [](options& o, text, text) { o.tune = true; }, no_argument},
     {"communicator",
      [](options& o, text f, text v) {
        o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi"});
@@ -130,6 +131,8 @@ constexpr char const* after_data = R"(
   --workers N      threads of each rank that share its parameters and split its batch (1)
   --threads N      OpenMP threads in each worker (1)
   --recompute      norms, activations and the like run again in backward instead of being kept: less memory, more time
+  --tune           times several ways to run the layers once, and keeps the fastest in the cache; with neither --workers nor
+                   --threads, one worker a processor against one worker of as many threads as well
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)
@@ -214,6 +217,10 @@ options parse(program_text const& program, options const& defaults, int argc, ch
                             ? given + ": expected no value"
                             : "unknown flag '" + given + "'; --help shows them"};
     }
+  }
+  if (!chosen.tune || chosen.workers > 0 || chosen.threads > 0) {
+    if (chosen.workers == 0) chosen.workers = 1;
+    if (chosen.threads == 0) chosen.threads = 1;
   }
   if (chosen.checkpoints.empty() && (chosen.resume || chosen.save_every > 0))
     throw usage_error{std::string(chosen.resume ? "--resume" : "--save-every")

@@ -10,8 +10,9 @@ namespace reference_program {
 struct options {
   std::string data{};
   int ranks = 1;
-  int workers = 1;
-  int threads = 1;
+  int workers = 0;  // 0: 1, or by calibration where it tunes and threads are not said either
+  int threads = 0;  // likewise
+  bool tune = false;
   bool recompute = false;
   std::string communicator = "auto";
   std::string strategy = "auto";

@@ -16,6 +16,7 @@
 #include <cohort/trainer/model_io.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/timeline.hpp>
+#include <cohort/trainer/tune.hpp>
 #if __has_include(<cohort/mpi.hpp>)
 #include <cohort/mpi.hpp>
 #endif
@@ -139,7 +140,8 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   out.begin_object().field("accuracy", results.last->accuracy().value_or(0));
   if (results.how.top > 1) out.field("top_accuracy", results.last->top_accuracy().value_or(0));
   out.field("seconds", results.seconds).field("samples_per_second", each_second);
-  out.field("ranks", world.size()).field("workers", chosen.workers).field("threads", chosen.threads);
+  cohort::training_settings const& settings = training.settings();
+  out.field("ranks", world.size()).field("workers", settings.workers).field("threads", settings.threads);
   out.field("strategy", strategy_of(chosen, world)).field("communicator", world.name());
   out.field("bytes_sent", bytes).field("exchange_seconds", fitted.exchange_seconds);
   out.field("backend", training.backend()).field("steps", fitted.steps).field("epochs", chosen.epochs);
@@ -241,10 +243,11 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   if (!speaks) return 0;
 
   if (chosen.profile) {
-    cohort::machine_peaks const peaks = cohort::measure_peaks(chosen.workers * chosen.threads);
+    int const workers = training.settings().workers, threads = workers * training.settings().threads;
+    cohort::machine_peaks const peaks = cohort::measure_peaks(threads);
     std::printf("\n%s%d threads of this machine: %.0f GFLOP/s in f32, %.0f GB/s\n",
-                cohort::table(training.profile_rows(chosen.batch), peaks.of_one(chosen.workers)).c_str(),
-                chosen.workers * chosen.threads, peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
+                cohort::table(training.profile_rows(chosen.batch), peaks.of_one(workers)).c_str(), threads,
+                peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
   }
   std::printf("\n%s\n", results.last->stats().c_str());
   if (fitted.steps > 0)
@@ -309,8 +312,14 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   std::unique_ptr<cohort::strategy> how = make_strategy(chosen, world);
   settings.seed = chosen.seed;
   settings.workers = chosen.workers;
-  settings.threads = chosen.threads;
   settings.recompute.cheap = chosen.recompute;
+  settings.threads = std::max(chosen.threads, 1);
+  if (chosen.tune) {
+    int const ranks_here = world.name() == "threads" ? world.size() : 1;
+    int const processors = std::max(1, cohort::usable_processors() / ranks_here);
+    using tuned = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
+    settings.tune = cohort::tune<tuned>({.batch = chosen.batch, .processors = processors});
+  }
   settings.log = cohort::stderr_sink();
   using oracle = cohort::reference<float>;
   if (chosen.backend == "onednn")

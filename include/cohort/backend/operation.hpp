@@ -60,6 +60,7 @@ struct basic_invocation {
 /// `sums`: one input more than the layer has, the last one, of the output's shape, is added to what the layer makes, before the
 /// activation.
 /// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
+/// `candidate`: one of the backend's `candidates` for this request; "": its fixed rule.
 template <class Layout>
 struct basic_request {
   std::string name;
@@ -77,6 +78,7 @@ struct basic_request {
   std::vector<char> wants_diff_input;
   std::span<parameter_spec const> parameter_specs;
   std::span<std::optional<Layout> const> parameters;
+  std::string candidate{};
 };
 
 /// A step made executable: the layouts that it settled, and its kernels in the order in which they run.

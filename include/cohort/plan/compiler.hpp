@@ -8,6 +8,7 @@
 #include <cohort/plan/plan_settings.hpp>
 #include <cohort/plan/recomputed_steps.hpp>
 #include <cohort/plan/step_request.hpp>
+#include <cohort/plan/tuning.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,7 +28,8 @@ class compiler {
         store_(store),
         backend_(store.backend()),
         batch_(settings.batch),
-        training_(settings.training) {
+        training_(settings.training),
+        tune_(tuning_of<B>(settings)) {
     low_ = lower(
         net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training_); }, settings.outputs,
         !training_);
@@ -101,7 +103,7 @@ class compiler {
     asked.request.batch = batch_;
     asked.request.training = training_ && (needs || !frozen);
     asked.request.frozen = frozen;
-    operation<B> made = backend_.prepare(asked.request);
+    operation<B> made = tune_ ? tune_->prepare(backend_, asked.request) : backend_.prepare(asked.request);
     int const parameters = net_.parameters(step.node).count;
     for (int p = 0; p < parameters; ++p)
       store_.settle(parameter_of(step, p), made.parameters[static_cast<std::size_t>(p)]);
@@ -379,6 +381,7 @@ class compiler {
   B const& backend_;
   int batch_;
   bool training_;
+  step_tuning<B>* tune_;
   lowered_graph low_;
   std::vector<operation<B>> operations_;
   std::vector<int> maker_;  // of each value: a step, or -1

@@ -94,6 +94,7 @@ int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings 
 /// Makes a graph executable on the store's backend.
 ///
 /// Order     call it on a thread that has the number of threads its contexts will have (`B::threads`).
+/// Exact     without `tune` a plan depends on nothing but its arguments, the machine and the number of threads.
 /// Errors    setting_error for a batch below 1, outputs that are no layers, or blocks that are none; backend_error, naming layer and backend,
 ///           where a layer has no fit kernel; graph_error where there is nothing to train; memory_error with the table,
 ///           and the largest batch that fits, where the plan needs more than max_bytes.

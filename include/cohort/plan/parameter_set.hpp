@@ -68,6 +68,11 @@ class parameter_set {
   /// Before    the master has changed; no kernel runs.  After refresh by every worker: training's copies are fresh.
   virtual void refresh(int worker, int workers) = 0;
   virtual void refresh_stale() = 0;
+  /// Whether training reads a rounded copy of parameter p that lies as the master does. Who updates p then writes it along, while
+  /// what was updated is in the cache: follow for each range, and followed, by one worker, for all of it.
+  virtual bool is_followed(int p) const { return (void)p, false; }
+  virtual void follow(int p, std::size_t begin, std::size_t n) { (void)p, (void)begin, (void)n; }
+  virtual void followed(int p) { (void)p; }
   /// Says that the master has changed: another version from now on; by an update, which leaves frozen layers as they are.
   void changed() { written_ = ++version_; }
   void updated() { ++version_; }

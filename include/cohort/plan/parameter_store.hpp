@@ -26,7 +26,8 @@ class parameter_store final : public parameter_set {
   parameter_store(B backend, graph_view net)
       : parameter_set(net, element_of<typename B::scalar>, passes_of(backend)),
         backend_(std::move(backend)),
-        layouts_(table_.size()) {}
+        layouts_(table_.size()),
+        followers_(table_.size(), -1) {}
 
   B const& backend() const { return backend_; }
 
@@ -62,6 +63,10 @@ class parameter_store final : public parameter_set {
     std::lock_guard const lock(copying_);
     int const c = find_copy(p, {}, wanted);
     copies_[static_cast<std::size_t>(c)].training |= training;
+    if constexpr (rounds)
+      if (auto const at = static_cast<std::size_t>(p);
+          training && !table_[at].frozen && backend_.lies_rounded(*layouts_[at], wanted))
+        followers_[at] = c;
     return c;
   }
   /// The working copy of folded weights (which = 0) or their bias (1) in that layout.
@@ -108,7 +113,8 @@ class parameter_store final : public parameter_set {
   void refresh(int worker, int workers) override {
     int turn = 0;
     for (working_copy& c : copies_)
-      if (c.training && turn++ % workers == worker && (is_stale(c) || !is_frozen(c))) renew(c);
+      if (c.training && turn++ % workers == worker && (is_stale(c) || !(is_frozen(c) || was_followed(c))))
+        renew(c);
   }
   void refresh_stale() override {
     std::lock_guard const lock(copying_);
@@ -116,7 +122,28 @@ class parameter_store final : public parameter_set {
       if (is_stale(c)) renew(c);
   }
 
+  bool is_followed(int p) const override { return followers_[static_cast<std::size_t>(p)] >= 0; }
+  void follow(int p, std::size_t begin, std::size_t n) override {
+    if constexpr (rounds) {
+      working_copy const& c = copies_[static_cast<std::size_t>(followers_[static_cast<std::size_t>(p)])];
+      std::size_t const first = begin - table_[static_cast<std::size_t>(p)].offset;
+      std::size_t const elements = c.data.bytes() / bytes_of(backend_.element(c.wanted));
+      auto const* const from = reinterpret_cast<typename B::scalar const*>(master()) + begin;
+      backend_.round(from, c.data.data(), first, std::min(n, elements - first));
+    }
+  }
+  void followed(int p) override {
+    copies_[static_cast<std::size_t>(followers_[static_cast<std::size_t>(p)])].followed = version_ + 1;
+  }
+
  private:
+  /// Whether the backend can write what follows an update.
+  static constexpr bool rounds =
+      requires(B const& backend, layout const& l, typename B::scalar const* from, std::byte* to) {
+    backend.lies_rounded(l, l);
+    backend.round(from, to, std::size_t{}, std::size_t{});
+  };
+
   struct working_copy {
     int parameter;  // of what is folded: which
     std::optional<folding> folds;
@@ -125,6 +152,7 @@ class parameter_store final : public parameter_set {
     buffer data;
     std::optional<typename B::call> reorder{};
     std::uint64_t version = 0;
+    std::uint64_t followed = 0;  // the version that an update leaves, which wrote it along
   };
 
   int find_copy(int p, std::optional<folding> const& folds, layout const& wanted) {
@@ -141,7 +169,10 @@ class parameter_store final : public parameter_set {
   bool is_frozen(working_copy const& c) const {
     return !c.folds && table_[static_cast<std::size_t>(c.parameter)].frozen;
   }
-  bool is_stale(working_copy const& c) const { return c.version < (is_frozen(c) ? written_ : version_); }
+  bool was_followed(working_copy const& c) const { return c.followed == version_ && written_ < version_; }
+  bool is_stale(working_copy const& c) const {
+    return !was_followed(c) && c.version < (is_frozen(c) ? written_ : version_);
+  }
   void renew(working_copy& c) {
     if (c.folds) {
       std::vector<typename B::scalar> dense =
@@ -203,6 +234,7 @@ class parameter_store final : public parameter_set {
   std::vector<std::optional<layout>> layouts_;
   mutable std::mutex copying_;  // a plan may be made while others predict
   std::vector<working_copy> copies_;
+  std::vector<int> followers_;  // of each parameter: the copy that is written along, or -1
   mutable std::mutex crossing_;
   mutable std::vector<std::optional<typename B::call>> crossings_;
   mutable reusable_buffer outside_;

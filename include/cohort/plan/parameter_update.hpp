@@ -195,7 +195,7 @@ class parameter_update {
 
   void apply_rules(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                    std::int64_t epoch) {
-    constexpr std::size_t unit = 16;
+    constexpr std::size_t unit = 16, in_cache = 16384;
     std::size_t const units = parameters_.arena_elements() / unit;
     auto const bound = [&](int w) {
       return units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
@@ -205,6 +205,10 @@ class parameter_update {
     for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
       parameter const& p = parameters_.table()[index];
       std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
+      int const number = static_cast<int>(index);
+      bool const is_followed =
+          p.trains() && parameters_.is_followed(number) && rules_[index].constraint == parameter_constraint();
+      if (is_followed && worker == 0) parameters_.followed(number);
       if (begin >= end || !p.trains()) continue;
       updater const& rule = rules_[index].updater;
       update_scalars now = scalars(index, whole, step, epoch);
@@ -216,7 +220,12 @@ class parameter_update {
         now.needed_norm = std::sqrt(square);
         now.parameter_norm = std::sqrt(parameter_squares_->of_parameter(index));
       }
-      passes_.update(rule, now, parameters_.master(), parts, state_, begin, end - begin);
+      std::size_t const most = is_followed ? in_cache : end - begin;
+      for (std::size_t at = begin; at < end; at += most) {
+        std::size_t const n = std::min(most, end - at);
+        passes_.update(rule, now, parameters_.master(), parts, state_, at, n);
+        if (is_followed) parameters_.follow(number, at, n);
+      }
     }
   }
 

@@ -6,12 +6,15 @@
 
 namespace cohort {
 
+class tuning;
+
 /// What a plan is made for.
 ///
 /// Units     `max_bytes`: parameters, `state_arrays` arenas of updater state, working copies, and what each of
 ///           `contexts` contexts needs, together, adding up gradients if it `accumulates`; 0: no limit.
 ///           `outputs`, at inference: the layers whose outputs are kept, as ids of nodes; none: the graph's outputs.
 ///           `recompute`: in training.
+///           `tune`: who chooses where the backend has several ways to run a layer, one of the backend's; null: its fixed rules.
 struct plan_settings {
   int batch = 32;
   bool training = true;
@@ -21,6 +24,7 @@ struct plan_settings {
   bool accumulates = false;
   std::vector<int> outputs{};
   recomputation recompute{};
+  tuning* tune = nullptr;
 };
 
 }  // namespace cohort

@@ -7,8 +7,10 @@
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
 #include <cohort/plan/recomputation.hpp>
+#include <cohort/trainer/run_tuning.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,10 +25,14 @@ enum class when_not_finite { stop, skip };
 /// How a network is trained, whatever the data.
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch; `threads`: threads inside
-///           each worker's kernels (fastest for small networks: workers as processors, one thread each).
+///           each worker's kernels (fastest for small networks: workers as processors, one thread each). With `tune`,
+///           0 workers means that a short calibration chooses between that and one worker with as many threads.
 ///           `max_bytes`: parameters, state, and the gradients and activations of all workers, whose batches and pieces of
 ///           all sizes take turns in one memory; each plan of prediction is held to it by itself; 0: no limit.
-/// Exact     one seed, workers, threads, backend and instruction set give one result, bit by bit.
+///           `tune`, off where it is null: `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> times what the backend can run in
+///           several ways on this machine, and keeps what it takes in the user's cache.
+/// Exact     one seed, workers, threads, backend and instruction set give one result, bit by bit; with `tune` also the choices
+///           that were made. Ranks may choose differently and hold the same parameters all the same.
 struct training_settings {
   cohort::updater updater = sgd{};
   std::optional<cohort::updater> bias_updater{};  ///< nothing: as `updater`
@@ -46,6 +52,7 @@ struct training_settings {
   int threads = 1;
   std::size_t max_bytes = 0;
   recomputation recompute{};  ///< what backward makes again instead of keeping it: less memory, more time
+  std::shared_ptr<run_tuning> tune{};
   when_not_finite not_finite = when_not_finite::stop;
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< of every wait for another worker
   sink log{};  ///< lines of text for the user, on rank 0; empty: none

@@ -4,6 +4,7 @@
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/thread_scope.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/plan/describe_machine.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_rules.hpp>
 #include <cohort/trainer/training.hpp>
@@ -34,14 +35,16 @@ backend_port port_to(graph_view net, training_settings const& settings) {
   auto const owned = std::make_shared<graph const>(net);
   auto const making =
       std::make_shared<std::mutex>();  // predictions begin beside each other, and beside an evaluation
-  auto const make = [store, owned, making, how = settings.recompute](plan_settings wanted) {
+  auto const make = [store, owned, making, how = settings.recompute, tune = settings.tune](plan_settings wanted) {
     std::lock_guard const one_at_a_time(*making);
     wanted.recompute = how;
+    wanted.tune = tune.get();
     return make_plan(store, *owned, wanted);
   };
-  {  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch of 32.
+  {  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch.
     thread_scope<B> const scope(settings.threads);
-    make({.batch = std::max(1, 32 / settings.workers),
+    int const ordinary = settings.tune ? settings.tune->batch() : 32;
+    make({.batch = std::max(1, ordinary / settings.workers),
           .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
   }
   std::size_t const least =
@@ -71,9 +74,12 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
                  training_settings settings = {}) {
   settings.optimizer().check();
   if (settings.plateau) settings.plateau->check();
-  if (settings.workers < 1 || settings.threads < 1)
-    throw setting_error({.what = "workers and threads must be at least 1",
-                         .got = {settings.workers, " workers, ", settings.threads, " threads"}});
+  bool const calibrates = settings.tune && settings.workers == 0;
+  if ((settings.workers < 1 && !calibrates) || settings.threads < 1)
+    throw setting_error(
+        {.what = "workers and threads must be at least 1",
+         .expected = settings.tune ? "" : "1 or more; with tune also 0 workers: by calibration",
+         .got = {settings.workers, " workers, ", settings.threads, " threads"}});
   if (static_cast<std::size_t>(settings.workers) > parameter_update::max_parts)
     throw setting_error({.what = "too many workers",
                          .expected = {"at most ", parameter_update::max_parts},
@@ -81,7 +87,11 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
   if (world->rank() != 0) settings.log = {};
   auto port = with_backend<Choice>(
       settings.log, [&]<class B>() { return detail::lacking<B>(net); },
-      [&]<class B>() { return detail::port_to<B>(net, settings); });
+      [&]<class B>() {
+        if (calibrates)
+          settings.tune->settle_workers(net, settings, detail::describe_machine<B>(), detail::port_to<B>);
+        return detail::port_to<B>(net, settings);
+      });
   return training(std::move(net), std::move(port), std::move(settings), std::move(world), std::move(agree));
 }
 

@@ -7,6 +7,7 @@
 #include <cohort/onednn/joining.hpp>
 #include <cohort/onednn/normalisation.hpp>
 #include <cohort/onednn/pooling.hpp>
+#include <cohort/onednn/ways.hpp>
 #include <cohort/onednn/winograd.hpp>
 #include <string>
 #include <string_view>
@@ -94,7 +95,8 @@ inline operation<onednn> onednn::prepare(operation_request<onednn> const& reques
   kind const& k = *request.kind;
   if (k == kind_of<conv2d>) {
     conv2d const l = detail::decode<conv2d>(request.fields);
-    if (auto made = detail::prepare_winograd(on_, request, l)) return std::move(*made);
+    if (request.candidate.empty())
+      if (auto made = detail::prepare_winograd(on_, request, l)) return std::move(*made);
     return detail::prepare(on_, request, l);
   }
   if (k == kind_of<dense>) return detail::prepare(on_, request, detail::decode<dense>(request.fields));

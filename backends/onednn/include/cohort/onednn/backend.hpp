@@ -4,6 +4,7 @@
 #include <cohort/layer/layers.hpp>
 #include <cohort/onednn/activation.hpp>
 #include <cohort/onednn/kernel.hpp>
+#include <cohort/onednn/rounding.hpp>
 #include <cohort/onednn/threads.hpp>
 #include <span>
 #include <string>
@@ -65,6 +66,9 @@ class onednn {
   kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
+  /// Of convolutions without groups and of dense layers.
+  std::vector<std::string> candidates(basic_request<layout> const& request) const;
+  static std::string describe_machine();
 
  protected:
   explicit onednn(dnnl_data_type_t type) : on_{detail::make_engine(), type} {}
@@ -87,6 +91,12 @@ class onednn_bf16 : public onednn {
   onednn_bf16() : onednn(dnnl_bf16) {}
 
   static availability probe();
+  bool lies_rounded(layout const& wide, layout const& narrow) const {
+    return wide.type() == dnnl_f32 && narrow.type() == dnnl_bf16 && narrow.lies_as(wide);
+  }
+  void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const {
+    detail::round_to_bf16(from, reinterpret_cast<std::uint16_t*>(to) + first, n);
+  }
 };
 
 }  // namespace cohort

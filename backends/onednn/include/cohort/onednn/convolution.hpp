@@ -24,7 +24,8 @@ struct dnnl_window {
   }
 };
 
-/// Which layouts a convolution tries, in this order; a fixed rule, so that bits do not depend on timing.
+/// Which layouts a convolution tries, in this order; a fixed rule, so that bits do not depend on timing, unless the request asks
+/// for another way.
 ///
 /// Blocks of 16 channels waste work where the channels do not fill them: such a convolution goes channels last, which
 /// oneDNN runs by brgemm. Backward-data with a stride is faster in blocks all the same. Groups that do not fill blocks
@@ -43,13 +44,21 @@ struct layout_rule {
     auto const both = [&](dnnl_format_tag_t tag) {
       return activation_layouts{memory_layout::tagged(src, type, tag), memory_layout::tagged(dst, type, tag)};
     };
+    using order = weighted_way::order;
+    auto const in_order = [&](order one) {
+      return both(one == order::last     ? (image ? dnnl_acdb : dnnl_acb)
+                  : one == order::blocks ? (image ? dnnl_aBcd16b : dnnl_aBc16b)
+                                         : dnnl_format_tag_any);
+    };
     constexpr int block = 16, fewest = 8;
     bool const fills_blocks = src[1] % block == 0 && dst[1] % block == 0;
-    if (groups == 1 && src[1] >= fewest && !fills_blocks) {
-      forward.push_back(both(image ? dnnl_acdb : dnnl_acb));
-      if (w.moves_on) backward_data.push_back(both(image ? dnnl_aBcd16b : dnnl_aBc16b));
-    }
-    forward.push_back(both(dnnl_format_tag_any));
+    bool const last = groups == 1 && src[1] >= fewest && !fills_blocks;
+    weighted_way const way = way_of(request);
+    if (way.forward == order::rule ? last : way.forward == order::last)
+      forward.push_back(in_order(order::last));
+    if (way.data == order::rule && last && w.moves_on) backward_data.push_back(in_order(order::blocks));
+    if (way.data != order::rule && way.data != order::kept) backward_data.push_back(in_order(way.data));
+    forward.push_back(in_order(order::any));
     if (groups > 1) forward.push_back(both(image ? dnnl_abcd : dnnl_abc));
   }
 };

@@ -148,6 +148,19 @@ class memory_layout {
   bool operator==(memory_layout const& other) const {
     return get() == other.get() || (get() && other.get() && dnnl_memory_desc_equal(get(), other.get()));
   }
+  /// Whether each element has the same place in both, counted in elements, of whatever type they are.
+  bool lies_as(memory_layout const& other) const {
+    int const axes = rank();
+    auto const same = [&](dnnl_query_t what, int count) {
+      return queried(what, count) == other.queried(what, count);
+    };
+    int blocks = 0, others = 0;
+    dnnl_memory_desc_query(get(), dnnl_query_inner_nblks_s32, &blocks);
+    dnnl_memory_desc_query(other.get(), dnnl_query_inner_nblks_s32, &others);
+    return axes == other.rank() && blocks == others && same(dnnl_query_dims, axes)
+           && same(dnnl_query_padded_dims, axes) && same(dnnl_query_strides, axes)
+           && same(dnnl_query_inner_blks, blocks) && same(dnnl_query_inner_idxs, blocks);
+  }
   std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
 
   std::vector<dnnl_dim_t> dims() const { return queried(dnnl_query_dims, rank()); }

@@ -44,8 +44,12 @@ struct inner_product_primitives final : weighted_primitives {
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
   std::vector<activation_layouts> as{{src_any, dst_any}};
-  if (request.inputs[0].type() == on.type) as.insert(as.begin(), {request.inputs[0], dst_any});
-  return prepare_weighted(on, request, make, as, {}, batched_dims(request.input_shapes[0], l.units),
+  weighted_way const way = way_of(request);
+  if (request.inputs[0].type() == on.type && way.forward == weighted_way::order::rule)
+    as.insert(as.begin(), {request.inputs[0], dst_any});
+  std::vector<activation_layouts> data;
+  if (way.data == weighted_way::order::any) data.push_back({src_any, dst_any});
+  return prepare_weighted(on, request, make, as, data, batched_dims(request.input_shapes[0], l.units),
                           l.flops(request.input_shapes) * request.batch);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/onednn/elementwise.hpp>
 #include <cohort/onednn/primitive.hpp>
+#include <cohort/onednn/ways.hpp>
 #include <optional>
 #include <vector>
 
@@ -58,7 +59,9 @@ inline operation<onednn> prepare_weighted(dnnl_target const& on, operation_reque
                                           std::vector<activation_layouts> const& backward_data_candidates,
                                           std::vector<dnnl_dim_t> const& weights_dims, double flops) {
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
-  auto const weights_any = memory_layout::tagged(weights_dims, on.type);
+  weighted_way const way = way_of(request);
+  auto const weights_any =
+      way.plain ? memory_layout::dense(weights_dims, on.type) : memory_layout::tagged(weights_dims, on.type);
   auto const gradient_any = memory_layout::tagged(weights_dims, dnnl_f32);
   bool const has_bias = request.parameter_specs.size() > 1;
   auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
@@ -117,10 +120,13 @@ inline operation<onednn> prepare_weighted(dnnl_target const& on, operation_reque
   auto const src = layout_of(forward, DNNL_ARG_SRC);
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
   memory_layout const gradient = master.value_or(gradient_any);
-  dnnl_pd const weights_pd =
-      first_fit([&] { return make.backward_weights(src, gradient, bias, made.output, forward, plain); },
-                [&] { return make.backward_weights(src, gradient_any, bias, made.output, forward, plain); },
-                [&] { return make.backward_weights(src_any, gradient_any, bias, dst_any, forward, plain); });
+  auto const in_any = [&] {
+    return make.backward_weights(src_any, gradient_any, bias, dst_any, forward, plain);
+  };
+  dnnl_pd const weights_pd = first_fit(
+      [&] { return way.weights_any ? in_any() : dnnl_pd(); },
+      [&] { return make.backward_weights(src, gradient, bias, made.output, forward, plain); },
+      [&] { return make.backward_weights(src, gradient_any, bias, made.output, forward, plain); }, in_any);
   if (!weights_pd) refuse_step(request, "backward (weights)");
   settle(layout_of(weights_pd, DNNL_ARG_DIFF_WEIGHTS));
   made.backward.push_back(invoke(on.engine, weights_pd,

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <bit>
+#include <cohort/execution/isa.hpp>
+#include <cohort/execution/vector.hpp>
+#include <cohort/tensor/bf16.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace cohort::detail {
+
+/// As the processor's own instruction rounds, which oneDNN's reorders use: to nearest, ties to even; what is below the normal
+/// numbers is a zero of its sign, a NaN stays one.
+constexpr std::uint16_t rounded_by_processor(float x) {
+  constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000;
+  auto const pattern = std::bit_cast<std::uint32_t>(x);
+  return rounded_to_bf16((pattern & exponent) == 0 ? pattern & sign : pattern);
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cohort/execution/avx2_region.inc>
+#include <cohort/execution/avx512_region.inc>
+namespace avx512_f32 {
+
+/// Whole vectors; returns how many elements that were.
+[[gnu::flatten]] inline std::size_t round_vectors(float const* from, std::uint16_t* to, std::size_t n) {
+  using halves [[gnu::vector_size(lanes * 2)]] = std::uint16_t;
+  using packed_halves [[gnu::aligned(2), gnu::may_alias]] = halves;
+  constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000, quiet = 0x40;
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    bits const x = load_bits(from + i);
+    bits const small = reinterpret_cast<bits>((x & exponent) == 0);
+    bits const is_nan = reinterpret_cast<bits>((x & ~sign) > exponent);
+    bits const kept = x & (~small | sign);
+    bits const carry = (0x7fff + (kept >> 16 & 1)) & ~is_nan;
+    bits const rounded = (kept + carry) >> 16 | (is_nan & quiet);
+    *reinterpret_cast<packed_halves*>(to + i) = __builtin_convertvector(rounded, halves);
+  }
+  return i;
+}
+
+}  // namespace avx512_f32
+#include <cohort/execution/end_of_region.inc>
+#endif
+
+inline void round_to_bf16(float const* from, std::uint16_t* to, std::size_t n) {
+  std::size_t i = 0;
+#if defined(__x86_64__) || defined(__i386__)
+  if (best_isa() == isa::avx512) i = avx512_f32::round_vectors(from, to, n);
+#endif
+  for (; i < n; ++i) to[i] = rounded_by_processor(from[i]);
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <omp.h>
+#include <cohort/layer/conv1d.hpp>
+#include <cohort/layer/conv2d.hpp>
+#include <cohort/layer/dense.hpp>
+#include <cohort/onednn/backend.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort::detail {
+
+/// A way to run a layer with weights, of which the first, "rule", is what the layer takes by itself.
+///
+/// `forward`, `data`   how activations lie in forward and weights' gradient, and in backward-data; `kept`: as they come
+/// `weights_any`       the weights' gradient takes and gives what oneDNN likes best
+/// `plain`             weights are dense and row-major
+struct weighted_way {
+  enum class order : unsigned char { rule, kept, blocks, last, any };
+
+  std::string_view name;
+  order forward = order::rule;
+  order data = order::rule;
+  bool weights_any = false;
+  bool plain = false;
+};
+
+/// Of convolutions, also at inference, where "direct" is without Winograd's tiles.
+inline constexpr weighted_way ways_of_convolutions[]{
+    {"rule"},
+    {"direct"},
+    {"last, data last", weighted_way::order::last, weighted_way::order::kept},
+    {"last, data blocks", weighted_way::order::last, weighted_way::order::blocks},
+    {"last, data any", weighted_way::order::last, weighted_way::order::any},
+    {"any, data kept", weighted_way::order::any, weighted_way::order::kept},
+    {"any, data last", weighted_way::order::any, weighted_way::order::last},
+    {"any, data blocks", weighted_way::order::any, weighted_way::order::blocks},
+    {"any, data any", weighted_way::order::any, weighted_way::order::any},
+    {"weights any", weighted_way::order::rule, weighted_way::order::rule, true}};
+
+inline constexpr weighted_way ways_of_dense[]{
+    {"rule"},
+    {"input any", weighted_way::order::any},
+    {"weights plain", weighted_way::order::rule, weighted_way::order::rule, false, true},
+    {"input any, weights plain", weighted_way::order::any, weighted_way::order::rule, false, true},
+    {"data any", weighted_way::order::rule, weighted_way::order::any},
+    {"weights any", weighted_way::order::rule, weighted_way::order::rule, true}};
+
+/// Those of the request's layer; none for a layer without weights, or in groups.
+inline std::span<weighted_way const> ways_of(operation_request<onednn> const& request) {
+  if (*request.kind == kind_of<dense>) return ways_of_dense;
+  bool const convolves = *request.kind == kind_of<conv2d> ? decode<conv2d>(request.fields).groups == 1
+                                                          : request.kind->name == conv1d::kind_name
+                                                                && decode<conv1d>(request.fields).groups == 1;
+  return convolves ? ways_of_convolutions : std::span<weighted_way const>();
+}
+
+/// The way that a request asks for.
+inline weighted_way way_of(operation_request<onednn> const& request) {
+  if (!request.candidate.empty())
+    for (weighted_way const& one : ways_of(request))
+      if (one.name == request.candidate) return one;
+  return {"rule"};
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+inline std::vector<std::string> onednn::candidates(operation_request<onednn> const& request) const {
+  using order = detail::weighted_way::order;
+  std::vector<std::string> names;
+  bool const begins = request.wants_diff_input.empty() || !request.wants_diff_input[0];
+  for (detail::weighted_way const& one : detail::ways_of(request)) {
+    bool const of_backward =
+        one.weights_any || one.data == order::any || one.data == order::last || one.data == order::blocks;
+    if (of_backward && !request.training) continue;
+    if (begins && !one.weights_any && one.data != order::rule && one.data != order::kept) continue;
+    if (one.name == "direct" && request.training) continue;
+    names.emplace_back(one.name);
+  }
+  return names;
+}
+
+inline std::string onednn::describe_machine() {
+  dnnl_version_t const& version = *dnnl_version();
+  return detail::text_of({"oneDNN ", version.major, '.', version.minor, '.', version.patch, ' ', version.hash,
+                          ", instructions ", static_cast<int>(dnnl_get_effective_cpu_isa()), ", ",
+                          omp_get_max_threads(), " threads"});
+}
+
+}  // namespace cohort

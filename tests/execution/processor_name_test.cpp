@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/execution/processor_name.hpp>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+using namespace cohort;
+
+TEST(processor_name, is_the_same_each_time_and_ends_with_the_instruction_set) {
+  std::string const name = processor_name();
+  EXPECT_EQ(processor_name(), name);
+  EXPECT_TRUE(name.ends_with(name_of(best_isa()))) << name;
+  EXPECT_EQ(name.find('\0'), name.npos);
+  EXPECT_EQ(name.find('\n'), name.npos);
+}
+
+TEST(processor_name, tells_instruction_sets_apart) {
+  std::string const name = processor_name();
+  ::setenv("COHORT_ISA", "baseline", 1);
+  EXPECT_EQ(processor_name() == name, machine_isa() == isa::baseline);
+  ::unsetenv("COHORT_ISA");
+}
+
+}  // namespace

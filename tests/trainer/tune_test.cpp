@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cohort/trainer/tune.hpp>
+
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "../checkpoint/scratch_folder.hpp"
+#include "bright_thirds.hpp"
+
+namespace tune_test {
+
+using namespace cohort;
+using namespace cohort_test;
+using wide = reference<double>;
+
+class tune_in_a_folder : public testing::Test {
+ protected:
+  using ways = std::vector<std::string>;
+  /// What is chosen if the ways take so many seconds; what was timed is in `timed`.
+  std::size_t chosen(std::string const& what, ways const& names, std::vector<double> const& seconds) {
+    timed.assign(names.size(), 0);
+    return tune<wide>({.folder = folder})->choose(what, names, [&](std::size_t way) {
+      ++timed[way];
+      return seconds[way];
+    });
+  }
+  bool has_timed() const {
+    for (int const count : timed)
+      if (count > 0) return true;
+    return false;
+  }
+
+  scratch_folder scratch;
+  std::string folder = scratch / "cache/choices";
+  std::vector<int> timed;
+};
+
+TEST_F(tune_in_a_folder, takes_the_fastest_and_keeps_it) {
+  ways const three{"rule", "one", "other"};
+  EXPECT_EQ(chosen("a", three, {3e-3, 2e-3, 1e-3}), 2U);
+  EXPECT_EQ(timed, (std::vector<int>{3, 3, 3})) << "in turn";
+  EXPECT_EQ(chosen("a", three, {1, 2, 3}), 2U);
+  EXPECT_FALSE(has_timed());
+  EXPECT_EQ(chosen("b", three, {1e-3, 2e-3, 3e-3}), 0U) << "of another shape nothing is known";
+  EXPECT_TRUE(has_timed());
+  EXPECT_EQ(chosen("a", three, {1, 2, 3}), 2U);
+}
+
+TEST_F(tune_in_a_folder, keeps_the_rule_where_little_is_gained) {
+  EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 0.98e-3}), 0U);
+  EXPECT_EQ(chosen("b", {"rule", "one", "two"}, {1e-3, 0.96e-3, 0.959e-3}), 2U);
+  double const never = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(chosen("c", {"rule", "one"}, {1e-3, never}), 0U);
+}
+
+TEST_F(tune_in_a_folder, times_once_what_takes_long) {
+  EXPECT_EQ(chosen("a", {"rule", "one"}, {2, 1}), 1U);
+  EXPECT_EQ(timed, (std::vector<int>{1, 1}));
+}
+
+TEST_F(tune_in_a_folder, times_anew_what_is_damaged_or_not_known_any_more) {
+  EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
+  std::string const file = folder + '/' + detail::names_in(folder)->at(0);
+  std::ofstream(file) << "nothing";
+  EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
+  EXPECT_TRUE(has_timed());
+  EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
+  EXPECT_FALSE(has_timed()) << "it was written again";
+  EXPECT_EQ(chosen("a", {"rule", "another"}, {1e-3, 2e-3}), 0U);
+  EXPECT_TRUE(has_timed());
+}
+
+TEST_F(tune_in_a_folder, does_without_a_folder) {
+  folder = "";
+  EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
+  EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 2e-3}), 0U);
+}
+
+class workers_by_calibration : public tune_in_a_folder {
+ protected:
+  /// Settles workers of the reference for three processors. Ports that were made for it are in `ports`.
+  training_settings settled(training_settings settings, int processors = 3) {
+    static std::vector<int>* asked;
+    ports.clear();
+    asked = &ports;
+    settings.workers = 0;
+    settings.log = [this](std::string_view line) { log += std::string(line) + '\n'; };
+    tune<wide>({.batch = 12, .processors = processors, .folder = folder})
+        ->settle_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
+          asked->push_back(trial.workers);
+          return detail::port_to<wide>(net, trial);
+        });
+    return settings;
+  }
+
+  std::vector<int> ports;
+  std::string log;
+};
+
+TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
+  training_settings const first = settled({});
+  EXPECT_TRUE((first.workers == 3 && first.threads == 1) || (first.workers == 1 && first.threads == 3));
+  EXPECT_EQ(ports, (std::vector<int>{3, 1, 3, 1, 3, 1}));
+  EXPECT_NE(log.find("ms a step"), log.npos) << log;
+  log.clear();
+  training_settings const second = settled({});
+  EXPECT_TRUE(ports.empty());
+  EXPECT_EQ(second.workers, first.workers);
+  EXPECT_EQ(second.threads, first.threads);
+  EXPECT_NE(log.find("(as was measured before)"), log.npos) << log;
+  settled({.updater = adam{}});
+  EXPECT_FALSE(ports.empty()) << "other settings";
+  settled({}, 2);
+  EXPECT_FALSE(ports.empty()) << "fewer processors";
+}
+
+TEST_F(workers_by_calibration, are_what_the_cache_says) {
+  settled({});
+  std::string const file = folder + '/' + detail::names_in(folder)->at(0);
+  for (char const* const kept : {"1 worker of 3 threads", "3 workers of 1 thread"}) {
+    std::ifstream in(file);
+    std::string const whole((std::istreambuf_iterator<char>(in)), {});
+    std::string const description = whole.substr(whole.find('\n') + 1, whole.rfind('\n') - whole.find('\n'));
+    detail::cached_file(folder, "cohort choice 1", ".choice", description).write(kept);
+    training_settings const s = settled({});
+    EXPECT_TRUE(ports.empty());
+    EXPECT_EQ(s.workers, kept[0] - '0');
+    EXPECT_EQ(s.workers * s.threads, 3);
+  }
+}
+
+TEST_F(workers_by_calibration, is_one_of_one_on_one_processor) {
+  training_settings const s = settled({}, 1);
+  EXPECT_EQ(s.workers, 1);
+  EXPECT_EQ(s.threads, 1);
+  EXPECT_TRUE(ports.empty());
+}
+
+/// Whatever was chosen: the run has the bits of one whose numbers were set by hand.
+TEST_F(workers_by_calibration, leave_no_trace_in_the_training) {
+  bright_thirds const examples(60);
+  auto const fitted = [&](training& made) {
+    made.fit(examples.data(), {.batch = 12, .epochs = 2});
+    return made.checksum();
+  };
+  training_settings settings{.updater = adam{.rate = 0.01}, .workers = 0};
+  settings.tune = tune<wide>({.batch = 12, .processors = 3, .folder = folder});
+  training tuned = trainer<wide>(small, settings);
+  settings.workers = tuned.settings().workers;
+  settings.threads = tuned.settings().threads;
+  EXPECT_GT(settings.workers, 0);
+  settings.tune = nullptr;
+  training by_hand = trainer<wide>(small, settings);
+  EXPECT_EQ(fitted(tuned), fitted(by_hand));
+}
+
+TEST_F(workers_by_calibration, need_somebody_who_tunes) {
+  try {
+    trainer<wide>(small, {.workers = 0});
+    ADD_FAILURE();
+  } catch (setting_error const& why) {
+    EXPECT_EQ(std::string(why.what()),
+              "workers and threads must be at least 1: expected 1 or more; with tune also 0 workers: by "
+              "calibration, got 0 workers, 1 threads");
+  }
+}
+
+/// Losses on numbers, inputs of several kinds, sums over the batch: blank examples suit them.
+TEST_F(workers_by_calibration, take_any_network) {
+  graph const several = graph::build([](builder& net) {
+    tensor const words = net.input({4}) | embedding{.vocabulary = 5, .width = 3};
+    tensor const image =
+        net.input({2, 4, 4}) | conv2d{.filters = 3, .kernel = 3} | synchronised_batch_norm{} | relu{};
+    words | dense{.units = 2} | hinge{};
+    tensor const head = image | dense{.units = 4};
+    head | kullback_leibler{};
+    head | softmax_cross_entropy{};
+  });
+  training_settings settings{.workers = 0};
+  settings.tune = tune<wide>({.batch = 4, .processors = 2, .folder = folder});
+  training const made = trainer<wide>(several, settings);
+  EXPECT_EQ(made.settings().workers * made.settings().threads, 2);
+}
+
+}  // namespace tune_test
