@@ -93,7 +93,7 @@ TEST(recomputation, says_what_it_costs) {
   EXPECT_EQ(cost.flops, flops);
   EXPECT_EQ(cost.bytes_moved, moved);
   EXPECT_EQ(cost.share_of_bytes, moved / all);
-  EXPECT_LE(moved, recomputation::bytes_moved * static_cast<double>(cost.bytes_kept_less));
+  EXPECT_LE(moved, recomputation::moved_for_a_byte * static_cast<double>(cost.bytes_kept_less));
   expect_parts(table(*t.plan), {"again", "\nrecomputation: ", " kernels run again, ",
                                 " % of a step's), to keep ", " less\n"});
 }

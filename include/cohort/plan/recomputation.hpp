@@ -14,7 +14,7 @@ namespace cohort {
 /// work. The field's names are activation checkpointing and rematerialisation.
 ///
 /// `cheap`   what layers make that are bound by memory: norms, activations, sums, pools, masks, joins. Of these, so much that the
-///           least bytes are kept, where each byte that is not kept costs `bytes_moved` at most.
+///           least bytes are kept, and nothing runs again that moves more than `moved_for_a_byte` bytes for each byte saved.
 /// `blocks`  layers by name, or by the beginning of their names ("stage_2_*"), each row a block: all that it makes, convolutions
 ///           included, is made again from what it reads; what other layers read of it is kept. What runs inside another layer's
 ///           kernel goes with that layer.
@@ -23,7 +23,7 @@ namespace cohort {
 /// Errors    setting_error for a row that names no layer, with those that there are.
 /// Source    Chen, Xu, Zhang and Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016.
 struct recomputation {
-  static constexpr double bytes_moved = 8;
+  static constexpr double moved_for_a_byte = 8;
 
   bool cheap = false;
   std::vector<std::string> blocks{};

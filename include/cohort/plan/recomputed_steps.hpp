@@ -110,7 +110,7 @@ recomputed_steps choose_recomputed(graph_view net, lowered_graph const& low,
     if (!once && block[static_cast<std::size_t>(step.node)] >= 0)
       one.price = 0;
     else if (!once && how.cheap && !weights && flops <= bound_by_memory * moved)
-      one.price = moved / recomputation::bytes_moved;
+      one.price = moved / recomputation::moved_for_a_byte;
     maker[static_cast<std::size_t>(step.output)] = static_cast<int>(s);
     for (int u : step.inputs) {  // what leaves a block is kept
       int const from = maker[static_cast<std::size_t>(u)];

@@ -2,8 +2,13 @@
 #include <gtest/gtest.h>
 #include <cohort/onednn.hpp>
 
+#include <cmath>
 #include <cohort/backend/thread_scope.hpp>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "../../plan/recomputation_cases.hpp"
@@ -11,6 +16,32 @@
 namespace {
 
 using namespace recomputation_cases;
+
+/// tanh in place, which notes its output twice over for backward: to make that again from the input is cheaper than to keep it.
+struct noting {
+  static constexpr std::string_view kind_name = "noting";
+  static constexpr bool in_place = true;
+  std::string_view name{};
+  source at = source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
+  constexpr std::int64_t workspace(std::span<shape const> inputs, int batch) const {
+    return 8 * batch * inputs[0].elements();
+  }
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
+      a.output[i] = std::tanh(a.inputs[0][i]);
+      if (a.workspace) a.workspace[8 * i] = a.output[i];
+    }
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    for (std::size_t i = 0; a.diff_inputs[0] && i < a.elements_of_output(); ++i)
+      a.diff_inputs[0][i] = a.diff_output[i] * (1 - a.workspace[8 * i] * a.workspace[8 * i]);
+  }
+};
 
 /// The steps that run again, those with so few channels that blocks are padded among them.
 template <class B>
@@ -48,6 +79,15 @@ TEST(recomputation, makes_norms_with_their_sums_and_rectifiers_again) {
   EXPECT_TRUE(has("batch_norm_2 + relu_2"));
   EXPECT_TRUE(has("batch_norm_4 + add_1 + relu_3"));
   EXPECT_TRUE(has("batch_norm_5")) << "which a sum reads that runs again";
+}
+
+TEST(recomputation, leaves_an_input_as_it_was_for_a_layer_in_place_that_runs_again) {
+  graph const net = graph::build([](builder& b) {
+    b.input({8}) | dense{.units = 32} | noting{.name = "noting"} | dense{.units = 3}
+        | softmax_cross_entropy{};
+  });
+  EXPECT_EQ(remade<onednn>(net), std::vector<std::string>{"noting"});
+  expect_the_same_bits<onednn>(net, {.cheap = true});
 }
 
 TEST(recomputation, leaves_what_needs_no_memory_between_the_passes) {
