@@ -5,7 +5,8 @@
 // and reads models, whose formats cost a second to compile: <cohort/trainer/model_io.hpp> for training::save and load,
 // <cohort/trainer/load.hpp> for load_trained, <cohort/trainer/checkpoint_listener.hpp> and stop_on_signal.hpp for runs that
 // shall go on where they stopped; <cohort/strategy/threshold_sharing.hpp> and top_k_sharing.hpp, whose messages cost 85 MB to
-// compile; <cohort/trainer/dynamic_batcher.hpp> for many callers of one network; <cohort/trainer/chrome_trace.hpp> and timeline.hpp, for pictures of what ran.
+// compile; <cohort/trainer/dynamic_batcher.hpp> for many callers of one network; <cohort/trainer/tune.hpp> for layers as they are
+// fastest on this machine; <cohort/trainer/chrome_trace.hpp> and timeline.hpp, for pictures of what ran.
 #include <cohort/backend/priority.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>

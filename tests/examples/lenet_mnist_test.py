@@ -11,8 +11,8 @@ import unittest
 PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
 
 
-def run(*flags, expect=0):
-    done = subprocess.run([PROGRAM, *flags], capture_output=True, text=True, timeout=240)
+def run(*flags, expect=0, **environment):
+    done = subprocess.run([PROGRAM, *flags], capture_output=True, text=True, timeout=240, env=os.environ | environment)
     assert done.returncode == expect, f"exit {done.returncode}: {done.stdout[-500:]}{done.stderr[-2000:]}"
     return done
 
@@ -61,6 +61,21 @@ class lenet_mnist(unittest.TestCase):
         loaded, _ = report(self.folder.name, "--load", self.model, "--epochs", "0")
         self.assertEqual((loaded["checksum"], loaded["accuracy"]), (self.two["checksum"], self.two["accuracy"]))
 
+    def test_tunes_once_and_repeats_itself_by_what_it_keeps(self):
+        cache = os.path.join(self.folder.name, "cache")
+        path = pathlib.Path(self.folder.name) / "tuned.json"
+        reports = []
+        for said in (r"workers: .* ms a step", r"workers: .*\(as was measured before\)"):
+            done = run("--tune", "--epochs", "0", "--json", str(path), XDG_CACHE_HOME=cache)
+            self.assertRegex(done.stderr, said)
+            reports.append(json.loads(path.read_text(encoding="utf-8")))
+            self.assertEqual(reports[-1]["workers"] * reports[-1]["threads"], len(os.sched_getaffinity(0)))
+        self.assertEqual(reports[0]["checksum"], reports[1]["checksum"])
+        self.assertEqual(reports[0]["workers"], reports[1]["workers"])
+        self.assertTrue(os.listdir(os.path.join(cache, "cohort/choices")))
+        by_hand = run("--tune", "--workers", "1", "--epochs", "0", XDG_CACHE_HOME=cache)
+        self.assertNotIn("workers:", by_hand.stderr)
+
     def test_refuses_in_one_sentence(self):
         for flags, code in ((["--wrokers", "2"], 2), (["--workers", "two"], 2), (["--batch", "0"], 2),
                             (["--rate"], 2), (["--data", "/nowhere"], 1), (["--load", "/nowhere/x"], 1)):
@@ -71,7 +86,7 @@ class lenet_mnist(unittest.TestCase):
 
     def test_help_shows_the_defaults(self):
         text = run("--help").stdout
-        for flag in ("--data", "--workers", "--threads", "--batch", "--epochs", "--rate", "--backend", "--seed",
+        for flag in ("--data", "--workers", "--threads", "--tune", "--batch", "--epochs", "--rate", "--backend", "--seed",
                      "--save", "--load", "--json"):
             self.assertIn(flag, text)
         for default in ("32", "0.02", "123"):

@@ -56,7 +56,9 @@ step_tuning<B>* tuning_of(plan_settings const& settings) {
   if constexpr (has_candidates<B>) {
     if (auto* const found = dynamic_cast<step_tuning<B>*>(settings.tune)) return found;
     if (settings.tune)
-      throw setting_error({.what = "tune is for other backends than this", .expected = {"one of ", B::name}});
+      throw setting_error({.what = "tune is for other backends than the one that is used",
+                           .where = {B::name},
+                           .expected = "cohort::tune with the trainer's choice of backends"});
   }
   return nullptr;
 }

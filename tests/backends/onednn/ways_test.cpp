@@ -132,11 +132,10 @@ TEST(ways, are_of_so_many_threads) {
   EXPECT_NE(by.asked.front().find("oneDNN 3."), std::string::npos) << by.asked.front();
 }
 
-/// A layer in groups has the fixed rule.
-TEST(ways, are_none_in_groups) {
+TEST(ways, are_none_in_groups_or_where_nothing_strides_and_channels_fill_blocks) {
   graph const net = graph::build([](builder& b) {
-    b.input({32, 8, 8}) | conv2d{.filters = 32, .kernel = 3, .groups = 2} | global_avg_pool{}
-        | softmax_cross_entropy{};
+    b.input({32, 8, 8}) | conv2d{.filters = 32, .kernel = 3, .stride = 2, .groups = 2}
+        | conv2d{.filters = 48, .kernel = 2} | global_avg_pool{} | softmax_cross_entropy{};
   });
   one_way by("rule");
   trial<onednn> const t(net, {.batch = 2, .tune = &by});

@@ -50,10 +50,24 @@ inline constexpr weighted_way ways_of_dense[]{
 /// Those of the request's layer; none for a layer without weights, or in groups.
 inline std::span<weighted_way const> ways_of(operation_request<onednn> const& request) {
   if (*request.kind == kind_of<dense>) return ways_of_dense;
-  bool const convolves = *request.kind == kind_of<conv2d> ? decode<conv2d>(request.fields).groups == 1
-                                                          : request.kind->name == conv1d::kind_name
-                                                                && decode<conv1d>(request.fields).groups == 1;
-  return convolves ? ways_of_convolutions : std::span<weighted_way const>();
+  if (*request.kind == kind_of<conv2d>)
+    return decode<conv2d>(request.fields).groups == 1 ? ways_of_convolutions
+                                                      : std::span<weighted_way const>();
+  if (request.kind->name == conv1d::kind_name && decode<conv1d>(request.fields).groups == 1)
+    return ways_of_convolutions;
+  return {};
+}
+
+/// Whether a convolution moves on by one element, and its channels fill blocks of 16: in training the rule has always been
+/// the fastest way then.
+inline bool is_plain_convolution(operation_request<onednn> const& request) {
+  constexpr int block = 16;
+  bool const fills = request.input_shapes[0][0] % block == 0 && request.output_shape[0] % block == 0;
+  if (*request.kind == kind_of<conv2d>) {
+    extent2 const stride = decode<conv2d>(request.fields).stride;
+    return fills && stride.height == 1 && stride.width == 1;
+  }
+  return request.kind->name == conv1d::kind_name && fills && decode<conv1d>(request.fields).stride == 1;
 }
 
 /// The way that a request asks for.
@@ -71,13 +85,14 @@ namespace cohort {
 inline std::vector<std::string> onednn::candidates(operation_request<onednn> const& request) const {
   using order = detail::weighted_way::order;
   std::vector<std::string> names;
-  bool const begins = request.wants_diff_input.empty() || !request.wants_diff_input[0];
+  bool const plain = detail::is_plain_convolution(request);
+  bool const gives_gradient = request.training && request.wants_diff_input[0];
   for (detail::weighted_way const& one : detail::ways_of(request)) {
-    bool const of_backward =
-        one.weights_any || one.data == order::any || one.data == order::last || one.data == order::blocks;
-    if (of_backward && !request.training) continue;
-    if (begins && !one.weights_any && one.data != order::rule && one.data != order::kept) continue;
+    bool const moves_data = one.data == order::any || one.data == order::last || one.data == order::blocks;
+    if (plain && (request.training || (one.name != "rule" && one.name != "direct"))) continue;
+    if (one.weights_any && !request.training) continue;
     if (one.name == "direct" && request.training) continue;
+    if (moves_data && !gives_gradient) continue;
     names.emplace_back(one.name);
   }
   return names;
