@@ -15,9 +15,9 @@ namespace cohort {
 /// Units     bytes. `gradients`, `activations`, `accumulation` and `staging` are of all workers together; `accumulation` only where a
 ///           batch is taken in pieces. `staging`: a batch where kernels can read it, if its element type is not the backend's, or
 ///           arenas lie on a device. `batches`: the one in use and those made ahead. `exchange`: what the strategy says it holds.
-/// Exact     within 5 % of what Cohort holds from the second step on. Not in it: what no tensor is (kernels' code and descriptors, of
-///           oneDNN some 0.2 to 0.5 MB a layer; stacks of threads; some 10 MB of the library itself), the data set, listeners,
-///           plans of evaluation and prediction, and what memory is rounded up to, 2 MB an arena at most.
+/// Exact     within 5 % of what Cohort holds at most. Not in it: what no tensor is (kernels' code and descriptors, stacks of
+///           threads: with ResNet-50 on oneDNN 24 to 26 MB), the data set, listeners, plans of evaluation and prediction, messages of
+///           sharing, and what memory is rounded up to, one page of 2 MiB an arena at most.
 struct run_memory {
   std::size_t parameters = 0;
   std::size_t updater_state = 0;
