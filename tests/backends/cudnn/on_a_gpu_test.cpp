@@ -34,7 +34,7 @@ namespace {
 
 std::string missing() { return machine_under_test().missing; }
 
-struct rung_on_a_gpu : ladder::rung<cudnn> {
+struct rung_on_a_gpu : ladder::rung<cudnn_ladder::shared<cudnn>> {
   using rung::rung;
   void SetUp() override {
     if (std::string const why = missing(); !why.empty()) GTEST_SKIP() << why;
