@@ -65,7 +65,7 @@ class lenet_mnist(unittest.TestCase):
         cache = os.path.join(self.folder.name, "cache")
         path = pathlib.Path(self.folder.name) / "tuned.json"
         reports = []
-        for said in (r"workers: .* ms a step", r"workers: .*\(as was measured before\)"):
+        for said in (r"calibrated: .* ms a step", r"calibrated: .*\(as was measured before\)"):
             done = run("--tune", "--epochs", "0", "--json", str(path), XDG_CACHE_HOME=cache)
             self.assertRegex(done.stderr, said)
             reports.append(json.loads(path.read_text(encoding="utf-8")))
@@ -74,7 +74,7 @@ class lenet_mnist(unittest.TestCase):
         self.assertEqual(reports[0]["workers"], reports[1]["workers"])
         self.assertTrue(os.listdir(os.path.join(cache, "cohort/choices")))
         by_hand = run("--tune", "--workers", "1", "--epochs", "0", XDG_CACHE_HOME=cache)
-        self.assertNotIn("workers:", by_hand.stderr)
+        self.assertNotIn("calibrated", by_hand.stderr)
 
     def test_refuses_in_one_sentence(self):
         for flags, code in ((["--wrokers", "2"], 2), (["--workers", "two"], 2), (["--batch", "0"], 2),

@@ -132,7 +132,7 @@ class timed_choices : public run_tuning {
     settings.workers = ways[taken.way].workers;
     settings.threads = ways[taken.way].threads;
     if (!settings.log) return;
-    std::string text = "workers: " + names[taken.way];
+    std::string text = "calibrated: " + names[taken.way];
     for (std::size_t way = 0; way < taken.seconds.size(); ++way)
       text += detail::text_of({way == 0 ? " (" : ", ", names[way], ' ',
                                detail::decimal_text(1e3 * taken.seconds[way], 2), " ms a step"});
