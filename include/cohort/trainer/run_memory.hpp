@@ -16,7 +16,7 @@ namespace cohort {
 ///           batch is taken in pieces. `staging`: a batch where kernels can read it, if its element type is not the backend's, or
 ///           arenas lie on a device. `batches`: the one in use and those made ahead. `exchange`: what the strategy says it holds.
 /// Exact     within 5 % of what Cohort holds at most. Not in it: what no tensor is (kernels' code and descriptors, stacks of
-///           threads: with ResNet-50 on oneDNN 24 to 26 MB), the data set, listeners, plans of evaluation and prediction, messages of
+///           threads: 15 to 26 MB on oneDNN), the data set, listeners, plans of evaluation and prediction, messages of
 ///           sharing, and what memory is rounded up to, one page of 2 MiB an arena at most.
 struct run_memory {
   std::size_t parameters = 0;
