@@ -117,8 +117,7 @@ class top_k_compressor : public message_codec {
                          });
     for (std::size_t w = 0; w < workers; ++w)
       for (std::uint32_t infinite = not_finite_level; infinite < levels; ++infinite)
-        if (counts(w)[infinite] > 0)
-          refuse_infinite(r);
+        if (counts(w)[infinite] > 0) refuse_infinite(r);
     // The lowest level of which some are sent, and how many of it by each worker.
     std::uint32_t cut = levels - 1;
     std::uint64_t left = wanted_;

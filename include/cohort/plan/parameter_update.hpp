@@ -120,7 +120,8 @@ class parameter_update {
   void constrain(std::byte* dense) const {
     detail::with_real(parameters_.type(), [&]<class T>(T*) {
       for (constrained const& one : constrained_)
-        hold<T>(one.p, reinterpret_cast<T*>(dense) + parameters_.table()[static_cast<std::size_t>(one.p)].first);
+        hold<T>(one.p,
+                reinterpret_cast<T*>(dense) + parameters_.table()[static_cast<std::size_t>(one.p)].first);
     });
   }
 

@@ -35,7 +35,8 @@ backend_port port_to(graph_view net, training_settings const& settings) {
   auto const owned = std::make_shared<graph const>(net);
   auto const making =
       std::make_shared<std::mutex>();  // predictions begin beside each other, and beside an evaluation
-  auto const make = [store, owned, making, how = settings.recompute, tune = settings.tune](plan_settings wanted) {
+  auto const make = [store, owned, making, how = settings.recompute,
+                     tune = settings.tune](plan_settings wanted) {
     std::lock_guard const one_at_a_time(*making);
     wanted.recompute = how;
     wanted.tune = tune.get();
