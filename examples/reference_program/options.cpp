@@ -130,9 +130,9 @@ constexpr char const* after_data = R"(
   --ranks N        ranks in threads of this process, each with parameters of its own; under mpirun its ranks count (1)
   --workers N      threads of each rank that share its parameters and split its batch (1)
   --threads N      OpenMP threads in each worker (1)
-  --recompute      norms, activations and the like run again in backward instead of being kept: less memory, more time
-  --tune           times several ways to run the layers once, and keeps the fastest in the cache; with neither --workers nor
-                   --threads, one worker a processor against one worker of as many threads as well
+  --recompute      norms, activations and the like run again in backward and are not kept: less memory, more time
+  --tune           times several ways to run the layers once, and keeps the fastest in the cache; with neither
+                   --workers nor --threads, one worker a processor against one of as many threads as well
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)

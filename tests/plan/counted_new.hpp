@@ -10,7 +10,7 @@
 #include <cstring>
 #include <new>
 
-/// Replaces operator new in the one test program that includes it, and counts the calls and their bytes while `counting`; not
+/// Replaces operator new in the test program that includes it, and counts the calls and their bytes while `counting`; not
 /// those of the shared library whose file name contains `not_ours`. `held_bytes` are those that were not given back, `most_bytes`
 /// their largest value. The thread sanitizer brings its own: skip the test there.
 #if defined(__has_feature)
@@ -47,32 +47,32 @@ inline void* counted_back(void* memory, void* caller) {
 #ifndef COUNTED_NEW_IS_THE_SANITIZERS
 constexpr bool counts_allocations = true;
 
-// Not inlined: gcc takes free for the wrong partner of new.
+// Not inlined: gcc takes free for the wrong partner of new. Weak: several files of a program may include this.
 
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
+[[gnu::weak, gnu::noinline]] void* operator new(std::size_t bytes) {
   if (void* const memory = counted(std::malloc(bytes ? bytes : 1), __builtin_return_address(0), bytes))
     return memory;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept {
+[[gnu::weak, gnu::noinline]] void* operator new(std::size_t bytes, std::nothrow_t const&) noexcept {
   return counted(std::malloc(bytes ? bytes : 1), __builtin_return_address(0), bytes);
 }
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+[[gnu::weak, gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   auto const unit = static_cast<std::size_t>(alignment);
   void* const memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
   if (counted(memory, __builtin_return_address(0), bytes)) return memory;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
+[[gnu::weak, gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(counted_back(memory, __builtin_return_address(0)));
 }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+[[gnu::weak, gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
   std::free(counted_back(memory, __builtin_return_address(0)));
 }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+[[gnu::weak, gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
   std::free(counted_back(memory, __builtin_return_address(0)));
 }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+[[gnu::weak, gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(counted_back(memory, __builtin_return_address(0)));
 }
 

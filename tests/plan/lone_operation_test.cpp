@@ -30,7 +30,7 @@ struct scribe {
   static constexpr std::string_view name = "scribe";
   static availability probe() { return {}; }
   static int threads(int) { return 1; }
-  bool supports(kind const&) const { return true; }
+  static bool supports(kind const&) { return true; }
   bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const&) const { return {}; }
   layout plain(layout const&) const { return {}; }
