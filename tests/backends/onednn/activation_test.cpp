@@ -11,7 +11,7 @@
 
 #include "../../plan/trial.hpp"
 
-namespace {
+namespace onednn_activation_test {
 
 using namespace cohort;
 
@@ -128,4 +128,4 @@ TEST(activation, keeps_the_padding_of_blocks_at_0) {
   EXPECT_EQ(run(softplus{}), "abcd");
 }
 
-}  // namespace
+}  // namespace onednn_activation_test

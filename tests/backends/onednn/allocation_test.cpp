@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// alone: it replaces operator new
 #include "../../plan/counted_new.hpp"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace onednn_norm_on_panels_test {
 
 using namespace cohort;
 using detail::norm_on_panels;
@@ -159,4 +159,4 @@ TEST(norm_on_panels, gives_the_same_bits_again_and_where_no_panel_is_shared_by_a
   EXPECT_EQ(p.by_passes(best_isa(), 1).dx, p.by_passes(best_isa(), 5).dx);
 }
 
-}  // namespace
+}  // namespace onednn_norm_on_panels_test

@@ -11,7 +11,7 @@
 #include "../../plan/trial.hpp"
 #include "../../trainer/bright_thirds.hpp"
 
-namespace {
+namespace onednn_normalisation_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -151,4 +151,4 @@ TEST(onednn, runs_frozen_norms_by_their_running_statistics_as_the_reference_does
     }
 }
 
-}  // namespace
+}  // namespace onednn_normalisation_test

@@ -15,7 +15,7 @@
 #include "../../plan/trial.hpp"
 #include "networks.hpp"
 
-namespace {
+namespace onednn_test {
 
 using namespace cohort;
 using namespace onednn_test;
@@ -126,4 +126,4 @@ TEST(onednn, gives_probabilities_to_threads_that_share_a_plan) {
   onednn::threads(former);
 }
 
-}  // namespace
+}  // namespace onednn_test

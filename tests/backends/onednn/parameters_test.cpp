@@ -12,7 +12,7 @@
 #include "../../plan/trial.hpp"
 #include "networks.hpp"
 
-namespace {
+namespace onednn_parameters_test {
 
 using namespace cohort;
 using namespace onednn_test;
@@ -152,4 +152,4 @@ TYPED_TEST(backends_of_onednn, trains_on_a_store_that_a_plan_for_inference_has_s
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], exact[i], this->off);
 }
 
-}  // namespace
+}  // namespace onednn_parameters_test

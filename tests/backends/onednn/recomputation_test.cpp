@@ -13,7 +13,7 @@
 
 #include "../../plan/recomputation_cases.hpp"
 
-namespace {
+namespace onednn_recomputation_test {
 
 using namespace recomputation_cases;
 
@@ -100,4 +100,4 @@ TEST(recomputation, leaves_what_needs_no_memory_between_the_passes) {
       << "activations inside of convolutions; a rectifier in the place of its pool, which keeps its choice";
 }
 
-}  // namespace
+}  // namespace onednn_recomputation_test
