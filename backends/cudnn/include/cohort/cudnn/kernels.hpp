@@ -53,10 +53,6 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<max_pool_gradient>("max_pool_gradient");
   visit.template operator()<average_pool>("average_pool");
   visit.template operator()<average_pool_gradient>("average_pool_gradient");
-  visit.template operator()<average_plane>("average_plane");
-  visit.template operator()<average_plane_gradient>("average_plane_gradient");
-  visit.template operator()<largest_of_plane>("largest_of_plane");
-  visit.template operator()<largest_of_plane_gradient>("largest_of_plane_gradient");
   visit.template operator()<softmax>("softmax");
   visit.template operator()<softmax_places>("softmax_places");
   visit.template operator()<softmax_places_gradient>("softmax_places_gradient");

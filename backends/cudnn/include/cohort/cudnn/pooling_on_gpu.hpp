@@ -8,7 +8,8 @@
 
 namespace cohort::detail {
 
-inline kernels::moving_window window_of(window const& moving, shape const& in, shape const& out) {
+inline kernels::moving_window window_of(window const& moving, gpu_request const& request) {
+  shape const in = request.input_shapes[0], out = request.output_shape;
   return {moving.size.height,
           moving.size.width,
           moving.stride.height,
@@ -21,14 +22,24 @@ inline kernels::moving_window window_of(window const& moving, shape const& in, s
           out[2]};
 }
 
+/// One window, over a plane as one row.
+inline kernels::moving_window whole_plane(gpu_request const& request) {
+  auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
+  return {1, area, 1, 1, 0, 0, 1, area, 1, 1};
+}
+
+template <class Layer>
+double flops_of(gpu_request const& request, Layer const& layer) {
+  return layer.flops(request.input_shapes) * request.batch;
+}
+
 /// Forward leaves in the workspace where each largest element was.
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, max_pool const& layer) {
+inline gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const& request,
+                                      kernels::moving_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  kernels::moving_window const w = window_of(layer.moving(), request.input_shapes[0], request.output_shape);
   shape const from = batched_input(request), to = batched_output(request);
   std::size_t const inputs = elements_of(from), outputs = elements_of(to);
-  double const flops = layer.flops(request.input_shapes) * request.batch;
   gpu_operation made;
   made.output = to;
   gpu_operands operands{{input, 0, from}, {output, 0, to}};
@@ -53,13 +64,12 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   return made;
 }
 
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, avg_pool const& layer) {
+inline gpu_operation prepare_average_pool(gpu_target const& where, gpu_request const& request,
+                                          kernels::moving_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  kernels::moving_window const w = window_of(layer.moving(), request.input_shapes[0], request.output_shape);
   shape const from = batched_input(request), to = batched_output(request);
   std::size_t const inputs = elements_of(from), outputs = elements_of(to);
-  double const flops = layer.flops(request.input_shapes) * request.batch;
   gpu_operation made;
   made.output = to;
   made.forward.push_back({[=](std::span<void* const> a) {
@@ -79,66 +89,19 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   return made;
 }
 
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                             global_avg_pool const& layer) {
-  using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const from = batched_input(request), to = batched_output(request);
-  std::size_t const inputs = elements_of(from), outputs = elements_of(to);
-  kernels::size const area = inputs / outputs;
-  double const flops = layer.flops(request.input_shapes) * request.batch;
-  gpu_operation made;
-  made.output = to;
-  made.forward.push_back(
-      {[=](std::span<void* const> a) {
-         on->launch(kernels::average_plane{tensor_at(a, 0), tensor_at(a, 1), area}, outputs);
-       },
-       {{input, 0, from}, {output, 0, to}},
-       "nvrtc",
-       flops});
-  if (request.training && request.wants_diff_input[0])
-    made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           on->launch(kernels::average_plane_gradient{tensor_at(a, 0), tensor_at(a, 1), area}, inputs);
-         },
-         {{diff_output, 0, to}, {diff_input, 0, from}},
-         "nvrtc",
-         flops});
-  return made;
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, max_pool const& layer) {
+  return prepare_max_pool(where, request, window_of(layer.moving(), request), flops_of(request, layer));
 }
-
-/// Forward leaves in the workspace where each largest element was.
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, avg_pool const& layer) {
+  return prepare_average_pool(where, request, window_of(layer.moving(), request), flops_of(request, layer));
+}
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                              global_max_pool const& layer) {
-  using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const from = batched_input(request), to = batched_output(request);
-  std::size_t const inputs = elements_of(from), outputs = elements_of(to);
-  kernels::size const area = inputs / outputs;
-  double const flops = layer.flops(request.input_shapes) * request.batch;
-  shape const places = room_for(outputs * sizeof(int));
-  gpu_operation made;
-  made.output = to;
-  gpu_operands operands{{input, 0, from}, {output, 0, to}};
-  if (request.training) operands.push_back({workspace, 0, places});
-  made.forward.push_back(
-      {[=](std::span<void* const> a) {
-         on->launch(kernels::largest_of_plane{tensor_at(a, 0), tensor_at(a, 1),
-                                              a.size() > 2 ? static_cast<int*>(a[2]) : nullptr, area},
-                    outputs);
-       },
-       std::move(operands), "nvrtc", flops});
-  if (request.training && request.wants_diff_input[0])
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               on->launch(
-                                   kernels::largest_of_plane_gradient{
-                                       tensor_at(a, 0), static_cast<int const*>(a[1]), tensor_at(a, 2), area},
-                                   inputs);
-                             },
-                             {{diff_output, 0, to}, {workspace, 0, places}, {diff_input, 0, from}},
-                             "nvrtc",
-                             flops});
-  return made;
+  return prepare_max_pool(where, request, whole_plane(request), flops_of(request, layer));
+}
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                             global_avg_pool const& layer) {
+  return prepare_average_pool(where, request, whole_plane(request), flops_of(request, layer));
 }
 
 }  // namespace cohort::detail
