@@ -2,7 +2,7 @@
 #pragma once
 #include <bit>
 #include <cohort/execution/isa.hpp>
-#include <cohort/execution/vector.hpp>
+#include <cohort/execution/narrow_pass.hpp>
 #include <cohort/tensor/bf16.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -24,17 +24,12 @@ namespace avx512_f32 {
 
 /// Whole vectors; returns how many elements that were.
 [[gnu::flatten]] inline std::size_t round_vectors(float const* from, std::uint16_t* to, std::size_t n) {
-  using halves [[gnu::vector_size(lanes * 2)]] = std::uint16_t;
-  using packed_halves [[gnu::aligned(2), gnu::may_alias]] = halves;
-  constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000, quiet = 0x40;
+  constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000;
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     bits const x = load_bits(from + i);
     bits const small = reinterpret_cast<bits>((x & exponent) == 0);
-    bits const is_nan = reinterpret_cast<bits>((x & ~sign) > exponent);
-    bits const kept = x & (~small | sign);
-    bits const carry = (0x7fff + (kept >> 16 & 1)) & ~is_nan;
-    bits const rounded = (kept + carry) >> 16 | (is_nan & quiet);
+    bits const rounded = nearest_bf16(x & (~small | sign));
     *reinterpret_cast<packed_halves*>(to + i) = __builtin_convertvector(rounded, halves);
   }
   return i;
