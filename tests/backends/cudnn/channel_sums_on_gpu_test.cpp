@@ -6,7 +6,7 @@
 
 #include "fake_machine.hpp"
 
-namespace {
+namespace cudnn_channel_sums_on_gpu_test {
 
 using namespace cohort;
 
@@ -32,4 +32,4 @@ TEST(channel_sums_on_gpu, are_sums_of_chunks_in_their_order) {
   }
 }
 
-}  // namespace
+}  // namespace cudnn_channel_sums_on_gpu_test

@@ -7,7 +7,7 @@
 
 #include "fake_machine.hpp"
 
-namespace {
+namespace cudnn_compute_stream_test {
 
 using namespace cohort;
 
@@ -101,4 +101,4 @@ TEST(compute_stream, says_what_the_driver_says) {
   }
 }
 
-}  // namespace
+}  // namespace cudnn_compute_stream_test

@@ -8,7 +8,7 @@
 
 #include "fake_machine.hpp"
 
-namespace {
+namespace cudnn_convolution_engine_test {
 
 using namespace cohort;
 using detail::convolution_engine, detail::convolution_pass;
@@ -118,4 +118,4 @@ TEST_F(engine_of_a_convolution, says_what_cudnn_says_of_sizes_that_do_not_fit) {
   }
 }
 
-}  // namespace
+}  // namespace cudnn_convolution_engine_test

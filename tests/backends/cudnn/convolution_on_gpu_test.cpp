@@ -11,7 +11,7 @@
 
 #include "fake_machine.hpp"
 
-namespace {
+namespace cudnn_convolution_on_gpu_test {
 
 using namespace cohort;
 using detail::convolution_pass;
@@ -114,4 +114,4 @@ TEST_F(convolution_on_gpu, names_the_layer_that_no_engine_is_for) {
   }
 }
 
-}  // namespace
+}  // namespace cudnn_convolution_on_gpu_test

@@ -7,7 +7,7 @@
 
 #include "fake_machine.hpp"
 
-namespace {
+namespace cudnn_gpu_test {
 
 using namespace cohort;
 
@@ -139,4 +139,4 @@ TEST_F(gpu, is_passed_over_where_the_compiler_does_not_know_it) {
             "NVRTC 13.0");
 }
 
-}  // namespace
+}  // namespace cudnn_gpu_test

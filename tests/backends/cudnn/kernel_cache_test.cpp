@@ -8,7 +8,7 @@
 #include "../../checkpoint/scratch_folder.hpp"
 #include "fake_machine.hpp"
 
-namespace {
+namespace cudnn_kernel_cache_test {
 
 using namespace cohort;
 
@@ -101,4 +101,4 @@ TEST_F(kernel_cache, keeps_nothing_of_what_does_not_compile) {
   EXPECT_FALSE(detail::names_in(folder).has_value());
 }
 
-}  // namespace
+}  // namespace cudnn_kernel_cache_test

@@ -7,7 +7,7 @@
 
 #include "fake_machine.hpp"
 
-namespace {
+namespace cudnn_kernel_module_test {
 
 using namespace cohort;
 using blocks = std::vector<unsigned>;
@@ -68,4 +68,4 @@ TEST(kernel_module, leaves_nothing_on_the_gpu) {
   EXPECT_EQ(machine.contexts, 0);
 }
 
-}  // namespace
+}  // namespace cudnn_kernel_module_test

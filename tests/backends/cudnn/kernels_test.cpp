@@ -9,7 +9,7 @@
 
 #include "kernel_on_host.hpp"
 
-namespace {
+namespace cudnn_kernels_test {
 
 using namespace cohort;
 
@@ -86,4 +86,4 @@ TEST(kernels, scale) {
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(x[i], -2.F * before[i]);
 }
 
-}  // namespace
+}  // namespace cudnn_kernels_test

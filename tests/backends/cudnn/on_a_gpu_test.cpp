@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// label: gpu
+// label: gpu slow
 // The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone may.
 #include <cohort/cudnn.hpp>
 #include <memory>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace cudnn_shared_library_test {
 
 using namespace cohort;
 
@@ -65,4 +65,4 @@ TEST(shared_library, is_looked_for_in_cudas_folders) {
   EXPECT_EQ(detail::cuda_library_folders(), std::vector<std::string>{"/usr/local/cuda/lib64"});
 }
 
-}  // namespace
+}  // namespace cudnn_shared_library_test
