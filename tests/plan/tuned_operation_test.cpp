@@ -21,6 +21,7 @@ using namespace cohort;
 struct several_ways : reference<float> {
   static constexpr std::string_view name = "several ways";
   static inline int prepared = 0;
+  static inline bool has_rule = true;
 
   std::vector<std::string> candidates(operation_request<several_ways> const& request) const {
     if (!(*request.kind == kind_of<dense>)) return {};
@@ -28,7 +29,7 @@ struct several_ways : reference<float> {
   }
   operation<several_ways> prepare(operation_request<several_ways> const& request) const {
     ++prepared;
-    if (request.candidate == "none")
+    if (request.candidate == "none" || (request.candidate.empty() && !has_rule))
       throw backend_error({.what = "there is no such way", .where = request.name});
     auto made = reference<float>::prepare(request);
     if (request.candidate == "other")
@@ -126,6 +127,15 @@ TEST(tuned_operation, times_what_differs_and_runs) {
     EXPECT_TRUE(std::isinf(by.seconds[4 * step + 2])) << "cannot run";
     EXPECT_TRUE(std::isfinite(by.seconds[4 * step + 3]));
   }
+}
+
+TEST(tuned_operation, fails_where_the_rule_cannot_run) {
+  told by;
+  by.way = "other";
+  by.times = true;
+  several_ways::has_rule = false;
+  EXPECT_THROW(trial<several_ways>(two_dense(6), {.batch = 2, .tune = &by}), backend_error);
+  several_ways::has_rule = true;
 }
 
 TEST(tuned_operation, needs_a_tuning_of_its_backend) {

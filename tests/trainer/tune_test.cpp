@@ -58,6 +58,16 @@ TEST_F(tune_in_a_folder, keeps_the_rule_where_little_is_gained) {
   EXPECT_EQ(chosen("c", {"rule", "one"}, {1e-3, never}), 0U);
 }
 
+TEST_F(tune_in_a_folder, goes_by_the_least_time_of_the_rounds) {
+  std::vector<double> const by_round[]{{5e-3, 3e-3}, {2e-3, 3e-3}, {5e-3, 3e-3}};
+  std::vector<int> rounds(2);
+  std::vector<std::string> const two{"rule", "one"};
+  auto const seconds = [&](std::size_t way) {
+    return by_round[static_cast<std::size_t>(rounds[way]++)][way];
+  };
+  EXPECT_EQ(tune<wide>({.folder = folder})->choose("a", two, seconds), 0U);
+}
+
 TEST_F(tune_in_a_folder, times_once_what_takes_long) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2, 1}), 1U);
   EXPECT_EQ(timed, (std::vector<int>{1, 1}));
@@ -84,14 +94,15 @@ TEST_F(tune_in_a_folder, does_without_a_folder) {
 class workers_by_calibration : public tune_in_a_folder {
  protected:
   /// Settles workers of the reference for three processors. Ports that were made for it are in `ports`.
-  training_settings settled(training_settings settings, int processors = 3) {
+  training_settings settled(training_settings settings, int processors = 3, graph_view net = small,
+                            int batch = 12) {
     static std::vector<int>* asked;
     ports.clear();
     asked = &ports;
     settings.workers = 0;
     settings.log = [this](std::string_view line) { log += std::string(line) + '\n'; };
-    tune<wide>({.batch = 12, .processors = processors, .folder = folder})
-        ->settle_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
+    tune<wide>({.batch = batch, .processors = processors, .folder = folder})
+        ->settle_workers(net, settings, "a machine", [](graph_view net, training_settings const& trial) {
           asked->push_back(trial.workers);
           return detail::port_to<wide>(net, trial);
         });
@@ -117,6 +128,13 @@ TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
   EXPECT_FALSE(ports.empty()) << "other settings";
   settled({}, 2);
   EXPECT_FALSE(ports.empty()) << "fewer processors";
+  settled({}, 3, small, 13);
+  EXPECT_FALSE(ports.empty()) << "another batch";
+  graph const other = graph::build([](builder& net) {
+    net.input({1, 6, 6}) | dense{.units = 4} | softmax_cross_entropy{};
+  });
+  settled({}, 3, other);
+  EXPECT_FALSE(ports.empty()) << "another network";
 }
 
 TEST_F(workers_by_calibration, are_what_the_cache_says) {
@@ -132,6 +150,17 @@ TEST_F(workers_by_calibration, are_what_the_cache_says) {
     EXPECT_EQ(s.workers, kept[0] - '0');
     EXPECT_EQ(s.workers * s.threads, 3);
   }
+}
+
+TEST_F(workers_by_calibration, are_as_many_as_the_memory_takes) {
+  training_settings settings{.workers = 0};
+  tune<wide>({.batch = 12, .processors = 3, .folder = folder})
+      ->settle_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
+        if (trial.workers > 1) throw memory_error({.what = "the plan does not fit"});
+        return detail::port_to<wide>(net, trial);
+      });
+  EXPECT_EQ(settings.workers, 1);
+  EXPECT_EQ(settings.threads, 3);
 }
 
 TEST_F(workers_by_calibration, is_one_of_one_on_one_processor) {
