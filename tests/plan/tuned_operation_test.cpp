@@ -29,7 +29,8 @@ struct several_ways : reference<float> {
   }
   operation<several_ways> prepare(operation_request<several_ways> const& request) const {
     ++prepared;
-    if (request.candidate == "none" || (request.candidate.empty() && !has_rule))
+    bool const by_rule = *request.kind == kind_of<dense> && request.candidate.empty();
+    if (request.candidate == "none" || (by_rule && !has_rule))
       throw backend_error({.what = "there is no such way", .where = request.name});
     auto made = reference<float>::prepare(request);
     if (request.candidate == "other")

@@ -116,8 +116,8 @@ class timed_choices : public run_tuning {
     decision taken;
     if (processors > 1)
       taken = decide(
-          detail::text_of({machine, "\nworkers, network ", net.hash(), ", batch ", how_.batch, ", ",
-                           detail::describe(settings)}),
+          detail::text_of({machine, '\n', processors, " processors, network ", net.hash(), ", batch ",
+                           how_.batch, ", ", detail::describe(settings)}),
           names, [&](std::size_t way) {
             training_settings trial = settings;
             trial.workers = ways[way].workers;
