@@ -44,6 +44,19 @@ struct embedding {
     return list;
   }
 
+  /// The vector that an index of an example in a batch stands for.
+  template <class T>
+  std::size_t row_of(T given, std::size_t example, std::size_t place) const {
+    if (is_finite(given) && given >= 0 && given < static_cast<T>(vocabulary.value)) {
+      auto const row = static_cast<std::size_t>(given);
+      if (static_cast<T>(row) == given) return row;
+    }
+    throw data_error({.what = "an index is not in the vocabulary",
+                      .where = {"example ", example, " of the batch, index ", place},
+                      .expected = {"a whole number from 0 to ", vocabulary.value - 1},
+                      .got = {static_cast<double>(given)}});
+  }
+
   template <class T>
   void forward(host_arguments<T> const& a) const {
     each_vector(a, [&](std::size_t vector, std::size_t to, std::size_t step) {
@@ -71,17 +84,6 @@ struct embedding {
     for (std::size_t n = 0; n < static_cast<std::size_t>(a.batch); ++n)
       for (std::size_t i = 0; i < indices; ++i)
         visit(row_of(a.inputs[0][n * indices + i], n, i) * size(), n * indices * size() + i, indices);
-  }
-  template <class T>
-  std::size_t row_of(T given, std::size_t example, std::size_t place) const {
-    if (is_finite(given) && given >= 0 && given < static_cast<T>(vocabulary.value)) {
-      auto const row = static_cast<std::size_t>(given);
-      if (static_cast<T>(row) == given) return row;
-    }
-    throw data_error({.what = "an index is not in the vocabulary",
-                      .where = {"example ", example, " of the batch, index ", place},
-                      .expected = {"a whole number from 0 to ", vocabulary.value - 1},
-                      .got = {static_cast<double>(given)}});
   }
 };
 

@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+
 #include "row.hpp"
 
 namespace operations {
 
-/// Whole numbers below `below` of any input, in floats and doubles alike: what an embedding reads. Its gradient is 0.
-struct whole_numbers {
-  static constexpr std::string_view kind_name = "whole_numbers";
-
-  int below = 1;
-  std::string_view name{};
-  source at = source::here();
-
-  static constexpr auto fields() { return std::tuple{field{"below", &whole_numbers::below}}; }
-  constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
-  template <class T>
-  void forward(host_arguments<T> const& a) const {
-    for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
-      int const quarters = static_cast<int>(4 * a.inputs[0][i]);
-      a.output[i] = static_cast<T>((quarters < 0 ? -quarters : quarters) % below);
-    }
-  }
-  template <class T>
-  void backward(host_arguments<T> const& a) const {
-    for (std::size_t i = 0; a.diff_inputs[0] && i < a.elements_of_output(); ++i) a.diff_inputs[0][i] = 0;
-  }
-};
+/// Whole numbers below `below`, in floats and doubles alike, of a batch: how many of below − 1 normal numbers are above 0. They have no
+/// gradient.
+inline tensor whole_numbers(builder& net, shape extents, int below) {
+  int const channels = extents[0];
+  extents[0] *= std::max(below - 1, 1);
+  tensor const bits = net.input(extents) | cohort::scale{.factor = 1e30} | hard_sigmoid{};
+  if (below == 1) return bits | cohort::scale{.factor = 0};
+  tensor sum = bits | subset{.first = 0, .last = channels};
+  for (int first = channels; first < extents[0]; first += channels)
+    sum = sum + (bits | subset{.first = first, .last = first + channels});
+  return sum;
+}
 
 /// An activation on channels that fill no block of sixteen, then behind a convolution, then behind a dense layer.
 template <layer L>
@@ -135,12 +127,12 @@ inline constexpr row elementwise[]{
     {"embedding_of_a_sentence",
      [](builder& net, draw& d) {
        int const vocabulary = d.between(1, 12);
-       return net.input({d.between(1, 9)}) | whole_numbers{.below = vocabulary}
+       return whole_numbers(net, {d.between(1, 9)}, vocabulary)
               | embedding{.vocabulary = vocabulary, .width = d.between(1, 18)};
      }},
     {"embedding_of_an_image_of_indices",
      [](builder& net, draw& d) {
-       return net.input({d.between(2, 4), 5}) | whole_numbers{.below = 7}
+       return whole_numbers(net, {d.between(2, 4), 5}, 7)
               | embedding{.vocabulary = 7, .width = d.between(1, 18)} | conv2d{.filters = 3, .kernel = 2};
      }},
     {"dropout",

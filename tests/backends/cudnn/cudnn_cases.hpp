@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cohort/trainer/trainer.hpp>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,24 @@ inline constexpr auto normed = network<[](builder& net) {
                    | conv2d{.filters = 6, .kernel = 3, .padding = 1, .bias = false} | batch_norm{};
   return ((x + y) | relu{}) | conv2d{.filters = 3, .kernel = 1} | global_avg_pool{} | softmax_cross_entropy{};
 }>();
+
+/// Norms over a whole batch and over examples, and what is random.
+inline constexpr auto varied = network<[](builder& net) {
+  return net.input({1, 8, 8}) | conv2d{.filters = 5, .kernel = 3} | synchronised_batch_norm{} | prelu{}
+         | spatial_dropout{.rate = 0.2} | lrn{.alpha = 0.1} | upsampling{.factor = {2, 1}}
+         | conv2d{.filters = 4, .kernel = 3, .stride = 2} | layer_norm{.axes = 3}
+         | gaussian_noise{.deviation = 0.2} | prelu{.per_channel = false} | dense{.units = 6}
+         | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
+/// Vectors of indices.
+inline graph sentences() {
+  return graph::build([](builder& net) {
+    operations::whole_numbers(net, {4, 3}, 5) | embedding{.vocabulary = 5, .width = 6} | prelu{}
+        | synchronised_batch_norm{.epsilon = 0.1} | relu{} | layer_norm{.epsilon = 0.1} | dense{.units = 3}
+        | softmax_cross_entropy{};
+  });
+}
 
 inline std::vector<named_network> networks() {
   std::vector<named_network> all;
@@ -152,29 +172,99 @@ void trains_as_the_reference_does() {
     trains_alike<B>(normed, examples.data(),
                     {.updater = nesterov{.rate = 0.02}, .l2 = 5e-4, .seed = 5, .workers = workers},
                     {.batch = 12, .epochs = 2, .accumulate = pieces});
+    trains_alike<B>(varied, examples.data(),
+                    {.updater = nesterov{.rate = 0.02}, .seed = 5, .workers = workers},
+                    {.batch = 12, .epochs = 2, .accumulate = pieces});
   }
+}
+
+template <class B>
+void compares_gradients(trial<B>& got, trial<reference<double>>& wanted) {
+  for (int p = 0; p < wanted.parameters(); ++p)
+    if (!wanted.parameter(p).frozen)
+      ladder::expect_close(got.gradient(p), wanted.gradient(p), {2e-5, 2e-5},
+                           "gradient of " + wanted.parameter(p).name);
+}
+
+/// Examples weigh differently, and their numbers in the data set key what is random.
+template <class B>
+void weighs_and_numbers_examples_as_the_reference_does() {
+  std::vector<float> const weights{0.5F, 0, 3, 1, 1, 0.25F, 2};
+  std::vector<std::int64_t> const indices{12, 5'000'000'000, 7, 0, 3, 99, 4};
+  auto const step = [&](auto&& made) {
+    made.run->forward({.inputs = made.batch.input_views,
+                       .targets = made.batch.target_views,
+                       .weights = weights,
+                       .indices = indices,
+                       .seed = 9,
+                       .step = 4});
+    made.run->backward({.gradient_scale = 1 / 7.75});
+    return made.run->loss();
+  };
+  std::vector<named_network> all;
+  for (operations::row const& r : operations::losses)
+    all.push_back({r.name, operations::network_of(r, 1, true)});
+  all.push_back({"varied", graph(varied)});
+  for (named_network const& one : all) {
+    SCOPED_TRACE(one.name);
+    trial<B> got(one.net, {.batch = 7});
+    trial<reference<double>> wanted(one.net, {.batch = 7});
+    double const loss = step(wanted);
+    EXPECT_NEAR(step(got), loss, 2e-5 * std::max(1.0, loss));
+    compares_gradients(got, wanted);
+  }
+}
+
+/// An index that is none of the vocabulary is named as on the processor, in training and after.
+template <class B>
+void refuses_an_index_as_the_reference_does() {
+  auto const said = [](auto made, float index) -> std::string {
+    std::vector<typename decltype(made)::T>& indices = made.batch.inputs[0];
+    for (auto& one : indices) one = 2;
+    indices[5] = static_cast<typename decltype(made)::T>(index);
+    try {
+      made.forward();
+      return "";
+    } catch (data_error const& why) {
+      return why.what();
+    }
+  };
+  graph const net = graph::build([](builder& b) {
+    b.input({4}) | embedding{.vocabulary = 3, .width = 2} | dense{.units = 2} | softmax_cross_entropy{};
+  });
+  for (bool const training : {true, false})
+    for (float const index : {2.F, 3.F, -1.F, 0.5F, 1e30F, std::numeric_limits<float>::quiet_NaN()}) {
+      plan_settings const settings{.batch = 3, .training = training};
+      std::string const found = said(trial<B>(net, settings), index);
+      EXPECT_EQ(found, said(trial<reference<float>>(net, settings), index));
+      EXPECT_EQ(found.empty(), index == 2);
+    }
 }
 
 /// Layers that are frozen run as at inference, and the gradients below them are those of constants.
 template <class B>
 void freezes_as_the_reference_does() {
-  for (std::vector<std::string> const& frozen : {std::vector<std::string>{"batch_norm_2", "conv2d_2"},
-                                                 {"conv2d_1", "batch_norm_1"},
-                                                 {"batch_norm_3"}}) {
-    trial<B> got(graph(normed), {.batch = 5}, 1, {}, frozen);
-    trial<reference<double>> wanted(graph(normed), {.batch = 5}, 1, {}, frozen);
+  auto const freezes = [](graph const& net, std::vector<std::string> const& frozen) {
+    SCOPED_TRACE(frozen[0] + " is frozen");
+    trial<B> got(net, {.batch = 5}, 1, {}, frozen);
+    trial<reference<double>> wanted(net, {.batch = 5}, 1, {}, frozen);
     EXPECT_NEAR(got.step(), wanted.step(), 2e-5);
-    for (int p = 0; p < wanted.parameters(); ++p)
-      if (!wanted.parameter(p).frozen)
-        ladder::expect_close(got.gradient(p), wanted.gradient(p), {2e-5, 2e-5},
-                             "gradient of " + wanted.parameter(p).name + ", " + frozen[0] + " is frozen");
-  }
+    compares_gradients(got, wanted);
+  };
+  freezes(normed, {"batch_norm_2", "conv2d_2"});
+  freezes(normed, {"conv2d_1", "batch_norm_1"});
+  freezes(normed, {"batch_norm_3"});
+  freezes(varied, {"synchronised_batch_norm_1", "prelu_2"});
+  freezes(varied, {"prelu_1", "layer_norm_1", "synchronised_batch_norm_2"});
+  freezes(sentences(), {"embedding_1"});
+  freezes(sentences(), {"prelu_1", "synchronised_batch_norm_1"});
+  freezes(sentences(), {"layer_norm_1"});
 }
 
 template <class B>
 void learns() {
   bright_thirds const examples(300), held(90, 2);
-  for (graph const& net : {graph(mlp), graph(normed)}) {
+  for (graph const& net : {graph(mlp), graph(normed), graph(varied)}) {
     training made = trainer<B>(net, {.updater = adam{.rate = 0.01}, .seed = 7});
     made.fit(examples.data(), {.batch = 16, .epochs = 5});
     EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.95);

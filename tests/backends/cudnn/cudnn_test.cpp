@@ -26,8 +26,8 @@ using of_the_processor = onednn;
 using of_the_processor = reference<float>;
 #endif
 
-constexpr auto with_layer_norm = network<[](builder& net) {
-  return net.input({1, 8, 8}) | dense{.units = 20} | layer_norm{} | relu{} | dense{.units = 3}
+constexpr auto with_a_layer_of_a_user = network<[](builder& net) {
+  return net.input({1, 8, 8}) | dense{.units = 20} | operations::bent{} | relu{} | dense{.units = 3}
          | softmax_cross_entropy{};
 }>();
 
@@ -67,6 +67,12 @@ TEST_F(cudnn_backend, trains_as_the_reference_does) {
 TEST_F(cudnn_backend, freezes_as_the_reference_does) {
   cudnn_cases::freezes_as_the_reference_does<pretended_cudnn>();
 }
+TEST_F(cudnn_backend, weighs_and_numbers_examples_as_the_reference_does) {
+  cudnn_cases::weighs_and_numbers_examples_as_the_reference_does<pretended_cudnn>();
+}
+TEST_F(cudnn_backend, refuses_an_index_as_the_reference_does) {
+  cudnn_cases::refuses_an_index_as_the_reference_does<pretended_cudnn>();
+}
 TEST_F(cudnn_backend, learns) { cudnn_cases::learns<pretended_cudnn>(); }
 
 TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {
@@ -92,18 +98,17 @@ TEST_F(cudnn_backend, counts_the_memory_of_engines_in_the_forecast) {
 
 TEST_F(cudnn_backend, refuses_a_layer_that_it_has_no_kernels_for_by_name) {
   try {
-    trainer<pretended_cudnn>(with_layer_norm);
-    FAIL() << "a plan with a layer norm was made";
+    trainer<pretended_cudnn>(with_a_layer_of_a_user);
+    FAIL() << "a plan with a layer of a user was made";
   } catch (backend_error const& why) {
-    EXPECT_STREQ(why.what(),
-                 "the backend cudnn has no kernels for this kind of layer (layer_norm_1): got layer_norm");
+    EXPECT_STREQ(why.what(), "the backend cudnn has no kernels for this kind of layer (bent_1): got bent");
   }
 }
 
 TEST_F(cudnn_backend, is_passed_over_for_a_layer_that_it_has_no_kernels_for) {
-  auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_layer_norm);
+  auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_a_layer_of_a_user);
   EXPECT_EQ(line, "backend: " + std::string(of_the_processor::name)
-                      + " (passed over: cudnn: it has no kernels for layer_norm (layer_norm_1))");
+                      + " (passed over: cudnn: it has no kernels for bent (bent_1))");
   EXPECT_GT(accuracy, 0.8);
 }
 

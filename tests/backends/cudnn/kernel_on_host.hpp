@@ -12,7 +12,7 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
   for (unsigned long long block = 0; block < blocks; ++block) {
     if constexpr (detail::summing_kernel<Kernel>) {
       unsigned long long const begin = block * detail::sum_chunk;
-      unsigned long long const end = std::min(begin + detail::sum_chunk, n);
+      unsigned long long const end = detail::kernels::end_of_chunk(kernel, begin, n, 0);
       double sums[detail::block_threads] = {};
       for (unsigned long long t = 0; t < threads; ++t)
         for (unsigned long long i = begin + t; i < end; i += threads) sums[t] += kernel.term(i);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cohort/codec/residual_pass.hpp>
 #include <cohort/layer/dropout.hpp>
+#include <cohort/layer/gaussian_noise.hpp>
 #include <cohort/tensor/bf16.hpp>
-#include <limits>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernel_on_host.hpp"
@@ -31,28 +33,93 @@ TEST(kernels, draw_the_words_of_random_streams) {
   }
 }
 
-TEST(kernels, drop_what_the_layer_drops) {
-  constexpr std::size_t elements = 1030, examples = 3;  // elements: no multiple of 4
+/// What a layer with these fields makes of x at one step, on the processor.
+template <class Layer>
+std::vector<float> on_the_processor(Layer const& layer, shape const& dims, std::vector<float> const& x,
+                                    step_scalars const& now) {
+  std::vector<float> y(x.size());
+  float const* const inputs[]{x.data()};
+  host_arguments<float> call;
+  call.batch = static_cast<int>(x.size()) / static_cast<int>(dims.elements());
+  call.layer = purpose_of("layer", "one");
+  call.input_shapes = {&dims, 1};
+  call.output_shape = dims;
+  call.inputs = inputs;
+  call.output = y.data();
+  call.scalars = &now;
+  layer.forward(call);
+  return y;
+}
+
+constexpr std::size_t examples = 3;
+std::vector<std::int64_t> const indices{5, 123456789012, 0};
+step_scalars const now{.seed = 11, .step = 42, .indices = indices.data()};
+
+detail::kernels::random_examples drawn() {
+  static std::vector<long long> const numbers(indices.begin(), indices.end());
+  return {numbers.data(), random_stream(11, purpose_of("layer", "one"), 42).key()};
+}
+
+TEST(kernels, drop_what_the_layers_drop) {
   constexpr double rate = 0.3;
-  std::vector<long long> const indices{5, 123456789012, 0};
-  random_stream const stream(11, "dropout_1", 42);
-  std::vector<float> const x = normal_numbers(elements * examples, 1);
-  std::vector<float> wanted(x.size());
-  auto const factor = static_cast<float>(1 / (1 - rate));
-  for (std::size_t n = 0; n < examples; ++n)
-    detail::each_of_mask(stream.at(static_cast<std::uint64_t>(indices[n])), rate, elements,
-                         [&](std::size_t i, bool kept) {
-                           std::size_t const at = n * elements + i;
-                           wanted[at] = (kept ? factor : 0.F) * x[at];
-                         });
-  std::vector<float> got(x.size());
-  auto const dropped_below = static_cast<unsigned>(rate * 0x1p32);
-  run_on_host(detail::kernels::dropout{x.data(), got.data(), indices.data(), elements, stream.key(),
-                                       dropped_below, factor},
-              examples * ((elements + 3) / 4));
-  EXPECT_EQ(got, wanted);
-  EXPECT_NEAR(static_cast<double>(std::count(got.begin(), got.end(), 0.F)) / static_cast<double>(got.size()),
-              rate, 0.03);
+  for (int const area : {1, 6}) {
+    shape const dims{103, area, 1};  // channels: no multiple of 4
+    std::vector<float> const x = normal_numbers(examples * static_cast<std::size_t>(dims.elements()), 1);
+    std::vector<float> got(x.size());
+    std::size_t const places = static_cast<std::size_t>(area);
+    run_on_host(
+        detail::kernels::dropout{x.data(), got.data(), drawn(), 103, places,
+                                 static_cast<unsigned>(rate * 0x1p32), static_cast<float>(1 / (1 - rate))},
+        examples * 26 * places);
+    EXPECT_EQ(got, area == 1 ? on_the_processor(dropout{.rate = rate}, dims, x, now)
+                             : on_the_processor(spatial_dropout{.rate = rate}, dims, x, now));
+    EXPECT_NEAR(
+        static_cast<double>(std::count(got.begin(), got.end(), 0.F)) / static_cast<double>(got.size()), rate,
+        0.05);
+  }
+}
+
+TEST(kernels, add_the_noise_that_the_layer_adds) {
+  for (int const elements : {7, 1030}) {
+    shape const dims{elements};
+    std::vector<float> const x = normal_numbers(examples * static_cast<std::size_t>(elements), 2);
+    std::vector<float> got(x.size());
+    auto const n = static_cast<std::size_t>(elements);
+    run_on_host(detail::kernels::add_noise{x.data(), got.data(), drawn(), n, 0.5}, examples * ((n + 1) / 2));
+    EXPECT_EQ(got, on_the_processor(gaussian_noise{.deviation = 0.5}, dims, x, now));
+  }
+}
+
+/// Chunks of several channels, long and short.
+TEST(kernels, sum_the_terms_that_there_are) {
+  for (auto const& [rows, count] : {std::pair{3, 4096 + 17}, {5, 4096}, {7, 9}, {2, 1}}) {
+    auto const each = static_cast<std::size_t>(count), all = static_cast<std::size_t>(rows) * each;
+    std::vector<float> const x(all, 1);
+    std::size_t const chunks = (each + detail::sum_chunk - 1) / detail::sum_chunk;
+    std::vector<double> sums(static_cast<std::size_t>(rows) * chunks, -1);
+    detail::kernels::channel_terms const terms{static_cast<std::size_t>(rows), each, each, chunks};
+    run_on_host(detail::kernels::channel_sums{terms, x.data(), sums.data()}, sums.size() * detail::sum_chunk);
+    for (std::size_t k = 0; k < sums.size(); ++k)
+      EXPECT_EQ(sums[k], static_cast<double>(std::min<std::size_t>(each - k % chunks * 4096, 4096))) << k;
+  }
+}
+
+TEST(kernels, add_up_more_chunks_than_a_block_has_terms) {
+  for (std::size_t const chunks : {1, 300, 4096, 10'000}) {
+    std::vector<double> sums(chunks);
+    for (std::size_t k = 0; k < chunks; ++k) sums[k] = static_cast<double>(k + 1);
+    run_on_host(detail::kernels::add_chunks{sums.data(), chunks},
+                std::min<std::size_t>(chunks, detail::sum_chunk));
+    EXPECT_EQ(sums[0], static_cast<double>(chunks * (chunks + 1) / 2)) << chunks;
+  }
+}
+
+TEST(kernels, link_each_index_to_the_next_that_is_the_same) {
+  std::vector<float> const x{4, 0, 4, 7, 0, 4};
+  std::vector<unsigned> next(6, 99), has_former(6);
+  run_on_host(detail::kernels::link_equals{x.data(), next.data(), has_former.data(), 6}, 6);
+  EXPECT_EQ(next, (std::vector<unsigned>{2, 4, 5, 6, 6, 6}));
+  EXPECT_EQ(has_former, (std::vector<unsigned>{0, 0, 1, 0, 1, 1}));
 }
 
 TEST(kernels, clip_residuals_as_the_codec_does) {

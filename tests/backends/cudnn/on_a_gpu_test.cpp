@@ -55,6 +55,12 @@ TEST_F(on_a_gpu, a_network_trains_as_on_the_reference) { cudnn_cases::trains_as_
 TEST_F(on_a_gpu, a_network_is_frozen_as_on_the_reference) {
   cudnn_cases::freezes_as_the_reference_does<cudnn>();
 }
+TEST_F(on_a_gpu, examples_weigh_as_on_the_reference) {
+  cudnn_cases::weighs_and_numbers_examples_as_the_reference_does<cudnn>();
+}
+TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
+  cudnn_cases::refuses_an_index_as_the_reference_does<cudnn>();
+}
 TEST_F(on_a_gpu, probe_takes_it) { EXPECT_EQ(cudnn::probe().reason, ""); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 

@@ -4,12 +4,19 @@
 #include <cohort/cudnn/activation_on_gpu.hpp>
 #include <cohort/cudnn/convolution_on_gpu.hpp>
 #include <cohort/cudnn/dense_on_gpu.hpp>
+#include <cohort/cudnn/embedding_on_gpu.hpp>
 #include <cohort/cudnn/joining_on_gpu.hpp>
+#include <cohort/cudnn/layer_norm_on_gpu.hpp>
+#include <cohort/cudnn/lrn_on_gpu.hpp>
 #include <cohort/cudnn/norm_on_gpu.hpp>
 #include <cohort/cudnn/passes_on_gpu.hpp>
 #include <cohort/cudnn/places_on_gpu.hpp>
 #include <cohort/cudnn/pooling_on_gpu.hpp>
+#include <cohort/cudnn/prelu_on_gpu.hpp>
 #include <cohort/cudnn/probe_convolution.hpp>
+#include <cohort/cudnn/random_on_gpu.hpp>
+#include <cohort/cudnn/regression_on_gpu.hpp>
+#include <cohort/cudnn/scale_on_gpu.hpp>
 #include <cohort/cudnn/softmax_on_gpu.hpp>
 #include <memory>
 #include <span>
@@ -20,7 +27,8 @@
 
 namespace cohort {
 
-/// The first GPU of NVIDIA's that the driver shows, in f32. It has not kernels for all layers: `supports` says for which.
+/// The first GPU of NVIDIA's that the driver shows, in f32. It has kernels for every kind of layer that the library brings, and none for
+/// those of users: see `supports`.
 ///
 /// Order     dense tensors; one stream of work a backend object, which its copies share.
 /// Exact     one GPU, driver and libraries give one result, bit by bit.
@@ -91,11 +99,13 @@ class cudnn {
   }
   /// Null for kinds that it has no kernels for.
   static prepare_function kernels_of(kind const& k) {
-    return first_of<conv2d, conv1d, conv2d_transposed, dense, batch_norm, max_pool, avg_pool, global_avg_pool,
-                    global_max_pool, relu, leaky_relu, relu6, elu, selu, sigmoid, hard_sigmoid,
-                    tanh_activation, hard_tanh, softplus, softsign, swish, gelu, mish, identity, softmax,
-                    softmax_cross_entropy, add, multiply, average, maximum, concatenate, subset, scale,
-                    dropout, zero_padding, cropping, reshape, flatten>(k);
+    return first_of<conv2d, conv1d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm,
+                    lrn, max_pool, avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu,
+                    prelu, relu6, elu, selu, sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus,
+                    softsign, swish, gelu, mish, identity, softmax, add, multiply, average, maximum,
+                    concatenate, subset, scale, zero_padding, cropping, reshape, flatten, embedding, dropout,
+                    spatial_dropout, gaussian_noise, softmax_cross_entropy, kullback_leibler,
+                    binary_cross_entropy, mean_squared_error, mean_absolute_error, huber, hinge>(k);
   }
 
   std::shared_ptr<detail::compute_stream> stream_;

@@ -22,9 +22,14 @@ using number = float;
 using real = float;
 using size = unsigned long long;
 inline real root(real x) { return std::sqrt(x); }
+inline double root(double x) { return std::sqrt(x); }
 inline real quotient(real a, real b) { return a / b; }
+inline real power(real x, real y) { return std::pow(x, y); }
 inline real exponential(real x) { return std::exp(x); }
 inline real logarithm(real x) { return std::log(x); }
+inline double logarithm(double x) { return std::log(x); }
+inline double cosine(double x) { return std::cos(x); }
+inline double sine(double x) { return std::sin(x); }
 inline real exponential_less_1(real x) { return std::expm1(x); }
 inline real logarithm_of_1_and(real x) { return std::log1p(x); }
 inline real hyperbolic_tangent(real x) { return std::tanh(x); }
@@ -45,8 +50,12 @@ inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern
 #include <cohort/cudnn/kernels/elementwise.inc>
 #include <cohort/cudnn/kernels/joins.inc>
 #include <cohort/cudnn/kernels/layers.inc>
+#include <cohort/cudnn/kernels/lookups.inc>
+#include <cohort/cudnn/kernels/losses.inc>
+#include <cohort/cudnn/kernels/norms.inc>
 #include <cohort/cudnn/kernels/places.inc>
 #include <cohort/cudnn/kernels/pools.inc>
+#include <cohort/cudnn/kernels/randoms.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
 #undef COHORT_FORMULA
@@ -58,9 +67,14 @@ inline constexpr char kernel_text[] =
     "using real = float;\n"
     "using size = unsigned long long;\n"
     "inline real root(real x) { return sqrtf(x); }\n"
+    "inline double root(double x) { return sqrt(x); }\n"
     "inline real quotient(real a, real b) { return a / b; }\n"
+    "inline real power(real x, real y) { return powf(x, y); }\n"
     "inline real exponential(real x) { return expf(x); }\n"
     "inline real logarithm(real x) { return logf(x); }\n"
+    "inline double logarithm(double x) { return log(x); }\n"
+    "inline double cosine(double x) { return cos(x); }\n"
+    "inline double sine(double x) { return sin(x); }\n"
     "inline real exponential_less_1(real x) { return expm1f(x); }\n"
     "inline real logarithm_of_1_and(real x) { return log1pf(x); }\n"
     "inline real hyperbolic_tangent(real x) { return tanhf(x); }\n"
@@ -80,8 +94,12 @@ inline constexpr char kernel_text[] =
 #include <cohort/cudnn/kernels/elementwise.inc>
 #include <cohort/cudnn/kernels/joins.inc>
 #include <cohort/cudnn/kernels/layers.inc>
+#include <cohort/cudnn/kernels/lookups.inc>
+#include <cohort/cudnn/kernels/losses.inc>
+#include <cohort/cudnn/kernels/norms.inc>
 #include <cohort/cudnn/kernels/places.inc>
 #include <cohort/cudnn/kernels/pools.inc>
+#include <cohort/cudnn/kernels/randoms.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
 #undef COHORT_FORMULA

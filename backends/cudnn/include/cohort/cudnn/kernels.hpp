@@ -8,7 +8,8 @@
 
 namespace cohort::detail {
 
-/// A kernel that adds up the terms of chunks of sum_chunk elements; the last may be shorter.
+/// A kernel that adds up the terms of chunks of sum_chunk elements; the last may be shorter, or of channel_terms the last of each
+/// channel.
 ///
 /// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order; then halves are added to halves.
 template <class Kernel>
@@ -30,6 +31,7 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<find_not_finite>("find_not_finite");
   visit.template operator()<find_not_finite_bf16>("find_not_finite_bf16");
   visit.template operator()<dropout>("dropout");
+  visit.template operator()<add_noise>("add_noise");
   visit.template operator()<rectify>("rectify");
   visit.template operator()<rectify_gradient>("rectify_gradient");
   visit.template operator()<sum_columns>("sum_columns");
@@ -39,14 +41,19 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<channel_product_sums>("channel_product_sums");
   visit.template operator()<channel_square_sums>("channel_square_sums");
   visit.template operator()<finish_channels>("finish_channels");
-  visit.template operator()<normalise_channels>("normalise_channels");
-  visit.template operator()<norm_scale_sums>("norm_scale_sums");
-  visit.template operator()<normalise_channels_gradient>("normalise_channels_gradient");
+  visit.template operator()<normalise_groups>("normalise_groups");
+  visit.template operator()<norm_gradient_sums>("norm_gradient_sums");
+  visit.template operator()<normalise_groups_gradient>("normalise_groups_gradient");
   visit.template operator()<shift_statistics>("shift_statistics");
+  visit.template operator()<normalise_response>("normalise_response");
+  visit.template operator()<normalise_response_gradient>("normalise_response_gradient");
   visit.template operator()<copy_rows>("copy_rows");
   visit.template operator()<frame_image>("frame_image");
   visit.template operator()<unframe_image>("unframe_image");
   visit.template operator()<swap_filters>("swap_filters");
+  visit.template operator()<look_up>("look_up");
+  visit.template operator()<link_equals>("link_equals");
+  visit.template operator()<add_vectors>("add_vectors");
   visit.template operator()<take_larger>("take_larger");
   visit.template operator()<larger_gradient>("larger_gradient");
   visit.template operator()<max_pool>("max_pool");
@@ -54,10 +61,14 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<average_pool>("average_pool");
   visit.template operator()<average_pool_gradient>("average_pool_gradient");
   visit.template operator()<softmax>("softmax");
-  visit.template operator()<softmax_places>("softmax_places");
-  visit.template operator()<softmax_places_gradient>("softmax_places_gradient");
-  visit.template operator()<softmax_loss>("softmax_loss");
   visit.template operator()<softmax_gradient>("softmax_gradient");
+  visit.template operator()<softmax_loss>("softmax_loss");
+  visit.template operator()<softmax_loss_gradient>("softmax_loss_gradient");
+  visit.template operator()<loss_sums<distance_loss>>("loss_sums<distance_loss>");
+  visit.template operator()<loss_gradient<distance_loss>>("loss_gradient<distance_loss>");
+  visit.template operator()<loss_sums<margin_loss>>("loss_sums<margin_loss>");
+  visit.template operator()<loss_gradient<margin_loss>>("loss_gradient<margin_loss>");
+  visit.template operator()<loss_sums<logit_loss>>("loss_sums<logit_loss>");
   visit.template operator()<add_chunks>("add_chunks");
   visit.template operator()<square_sums>("square_sums");
   visit.template operator()<clip_residual>("clip_residual");
@@ -145,7 +156,7 @@ template <class Kernel>
 void run_sums(Kernel const& k, size n) {
   __shared__ double sums[block_threads];
   size const begin = size{blockIdx.x} * sum_chunk;
-  size const end = begin + sum_chunk < n ? begin + sum_chunk : n;
+  size const end = end_of_chunk(k, begin, n, 0);
   double sum = 0;
   for (size i = begin + threadIdx.x; i < end; i += block_threads) sum += k.term(i);
   sums[threadIdx.x] = sum;

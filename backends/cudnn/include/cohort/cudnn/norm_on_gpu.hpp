@@ -1,77 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/channel_sums_on_gpu.hpp>
+#include <cohort/cudnn/statistics_of_parts.hpp>
 #include <cohort/layer/batch_norm.hpp>
-#include <cohort/layer/scale.hpp>
+#include <cohort/layer/synchronised_batch_norm.hpp>
+#include <concepts>
 
 namespace cohort::detail {
 
-/// Forward leaves the batch's means and variances in the workspace; a frozen layer takes the running ones for constants in both
-/// passes. Running statistics follow by gradients of their own: plan/running_statistics.hpp.
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, batch_norm const& layer) {
+template <class Layer>
+inline constexpr bool sums_over_parts = std::same_as<Layer, synchronised_batch_norm>;
+
+/// A norm of channels, as a kernel has it.
+inline kernels::norm_of_groups norm_of_channels(kernels::channel_terms const& terms, double epsilon,
+                                                float const* means, float const* variances,
+                                                float const* scale) {
+  return {means, variances, scale, static_cast<float>(epsilon), terms.channels, terms.area, false};
+}
+
+/// By running statistics, which are constants in both passes.
+template <class Layer>
+gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  channel_sums_on_gpu const sums(on, lies);
-  kernels::channel_terms const terms = sums.terms();
+  shape const lies = batched_output(request), each{request.output_shape[0]};
+  kernels::channel_terms const terms = channel_sums_on_gpu(on, lies).terms();
   std::size_t const n = elements_of(lies);
-  auto const count = static_cast<double>(terms.count);
-  double const flops = layer.flops(request.input_shapes) * request.batch;
-  auto const norm = [terms, epsilon = static_cast<float>(layer.epsilon)](
-                        float const* means, float const* variances, float const* scale) {
-    return kernels::channel_norm{means, variances, scale, epsilon, terms.channels, terms.area};
-  };
-  shape const each{request.output_shape[0]}, statistics{2 * request.output_shape[0]};
   gpu_operation made;
   made.output = lies;
   made.parameters.assign(4, each);
-
-  if (!request.training || request.frozen) {
-    made.forward.push_back(
-        {[=](std::span<void* const> a) {
-           on->launch(kernels::normalise_channels{norm(tensor_at(a, 4), tensor_at(a, 5), tensor_at(a, 2)),
-                                                  tensor_at(a, 3), tensor_at(a, 0), tensor_at(a, 1)},
-                      n);
+  made.forward.push_back({[=, epsilon = layer.epsilon](std::span<void* const> a) {
+                            on->launch(
+                                kernels::normalise_groups{norm_of_channels(terms, epsilon, tensor_at(a, 4),
+                                                                           tensor_at(a, 5), tensor_at(a, 2)),
+                                                          tensor_at(a, 3), tensor_at(a, 0), tensor_at(a, 1)},
+                                n);
+                          },
+                          {{input, 0, lies},
+                           {output, 0, lies},
+                           {parameter, 0, each},
+                           {parameter, 1, each},
+                           {parameter, 2, each},
+                           {parameter, 3, each}},
+                          "nvrtc",
+                          layer.flops(request.input_shapes) * request.batch});
+  if (request.training && request.wants_diff_input[0])
+    made.backward.push_back(
+        {[=, epsilon = layer.epsilon](std::span<void* const> a) {
+           on->launch(
+               kernels::normalise_groups_gradient{
+                   norm_of_channels(terms, epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0)), nullptr,
+                   tensor_at(a, 2), nullptr, nullptr, tensor_at(a, 3), 1},
+               n);
          },
-         {{input, 0, lies},
-          {output, 0, lies},
-          {parameter, 0, each},
-          {parameter, 1, each},
-          {parameter, 2, each},
-          {parameter, 3, each}},
+         {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, lies}, {diff_input, 0, lies}},
          "nvrtc",
-         flops});
-    if (request.training && request.wants_diff_input[0])
-      made.backward.push_back(
-          {[=](std::span<void* const> a) {
-             on->launch(kernels::normalise_channels_gradient{norm(nullptr, tensor_at(a, 1), tensor_at(a, 0)),
-                                                             nullptr, tensor_at(a, 2), nullptr, nullptr,
-                                                             tensor_at(a, 3), 1},
-                        n);
-           },
-           {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, lies}, {diff_input, 0, lies}},
-           "nvrtc",
-           static_cast<double>(n)});
-    return made;
-  }
+         static_cast<double>(n)});
+  return made;
+}
 
+/// By the statistics of the batch: of this part of it, or of all parts where their sums are given. Forward leaves means and
+/// variances in the workspace. Running statistics follow by gradients of their own: plan/running_statistics.hpp.
+///
+/// Order     where sums over parts are given, each pass waits for this part's, and for the other parts.
+/// Moves     4·C floats a pass between GPU and processor, where sums are given.
+template <class Layer>
+gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
+  using enum operand_role;
+  if (!request.training || request.frozen) return prepare_frozen_norm(on, request, layer);
+  shape const lies = batched_output(request), each{request.output_shape[0]},
+              statistics{2 * request.output_shape[0]};
+  channel_sums_on_gpu const sums(on, lies);
+  kernels::channel_terms const terms = sums.terms();
+  statistics_of_parts const parts(on, terms);
+  std::size_t const n = elements_of(lies);
+  auto const count = static_cast<double>(terms.count);
+  double const flops = layer.flops(request.input_shapes) * request.batch;
   shape const room = room_for(sums.scratch_bytes());
+  auto const shared = [](step_scalars const& now) { return sums_over_parts<Layer> ? now.sums : nullptr; };
+  gpu_operation made;
+  made.output = lies;
+  made.parameters.assign(4, each);
   made.forward.push_back(
-      {[=](std::span<void* const> a) {
-         float *const x = tensor_at(a, 0), *const means = tensor_at(a, 4),
+      {[=, epsilon = layer.epsilon](std::span<void* const> a) {
+         float *const x = tensor_at(a, 0), *const means = tensor_at(a, 5),
                       *const variances = means + terms.channels;
-         auto* const partial = static_cast<double*>(a[5]);
+         auto* const partial = static_cast<double*>(a[7]);
          sums.run(kernels::channel_sums{terms, x, partial}, means, count);
          sums.run(kernels::channel_square_sums{terms, x, means, partial}, variances, count);
-         on->launch(kernels::normalise_channels{norm(means, variances, tensor_at(a, 2)), tensor_at(a, 3), x,
-                                                tensor_at(a, 1)},
-                    n);
+         if (auto* const over = shared(*static_cast<step_scalars const*>(a[6])))
+           parts.join_statistics(*over, means, tensor_at(a, 4));
+         on->launch(
+             kernels::normalise_groups{norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 2)),
+                                       tensor_at(a, 3), x, tensor_at(a, 1)},
+             n);
        },
        {{input, 0, lies},
         {output, 0, lies},
         {parameter, 0, each},
         {parameter, 1, each},
+        {parameter, 2, each},
         {workspace, 0, statistics},
+        {scalars},
         {scratch, 0, room}},
        "nvrtc",
        flops});
@@ -86,78 +115,49 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
                         {diff_parameter, 1, each},
                         {diff_parameter, 2, each},
                         {diff_parameter, 3, each},
-                        {scratch, 0, room}};
+                        {scratch, 0, room},
+                        {scratch, 1, statistics}};
   if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, lies});
   made.backward.push_back(
-      {[=, batch = request.batch](std::span<void* const> a) {
+      {[=, batch = request.batch, epsilon = layer.epsilon](std::span<void* const> a) {
          float *const x = tensor_at(a, 0), *const means = tensor_at(a, 3),
                       *const variances = means + terms.channels;
          float *const dy = tensor_at(a, 5), *const diff_scale = tensor_at(a, 6),
                       *const diff_shift = tensor_at(a, 7);
          auto const& now = *static_cast<step_scalars const*>(a[4]);
          auto* const partial = static_cast<double*>(a[10]);
-         kernels::channel_norm const by = norm(means, variances, tensor_at(a, 1));
+         kernels::norm_of_groups const norm =
+             norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 1));
          sums.run(kernels::channel_sums{terms, dy, partial}, diff_shift);
-         sums.run(kernels::norm_scale_sums{terms, by, x, dy, partial}, diff_scale);
+         sums.run(kernels::norm_gradient_sums{terms, norm, x, dy, partial, false}, diff_scale);
          double weight = 0;
          for (int example = 0; example < batch; ++example) weight += now.weight(example);
          on->launch(
              kernels::shift_statistics{means, variances, tensor_at(a, 2), tensor_at(a, 8), tensor_at(a, 9),
                                        static_cast<float>(now.gradient_scale * weight)},
              terms.channels);
-         if (a.size() > 11)
-           on->launch(kernels::normalise_channels_gradient{by, x, dy, diff_scale, diff_shift,
-                                                           tensor_at(a, 11), static_cast<float>(count)},
+         float const *along = diff_scale, *sum = diff_shift;
+         double over_elements = count;
+         if (auto* const over = shared(now)) {
+           float* const joined = tensor_at(a, 11);
+           over_elements = parts.join_gradients(*over, now.gradient_scale, diff_scale, diff_shift, joined);
+           along = joined, sum = joined + terms.channels;
+         }
+         if (a.size() > 12)
+           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, tensor_at(a, 12),
+                                                         static_cast<float>(over_elements)},
                       n);
        },
        std::move(operands), "nvrtc", 2 * flops});
   return made;
 }
 
-/// By one factor, or by a learned one a channel.
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, scale const& layer) {
-  using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  channel_sums_on_gpu const sums(on, lies);
-  kernels::channel_terms const terms = sums.terms();
-  std::size_t const n = elements_of(lies);
-  auto const flops = static_cast<double>(n);
-  gpu_operation made;
-  made.output = lies;
-  host_function const by_one = [=, factor = static_cast<float>(layer.factor)](std::span<void* const> a) {
-    on->launch(kernels::scaled{tensor_at(a, 0), tensor_at(a, 1), factor}, n);
-  };
-  host_function const by_channels = [=](std::span<void* const> a) {
-    on->launch(kernels::scale_channels{tensor_at(a, 0), tensor_at(a, 2), tensor_at(a, 1), terms.channels,
-                                       terms.area},
-               n);
-  };
-  shape const each{request.output_shape[0]};
-  gpu_operands forward{{input, 0, lies}, {output, 0, lies}},
-      data{{diff_output, 0, lies}, {diff_input, 0, lies}};
-  if (layer.learned) {
-    made.parameters.push_back(each);
-    forward.push_back({parameter, 0, each});
-    data.push_back({parameter, 0, each});
-  }
-  host_function const& run = layer.learned ? by_channels : by_one;
-  made.forward.push_back({run, std::move(forward), "nvrtc", flops});
-  if (!request.training) return made;
-  if (layer.learned && !request.frozen)
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               sums.run(kernels::channel_product_sums{terms, tensor_at(a, 0), tensor_at(a, 1),
-                                                                      static_cast<double*>(a[3])},
-                                        tensor_at(a, 2));
-                             },
-                             {{input, 0, lies},
-                              {diff_output, 0, lies},
-                              {diff_parameter, 0, each},
-                              {scratch, 0, room_for(sums.scratch_bytes())}},
-                             "nvrtc",
-                             2 * flops});
-  if (request.wants_diff_input[0]) made.backward.push_back({run, std::move(data), "nvrtc", flops});
-  return made;
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, batch_norm const& layer) {
+  return prepare_norm(where.stream, request, layer);
+}
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                             synchronised_batch_norm const& layer) {
+  return prepare_norm(where.stream, request, layer);
 }
 
 }  // namespace cohort::detail

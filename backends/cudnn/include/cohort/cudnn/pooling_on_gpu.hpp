@@ -4,6 +4,7 @@
 #include <cohort/layer/avg_pool.hpp>
 #include <cohort/layer/global_pool.hpp>
 #include <cohort/layer/max_pool.hpp>
+#include <cohort/layer/upsampling.hpp>
 #include <cohort/layer/window.hpp>
 
 namespace cohort::detail {
@@ -72,16 +73,17 @@ inline gpu_operation prepare_average_pool(gpu_target const& where, gpu_request c
   std::size_t const inputs = elements_of(from), outputs = elements_of(to);
   gpu_operation made;
   made.output = to;
-  made.forward.push_back({[=](std::span<void* const> a) {
-                            on->launch(kernels::average_pool{tensor_at(a, 0), tensor_at(a, 1), w}, outputs);
-                          },
-                          {{input, 0, from}, {output, 0, to}},
-                          "nvrtc",
-                          flops});
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::average_pool{tensor_at(a, 0), tensor_at(a, 1), w, true}, outputs);
+       },
+       {{input, 0, from}, {output, 0, to}},
+       "nvrtc",
+       flops});
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           on->launch(kernels::average_pool_gradient{tensor_at(a, 0), tensor_at(a, 1), w}, inputs);
+           on->launch(kernels::average_pool_gradient{tensor_at(a, 0), tensor_at(a, 1), w, true}, inputs);
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
          "nvrtc",
@@ -102,6 +104,36 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                              global_avg_pool const& layer) {
   return prepare_average_pool(where, request, whole_plane(request), flops_of(request, layer));
+}
+
+/// The gradient of a pool whose windows do not overlap and sum; that pool is its own gradient.
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, upsampling const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  extent2 const by = layer.factor;
+  shape const small = request.input_shapes[0], large = request.output_shape, from = batched_input(request),
+              to = batched_output(request);
+  kernels::moving_window const w{by.height, by.width, by.height, by.width, 0,
+                                 0,         large[1], large[2],  small[1], small[2]};
+  std::size_t const inputs = elements_of(from), outputs = elements_of(to);
+  gpu_operation made;
+  made.output = to;
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::average_pool_gradient{tensor_at(a, 0), tensor_at(a, 1), w, false}, outputs);
+       },
+       {{input, 0, from}, {output, 0, to}},
+       "nvrtc",
+       0});
+  if (request.training && request.wants_diff_input[0])
+    made.backward.push_back(
+        {[=](std::span<void* const> a) {
+           on->launch(kernels::average_pool{tensor_at(a, 0), tensor_at(a, 1), w, false}, inputs);
+         },
+         {{diff_output, 0, to}, {diff_input, 0, from}},
+         "nvrtc",
+         static_cast<double>(outputs)});
+  return made;
 }
 
 }  // namespace cohort::detail

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/elementwise_on_gpu.hpp>
+#include <cohort/layer/dropout.hpp>
+#include <cohort/layer/gaussian_noise.hpp>
+#include <cohort/random/hash.hpp>
+
+namespace cohort::detail {
+
+/// A layer's random numbers: those of the processor.
+///
+/// Shapes    memory for the examples' numbers in the data set, of room(). They are brought there once a step, and read again where
+///           the same random numbers are needed again.
+class random_on_gpu {
+ public:
+  random_on_gpu(shared_stream on, gpu_request const& request)
+      : on_(std::move(on)),
+        batch_(static_cast<std::size_t>(request.batch)),
+        purpose_(purpose_of("layer", request.name)) {}
+
+  shape room() const { return room_for(batch_ * sizeof(long long)); }
+  void bring(step_scalars const& now, void* memory) const {
+    if (now.indices) on_->bring(now.indices, static_cast<std::byte*>(memory), batch_ * sizeof(long long));
+  }
+  kernels::random_examples draw(step_scalars const& now, void const* memory) const {
+    random_stream const stream(now.seed, purpose_, static_cast<std::uint64_t>(now.step));
+    return {now.indices ? static_cast<long long const*>(memory) : nullptr, stream.key()};
+  }
+
+ private:
+  shared_stream on_;
+  std::size_t batch_;
+  std::uint64_t purpose_;
+};
+
+/// Drops whole channels of `area` elements. Backward makes the mask again.
+inline gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request, double rate,
+                                     std::size_t area) {
+  using enum operand_role;
+  if (!request.training || request.frozen) return prepare_copy(on, request);
+  shape const lies = batched_output(request);
+  random_on_gpu const random(on, request);
+  auto const dropped_below = static_cast<unsigned>(rate * 0x1p32);
+  auto const factor = static_cast<float>(1 / (1 - rate));
+  std::size_t const channels = elements_of(request.output_shape) / area,
+                    calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
+  auto const mask = [=](std::span<void* const> a) {
+    auto const& now = *static_cast<step_scalars const*>(a[3]);
+    on->launch(kernels::dropout{tensor_at(a, 0), tensor_at(a, 1), random.draw(now, a[2]), channels, area,
+                                dropped_below, factor},
+               calls);
+  };
+  auto const n = static_cast<double>(lies.elements());
+  gpu_operation made;
+  made.output = lies;
+  made.overwrites = true;
+  made.forward.push_back({[=](std::span<void* const> a) {
+                            random.bring(*static_cast<step_scalars const*>(a[3]), a[2]);
+                            mask(a);
+                          },
+                          {{input, 0, lies}, {output, 0, lies}, {workspace, 0, random.room()}, {scalars}},
+                          "nvrtc",
+                          n});
+  if (request.wants_diff_input[0])
+    made.backward.push_back(
+        {mask,
+         {{diff_output, 0, lies}, {diff_input, 0, lies}, {workspace, 0, random.room()}, {scalars}},
+         "nvrtc",
+         n});
+  return made;
+}
+
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer) {
+  return prepare_dropout(where.stream, request, layer.rate, 1);
+}
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                             spatial_dropout const& layer) {
+  shape const& made = request.output_shape;
+  return prepare_dropout(where.stream, request, layer.rate,
+                         elements_of(made) / static_cast<std::size_t>(made[0]));
+}
+
+/// Normal numbers are made in double, as on the processor; gradients pass.
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                             gaussian_noise const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  gpu_operation made = prepare_copy(on, request);
+  if (!request.training || request.frozen) return made;
+  shape const lies = batched_output(request);
+  random_on_gpu const random(on, request);
+  std::size_t const elements = elements_of(request.output_shape);
+  made.forward[0] = {[=, batch = static_cast<std::size_t>(request.batch),
+                      deviation = layer.deviation](std::span<void* const> a) {
+                       auto const& now = *static_cast<step_scalars const*>(a[3]);
+                       random.bring(now, a[2]);
+                       on->launch(kernels::add_noise{tensor_at(a, 0), tensor_at(a, 1), random.draw(now, a[2]),
+                                                     elements, deviation},
+                                  batch * ((elements + 1) / 2));
+                     },
+                     {{input, 0, lies}, {output, 0, lies}, {scratch, 0, random.room()}, {scalars}},
+                     "nvrtc",
+                     static_cast<double>(lies.elements())};
+  return made;
+}
+
+}  // namespace cohort::detail
