@@ -50,9 +50,10 @@ struct deconvolution_primitives final : weighted_primitives {
   dnnl_window const w(l.window(), request.output_shape);
   deconvolution_primitives const make(on.engine, request, w);
   layout_rule const rule(request, on.type, w, l.groups);
-  return prepare_weighted(on, request, make, rule.forward, rule.backward_data,
-                          grouped_dims(request.parameter_specs[0].dims, l.groups),
-                          l.flops(request.input_shapes) * request.batch);
+  return prepare_weighted(
+      on, request, make, rule.forward, rule.backward_data,
+      memory_layout::tagged(grouped_dims(request.parameter_specs[0].dims, l.groups), on.type),
+      l.flops(request.input_shapes) * request.batch);
 }
 
 }  // namespace cohort::detail

@@ -37,6 +37,14 @@ struct inner_product_primitives final : weighted_primitives {
   }
 };
 
+/// Whether the fixed rule keeps a dense layer's weights as they come: in training in bf16, from 2^22 of them on. oneDNN packs
+/// tiles as it goes; a layout of its own would want a transposed copy for backward-data, which costs more to renew in each
+/// step than the products gain (DECISIONS 129).
+inline bool keeps_weights_plain(dnnl_target const& on, operation_request<onednn> const& request) {
+  constexpr std::int64_t large = std::int64_t{1} << 22;
+  return request.training && on.type != dnnl_f32 && request.parameter_specs[0].dims.elements() >= large;
+}
+
 /// A dense layer takes images as they lie: its weights get the image's extents, U×C×H×W, which dense is U×n.
 [[gnu::noinline]] inline operation<onednn> prepare(dnnl_target const& on,
                                                    operation_request<onednn> const& request, dense const& l) {
@@ -49,7 +57,10 @@ struct inner_product_primitives final : weighted_primitives {
     as.insert(as.begin(), {request.inputs[0], dst_any});
   std::vector<activation_layouts> data;
   if (way.data == weighted_way::order::any) data.push_back({src_any, dst_any});
-  return prepare_weighted(on, request, make, as, data, batched_dims(request.input_shapes[0], l.units),
+  auto const dims = batched_dims(request.input_shapes[0], l.units);
+  bool const plain = way.plain || (way.name == "rule" && keeps_weights_plain(on, request));
+  return prepare_weighted(on, request, make, as, data,
+                          plain ? memory_layout::dense(dims, on.type) : memory_layout::tagged(dims, on.type),
                           l.flops(request.input_shapes) * request.batch);
 }
 

@@ -49,7 +49,8 @@ inline invocation<onednn> sum_in_place(dnnl_engine_handle const& engine,
 /// their layout and the weights' gradient lies as the weights do; where that would be slow, oneDNN chooses.
 ///
 /// In bf16 the gradient's layout is never that of the weights: the f32 parameters lie as their gradient does, and forward has a
-/// working copy too. A sum runs inside the kernel where oneDNN has a fit one (not in its convolutions by gemm), else behind it.
+/// working copy too. Forward and backward-data ask for `weights_any`, which may be a layout of its own. A sum runs inside
+/// the kernel where oneDNN has a fit one (not in its convolutions by gemm), else behind it.
 ///
 /// Source    measured: diff_weights comes in the weights' layout without loss in f32; backward-data wants its own
 ///           weights, which the store keeps as a working copy.
@@ -57,11 +58,10 @@ inline operation<onednn> prepare_weighted(dnnl_target const& on, operation_reque
                                           weighted_primitives const& make,
                                           std::vector<activation_layouts> const& candidates,
                                           std::vector<activation_layouts> const& backward_data_candidates,
-                                          std::vector<dnnl_dim_t> const& weights_dims, double flops) {
+                                          memory_layout const& weights_any, double flops) {
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
   weighted_way const way = way_of(request);
-  auto const weights_any =
-      way.plain ? memory_layout::dense(weights_dims, on.type) : memory_layout::tagged(weights_dims, on.type);
+  auto const weights_dims = weights_any.dims();
   auto const gradient_any = memory_layout::tagged(weights_dims, dnnl_f32);
   bool const has_bias = request.parameter_specs.size() > 1;
   auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
