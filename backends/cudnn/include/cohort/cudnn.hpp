@@ -6,11 +6,11 @@
 #include <cohort/cudnn/dense_on_gpu.hpp>
 #include <cohort/cudnn/joining_on_gpu.hpp>
 #include <cohort/cudnn/norm_on_gpu.hpp>
-#include <cohort/cudnn/passes_on_gpu.hpp>
 #include <cohort/cudnn/places_on_gpu.hpp>
 #include <cohort/cudnn/pooling_on_gpu.hpp>
 #include <cohort/cudnn/probe_convolution.hpp>
 #include <cohort/cudnn/softmax_on_gpu.hpp>
+#include <cohort/cudnn/threshold_on_gpu.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -52,7 +52,9 @@ class cudnn {
   }
   /// The processor only puts kernels into the stream.
   static int threads(int) { return 1; }
-  std::shared_ptr<arena_passes> passes() const { return std::make_shared<detail::passes_on_gpu>(stream_); }
+  std::shared_ptr<arena_passes> passes() const {
+    return std::make_shared<detail::sharing_passes_on_gpu>(stream_);
+  }
 
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   bool fuses(kind const&, kind const&, bool) const { return false; }
