@@ -71,6 +71,7 @@ TEST_F(on_a_gpu, messages_are_those_of_the_processor) {
   threshold_cases::refuses_codes_that_are_not_whole(on);
   threshold_cases::merges_as_the_processor_does(on);
   threshold_cases::looks_at_whole_arrays(on);
+  threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);
 }
 
 }  // namespace

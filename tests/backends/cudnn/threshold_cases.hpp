@@ -5,6 +5,7 @@
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/cudnn/threshold_on_gpu.hpp>
+#include <cohort/strategy/message_array.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -305,6 +306,29 @@ inline void looks_at_whole_arrays(shared_gpu const& on) {
     EXPECT_TRUE(passes.within(gpu_numbers(on, values).span(), largest_gradient));
   }
   EXPECT_EQ(passes.square_sum({}), 0);
+}
+
+/// What strategies do to their arrays, there and here.
+inline void does_to_arrays_what_is_done_on_the_processor(shared_gpu const& on) {
+  detail::threshold_on_gpu passes(on);
+  for (std::size_t const n : {1UL, 16UL, 1'001UL}) {
+    auto const done = [&](threshold_passes* elsewhere) {
+      detail::message_array one(n, elsewhere), other(n, elsewhere);
+      one.bring(gradient(n, 1));
+      other.copy(one);
+      other.scale(0.375F);
+      one.add(other);
+      one.on_processor([](std::span<float> x) { x[x.size() / 2] = 7; });
+      numbers all(3 * n);
+      one.fetch(std::span(all).first(n));
+      other.fetch(std::span(all).subspan(n, n));
+      other.clear();
+      other.fetch(std::span(all).last(n));
+      EXPECT_TRUE(one.is_within_range());
+      return all;
+    };
+    EXPECT_EQ(done(&passes), done(nullptr)) << n;
+  }
 }
 
 }  // namespace threshold_cases

@@ -42,5 +42,8 @@ TEST_F(threshold_on_gpu, refuses_codes_that_are_not_whole) {
 }
 TEST_F(threshold_on_gpu, merges_as_the_processor_does) { threshold_cases::merges_as_the_processor_does(on); }
 TEST_F(threshold_on_gpu, looks_at_whole_arrays) { threshold_cases::looks_at_whole_arrays(on); }
+TEST_F(threshold_on_gpu, does_to_arrays_what_is_done_on_the_processor) {
+  threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);
+}
 
 }  // namespace cudnn_threshold_test
