@@ -69,6 +69,8 @@ TEST_F(on_a_gpu, messages_are_those_of_the_processor) {
   threshold_cases::refuses_a_residual_that_is_not_finite(on);
   threshold_cases::reads_what_it_has_written_and_others_have(on);
   threshold_cases::refuses_codes_that_are_not_whole(on);
+  threshold_cases::refuses_what_the_processor_refuses(on);
+  threshold_cases::counts_what_is_sent_of_each_threshold(on);
   threshold_cases::merges_as_the_processor_does(on);
   threshold_cases::looks_at_whole_arrays(on);
   threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);

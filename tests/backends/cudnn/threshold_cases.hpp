@@ -224,6 +224,61 @@ inline void reads_what_it_has_written_and_others_have(shared_gpu const& on) {
   decoded(one, on, kept(one.host.nothing({})));
 }
 
+/// What codecs say of a message, or that they have added the same.
+inline std::string said_of(both& codecs, shared_gpu const& on, message_bytes const& message) {
+  auto const said = [&](threshold_compressor& codec, std::span<float> dense) {
+    try {
+      codec.decode_add(message, {}, 1, dense);
+    } catch (data_error const& why) {
+      return std::string(why.what());
+    }
+    return std::string();
+  };
+  numbers dense(codecs.residual.size());
+  gpu_numbers const there(on, dense);
+  std::string const wanted = said(codecs.host, dense);
+  EXPECT_EQ(said(codecs.gpu, there.span()), wanted);
+  EXPECT_TRUE(there.fetched() == dense) << wanted;
+  return wanted;
+}
+
+/// Each bit behind the header turned round, under a checksum that fits.
+inline void refuses_what_the_processor_refuses(shared_gpu const& on) {
+  std::size_t const n = 2 * block_elements + 40;
+  both one(on, {{"all", n}}, {.threshold = threshold::fixed{1}}, numbers(n));
+  numbers x(n);
+  for (std::size_t const i : {5UL, 70UL, 65'535UL, 65'537UL, 90'000UL, 131'070UL})
+    x[i] = i % 2 ? -1.5F : 1.5F;
+  for (std::size_t i = n - 40; i < n; i += i % 4 == 1 ? 2 : 1) x[i] = 1.5F;
+  message_bytes const message = one.encoded(on, {}, x);
+  ASSERT_FALSE(message.empty());
+  std::size_t refused = 0, bits = 8 * (message.size() - sizeof(message_header));
+  for (std::size_t bit = 0; bit < bits; ++bit) {
+    message_bytes damaged = message;
+    damaged[sizeof(message_header) + bit / 8] ^= std::byte{1} << (bit % 8);
+    refused += said_of(one, on, resealed(damaged)).empty() ? 0 : 1;
+  }
+  EXPECT_GT(refused, bits / 2);
+  EXPECT_LT(refused, bits);
+}
+
+/// With ends anywhere in words, groups and blocks, and elements beyond 2^16 thresholds among those that are sent.
+inline void counts_what_is_sent_of_each_threshold(shared_gpu const& on) {
+  std::vector<std::uint64_t> const ends{1, 31, 33, 64, 1'000, 1'024, 1'500, 65'536, 65'537, 131'072, 140'000};
+  std::vector<bf16> const t(ends.size(), bf16::nearest(1.F));
+  numbers x = gradient(140'000, 1);
+  for (std::size_t i = 0; i < x.size(); i += 3) x[i] = i % 2 ? 1e6F : -1e6F;
+  gpu_numbers const there(on, x), r(on, numbers(x.size()));
+  detail::threshold_on_gpu passes(on);
+  threshold_passes::taken const got = passes.take(r.span(), there.span(), ends, t);
+  ASSERT_EQ(got.sent.size(), ends.size());
+  for (std::size_t k = 0, i = 0; k < ends.size(); ++k) {
+    std::uint64_t wanted = 0;
+    for (; i < ends[k]; ++i) wanted += std::fabs(x[i]) >= 1 ? 1 : 0;
+    EXPECT_EQ(got.sent[k], wanted) << k;
+  }
+}
+
 /// Bits of the codes turned round, under a checksum that fits: the same sentences, and nothing is added.
 inline void refuses_codes_that_are_not_whole(shared_gpu const& on) {
   std::size_t const n = 2 * block_elements + 5'000;
@@ -237,21 +292,7 @@ inline void refuses_codes_that_are_not_whole(shared_gpu const& on) {
     for (std::size_t k = 0; k < 40; ++k) {
       message_bytes damaged = message;
       damaged[first + k * (message.size() - first) / 40] ^= std::byte{1} << (k % 8);
-      damaged = resealed(damaged);
-      auto const said = [&](threshold_compressor& codec, std::span<float> dense) {
-        try {
-          codec.decode_add(damaged, {}, 1, dense);
-        } catch (data_error const& why) {
-          return std::string(why.what());
-        }
-        return std::string();
-      };
-      numbers dense(n);
-      gpu_numbers const there(on, dense);
-      std::string const wanted = said(one.host, dense);
-      EXPECT_EQ(said(one.gpu, there.span()), wanted);
-      EXPECT_TRUE(there.fetched() == dense) << k;
-      refused += wanted.empty() ? 0 : 1;
+      refused += said_of(one, on, resealed(damaged)).empty() ? 0 : 1;
     }
   }
   EXPECT_GT(refused, 20);

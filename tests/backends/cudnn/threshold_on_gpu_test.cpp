@@ -40,6 +40,12 @@ TEST_F(threshold_on_gpu, reads_what_it_has_written_and_others_have) {
 TEST_F(threshold_on_gpu, refuses_codes_that_are_not_whole) {
   threshold_cases::refuses_codes_that_are_not_whole(on);
 }
+TEST_F(threshold_on_gpu, refuses_what_the_processor_refuses) {
+  threshold_cases::refuses_what_the_processor_refuses(on);
+}
+TEST_F(threshold_on_gpu, counts_what_is_sent_of_each_threshold) {
+  threshold_cases::counts_what_is_sent_of_each_threshold(on);
+}
 TEST_F(threshold_on_gpu, merges_as_the_processor_does) { threshold_cases::merges_as_the_processor_does(on); }
 TEST_F(threshold_on_gpu, looks_at_whole_arrays) { threshold_cases::looks_at_whole_arrays(on); }
 TEST_F(threshold_on_gpu, does_to_arrays_what_is_done_on_the_processor) {
