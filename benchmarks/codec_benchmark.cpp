@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// uses: cudnn
 // What it costs to write a gradient on the wire, beside `r += g` on the same arrays, in turn.
 // codec/encode/n:N/density:D        `ratio`: elements a second of encoding, coding included, over those of r += g; 0.75 is wanted
 //                                   up to 1e-2. `decode`: of decoding over encoding, at least 1 is wanted. `payload`: bytes over
@@ -7,6 +8,7 @@
 // codec/quantile/…                  the same with a threshold by sample, and a check that the gradient can be sent (`checked`)
 // codec/ranks:P/…                   what the rank does that has most to do when P ranks' messages are merged pairwise, and the sum is
 //                                   decoded into an array of zeros: `merge_ms`, `decode_ms`, `zero_ms`, and `of_two`: over that of two ranks
+// codec/cudnn/quantile/…            codec/quantile on a GPU, beside `r += g` there: `ratio`, `decode`, `decode_ms`
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -18,8 +20,12 @@
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/execution/flat_pass.hpp>
 #include <cohort/random/stream.hpp>
+#if __has_include(<cohort/cudnn/threshold_on_gpu.hpp>)
+#include <cohort/cudnn/threshold_on_gpu.hpp>
+#endif
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -116,6 +122,56 @@ void encode(benchmark::State& state, std::size_t n, double density, bool samples
       std::min(16 + 4 * sent, static_cast<double>(n) / 4) / static_cast<double>(message.size());
   state.counters["add_GB/s"] = 12e-9 * static_cast<double>(n) / median(add_times);
 }
+
+#if __has_include(<cohort/cudnn/threshold_on_gpu.hpp>)
+void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
+  std::shared_ptr<detail::compute_stream> stream;
+  try {
+    stream = std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>());
+  } catch (error const& why) {
+    state.SkipWithError(why.what());
+    return;
+  }
+  std::vector<float> const& numbers = gradient(n);
+  buffer const x(4 * n, stream), r(4 * n, stream), dense(4 * n, stream);
+  stream->bring(numbers.data(), x.data(), 4 * n);
+  std::span<float> const g(x.as<float>(), n), residual(r.as<float>(), n), sums(dense.as<float>(), n);
+  threshold_compressor codec({{"all", n}}, {.threshold = threshold::quantile{.density = density}}, nullptr,
+                             best_isa(), std::make_shared<detail::threshold_on_gpu>(stream));
+  std::vector<double> add_times, encode_times, decode_times;
+  std::vector<std::byte> message;
+  bool good = true;
+  auto const alone = [&](auto work) {
+    stream->wait();
+    return seconds([&] {
+      work();
+      stream->wait();
+    });
+  };
+  for (std::uint64_t step = 0; [[maybe_unused]] auto _ : state) {
+    stream->clear(r.data(), r.bytes());
+    add_times.push_back(alone([&] {
+      stream->launch(detail::kernels::add_to{g.data(), residual.data()}, n);
+    }));
+    stream->clear(r.data(), r.bytes());
+    encode_times.push_back(alone([&] {
+      good = good && codec.elsewhere()->within(g, largest_gradient);
+      auto const bytes = codec.encode({.step = step}, residual, g);
+      message.assign(bytes.begin(), bytes.end());
+    }));
+    state.SetIterationTime(encode_times.back());
+    decode_times.push_back(alone([&] { codec.decode_add(message, {.last_step = step}, 1, sums); }));
+    ++step;
+  }
+  if (!good) state.SkipWithError("a gradient that cannot be sent");
+  state.counters["density"] = codec.report().density();
+  state.counters["ratio"] = median(add_times) / median(encode_times);
+  state.counters["decode"] = median(encode_times) / median(decode_times);
+  state.counters["decode_ms"] = 1e3 * median(decode_times);
+  state.counters["bytes"] = static_cast<double>(message.size());
+  state.counters["add_GB/s"] = 12e-9 * static_cast<double>(n) / median(add_times);
+}
+#endif
 
 /// Rank 0's part in a step of `ranks` ranks: it merges at every level, and decodes.
 struct step_of_ranks {
@@ -222,6 +278,12 @@ int main(int argc, char** argv) {
           declare("codec/" + std::string(samples ? "quantile" : "encode") + "/n:" + std::to_string(n)
                       + "/density:" + density + "/workers:" + std::to_string(threads),
                   [=](benchmark::State& state) { encode(state, n, std::stod(density), samples, threads); });
+#if __has_include(<cohort/cudnn/threshold_on_gpu.hpp>)
+  for (std::size_t const n : {std::size_t{1} << 20, std::size_t{1} << 24, std::size_t{1} << 26})
+    for (char const* const density : {"1e-4", "1e-3", "1e-2", "2e-1"})
+      declare("codec/cudnn/quantile/n:" + std::to_string(n) + "/density:" + density,
+              [=](benchmark::State& state) { encode_on_a_gpu(state, n, std::stod(density)); });
+#endif
   for (char const* const common : {"0", "0.5", "0.9"})
     for (std::uint32_t const count : {4U, 32U})
       declare("codec/ranks:" + std::to_string(count) + "/n:10000000/density:1e-3/common:" + common,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../backend/elsewhere.hpp"
 #include "trial.hpp"
 
 namespace parameter_store_test {
@@ -100,6 +101,27 @@ TEST(parameter_store, takes_and_gives_the_flat_view) {
   for (parameter const& p : t.store->table())
     for (std::size_t i = static_cast<std::size_t>(p.spec.dims.elements()); i < p.room; ++i)
       EXPECT_EQ(arena[p.offset + i], 0);
+}
+
+/// A tensor beside arenas that lie elsewhere crosses to no processor: locked memory is opened by kernels and copies alone.
+TEST(parameter_store, takes_and_gives_dense_tensors_beside_the_arenas) {
+  trial<elsewhere<float>> const t(small(), {.batch = 1});
+  arena_passes& passes = t.store->passes();
+  for (int p = 0; p < t.parameters(); ++p) {
+    auto const n = static_cast<std::size_t>(t.parameter(p).spec.dims.elements());
+    std::vector<float> numbers(n), back(n);
+    std::iota(numbers.begin(), numbers.end(), 1.0F);
+    std::size_t const bytes = n * sizeof(float);
+    buffer const beside(bytes, passes.space());
+    passes.bring(reinterpret_cast<std::byte const*>(numbers.data()), beside.data(), bytes);
+    t.store->write_beside(p, beside.data(), t.store->master());
+    t.store->read(p, t.store->master(), reinterpret_cast<std::byte*>(back.data()));
+    EXPECT_EQ(back, numbers);
+    buffer const again(bytes, passes.space());
+    t.store->read_beside(p, t.store->master(), again.data());
+    passes.fetch(again.data(), reinterpret_cast<std::byte*>(back.data()), bytes);
+    EXPECT_EQ(back, numbers);
+  }
 }
 
 TEST(parameter_store, reads_as_zero_what_no_backward_reaches) {

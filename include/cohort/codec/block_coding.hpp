@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cohort/codec/bit_stream.hpp>
+#include <cohort/codec/coding_formulas.hpp>
 #include <cohort/codec/message.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -18,18 +19,6 @@ struct sent_element {
   constexpr std::uint32_t index() const { return word & ~negative; }
   constexpr std::uint32_t sign() const { return word & negative; }
 };
-
-/// The Rice parameter of a block of `length` elements of which `count` are sent: known to both sides without being said.
-///
-/// For independent elements of density d the best is the first k with (1 − d)^(2^k) below 0.618, the golden section, where a
-/// code of parameter k + 1 gets longer; ln(1/(1 − d)) is taken for d + d²/2. From 1 on: with 0 a bitmap is as small.
-/// Exact     integers alone.
-/// Source    Rice, JPL 79-22 (1979); Kiely, IPN Progress Report 42-159 (2004).
-constexpr unsigned rice_parameter(std::uint64_t count, std::uint64_t length) {
-  unsigned k = 1;
-  while ((count * (2 * length + count) << k) * 1000 < 962 * length * length) ++k;
-  return k;
-}
 
 constexpr std::uint64_t bitmap_bits(std::uint64_t count, std::uint64_t length) { return length + count; }
 

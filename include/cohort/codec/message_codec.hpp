@@ -7,12 +7,14 @@
 #include <cohort/codec/message_writer.hpp>
 #include <cohort/codec/residual_pass.hpp>
 #include <cohort/codec/tensor_table.hpp>
+#include <cohort/codec/threshold_passes.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/execution/team.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -53,17 +55,20 @@ struct message_report {
 
 /// What all ways to write a gradient have in common: reading any message, and writing those that bring none.
 ///
-/// Shapes    residuals, gradients and dense sums: table.elements() of f32.
+/// Shapes    residuals, gradients and dense sums: table.elements() of f32, where elsewhere() says.
 /// Order     one call at a time; what a call returns is valid until the next one that writes, and may be merged by it.
 /// Errors    parse and decode_add: data_error if the message is cut, damaged, foreign, stale or cannot be; dense is unchanged then.
 ///           shape_error for an array of another size.
 /// Exact     the same bytes and sums on every instruction set and for any number of workers.
 class message_codec {
  public:
-  explicit message_codec(tensor_table table, team* workers = nullptr, isa which = best_isa())
-      : table_(std::move(table)), workers_(workers), isa_(which) {}
+  explicit message_codec(tensor_table table, team* workers = nullptr, isa which = best_isa(),
+                         std::shared_ptr<threshold_passes> elsewhere = nullptr)
+      : table_(std::move(table)), workers_(workers), isa_(which), elsewhere_(std::move(elsewhere)) {}
 
   tensor_table const& table() const { return table_; }
+  /// Who works on the arrays, and where they lie; null: the processor.
+  threshold_passes* elsewhere() const { return elsewhere_.get(); }
 
   /// The message that these bytes are; it shows them.
   message_view parse(std::span<std::byte const> message, expected_messages const& expected) const {
@@ -119,12 +124,19 @@ class message_codec {
 
   /// Looks at all of a message, and adds it.
   void read(message_view const& message, detail::message_reader& elements) const {
-    if (message.header.kind == message_kind::sparse) elements.read(message, workers_);
+    if (message.header.kind != message_kind::sparse) return;
+    if (elsewhere_ && elsewhere_->read(side_of(elements), message)) return;
+    elements.read(message, workers_);  // elsewhere: it says what is wrong
+    if (elsewhere_) detail::refuse_message("codes", "what the tables say", "others");
   }
   void add(message_view const& message, detail::message_reader const& elements, float scale,
            float* dense) const {
-    if (message.header.kind == message_kind::sparse)
-      detail::add_blocks(message, elements, table_, scale, dense, workers_);
+    if (message.header.kind != message_kind::sparse) return;
+    if (!elsewhere_) return detail::add_blocks(message, elements, table_, scale, dense, workers_);
+    std::uint64_t const all[]{table_.elements()};
+    elsewhere_->add(side_of(elements), message,
+                    message.header.thresholds == 1 ? std::span<std::uint64_t const>(all) : table_.ends(),
+                    scale, dense);
   }
 
   /// Merges two messages whose elements have been read by merge_sparse(header, lower, upper) if both are sparse.
@@ -168,6 +180,7 @@ class message_codec {
   tensor_table table_;
   team* workers_;
   isa isa_;
+  std::shared_ptr<threshold_passes> elsewhere_;
   detail::message_reader reader_;
   detail::message_reader upper_reader_;
   detail::message_writer writer_;
@@ -175,6 +188,10 @@ class message_codec {
   message_report report_;
 
  private:
+  threshold_passes::side side_of(detail::message_reader const& elements) const {
+    return &elements == &reader_ ? threshold_passes::side::lower : threshold_passes::side::upper;
+  }
+
   /// The header of two messages' sum.
   static message_header merged_header(message_header const& lower, message_header const& upper) {
     if (lower.step != upper.step)

@@ -46,6 +46,15 @@ struct message_part {
   }
 };
 
+/// The elements of a message that were coded elsewhere, behind its header and thresholds.
+///
+/// Units     entries count bits from the beginning of `codes`.
+struct coded_elements {
+  std::span<block_entry const> blocks{};
+  std::span<std::byte const> codes{};
+  std::span<sent_multiple const> multiples{};
+};
+
 /// Makes messages of what workers write block by block. It keeps its memory: once the messages have had their size, none is
 /// allocated.
 class message_writer {
@@ -76,6 +85,28 @@ class message_writer {
     bytes_.resize(sizeof header + behind);
     fill(bytes_.data() + sizeof header);
     return sealed(which, header);
+  }
+
+  /// A message of elements that were coded elsewhere.
+  std::span<std::byte const> write_coded(isa which, message_header header, std::span<bf16 const> thresholds,
+                                         coded_elements const& coded) {
+    header.blocks = static_cast<std::uint32_t>(coded.blocks.size());
+    header.thresholds = static_cast<std::uint32_t>(thresholds.size());
+    header.multiples = coded.multiples.size();
+    header.payload_bytes = coded.codes.size() + coded.multiples.size_bytes();
+    std::size_t const tables = thresholds.size_bytes() + coded.blocks.size_bytes();
+    return write_plain(which, header, tables + static_cast<std::size_t>(header.payload_bytes),
+                       [&](std::byte* to) {
+                         auto const put = [&to](auto list) {
+                           if (list.empty()) return;
+                           std::memcpy(to, list.data(), list.size_bytes());
+                           to += list.size_bytes();
+                         };
+                         put(thresholds);
+                         put(coded.blocks);
+                         put(coded.codes);
+                         put(coded.multiples);
+                       });
   }
 
   /// Whether this is the message that was written last.

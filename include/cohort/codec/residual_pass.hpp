@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/execution/vector.hpp>
 #include <cstddef>
@@ -10,6 +11,12 @@
 namespace cohort {
 
 namespace detail {
+
+[[noreturn, gnu::cold]] inline void refuse_residual(std::uint64_t element) {
+  throw numeric_error({.what = "a residual is not finite",
+                       .where = {"element ", element},
+                       .expected = "gradients that within_range accepts"});
+}
 
 namespace baseline_f32 {
 #include <cohort/codec/residual_pass.inc>

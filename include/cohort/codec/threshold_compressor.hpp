@@ -5,9 +5,11 @@
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/codec/residual_policy.hpp>
 #include <cohort/codec/threshold_pass.hpp>
+#include <cohort/codec/threshold_passes.hpp>
 #include <cohort/codec/threshold_policy.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,7 +26,8 @@ struct threshold_compression {
 
 /// Sends ±t for every element of r + x that is at least t, and keeps the rest.
 ///
-/// Shapes    residual r, gradient x, dense sums: table.elements() of f32.
+/// Shapes    residual r, gradient x, dense sums: table.elements() of f32, in the processor's memory, or all in a device's, where
+///           `elsewhere` works on them.
 /// Before    within_range(x); r is 0, or what this or merge has left.
 /// After     encode: with y = fl(r + x), r = y − s, where the message brings s. merge: the same with what both messages bring
 ///           for x, where they bring anything; the larger threshold; examples, weights and ranks added, flags joined.
@@ -39,8 +42,8 @@ struct threshold_compression {
 class threshold_compressor : public message_codec {
  public:
   explicit threshold_compressor(tensor_table table, threshold_compression how = {}, team* workers = nullptr,
-                                isa which = best_isa())
-      : message_codec(std::move(table), workers, which),
+                                isa which = best_isa(), std::shared_ptr<threshold_passes> elsewhere = nullptr)
+      : message_codec(std::move(table), workers, which, std::move(elsewhere)),
         how_(how),
         ends_(how.per_tensor || table_.size() == 0
                   ? std::vector<std::uint64_t>(table_.ends().begin(), table_.ends().end())
@@ -54,20 +57,29 @@ class threshold_compressor : public message_codec {
                                     std::span<float const> x) {
     require_shape("residual", r.size());
     require_shape("gradient", x.size());
-    std::span<bf16 const> const t = thresholds_.choose(r, x, ends_, stamp.step);
-    auto const bytes = writer_.write(
-        isa_, header_of(stamp, message_kind::sparse), t, workers_,
-        [&](detail::message_part& part, std::size_t b) {
-          write_block(part, b, t,
-                      [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
-                        detail::take_threshold(isa_, r.data() + first, x.data() + first, n, threshold, first,
-                                               list, part.multiples);
-                      });
-        });
-    finish(bytes, t);
+    message_header const header = header_of(stamp, message_kind::sparse);
+    std::span<bf16 const> t{};
+    std::span<std::byte const> bytes{};
+    if (elsewhere_) {
+      t = thresholds_.choose(
+          ends_, stamp.step,
+          [&](std::uint64_t begin, detail::element_sample const& from, std::span<std::uint32_t> counts) {
+            elsewhere_->count_levels(r.data() + begin, x.data() + begin, from, counts);
+          });
+      bytes = write_taken(header, t, elsewhere_->take(r, x, ends_, t));
+    } else {
+      t = thresholds_.choose(r, x, ends_, stamp.step);
+      bytes = write_parts(header, t, [&](detail::message_part& part, std::size_t b) {
+        write_block(part, b, t,
+                    [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
+                      detail::take_threshold(isa_, r.data() + first, x.data() + first, n, threshold, first,
+                                             list, part.multiples);
+                    });
+      });
+    }
     for (std::size_t k = 0; k < t.size(); ++k) {
       std::uint64_t const begin = k == 0 ? 0 : ends_[k - 1];
-      thresholds_.observe(k, static_cast<double>(sent(k)) / static_cast<double>(ends_[k] - begin));
+      thresholds_.observe(k, static_cast<double>(sent_[k]) / static_cast<double>(ends_[k] - begin));
     }
     if (how_.residual.acts_after(stamp.step)) settle(r, t);
     return bytes;
@@ -85,19 +97,18 @@ class threshold_compressor : public message_codec {
           larger_.resize(ends_.size());
           for (std::size_t k = 0; k < larger_.size(); ++k)
             larger_[k] = {std::max(lower.threshold(k).pattern, upper.threshold(k).pattern)};
-          auto const bytes =
-              writer_.write(isa_, header, larger_, workers_, [&](detail::message_part& part, std::size_t b) {
-                detail::block_merge both(lower, reader_, upper, upper_reader_, b, r.data());
-                write_block(
-                    part, b, larger_,
-                    [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
-                      std::size_t const k = threshold_of(first);
-                      both.take(first + n, lower.threshold(k).value(), upper.threshold(k).value(), threshold,
-                                list, part.multiples);
-                    });
-              });
-          finish(bytes, larger_);
-          return bytes;
+          if (elsewhere_)
+            return write_taken(header, larger_, elsewhere_->merge(lower, upper, ends_, larger_, r));
+          return write_parts(header, larger_, [&](detail::message_part& part, std::size_t b) {
+            detail::block_merge both(lower, reader_, upper, upper_reader_, b, r.data());
+            write_block(
+                part, b, larger_,
+                [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
+                  std::size_t const k = threshold_of(first);
+                  both.take(first + n, lower.threshold(k).value(), upper.threshold(k).value(), threshold,
+                            list, part.multiples);
+                });
+          });
         });
   }
 
@@ -131,25 +142,37 @@ class threshold_compressor : public message_codec {
         static_cast<std::size_t>(end - begin)));
   }
 
-  std::uint64_t sent(std::size_t k) {
-    std::uint64_t sum = 0;
-    for (detail::message_part const& part : writer_.parts()) sum += part.sent[k];
-    return sum;
+  /// The message whose blocks write(part, block) writes.
+  template <class Write>
+  std::span<std::byte const> write_parts(message_header const& header, std::span<bf16 const> t, Write write) {
+    auto const bytes = writer_.write(isa_, header, t, workers_, write);
+    sent_.assign(t.size(), 0);
+    for (detail::message_part const& part : writer_.parts())
+      for (std::size_t k = 0; k < t.size(); ++k) sent_[k] += part.sent[k];
+    return reported(bytes, t);
+  }
+  /// The message of what was taken elsewhere.
+  std::span<std::byte const> write_taken(message_header const& header, std::span<bf16 const> t,
+                                         threshold_passes::taken const& all) {
+    auto const bytes = writer_.write_coded(isa_, header, t, all.coded);
+    sent_.assign(all.sent.begin(), all.sent.end());
+    return reported(bytes, t);
   }
 
-  void finish(std::span<std::byte const> bytes, std::span<bf16 const> t) {
+  std::span<std::byte const> reported(std::span<std::byte const> bytes, std::span<bf16 const> t) {
     report_ = {.elements = table_.elements(), .bytes = bytes.size()};
-    if (t.empty()) return;
-    report_.smallest_threshold = report_.largest_threshold = double{t[0].value()};
     for (std::size_t k = 0; k < t.size(); ++k) {
-      report_.smallest_threshold = std::min(report_.smallest_threshold, double{t[k].value()});
-      report_.largest_threshold = std::max(report_.largest_threshold, double{t[k].value()});
-      report_.sent += sent(k);
+      double const value = double{t[k].value()};
+      report_.smallest_threshold = k == 0 ? value : std::min(report_.smallest_threshold, value);
+      report_.largest_threshold = std::max(report_.largest_threshold, value);
+      report_.sent += sent_[k];
     }
+    return bytes;
   }
 
   /// The residual policy's turn. Sums go over the same pieces for any number of workers.
   void settle(std::span<float> r, std::span<bf16 const> t) {
+    if (elsewhere_) return settle_elsewhere(r, t);
     clipped_.assign(static_cast<std::size_t>(blocks_of(r.size())), 0);
     detail::share_blocks(workers_, clipped_.size(), [&](int, std::size_t from, std::size_t to) {
       for (std::size_t b = from; b < to; ++b) {
@@ -170,6 +193,16 @@ class threshold_compressor : public message_codec {
     for (double const mass : clipped_) report_.clipped_mass += mass;
   }
 
+  void settle_elsewhere(std::span<float> r, std::span<bf16 const> t) {
+    auto const number = static_cast<float>(how_.residual.number);
+    if (how_.residual.which != residual_policy::kind::clip) return elsewhere_->scale(r, number);
+    std::uint64_t begin = 0;
+    for (std::size_t k = 0; k < t.size(); ++k) {
+      report_.clipped_mass += elsewhere_->clip(r.subspan(begin, ends_[k] - begin), number * t[k].value());
+      begin = ends_[k];
+    }
+  }
+
   void require_thresholds(message_header const& header) const {
     if (header.coding == message_coding::ternary && header.thresholds == ends_.size()) return;
     throw data_error({.what = "cannot merge a message that was made otherwise",
@@ -183,6 +216,7 @@ class threshold_compressor : public message_codec {
   thresholds thresholds_;
   std::vector<bf16> larger_;
   std::vector<double> clipped_;
+  std::vector<std::uint64_t> sent_;  // of each threshold
 };
 
 }  // namespace cohort

@@ -3,8 +3,9 @@
 #include <bit>
 #include <cmath>
 #include <cohort/codec/block_coding.hpp>
+#include <cohort/codec/coding_formulas.hpp>
 #include <cohort/codec/message.hpp>
-#include <cohort/error/exceptions.hpp>
+#include <cohort/codec/residual_pass.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/execution/vector.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -89,19 +90,16 @@ inline void take_one(float& r, float y, float t, std::uint64_t index, sent_eleme
                      std::vector<sent_multiple>& multiples) {
   std::uint32_t const pattern = std::bit_cast<std::uint32_t>(y);
   std::uint32_t const magnitude = pattern & ~sent_element::negative;
-  if (!is_finite(y))
-    throw numeric_error({.what = "a residual is not finite",
-                         .where = {"element ", index},
-                         .expected = "gradients that within_range accepts"});
+  if (!is_finite(y)) refuse_residual(index);
   if (magnitude < std::bit_cast<std::uint32_t>(t)) {
     r = y;
   } else if (magnitude <= std::bit_cast<std::uint32_t>(most_thresholds * t)) {
     r = y - std::bit_cast<float>(std::bit_cast<std::uint32_t>(t) | (pattern & sent_element::negative));
     *list++ = {static_cast<std::uint32_t>(index % block_elements) | (pattern & sent_element::negative)};
   } else {
-    constexpr std::uint64_t lower = (std::uint64_t{1} << 37) - 1;  // 53 − 16 bits of the quotient
     double const quotient = double{y} / double{t};
-    double const multiple = std::bit_cast<double>(std::bit_cast<std::uint64_t>(quotient) & ~lower);
+    double const multiple =
+        std::bit_cast<double>(std::uint64_t{cut_multiple(std::bit_cast<std::uint64_t>(quotient))});
     r = static_cast<float>(double{y} - multiple * double{t});
     multiples.push_back({index, multiple});
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cohort/codec/coding_formulas.hpp>
 #include <cohort/codec/message.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/random/stream.hpp>
@@ -103,33 +104,39 @@ struct threshold_policy {
 
 namespace detail {
 
+/// Which of n elements a threshold is chosen by: runs of neighbours, a cache line each, one in each of as many equal ranges;
+/// where, says the key. All of them where there are no more.
+struct element_sample {
+  static constexpr std::size_t run = 16;
+
+  std::size_t elements;
+  std::size_t runs;
+  std::size_t stride;  // of elements, at least a run
+  std::uint64_t key;
+
+  element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_)
+      : elements(n), runs(std::max<std::size_t>(wanted / run, 1)), stride(n / runs), key(key_) {}
+
+  bool all() const { return stride <= run; }
+  std::size_t size() const { return all() ? elements : runs * run; }
+  /// Where the k-th run begins.
+  std::size_t place(std::size_t k) const {
+    return static_cast<std::size_t>(place_of_run(key, k, stride, run));
+  }
+};
+
 /// Finds thresholds by counting a sample of |r + x| by its upper 16 bits, which is as fine as thresholds are.
 class threshold_sampler {
  public:
+  static constexpr std::size_t levels = std::size_t{1} << 15;
+
   /// The smallest threshold that at most the share `density` of a sample reaches; where the largest are more already, these
-  /// alone reach it. `otherwise` if all of it is 0.
-  ///
-  /// The sample is of runs of 16 neighbours, a cache line, one in each of as many equal ranges; where, says the key.
-  bf16 quantile(float const* r, float const* x, std::size_t n, double density, std::size_t sample,
-                std::uint64_t key, bf16 otherwise) {
-    constexpr std::size_t run = 16;
-    counts_.assign(std::size_t{1} << 15, 0);
-    std::size_t const runs = std::max<std::size_t>(sample / run, 1);
-    std::size_t const stride = n / runs;  // of elements, at least a run
-    std::size_t taken = 0;
-    if (stride <= run) {
-      count(r, x, n);
-      taken = n;
-    } else {
-      for (std::size_t k = 0; k < runs; ++k) {
-        std::uint64_t const mixed = (key + k) * 0x9e3779b97f4a7c15;
-        std::size_t const at =
-            k * stride + static_cast<std::size_t>((mixed >> 32) * (stride - run + 1) >> 32);
-        count(r + at, x + at, run);
-      }
-      taken = runs * run;
-    }
-    auto const most = static_cast<std::size_t>(density * static_cast<double>(taken));
+  /// alone reach it. `otherwise` if all of it is 0. count(counts) adds the sample's elements up by level_of.
+  template <class Count>
+  bf16 quantile(element_sample const& from, double density, bf16 otherwise, Count count) {
+    counts_.assign(levels, 0);
+    count(std::span<std::uint32_t>(counts_));
+    auto const most = static_cast<std::size_t>(density * static_cast<double>(from.size()));
     constexpr bf16 smallest = bf16::nearest(smallest_threshold), largest = bf16::nearest(largest_threshold);
     std::size_t reach = 0;
     std::size_t pattern = counts_.size();
@@ -138,11 +145,18 @@ class threshold_sampler {
     return {static_cast<std::uint16_t>(std::clamp<std::size_t>(pattern, smallest.pattern, largest.pattern))};
   }
 
- private:
-  void count(float const* r, float const* x, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) ++counts_[std::bit_cast<std::uint32_t>(r[i] + x[i]) >> 16 & 0x7fff];
+  static std::size_t level_of(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
+  /// Of arrays in the processor's memory.
+  static void count(element_sample const& from, float const* r, float const* x,
+                    std::span<std::uint32_t> counts) {
+    auto const look = [&](std::size_t begin, std::size_t n) {
+      for (std::size_t i = begin; i < begin + n; ++i) ++counts[level_of(r[i] + x[i])];
+    };
+    if (from.all()) return look(0, from.elements);
+    for (std::size_t k = 0; k < from.runs; ++k) look(from.place(k), element_sample::run);
   }
 
+ private:
   std::vector<std::uint32_t> counts_;
 };
 
@@ -160,13 +174,23 @@ class thresholds {
   /// Those of the message that sends r + x; ends: where the elements of each end. `step` chooses the sample.
   std::span<bf16 const> choose(std::span<float const> r, std::span<float const> x,
                                std::span<std::uint64_t const> ends, std::uint64_t step) {
+    return choose(ends, step,
+                  [&](std::uint64_t begin, detail::element_sample const& from, std::span<std::uint32_t> to) {
+                    detail::threshold_sampler::count(from, r.data() + begin, x.data() + begin, to);
+                  });
+  }
+  /// The same of arrays whose samples count(begin, sample, counts) adds up: of the elements from `begin` on.
+  template <class Count>
+  std::span<bf16 const> choose(std::span<std::uint64_t const> ends, std::uint64_t step, Count count) {
     random_stream const keys(0, "thresholds", step);
     std::uint64_t begin = 0;
     for (std::size_t k = 0; k < values_.size(); ++k) {
       rounded_[k] = bf16::nearest(static_cast<float>(values_[k]));
       if (policy_.which == threshold_policy::kind::quantile) {
-        rounded_[k] = sampler_.quantile(r.data() + begin, x.data() + begin, ends[k] - begin, policy_.lo,
-                                        static_cast<std::size_t>(policy_.sample), keys.bits(k), rounded_[k]);
+        detail::element_sample const from(static_cast<std::size_t>(ends[k] - begin),
+                                          static_cast<std::size_t>(policy_.sample), keys.bits(k));
+        rounded_[k] = sampler_.quantile(from, policy_.lo, rounded_[k],
+                                        [&](std::span<std::uint32_t> counts) { count(begin, from, counts); });
         values_[k] = double{rounded_[k].value()};
       }
       begin = ends[k];

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cohort/codec/message_codec.hpp>
+#include <cohort/codec/residual_pass.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/tensor/finite.hpp>
@@ -159,9 +160,7 @@ class top_k_compressor : public message_codec {
   [[noreturn]] static void refuse_infinite(std::span<float const> y) {
     std::size_t first = 0;
     while (is_finite(y[first])) ++first;
-    throw numeric_error({.what = "a residual is not finite",
-                         .where = {"element ", first},
-                         .expected = "gradients that within_range accepts"});
+    detail::refuse_residual(first);
   }
 
   std::uint64_t wanted_ = 0;

@@ -64,6 +64,10 @@ class parameter_set {
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
   virtual void write(int p, std::byte const* dense, std::byte* arena) const = 0;
 
+  /// The same with a dense tensor that lies where arenas do.
+  virtual void read_beside(int p, std::byte const* arena, std::byte* dense) const { read(p, arena, dense); }
+  virtual void write_beside(int p, std::byte const* dense, std::byte* arena) const { write(p, dense, arena); }
+
   /// Derives the working copies anew: worker's share of those that training reads, or all that are stale.
   /// Before    the master has changed; no kernel runs.  After refresh by every worker: training's copies are fresh.
   virtual void refresh(int worker, int workers) = 0;

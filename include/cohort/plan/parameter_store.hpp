@@ -97,16 +97,27 @@ class parameter_store final : public parameter_set {
   }
 
   void read(int p, std::byte const* arena, std::byte* dense) const override {
-    crossing(p, [&](auto const& run, std::byte* outside, std::size_t bytes) {
+    crossing(p, true, [&](auto const& run, std::byte* outside, std::size_t bytes) {
       std::byte* const from = parameter_data(p, const_cast<std::byte*>(arena));
       run(false, from, outside ? outside : dense);
       if (outside) passes_->fetch(outside, dense, bytes);
     });
   }
   void write(int p, std::byte const* dense, std::byte* arena) const override {
-    crossing(p, [&](auto const& run, std::byte* outside, std::size_t bytes) {
+    crossing(p, true, [&](auto const& run, std::byte* outside, std::size_t bytes) {
       if (outside) passes_->bring(dense, outside, bytes);
       run(true, outside ? outside : const_cast<std::byte*>(dense), parameter_data(p, arena));
+    });
+  }
+
+  void read_beside(int p, std::byte const* arena, std::byte* dense) const override {
+    crossing(p, false, [&](auto const& run, std::byte*, std::size_t) {
+      run(false, parameter_data(p, const_cast<std::byte*>(arena)), dense);
+    });
+  }
+  void write_beside(int p, std::byte const* dense, std::byte* arena) const override {
+    crossing(p, false, [&](auto const& run, std::byte*, std::size_t) {
+      run(true, const_cast<std::byte*>(dense), parameter_data(p, arena));
     });
   }
 
@@ -204,9 +215,10 @@ class parameter_store final : public parameter_set {
 
   /// Lets `move` carry parameter p between an arena and a dense tensor: run(writes, from, to) by a call that is made once and
   /// bound anew, since an exchange does this in every step. Where arenas lie outside of the processor's memory, the dense
-  /// tensor stops over at `outside` beside them; else that is null. On one thread: a pool is not worth it.
+  /// tensor stops over at `outside` beside them, if it comes from the processor or goes there (`leaves`); else that is null. On
+  /// one thread: a pool is not worth it.
   template <class Move>
-  void crossing(int p, Move move) const {
+  void crossing(int p, bool leaves, Move move) const {
     detail::thread_scope<B> const single(1);
     std::lock_guard const one_at_a_time(crossing_);
     layout const &lies = *layouts_[static_cast<std::size_t>(p)], dense = backend_.plain(lies);
@@ -223,11 +235,11 @@ class parameter_store final : public parameter_set {
       (*call)();
     };
     std::size_t bytes = 0;
-    if (auto const space = passes_->space()) {
+    if (auto const space = passes_->space(); space && leaves) {
       bytes = backend_.bytes(dense);
       outside_.resize(bytes, space);
     }
-    move(run, outside_.data(), bytes);
+    move(run, leaves ? outside_.data() : nullptr, bytes);
   }
 
   B backend_;

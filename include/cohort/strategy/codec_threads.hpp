@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/codec/tensor_table.hpp>
+#include <cohort/codec/threshold_passes.hpp>
 #include <cohort/execution/team.hpp>
 #include <cstdint>
 #include <memory>
@@ -17,9 +18,13 @@ class codec_threads {
 
   void set(int workers) { workers_ = workers; }
 
-  /// make(table, threads), which are null for the caller alone, or make(table).
+  /// make(table, threads, elsewhere) where there is a device that the codec can work on; make(table, threads), which are null for
+  /// the caller alone; or make(table).
   template <class Make>
-  auto make(Make const& make, tensor_table table) {
+  auto make(Make const& make, tensor_table table, threshold_passes_source* device = nullptr) {
+    using passes = std::shared_ptr<threshold_passes>;
+    if constexpr (std::is_invocable_v<Make const&, tensor_table, team*, passes>)
+      if (device) return make(std::move(table), nullptr, device->thresholds());
     if constexpr (std::is_invocable_v<Make const&, tensor_table, team*>) {
       bool const many = workers_ > 1 && table.elements() >= least_elements;
       if (many && !team_) team_ = std::make_unique<team>(workers_);

@@ -49,10 +49,9 @@ class gradient_sharing final : public sharing_strategy<Make> {
       return taken;
     }
     if (!this->share(now)) return false;
-    std::span<float> const taken = this->exchange().all();
-    if (this->factor() != 1)
-      for (float& x : taken) x *= static_cast<float>(this->factor());
-    this->elements().write(gradients.parameters(), taken, gradients.first());
+    message_array& taken = this->exchange().all_array();
+    if (this->factor() != 1) taken.scale(static_cast<float>(this->factor()));
+    this->elements().write(gradients.parameters(), taken.span(), gradients.first());
     if (now.examples == 0 || now.mine.not_finite) keep_statistics(gradients);
     return true;
   }

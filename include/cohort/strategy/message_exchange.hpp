@@ -5,11 +5,12 @@
 #include <cmath>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/codec/message.hpp>
-#include <cohort/codec/residual_pass.hpp>
+#include <cohort/codec/threshold_passes.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/dense_exchange.hpp>
 #include <cohort/strategy/exchange_meter.hpp>
+#include <cohort/strategy/message_array.hpp>
 #include <cohort/strategy/message_totals.hpp>
 #include <cohort/strategy/message_votes.hpp>
 #include <cohort/strategy/process_group.hpp>
@@ -29,7 +30,7 @@ enum class combined { weighted_mean, sum, mean };
 
 /// Takes one array of each rank to all of them, a step at a time, as messages of a compressor.
 ///
-/// Shapes    all arrays: codec.table().elements() of f32.
+/// Shapes    all arrays: codec.table().elements() of f32, where the codec works.
 /// Order     collective: fill mine(), start, finish, look at all(). Up to `staleness` more may be started before the first is
 ///           finished: as many, no more, so that no queue grows.
 /// Before    all ranks have the same codec, route and combination. Merged: a staleness of 0.
@@ -54,19 +55,32 @@ class message_exchange {
             group_.groups() > 1 && staleness == 0
             && (way == route::merged
                 || (way == route::by_size && merges_by_size(group_.groups(), codec_.table().elements())))),
-        mine_(codec_.table().elements()),
-        residual_(mine_.size()),
-        all_(mine_.size()),
+        mine_(codec_.table().elements(), elsewhere()),
+        residual_(mine_.size(), elsewhere()),
+        all_(mine_.size(), elsewhere()),
         slots_(static_cast<std::size_t>(staleness) + 1) {}
   message_exchange(communicator& world, C codec, route way, combined how, std::uint64_t run,
                    int staleness = 0)
       : message_exchange(process_group(world), std::move(codec), way, how, run, staleness) {}
 
-  std::span<float> mine() { return mine_; }
-  std::span<float> all() { return all_; }
-  /// This, and the compressor's state: empty for who does not lead.
+  std::span<float> mine() { return mine_.span(); }
+  std::span<float> all() { return all_.span(); }
+  message_array& mine_array() { return mine_; }
+  message_array& all_array() { return all_; }
+  /// Who works on these arrays, and where they lie; null: the processor.
+  threshold_passes* elsewhere() const {
+    if constexpr (requires { codec_.elsewhere(); })
+      return codec_.elsewhere();
+    else
+      return nullptr;
+  }
+  /// This, and the compressor's state, in the processor's memory: empty for who does not lead.
   std::span<float const> residual() const {
-    return group_.leads() ? std::span<float const>(residual_) : std::span<float const>();
+    if (!group_.leads()) return {};
+    if (!elsewhere()) return residual_.span();
+    fetched_.resize(residual_.size());
+    residual_.fetch(fetched_);
+    return fetched_;
   }
   std::span<double const> state() const {
     return group_.leads() ? std::span<double const>(codec_.state()) : std::span<double const>();
@@ -79,7 +93,7 @@ class message_exchange {
                         .expected = {residual_.size(), " elements"},
                         .got = {residual.size()}});
     codec_.restore(state);
-    std::copy(residual.begin(), residual.end(), residual_.begin());
+    residual_.bring(residual);
   }
 
   /// How many ranks' mean or sum the residual is about.
@@ -94,14 +108,14 @@ class message_exchange {
   void start(step_info now) {
     leave_out_told(now.mine);
     auto const beginning = clock::now();
-    now.mine.not_finite |= !within_range(best_isa(), mine_);
+    now.mine.not_finite |= !mine_.is_within_range();
     step_info const own = now;  // of this rank, whose wishes are told once: leave_out_told
-    group_.sum(mine_, now, how_ != combined::weighted_mean);
+    in_group(mine_, [&](std::span<float> x) { group_.sum(x, now, how_ != combined::weighted_mean); });
     dense_.end();
     if (!group_.leads()) return send({}, own, {.transfer = {clock::now()}});
     std::span<std::byte const> message = encode(now);
     auto const encoded = clock::now();
-    if (merges_) message = tree_.merge(group_.leaders(), codec_, message, messages_of(now), residual_);
+    if (merges_) message = tree_.merge(group_.leaders(), codec_, message, messages_of(now), residual_.span());
     send(message, own, {.encode = {beginning, encoded}, .transfer = {encoded, clock::now()}});
   }
 
@@ -118,16 +132,15 @@ class message_exchange {
     if (count < 0)
       for (std::vector<std::byte> const& one : waiting) take_back(one, group_.world().size(), 1);
     float const weight = static_cast<float>(spoke_for) / static_cast<float>(group_.size());
-    if (how_ == combined::weighted_mean && weight != 1)
-      for (float& x : residual_) x *= weight;
-    group_.sum_at_leader(residual_);
+    if (how_ == combined::weighted_mean && weight != 1) residual_.scale(weight);
+    in_group(residual_, [&](std::span<float> x) { group_.sum_at_leader(x); });
   }
 
   /// Puts a share of what a message would have brought into the residual.
   void take_back(std::span<std::byte const> message, int ranks, float share) {
     expected_messages const any{
         .run = run_, .last_step = ~std::uint64_t{0}, .ranks = static_cast<std::uint32_t>(ranks)};
-    codec_.decode_add(codec_.parse(message, any), share, residual_);
+    codec_.decode_add(codec_.parse(message, any), share, residual_.span());
   }
 
   /// With `take` false nothing is brought: what this rank has sent is in its residual again.  Before: not merged.
@@ -142,14 +155,14 @@ class message_exchange {
     if (group_.leads()) {
       read(oldest, agreed);
       if (agreed.all.not_finite || !take) {
-        if (!merges_) codec_.decode_add(views_[own_place()], 1, residual_);
+        if (!merges_) codec_.decode_add(views_[own_place()], 1, residual_.span());
       } else {
-        std::fill(all_.begin(), all_.end(), 0.0F);
+        all_.clear();
         for (message_view const& one : views_)
-          codec_.decode_add(one, scale(one.header, agreed, oldest.then), all_);
+          codec_.decode_add(one, scale(one.header, agreed, oldest.then), all_.span());
       }
     }
-    group_.tell(agreed, all_);
+    in_group(all_, [&](std::span<float> x) { group_.tell(agreed, x); });
     times.apply.end = clock::now();
     if (!group_.leads())
       times.transfer.end = times.apply.begin = times.apply.end;  // it has waited for its leader
@@ -169,10 +182,9 @@ class message_exchange {
   /// Moves     an allreduce.
   void exchange_densely(step_info const& now, agreement& agreed) {
     auto const beginning = clock::now();
-    dense_.run(group_.world(), now, mine_, agreed);
-    std::copy(mine_.begin(), mine_.end(), all_.begin());
-    if (how_ == combined::mean)
-      for (float& x : all_) x *= static_cast<float>(1.0 / group_.world().size());
+    mine_.on_processor([&](std::span<float> x) { dense_.run(group_.world(), now, x, agreed); });
+    all_.copy(mine_);
+    if (how_ == combined::mean) all_.scale(static_cast<float>(1.0 / group_.world().size()));
     auto const end = clock::now();
     count_dense();
     meter_.add({.transfer = {beginning, end}}, {}, end - beginning);
@@ -189,7 +201,7 @@ class message_exchange {
   std::vector<measurement> report(std::vector<measurement> const& beside = {}) const {
     std::vector<measurement> all = totals_.report();
     all.push_back({"staleness", static_cast<double>(slots_.size() - 1)});
-    all.push_back({"residual_norm", std::sqrt(residual_square_sum(best_isa(), residual_))});
+    all.push_back({"residual_norm", std::sqrt(residual_.square_sum())});
     exchange_meter times = meter_;
     times.add_times(beside);
     times.tell_times(all);
@@ -209,8 +221,14 @@ class message_exchange {
     bool of_ended_run = false;  // whose wishes were that run's
   };
 
+  /// What the ranks of a group do together, with an array in the processor's memory.
+  template <class Together>
+  void in_group(message_array& x, Together together) {
+    if (group_.adds_up()) x.on_processor(together);
+  }
+
   std::span<std::byte const> encode(step_info const& now) {
-    bool const of_others = group_.adds_up() && within_range(best_isa(), mine_);
+    bool const of_others = group_.adds_up() && mine_.is_within_range();
     votes wanted = now.mine;
     wanted.not_finite |= group_.adds_up() && !of_others;
     message_stamp const stamp{.run = run_,
@@ -221,14 +239,13 @@ class message_exchange {
                               .weight = now.weight};
     if (double const weight = now.weight * group_.groups() / static_cast<double>(now.expected);
         weighs_before() && weight != 1)
-      for (float& x : mine_) x *= static_cast<float>(weight);
+      mine_.scale(static_cast<float>(weight));
     if (wanted.not_finite) {
-      if (of_others)  // of the group: it comes later
-        for (std::size_t i = 0; i < mine_.size(); ++i) residual_[i] += mine_[i];
+      if (of_others) residual_.add(mine_);  // of the group: it comes later
       return codec_.not_finite(stamp);
     }
     if (how_ == combined::weighted_mean ? now.weight == 0 : now.examples == 0) return codec_.nothing(stamp);
-    std::span<std::byte const> const message = codec_.encode(stamp, residual_, mine_);
+    std::span<std::byte const> const message = codec_.encode(stamp, residual_.span(), mine_.span());
     totals_.add(codec_.report());
     return message;
   }
@@ -303,9 +320,10 @@ class message_exchange {
   combined how_;
   std::uint64_t run_;
   bool merges_;
-  std::vector<float> mine_;
-  std::vector<float> residual_;
-  std::vector<float> all_;
+  message_array mine_;
+  message_array residual_;
+  message_array all_;
+  mutable std::vector<float> fetched_;  // of the residual
   std::vector<slot> slots_;
   std::int64_t begun_ = 0, ended_ = 0;
   std::vector<message_view> views_;

@@ -30,12 +30,15 @@ class shared_elements {
   }
 
   tensor_table const& table() const { return table_; }
+  /// From now on, whether shared elements that are read and written lie beside the arenas, on their device.
+  void lie(bool beside) { beside_ = beside; }
 
   /// Parameters [begin, end) of an arena → their places.
   void read(parameter_set const& parameters, int begin, int end, std::byte const* arena,
             std::span<float> shared) {
     each(begin, end, [&](int p, place const& its) {
       std::span<float> const to = shared.subspan(its.first, its.count);
+      if (beside_) return parameters.read_beside(p, arena, reinterpret_cast<std::byte*>(to.data()));
       if (parameters.type() == element_type::f32)
         return parameters.read(p, arena, reinterpret_cast<std::byte*>(to.data()));
       wide_.resize(its.count);
@@ -44,10 +47,15 @@ class shared_elements {
     });
   }
 
+  void read(parameter_set const& parameters, std::byte const* arena, std::span<float> shared) {
+    read(parameters, 0, static_cast<int>(places_.size()), arena, shared);
+  }
+
   /// All of them back.
   void write(parameter_set const& parameters, std::span<float const> shared, std::byte* arena) {
     each(0, static_cast<int>(places_.size()), [&](int p, place const& its) {
       std::span<float const> const from = shared.subspan(its.first, its.count);
+      if (beside_) return parameters.write_beside(p, reinterpret_cast<std::byte const*>(from.data()), arena);
       if (parameters.type() == element_type::f32)
         return parameters.write(p, reinterpret_cast<std::byte const*>(from.data()), arena);
       wide_.assign(from.begin(), from.end());
@@ -101,6 +109,7 @@ class shared_elements {
   std::vector<place> places_;
   tensor_table table_;
   std::vector<double> wide_;
+  bool beside_ = false;
 };
 
 }  // namespace cohort::detail

@@ -121,9 +121,13 @@ class sharing_strategy : public strategy {
     elements_.emplace(mine.parameters);
     if (elements_->table().elements() == 0)
       throw setting_error({.what = "there is nothing to share: no parameter is trained", .where = text_});
+    auto* const device = mine.parameters.type() == element_type::f32
+                             ? dynamic_cast<threshold_passes_source*>(&mine.parameters.passes())
+                             : nullptr;
     exchange_.emplace(
         how_.group == group::process ? process_group(*world_, number_of_process()) : process_group(*world_),
-        threads_.make(make_, elements_->table()), how_.way, as_, fnv1a(text_), how_.max_staleness);
+        threads_.make(make_, elements_->table(), device), how_.way, as_, fnv1a(text_), how_.max_staleness);
+    elements_->lie(exchange_->elsewhere() != nullptr);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
     for (std::size_t k = 0; k < lost_.size(); ++k)
       exchange_->take_back(lost_[k], ranks_before_,

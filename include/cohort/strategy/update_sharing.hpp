@@ -31,18 +31,15 @@ class update_sharing final : public sharing_strategy<Make> {
 
   void begin(step_info const&, replica const& mine) override {
     this->prepare(mine);
-    prepare_arrays(mine);
-    mine.read(0, before_->data());
+    keep(mine);
   }
 
   void after_update(step_info const& now, replica const& mine, bool updated) override {
-    mine.read(0, after_->data());
-    by_type(mine, [&](auto* before, auto* after) {
-      this->elements().subtract(before, after, this->exchange().mine());
-    });
+    subtract(mine);
     bool const dense = this->is_dense(now);
     bool const taken = this->share(now, dense);
-    take(mine, taken ? std::span<float const>(this->exchange().all()) : nothing());
+    if (!taken) this->exchange().mine_array().clear();
+    take(mine, taken ? this->exchange().all_array() : this->exchange().mine_array());
     if (mine.update.state_arrays() > 0) ++own_steps_;
     this->follow_statistics(now, mine, updated ? now.examples : 0);
   }
@@ -53,9 +50,8 @@ class update_sharing final : public sharing_strategy<Make> {
       bool const taken = this->finish_waiting();
       heard |= this->agreed_.all;
       if (!taken) continue;
-      prepare_arrays(mine);
-      mine.read(0, before_->data());
-      take(mine, this->exchange().all());
+      keep(mine);
+      take(mine, this->exchange().all_array());
     }
     this->agreed_.all |= heard;
     base::end_of_epoch(now, mine);
@@ -77,8 +73,13 @@ class update_sharing final : public sharing_strategy<Make> {
     return now;
   }
   void restore(strategy_state const& saved) override {
+    held_.reset();
     base::restore(saved);
     own_steps_ = count_of(saved, "own steps", own_steps_);
+  }
+  void inherit(strategy_state const& theirs, int former, int ranks) override {
+    held_.reset();
+    base::inherit(theirs, former, ranks);
   }
 
  private:
@@ -90,24 +91,48 @@ class update_sharing final : public sharing_strategy<Make> {
     if (!before_) before_.emplace(mine.bytes());
     if (!after_) after_.emplace(mine.bytes());
   }
-  /// w = before − x
-  void take(replica const& mine, std::span<float const> x) {
-    by_type(mine, [&](auto* before, auto*) {
-      this->elements().apply(mine.parameters, before, x, this->factor(), mine.parameters.master());
-    });
+  /// Where arrays lie on a device, elements that are shared; else all of the canonical flat view.
+  void keep(replica const& mine) {
+    if (threshold_passes* const elsewhere = this->exchange().elsewhere()) {
+      if (!held_) held_.emplace(this->exchange().mine().size(), elsewhere);
+      this->elements().read(mine.parameters, mine.parameters.master(), held_->span());
+    } else {
+      prepare_arrays(mine);
+      mine.read(0, before_->data());
+    }
+  }
+  /// The rank's step: before − now
+  void subtract(replica const& mine) {
+    message_array& step = this->exchange().mine_array();
+    if (held_) {
+      this->elements().read(mine.parameters, mine.parameters.master(), step.span());
+      step.scale(-1);
+      step.add(*held_);
+    } else {
+      mine.read(0, after_->data());
+      by_type(mine,
+              [&](auto* before, auto* after) { this->elements().subtract(before, after, step.span()); });
+    }
+  }
+  /// w = before − factor·x; x may change.
+  void take(replica const& mine, message_array& x) {
+    if (held_) {
+      x.scale(static_cast<float>(-this->factor()));
+      held_->add(x);
+      this->elements().write(mine.parameters, held_->span(), mine.parameters.master());
+    } else {
+      by_type(mine, [&](auto* before, auto*) {
+        this->elements().apply(mine.parameters, before, x.span(), this->factor(), mine.parameters.master());
+      });
+    }
     mine.update.constrain(0, 1);
     mine.parameters.changed();
-  }
-  /// Of a step in which nothing is taken.
-  std::span<float const> nothing() {
-    std::span<float> const zeros = this->exchange().mine();
-    std::fill(zeros.begin(), zeros.end(), 0.0F);
-    return zeros;
   }
 
   std::optional<buffer> before_;
   std::optional<buffer> after_;
-  std::int64_t own_steps_ = 0;  // in which ranks' states have gone apart
+  std::optional<message_array> held_;  // before, on a device
+  std::int64_t own_steps_ = 0;         // in which ranks' states have gone apart
 };
 
 }  // namespace cohort::detail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <atomic>
 #include <cohort/cudnn/gpu.hpp>
 #include <cohort/cudnn/kernels.hpp>
 #include <cstddef>
@@ -49,6 +50,7 @@ struct fake_machine {
   int modules = 0;                          // that are loaded
   std::vector<std::string> compiled{};      // the options of each time
   std::vector<unsigned> blocks{};           // of each launch
+  std::atomic<std::size_t> crossed = 0;     // bytes between the processor and the GPU
 
   fake_machine() {
     now = this;
@@ -213,11 +215,13 @@ struct fake_machine {
     driver.bring = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::memcpy(host(to), from, bytes);
+      now->crossed += bytes;
       return CUDA_SUCCESS;
     };
     driver.fetch = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       std::memcpy(to, host(from), bytes);
+      now->crossed += bytes;
       return CUDA_SUCCESS;
     };
     driver.copy = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {

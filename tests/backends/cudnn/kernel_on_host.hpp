@@ -19,6 +19,17 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
       for (unsigned long long half = threads / 2; half > 0; half /= 2)
         for (unsigned long long t = 0; t < half; ++t) sums[t] += sums[t + half];
       kernel.finish(block, sums[0]);
+    } else if constexpr (detail::marking_kernel<Kernel>) {
+      unsigned long long const end = std::min((block + 1) * threads, n);
+      for (unsigned long long word = block * threads / 32; 32 * word < end; ++word) {
+        unsigned first = 0, second = 0;
+        for (unsigned long long i = 32 * word; i < std::min(32 * word + 32, end); ++i) {
+          unsigned const marks = kernel.marks(i);
+          first |= (marks & 1) << i % 32;
+          second |= (marks >> 1 & 1) << i % 32;
+        }
+        kernel.finish(word, first, second);
+      }
     } else {
       for (unsigned long long i = block * threads; i < std::min((block + 1) * threads, n); ++i) kernel(i);
     }

@@ -7,6 +7,7 @@
 
 #include "conformance.hpp"
 #include "cudnn_cases.hpp"
+#include "threshold_cases.hpp"
 
 namespace {
 
@@ -63,5 +64,22 @@ TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
 }
 TEST_F(on_a_gpu, probe_takes_it) { EXPECT_EQ(cudnn::probe().reason, ""); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
+
+TEST_F(on_a_gpu, messages_are_those_of_the_processor) {
+  auto const on = machine_under_test().stream();
+  threshold_cases::writes_the_bytes_that_the_processor_writes(on);
+  threshold_cases::writes_an_empty_table(on);
+  threshold_cases::writes_elements_that_stand_together(on);
+  threshold_cases::follows_every_policy(on);
+  threshold_cases::sends_multiples_of_what_is_far_beyond(on);
+  threshold_cases::refuses_a_residual_that_is_not_finite(on);
+  threshold_cases::reads_what_it_has_written_and_others_have(on);
+  threshold_cases::refuses_codes_that_are_not_whole(on);
+  threshold_cases::refuses_what_the_processor_refuses(on);
+  threshold_cases::counts_what_is_sent_of_each_threshold(on);
+  threshold_cases::merges_as_the_processor_does(on);
+  threshold_cases::looks_at_whole_arrays(on);
+  threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);
+}
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <cohort/cudnn/layer_norm_on_gpu.hpp>
 #include <cohort/cudnn/lrn_on_gpu.hpp>
 #include <cohort/cudnn/norm_on_gpu.hpp>
-#include <cohort/cudnn/passes_on_gpu.hpp>
 #include <cohort/cudnn/places_on_gpu.hpp>
 #include <cohort/cudnn/pooling_on_gpu.hpp>
 #include <cohort/cudnn/prelu_on_gpu.hpp>
@@ -18,6 +17,7 @@
 #include <cohort/cudnn/regression_on_gpu.hpp>
 #include <cohort/cudnn/scale_on_gpu.hpp>
 #include <cohort/cudnn/softmax_on_gpu.hpp>
+#include <cohort/cudnn/threshold_on_gpu.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,7 +60,9 @@ class cudnn {
   }
   /// The processor only puts kernels into the stream.
   static int threads(int) { return 1; }
-  std::shared_ptr<arena_passes> passes() const { return std::make_shared<detail::passes_on_gpu>(stream_); }
+  std::shared_ptr<arena_passes> passes() const {
+    return std::make_shared<detail::sharing_passes_on_gpu>(stream_);
+  }
 
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   bool fuses(kind const&, kind const&, bool) const { return false; }

@@ -7,9 +7,10 @@
 ///
 /// A kernel is a struct whose members are its arguments, so that an object made here is what a launch passes. Either it has
 /// operator()(i), which does element i and touches nothing that another element writes; or term(i), the number that element i
-/// brings to the sum of its chunk, and finish(chunk, sum). The texts use what updater_formulas.inc may, and: `size`,
-/// exponential and the other functions that stand below, pattern_of, number_of (an f32 and its bits), block_threads, sum_chunk,
-/// templates, pointers.
+/// brings to the sum of its chunk, and finish(chunk, sum); or marks(i), two bits for element i, and finish(word, first, second),
+/// which gets those of 32 elements together. Elements may write to the same word by or_into, and the same value. The texts use
+/// what updater_formulas.inc may, and: `size`, exponential and the other functions that stand below, pattern_of, number_of (an f32
+/// and its bits; wide: of a double), block_threads, sum_chunk, templates, pointers.
 namespace cohort::detail {
 
 /// Threads of a block, and elements whose terms one block adds up.
@@ -37,8 +38,15 @@ inline real error_complement(real x) { return std::erfc(x); }
 inline real absolute(real x) { return std::abs(x); }
 inline unsigned pattern_of(number x) { return std::bit_cast<unsigned>(x); }
 inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern); }
+inline size wide_pattern_of(double x) { return std::bit_cast<size>(x); }
+inline double wide_number_of(size pattern) { return std::bit_cast<double>(pattern); }
+inline unsigned bits_set(unsigned x) { return static_cast<unsigned>(std::popcount(x)); }
+inline unsigned lowest_bit(unsigned x) { return static_cast<unsigned>(std::countr_zero(x)); }
+inline unsigned highest_bit(unsigned x) { return static_cast<unsigned>(std::bit_width(x) - 1); }
+inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
 
 #define COHORT_FORMULA(...) __VA_ARGS__
+#include <cohort/codec/coding_formulas.inc>
 #include <cohort/codec/residual_formulas.inc>
 #include <cohort/cudnn/kernels/philox.inc>
 #include <cohort/optimizer/updater_formulas.inc>
@@ -58,6 +66,11 @@ inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern
 #include <cohort/cudnn/kernels/randoms.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
+// and of sharing
+#include <cohort/cudnn/kernels/bits.inc>
+#include <cohort/cudnn/kernels/thresholds.inc>
+// which messages use
+#include <cohort/cudnn/kernels/messages.inc>
 #undef COHORT_FORMULA
 
 }  // namespace kernels
@@ -82,7 +95,14 @@ inline constexpr char kernel_text[] =
     "inline real absolute(real x) { return fabsf(x); }\n"
     "inline unsigned pattern_of(number x) { return __float_as_uint(x); }\n"
     "inline number number_of(unsigned pattern) { return __uint_as_float(pattern); }\n"
+    "inline size wide_pattern_of(double x) { return (size)__double_as_longlong(x); }\n"
+    "inline double wide_number_of(size pattern) { return __longlong_as_double((long long)pattern); }\n"
+    "inline unsigned bits_set(unsigned x) { return (unsigned)__popc(x); }\n"
+    "inline unsigned lowest_bit(unsigned x) { return (unsigned)__ffs((int)x) - 1; }\n"
+    "inline unsigned highest_bit(unsigned x) { return 31 - (unsigned)__clz((int)x); }\n"
+    "inline void or_into(unsigned* to, unsigned bits) { atomicOr(to, bits); }\n"
 #define COHORT_FORMULA(...) #__VA_ARGS__ "\n"
+#include <cohort/codec/coding_formulas.inc>
 #include <cohort/codec/residual_formulas.inc>
 #include <cohort/cudnn/kernels/philox.inc>
 #include <cohort/optimizer/updater_formulas.inc>
@@ -102,6 +122,11 @@ inline constexpr char kernel_text[] =
 #include <cohort/cudnn/kernels/randoms.inc>
 #include <cohort/cudnn/kernels/residuals.inc>
 #include <cohort/cudnn/kernels/updates.inc>
+// and of sharing
+#include <cohort/cudnn/kernels/bits.inc>
+#include <cohort/cudnn/kernels/thresholds.inc>
+// which messages use
+#include <cohort/cudnn/kernels/messages.inc>
 #undef COHORT_FORMULA
     ;
 

@@ -17,10 +17,17 @@ concept summing_kernel = requires(Kernel const& k) {
   { k.term(0ULL) } -> std::same_as<double>;
 };
 
+/// A kernel that gives each element two bits, and gets those of 32 elements together; zeros stand behind the last element.
+template <class Kernel>
+concept marking_kernel = requires(Kernel const& k) {
+  { k.marks(0ULL) } -> std::same_as<unsigned>;
+};
+
+namespace kernels {
+
 /// Calls visit.operator()<Kernel>(type) for each kernel, with its type's name in the kernels' text.
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
-  using namespace kernels;
   visit.template operator()<fill>("fill");
   visit.template operator()<add_to>("add_to");
   visit.template operator()<multiply_by>("multiply_by");
@@ -72,6 +79,21 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<add_chunks>("add_chunks");
   visit.template operator()<square_sums>("square_sums");
   visit.template operator()<clip_residual>("clip_residual");
+  visit.template operator()<take_threshold>("take_threshold");
+  visit.template operator()<count_marks>("count_marks");
+  visit.template operator()<join_marks>("join_marks");
+  visit.template operator()<measure_gaps>("measure_gaps");
+  visit.template operator()<join_gaps>("join_gaps");
+  visit.template operator()<place_blocks>("place_blocks");
+  visit.template operator()<write_codes>("write_codes");
+  visit.template operator()<count_taken>("count_taken");
+  visit.template operator()<take_multiples>("take_multiples");
+  visit.template operator()<find_beyond>("find_beyond");
+  visit.template operator()<take_levels>("take_levels");
+  visit.template operator()<read_codes>("read_codes");
+  visit.template operator()<add_message>("add_message");
+  visit.template operator()<add_values>("add_values");
+  visit.template operator()<merge_messages>("merge_messages");
   visit.template operator()<follow_statistics>("follow_statistics");
   visit.template operator()<step_square_sums>("step_square_sums");
   visit.template operator()<activate<sigmoid_curve>>("activate<sigmoid_curve>");
@@ -113,6 +135,9 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<update<lion>>("update<lion>");
 }
 
+}  // namespace kernels
+using kernels::each_kernel;
+
 inline constexpr int kernel_count = [] {
   int count = 0;
   each_kernel([&]<class>(char const*) { ++count; });
@@ -153,6 +178,15 @@ void run_elements(Kernel const& k, size n) {
 }
 
 template <class Kernel>
+void run_marks(Kernel const& k, size n) {
+  size const i = size{blockIdx.x} * block_threads + threadIdx.x;
+  unsigned const marks = i < n ? k.marks(i) : 0;
+  unsigned const first = __ballot_sync(~0U, marks & 1);
+  unsigned const second = __ballot_sync(~0U, marks & 2);
+  if (threadIdx.x % 32 == 0 && i < n) k.finish(i / 32, first, second);
+}
+
+template <class Kernel>
 void run_sums(Kernel const& k, size n) {
   __shared__ double sums[block_threads];
   size const begin = size{blockIdx.x} * sum_chunk;
@@ -170,7 +204,10 @@ void run_sums(Kernel const& k, size n) {
 )";
   each_kernel([&]<class Kernel>(char const* type) {
     program += "extern \"C\" __global__ void __launch_bounds__(block_threads) " + kernel_symbol(type) + '('
-               + type + " const k, size n) { " + (summing_kernel<Kernel> ? "run_sums" : "run_elements")
+               + type + " const k, size n) { "
+               + (summing_kernel<Kernel>   ? "run_sums"
+                  : marking_kernel<Kernel> ? "run_marks"
+                                           : "run_elements")
                + "(k, n); }\n";
   });
   return program + "}\n";

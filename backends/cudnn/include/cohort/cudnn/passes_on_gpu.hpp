@@ -49,7 +49,7 @@ void with_formula(update_rule rule, Visit visit) {
 
 /// Arenas of f32 on a GPU. Parts are joined before they are read: after any call but wait, bring, fetch and copy the first part may
 /// have the range's sum, the others zeros.
-class passes_on_gpu final : public arena_passes {
+class passes_on_gpu : public arena_passes {
  public:
   static_assert(chunk == sum_chunk);
   static_assert(std::extent_v<decltype(kernels::update<kernels::sgd>::state)> == max_state_arrays);

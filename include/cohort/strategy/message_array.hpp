@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/codec/residual_pass.hpp>
+#include <cohort/codec/threshold_passes.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace cohort::detail {
+
+/// An array of f32 that messages are about, where their codec works: in the processor's memory, or a device's.
+///
+/// Shapes    n elements, zero at first; arrays that are added or copied have as many.
+/// Before    on a device the codec's passes are there as long as the array is used.
+class message_array {
+ public:
+  message_array(std::size_t n, threshold_passes* elsewhere)
+      : size_(n),
+        elsewhere_(elsewhere),
+        memory_(round_to_alignment(n * sizeof(float)), elsewhere ? elsewhere->arrays().space() : nullptr) {}
+
+  std::size_t size() const { return size_; }
+  /// Where they lie.
+  std::span<float> span() const { return {memory_.as<float>(), size_}; }
+
+  void clear() {
+    if (elsewhere_) return elsewhere_->arrays().fill(memory_.data(), 0, room(), 0);
+    std::ranges::fill(span(), 0.0F);
+  }
+  void scale(float factor) {
+    if (elsewhere_) return elsewhere_->scale(span(), factor);
+    for (float& x : span()) x *= factor;
+  }
+  void add(message_array const& other) {
+    if (elsewhere_) return elsewhere_->arrays().add(other.memory_.data(), memory_.data(), room());
+    for (std::size_t i = 0; i < size_; ++i) span()[i] += other.span()[i];
+  }
+  void copy(message_array const& other) {
+    if (elsewhere_) return elsewhere_->arrays().copy(other.memory_.data(), memory_.data(), memory_.bytes());
+    std::ranges::copy(other.span(), span().begin());
+  }
+
+  /// Whether it can be encoded: within_range.
+  bool is_within_range() const {
+    return elsewhere_ ? elsewhere_->within(span(), largest_gradient) : within_range(best_isa(), span());
+  }
+  double square_sum() const {
+    return elsewhere_ ? elsewhere_->square_sum(span()) : residual_square_sum(best_isa(), span());
+  }
+
+  /// From the processor's memory, and back.
+  void bring(std::span<float const> from) {
+    auto const bytes = std::as_bytes(from);
+    if (elsewhere_) return elsewhere_->arrays().bring(bytes.data(), memory_.data(), bytes.size());
+    std::ranges::copy(from, span().begin());
+  }
+  void fetch(std::span<float> to) const {
+    auto const bytes = std::as_writable_bytes(to);
+    if (elsewhere_) return elsewhere_->arrays().fetch(memory_.data(), bytes.data(), bytes.size());
+    std::ranges::copy(span(), to.begin());
+  }
+  /// change(elements) of them in the processor's memory.
+  ///
+  /// Moves     on a device all elements to the processor and back.
+  template <class Change>
+  void on_processor(Change change) {
+    if (!elsewhere_) return change(span());
+    there_.resize(size_);
+    fetch(there_);
+    change(std::span<float>(there_));
+    bring(there_);
+  }
+
+ private:
+  std::size_t room() const { return memory_.bytes() / sizeof(float); }
+
+  std::size_t size_;
+  threshold_passes* elsewhere_;
+  buffer memory_;
+  std::vector<float> there_;  // on the processor, once it was
+};
+
+}  // namespace cohort::detail

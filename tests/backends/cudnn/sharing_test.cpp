@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/codec/threshold_compressor.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/load.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../checkpoint/scratch_folder.hpp"
+#include "cudnn_cases.hpp"
+#include "pretended_cudnn.hpp"
+
+// Sharing by thresholds with a GPU whose gradients stay there, against the same GPU and the codec of the processor.
+namespace cudnn_sharing_test {
+
+using namespace cohort;
+using cohort_test::bright_thirds;
+
+class sharing_on_a_gpu : public testing::Test {
+ protected:
+  sharing_on_a_gpu() { pretended_cudnn::machine = &machine; }
+  ~sharing_on_a_gpu() override { EXPECT_TRUE(machine.memory.empty()) << "memory is left on the GPU"; }
+  fake_dnn::settings with;
+  fake_machine machine;
+};
+
+/// The same strategy by a compressor that knows of no device.
+struct on_the_processor {
+  threshold_sharing how;
+  std::unique_ptr<strategy> on(communicator& world) const {
+    threshold_compression const compression{
+        .threshold = how.threshold, .residual = how.residual, .per_tensor = how.per_parameter};
+    auto const make = [compression](tensor_table table) {
+      return threshold_compressor(std::move(table), compression);
+    };
+    return sharing_by{std::string_view("by the processor"), make,
+                      sharing_settings{how.share, how.mean, how.warm_up, how.sync_buffers, how.way, how.group,
+                                       how.max_staleness, how.slower_if_stale}}
+        .on(world);
+  }
+};
+
+struct outcome {
+  std::vector<float> parameters{};
+  std::vector<std::pair<std::string, double>> report{};
+};
+
+/// What rank 0 has in the end: a GPU; the others are processors.
+template <class Strategy>
+outcome trained(int ranks, graph const& net, Strategy const& how, int epochs = 2) {
+  bright_thirds const examples(61);
+  outcome made;
+  int const status = launch<threads>(ranks, [&](communicator& world) {
+    training_settings const settings{.updater = momentum{.rate = 0.02}, .seed = 5};
+    auto const run = [&](training&& one) {
+      one.fit(examples.data(), {.batch = 6, .epochs = epochs});
+      if (world.rank() > 0) return;
+      made.parameters.resize(static_cast<std::size_t>(one.parameters().elements()));
+      one.parameters().read_all(one.parameters().master(),
+                                reinterpret_cast<std::byte*>(made.parameters.data()));
+      for (measurement const& m : one.exchange_report())
+        if (m.name.find("seconds") == m.name.npos && m.name != "hidden")
+          made.report.emplace_back(m.name, m.value);
+    };
+    if (world.rank() == 0)
+      run(trainer<pretended_cudnn>(net, world, how, settings));
+    else
+      run(trainer<reference<float>>(net, world, how, settings));
+  });
+  EXPECT_EQ(status, 0);
+  return made;
+}
+
+void expect_the_same(int ranks, graph const& net, threshold_sharing const& how) {
+  outcome const got = trained(ranks, net, how), wanted = trained(ranks, net, on_the_processor{how});
+  EXPECT_TRUE(got.parameters == wanted.parameters);
+  EXPECT_FALSE(got.parameters.empty());
+  ASSERT_EQ(got.report.size(), wanted.report.size());
+  for (std::size_t k = 0; k < got.report.size(); ++k)
+    EXPECT_NEAR(got.report[k].second, wanted.report[k].second, 1e-6 * wanted.report[k].second)
+        << got.report[k].first;
+}
+
+threshold_sharing often() {
+  return {.threshold = threshold::quantile{.density = 0.05}, .way = route::to_all, .group = group::rank};
+}
+
+TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
+  threshold_sharing how = often();
+  for (int const ranks : {1, 2}) expect_the_same(ranks, graph(cudnn_cases::normed), how);
+  how.per_parameter = true;
+  how.residual = residual::clip{.at = 2, .every = 3};
+  how.warm_up = 2;
+  expect_the_same(2, graph(cudnn_cases::mlp), how);
+  how.group = group::process;
+  expect_the_same(2, graph(cudnn_cases::mlp), how);
+}
+
+TEST_F(sharing_on_a_gpu, of_gradients_may_be_late_or_merged) {
+  threshold_sharing how = often();
+  how.max_staleness = 2;
+  how.slower_if_stale = true;
+  expect_the_same(2, graph(cudnn_cases::mlp), how);
+  how = often();
+  how.way = route::merged;
+  expect_the_same(3, graph(cudnn_cases::mlp), how);
+}
+
+TEST_F(sharing_on_a_gpu, of_steps_takes_the_steps_of_the_processors_codec) {
+  threshold_sharing how = often();
+  how.share = share::update;
+  how.mean = true;
+  for (int const ranks : {1, 2}) expect_the_same(ranks, graph(cudnn_cases::normed), how);
+  how.warm_up = 2;
+  expect_the_same(2, graph(cudnn_cases::mlp), how);
+  how.warm_up = 0;
+  how.max_staleness = 3;
+  how.slower_if_stale = true;
+  expect_the_same(2, graph(cudnn_cases::mlp), how);
+  how.max_staleness = unbounded;
+  EXPECT_FALSE(trained(1, graph(cudnn_cases::mlp), how).parameters.empty());
+}
+
+/// A run that is longer by an epoch brings so much less than its gradients from the GPU, and to it.
+TEST_F(sharing_on_a_gpu, leaves_gradients_there) {
+  threshold_sharing how = often();
+  how.threshold = threshold::fixed{1e-2};
+  graph const net = graph::build([](builder& made) {
+    made.input({1, 8, 8}) | dense{.units = 400} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  for (share const what : {share::gradient, share::update}) {
+    how.share = what;
+    auto const crossed = [&](auto const& strategy) {
+      std::size_t of[2];
+      for (int const epochs : {1, 2}) {
+        machine.crossed = 0;
+        trained(1, net, strategy, epochs);
+        of[epochs - 1] = machine.crossed;
+      }
+      return of[1] - of[0];
+    };
+    std::size_t const steps = 11, dense = 4 * (65 * 400 + 401 * 3);
+    EXPECT_LT(crossed(how), steps * dense / 4);
+    EXPECT_GT(crossed(on_the_processor{how}), 2 * steps * dense);
+  }
+}
+
+struct stop_after final : listener {
+  int left;
+  explicit stop_after(int steps) : left(steps) {}
+  void on_step(training& run, step_report const&) override {
+    if (--left == 0) run.request({.stop = true});
+  }
+};
+
+/// Residuals cross to the processor for checkpoints, and back.
+TEST_F(sharing_on_a_gpu, goes_on_where_a_checkpoint_was_made) {
+  bright_thirds const examples(61);
+  threshold_sharing late = often();
+  late.share = share::update;
+  late.max_staleness = 2;
+  for (threshold_sharing const& how : {often(), late}) {
+    scratch_folder const folder;
+    std::string uninterrupted, resumed;
+    auto const on_rank_0 = [&](auto body) {
+      int const status = launch<threads>(2, [&](communicator& world) {
+        training_settings const settings{.updater = momentum{.rate = 0.02}, .seed = 5};
+        graph const net(cudnn_cases::mlp);
+        if (world.rank() == 0)
+          body(world, trainer<pretended_cudnn>(net, world, how, settings));
+        else
+          body(world, trainer<reference<float>>(net, world, how, settings));
+      });
+      EXPECT_EQ(status, 0);
+    };
+    on_rank_0([&](communicator& world, training&& made) {
+      made.fit(examples.data(), {.batch = 6, .epochs = 3});
+      if (world.rank() == 0) uninterrupted = made.checksum();
+    });
+    on_rank_0([&](communicator&, training&& made) {
+      stop_after stopping(7);
+      checkpoint_listener saving(folder.path(), 1, 2, {});
+      made.fit(examples.data(), {.batch = 6, .epochs = 3, .listeners = {&saving, &stopping}});
+    });
+    on_rank_0([&](communicator& world, training&& made) {
+      ASSERT_TRUE(resume(made, folder.path()).has_value());
+      made.fit(examples.data(), {.batch = 6, .epochs = 3 - static_cast<int>(made.epoch())});
+      if (world.rank() == 0) resumed = made.checksum();
+    });
+    EXPECT_EQ(resumed, uninterrupted);
+    EXPECT_FALSE(resumed.empty());
+  }
+}
+
+}  // namespace cudnn_sharing_test

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <memory>
+
+#include "fake_machine.hpp"
+#include "threshold_cases.hpp"
+
+namespace cudnn_threshold_test {
+
+using namespace cohort;
+
+class threshold_on_gpu : public testing::Test {
+ protected:
+  ~threshold_on_gpu() override {
+    on.reset();
+    EXPECT_TRUE(machine.memory.empty()) << "memory is left on the GPU";
+  }
+  fake_machine machine;
+  threshold_cases::shared_gpu on =
+      std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
+};
+
+TEST_F(threshold_on_gpu, writes_the_bytes_that_the_processor_writes) {
+  threshold_cases::writes_the_bytes_that_the_processor_writes(on);
+}
+TEST_F(threshold_on_gpu, writes_an_empty_table) { threshold_cases::writes_an_empty_table(on); }
+TEST_F(threshold_on_gpu, writes_elements_that_stand_together) {
+  threshold_cases::writes_elements_that_stand_together(on);
+}
+TEST_F(threshold_on_gpu, follows_every_policy) { threshold_cases::follows_every_policy(on); }
+TEST_F(threshold_on_gpu, sends_multiples_of_what_is_far_beyond) {
+  threshold_cases::sends_multiples_of_what_is_far_beyond(on);
+}
+TEST_F(threshold_on_gpu, refuses_a_residual_that_is_not_finite) {
+  threshold_cases::refuses_a_residual_that_is_not_finite(on);
+}
+TEST_F(threshold_on_gpu, reads_what_it_has_written_and_others_have) {
+  threshold_cases::reads_what_it_has_written_and_others_have(on);
+}
+TEST_F(threshold_on_gpu, refuses_codes_that_are_not_whole) {
+  threshold_cases::refuses_codes_that_are_not_whole(on);
+}
+TEST_F(threshold_on_gpu, refuses_what_the_processor_refuses) {
+  threshold_cases::refuses_what_the_processor_refuses(on);
+}
+TEST_F(threshold_on_gpu, counts_what_is_sent_of_each_threshold) {
+  threshold_cases::counts_what_is_sent_of_each_threshold(on);
+}
+TEST_F(threshold_on_gpu, merges_as_the_processor_does) { threshold_cases::merges_as_the_processor_does(on); }
+TEST_F(threshold_on_gpu, looks_at_whole_arrays) { threshold_cases::looks_at_whole_arrays(on); }
+TEST_F(threshold_on_gpu, does_to_arrays_what_is_done_on_the_processor) {
+  threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);
+}
+
+}  // namespace cudnn_threshold_test
