@@ -10,7 +10,8 @@ namespace cohort {
 ///
 /// Shapes    as batch_norm, and its parameters.
 /// Order     workers and ranks wait for each other once forward and once backward.
-/// Moves     2·C + 1 f64 a worker and rank forward, as many backward, for each piece of a batch.
+/// Moves     2·C + 1 f64 a worker and rank, for each piece of a batch: forward Σ and Σ² of each channel around the running mean and
+///           the count, backward Σ dy, Σ dy·x̂ and the count. In this order on every backend, so that all kinds of ranks may meet.
 /// Errors    setting_error where several ranks train by a strategy that exchanges no gradients.
 /// Exact     P parts of a batch train as one part with all of it, to rounding; but a rank whose examples all weigh 0 counts in
 ///           the statistics and gives no gradient. Sums run in double, around the running mean.

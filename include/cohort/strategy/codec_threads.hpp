@@ -23,8 +23,12 @@ class codec_threads {
   template <class Make>
   auto make(Make const& make, tensor_table table, threshold_passes_source* device = nullptr) {
     using passes = std::shared_ptr<threshold_passes>;
-    if constexpr (std::is_invocable_v<Make const&, tensor_table, team*, passes>)
+    if constexpr (std::is_invocable_v<Make const&, tensor_table, team*, passes>) {
+      static_assert(
+          requires { make(table, nullptr, passes()).elsewhere(); },
+          "a compressor that is given the passes of a device says by elsewhere() whether it uses them");
       if (device) return make(std::move(table), nullptr, device->thresholds());
+    }
     if constexpr (std::is_invocable_v<Make const&, tensor_table, team*>) {
       bool const many = workers_ > 1 && table.elements() >= least_elements;
       if (many && !team_) team_ = std::make_unique<team>(workers_);

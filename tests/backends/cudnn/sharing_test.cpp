@@ -3,6 +3,7 @@
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/load.hpp>
@@ -51,8 +52,8 @@ struct outcome {
   std::vector<std::pair<std::string, double>> report{};
 };
 
-/// What rank 0 has in the end: a GPU; the others are processors.
-template <class Strategy>
+/// What rank 0 has in the end: a GPU, unless it is told otherwise; the others are processors.
+template <class First = pretended_cudnn, class Strategy>
 outcome trained(int ranks, graph const& net, Strategy const& how, int epochs = 2) {
   bright_thirds const examples(61);
   outcome made;
@@ -69,7 +70,7 @@ outcome trained(int ranks, graph const& net, Strategy const& how, int epochs = 2
           made.report.emplace_back(m.name, m.value);
     };
     if (world.rank() == 0)
-      run(trainer<pretended_cudnn>(net, world, how, settings));
+      run(trainer<First>(net, world, how, settings));
     else
       run(trainer<reference<float>>(net, world, how, settings));
   });
@@ -100,6 +101,20 @@ TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
   expect_the_same(2, graph(cudnn_cases::mlp), how);
   how.group = group::process;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
+}
+
+/// The words of their sums have one order on all backends.
+TEST_F(sharing_on_a_gpu, a_gpu_and_processors_join_their_norms) {
+  graph const net = graph::build([](builder& b) {
+    b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1} | relu{}
+        | dense{.units = 6} | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3}
+        | softmax_cross_entropy{};
+  });
+  outcome const got = trained(2, net, allreduce{}), wanted = trained<reference<float>>(2, net, allreduce{});
+  ASSERT_EQ(got.parameters.size(), wanted.parameters.size());
+  ASSERT_FALSE(got.parameters.empty());
+  for (std::size_t i = 0; i < got.parameters.size(); ++i)
+    EXPECT_NEAR(got.parameters[i], wanted.parameters[i], 1e-4) << i;
 }
 
 TEST_F(sharing_on_a_gpu, of_gradients_may_be_late_or_merged) {

@@ -50,19 +50,19 @@ TEST_F(statistics_of_parts, are_those_of_all_elements) {
 }
 
 TEST_F(statistics_of_parts, have_gradients_in_units_of_this_part) {
-  std::vector<float> const along{1, 2}, sum{3, 4};
+  std::vector<float> const sum{1, 2}, along{3, 4};
   std::vector<float> joined(4);
   others there({10, 20, 30, 40, 9});
-  EXPECT_EQ(parts.join_gradients(there, 0.25, along.data(), sum.data(), joined.data()), 15);
+  EXPECT_EQ(parts.join_gradients(there, 0.25, sum.data(), along.data(), joined.data()), 15);
   EXPECT_EQ(there.given, (std::vector<double>{4, 8, 12, 16, 6}));
   EXPECT_EQ(joined, (std::vector<float>{3.5F, 7, 10.5F, 14}));
 }
 
 TEST_F(statistics_of_parts, give_no_gradient_where_no_example_weighs) {
-  std::vector<float> const along{1, 2}, sum{3, 4};
+  std::vector<float> const sum{1, 2}, along{3, 4};
   std::vector<float> joined(4, 7);
   others there({10, 20, 30, 40, 9});
-  parts.join_gradients(there, 0, along.data(), sum.data(), joined.data());
+  parts.join_gradients(there, 0, sum.data(), along.data(), joined.data());
   EXPECT_EQ(there.given, (std::vector<double>{0, 0, 0, 0, 6}));
   EXPECT_EQ(joined, (std::vector<float>{0, 0, 0, 0}));
 }

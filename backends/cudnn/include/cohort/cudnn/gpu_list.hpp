@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <bit>
 #include <cohort/cudnn/compute_stream.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -10,7 +11,8 @@
 
 namespace cohort::detail {
 
-/// So many T in a GPU's memory, which it keeps when it shrinks. What it holds is lost where it grows.
+/// So many T in a GPU's memory, which it keeps when it shrinks. What it holds is lost where it grows, to a power of two of bytes:
+/// lists that grow a little in each step seldom ask for memory.
 ///
 /// Order     as the stream's; what bring and fetch are given has been read, or written, on return.
 template <class T>
@@ -22,7 +24,7 @@ class gpu_list {
 
   T* resize(std::size_t size) {
     size_ = size;
-    memory_.resize(size * sizeof(T), on_);
+    memory_.resize(size == 0 ? 0 : std::bit_ceil(size * sizeof(T)), on_);
     return data();
   }
   T* data() const { return reinterpret_cast<T*>(memory_.data()); }

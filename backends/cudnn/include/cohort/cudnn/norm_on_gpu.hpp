@@ -62,7 +62,7 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 /// variances in the workspace. Running statistics follow by gradients of their own: plan/running_statistics.hpp.
 ///
 /// Order     where sums over parts are given, each pass waits for this part's, and for the other parts.
-/// Moves     4·C floats a pass between GPU and processor, where sums are given.
+/// Moves     where sums are given 5·C floats between GPU and processor in forward, 4·C in backward, with three waits each.
 template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
@@ -140,8 +140,8 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
          double over_elements = count;
          if (auto* const over = shared(now)) {
            float* const joined = tensor_at(a, 11);
-           over_elements = parts.join_gradients(*over, now.gradient_scale, diff_scale, diff_shift, joined);
-           along = joined, sum = joined + terms.channels;
+           over_elements = parts.join_gradients(*over, now.gradient_scale, diff_shift, diff_scale, joined);
+           sum = joined, along = joined + terms.channels;
          }
          if (a.size() > 12)
            on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, tensor_at(a, 12),

@@ -12,7 +12,7 @@
 namespace cohort::detail {
 
 /// Losses of numbers, as kernels have them: by distances ½·d², d², |d|, or the one near and the other far.
-inline constexpr float everywhere = std::numeric_limits<float>::max();
+inline constexpr float everywhere = std::numeric_limits<float>::infinity();
 inline constexpr kernels::distance_loss half_square{everywhere, 0.5F, 0, 0};
 
 inline kernels::distance_loss loss_of(mean_squared_error const&) { return {everywhere, 1, 0, 0}; }

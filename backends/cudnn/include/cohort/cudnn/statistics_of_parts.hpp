@@ -44,14 +44,14 @@ class statistics_of_parts {
     bring(means, statistics);
   }
 
-  /// joined gets the sums over all parts of `along` and `sum`, in units of this part's gradients; gives the elements of a channel
+  /// joined gets the sums over all parts of `sum` and `along`, in units of this part's gradients; gives the elements of a channel
   /// in all parts. `unit`: the factor of its own batch's mean that a rank's gradients have.
-  double join_gradients(batch_sums& over, double unit, float const* along, float const* sum,
+  double join_gradients(batch_sums& over, double unit, float const* sum, float const* along,
                         float* joined) const {
     std::vector<float>& here = memory();
     here.resize(2 * channels_);
-    fetch(along, here.data(), channels_);
-    fetch(sum, here.data() + channels_, channels_);
+    fetch(sum, here.data(), channels_);
+    fetch(along, here.data() + channels_, channels_);
     std::vector<double>& sums = values();
     for (std::size_t i = 0; i < 2 * channels_; ++i)
       sums[i] = unit > 0 ? static_cast<double>(here[i]) / unit : 0;

@@ -24,8 +24,10 @@ class threshold_table_on_gpu {
     for (std::size_t k = 0; k < ends.size(); ++k) patterns_[k] = std::bit_cast<unsigned>(float{value(k)});
     on_gpu_.bring(patterns_);
     if (!std::equal(ends.begin(), ends.end(), ends_.begin(), ends_.end())) {
-      ends_.assign(ends.begin(), ends.end());
-      ends_on_gpu_.bring(ends_);
+      ends_.clear();  // until they are there
+      std::vector<kernels::size> const now(ends.begin(), ends.end());
+      ends_on_gpu_.bring(now);
+      ends_ = now;
     }
     return {on_gpu_.data(), ends_on_gpu_.data(), ends.size()};
   }
