@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/cudnn/elementwise_on_gpu.hpp>
 #include <cohort/layer/rectifying_activations.hpp>
+#include <type_traits>
 
 namespace cohort::detail {
 
@@ -34,22 +35,24 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   shape const lies = batched_output(request);
   std::size_t const n = elements_of(lies);
   auto const curve = curve_of(layer);
+  using curve_type = std::remove_const_t<decltype(curve)>;
   gpu_operation made;
   made.output = lies;
   made.overwrites = Layer::in_place;
-  made.forward.push_back({[=](std::span<void* const> a) {
-                            on->launch(kernels::activate{curve, tensor_at(a, 0), tensor_at(a, 1)}, n);
-                          },
-                          {{input, 0, lies}, {output, 0, lies}},
-                          "nvrtc",
-                          static_cast<double>(n)});
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::activate<curve_type>{curve, tensor_at(a, 0), tensor_at(a, 1)}, n);
+       },
+       {{input, 0, lies}, {output, 0, lies}},
+       "nvrtc",
+       static_cast<double>(n)});
   if (!request.training || !request.wants_diff_input[0]) return made;
   gpu_operands operands{{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}};
   if (!Layer::in_place) operands.push_back({input, 0, lies});
   made.backward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::activate_gradient{curve, a.size() > 3 ? tensor_at(a, 3) : nullptr,
-                                               tensor_at(a, 0), tensor_at(a, 1), tensor_at(a, 2)},
+         on->launch(kernels::activate_gradient<curve_type>{curve, a.size() > 3 ? tensor_at(a, 3) : nullptr,
+                                                           tensor_at(a, 0), tensor_at(a, 1), tensor_at(a, 2)},
                     n);
        },
        std::move(operands), "nvrtc", static_cast<double>(n)});

@@ -47,17 +47,19 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   };
   auto const sum = [=](loss_pass const& pass) {
     infer(pass);
-    on->launch(kernels::loss_sums{loss, pass.input, pass.targets, pass.weights, pass.sums, width}, n);
+    on->launch(kernels::loss_sums<std::remove_const_t<decltype(loss)>>{loss, pass.input, pass.targets,
+                                                                       pass.weights, pass.sums, width},
+               n);
   };
   auto const differentiate = [=](loss_pass const& pass) {
-    auto const slope = [&] {
+    auto slope = [&] {
       if constexpr (of_logits)
         return half_square;
       else
         return loss;
     }();
-    on->launch(kernels::loss_gradient{slope, pass.output, pass.targets, pass.weights, pass.diff_input, width,
-                                      pass.scale},
+    on->launch(kernels::loss_gradient<decltype(slope)>{slope, pass.output, pass.targets, pass.weights,
+                                                       pass.diff_input, width, pass.scale},
                n);
   };
   return prepare_loss(on, request, layer.flops(request.input_shapes) * request.batch, n,
