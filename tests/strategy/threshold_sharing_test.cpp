@@ -137,7 +137,7 @@ constexpr auto million = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 1024} | relu{} | dense{.units = 1024} | relu{}
          | dense{.units = 3} | softmax_cross_entropy{};
 }>();
-static_assert(std::uint64_t{million.parameter_count()} > detail::codec_threads::least_elements);
+static_assert(static_cast<std::uint64_t>(million.parameter_count()) > detail::codec_threads::least_elements);
 
 TEST(threshold_sharing, writes_messages_by_as_many_threads_as_a_rank_has_workers) {
   bright_thirds const examples(24);
