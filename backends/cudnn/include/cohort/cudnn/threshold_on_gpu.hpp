@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cohort/codec/threshold_passes.hpp>
 #include <cohort/cudnn/gpu_list.hpp>
@@ -102,7 +103,7 @@ class threshold_on_gpu final : public threshold_passes {
     std::size_t const chunks = (n + sum_chunk - 1) / sum_chunk;
     double* const to = sums_.resize(chunks);
     on_->launch(make(to), n);
-    on_->launch(kernels::add_chunks{to, chunks}, 1);
+    on_->launch(kernels::add_chunks{to, chunks}, std::min<std::size_t>(chunks, sum_chunk));
     double sum = 0;
     sums_.fetch({&sum, 1});
     return sum;
