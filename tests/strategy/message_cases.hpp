@@ -57,10 +57,10 @@ void nothing_is_lost(detail::process_group group, route way, Codec codec) {
     for (int i = 0; i < n; ++i) {
       float const u = noise.uniform01(static_cast<std::uint64_t>(i)) - 0.5F;
       float const x = examples == 0 ? 0 : u * u * u * (i % 1000 == 0 ? 1e4F : 1.0F);
-      made.mine()[static_cast<std::size_t>(i)] = x;
+      made.mine().span()[static_cast<std::size_t>(i)] = x;
       if (!bad) balance[static_cast<std::size_t>(i)] += double{x};
     }
-    if (bad) made.mine()[99] = std::numeric_limits<float>::quiet_NaN();
+    if (bad) made.mine().span()[99] = std::numeric_limits<float>::quiet_NaN();
     std::vector<float> const before(made.residual().begin(), made.residual().end());
     exchange(made, step_of(world, step, bad ? 2 : examples), agreed);
     EXPECT_EQ(agreed.all.not_finite, step == spoiled);
@@ -69,11 +69,11 @@ void nothing_is_lost(detail::process_group group, route way, Codec codec) {
       EXPECT_TRUE(std::ranges::equal(made.residual(), before));
     }
     if (step != spoiled) {
-      EXPECT_TRUE(same_bits(world, made.all()));
-      for (std::size_t i = 0; world.rank() == 0 && i < n; ++i) balance[i] -= double{made.all()[i]};
+      EXPECT_TRUE(same_bits(world, made.all().span()));
+      for (std::size_t i = 0; world.rank() == 0 && i < n; ++i) balance[i] -= double{made.all().span()[i]};
     }
     for (float const left : made.residual()) largest = std::max(largest, std::abs(double{left}));
-    for (float const brought : made.all()) largest = std::max(largest, std::abs(double{brought}));
+    for (float const brought : made.all().span()) largest = std::max(largest, std::abs(double{brought}));
   }
   for (std::size_t i = 0; i < made.residual().size(); ++i) balance[i] -= double{made.residual()[i]};
   world.allreduce(std::span(balance));

@@ -59,9 +59,9 @@ TEST_P(message_exchange, weighs_by_examples) {
                                   GetParam().way, combined::weighted_mean, 1);
     int const rank = world.rank(), size = world.size();
     double const weights = size * (size - 1) / 2.0;
-    std::fill(made.mine().begin(), made.mine().end(), 0.0F);
+    std::fill(made.mine().span().begin(), made.mine().span().end(), 0.0F);
     float const weighed = GetParam().way == route::merged ? 4.0F / static_cast<float>(std::max(rank, 1)) : 1;
-    made.mine()[static_cast<std::size_t>(rank)] = t * weighed;  // so that t is sent
+    made.mine().span()[static_cast<std::size_t>(rank)] = t * weighed;  // so that t is sent
     step_info now = step_of(world, 0, rank);
     agreement agreed;
     exchange(made, now, agreed);
@@ -71,7 +71,7 @@ TEST_P(message_exchange, weighs_by_examples) {
       double const share = weights == 0 || r == 0            ? 0
                            : GetParam().way == route::to_all ? r / weights
                                                              : 4 / weights;
-      EXPECT_NEAR(made.all()[static_cast<std::size_t>(r)], double{t} * share, 1e-7) << r;
+      EXPECT_NEAR(made.all().span()[static_cast<std::size_t>(r)], double{t} * share, 1e-7) << r;
     }
     for (float const left : made.residual()) ASSERT_EQ(left, 0);
   });
@@ -103,12 +103,12 @@ TEST_P(message_exchange, has_the_same_bits_again) {
       random_stream const noise(5, "gradients", static_cast<std::uint64_t>(world.rank()));
       for (int step = 0; step < 5; ++step) {
         for (std::size_t i = 0; i < n; ++i)
-          made.mine()[i] = noise.uniform01(static_cast<std::uint64_t>(step) * n + i) - 0.5F;
+          made.mine().span()[i] = noise.uniform01(static_cast<std::uint64_t>(step) * n + i) - 0.5F;
         exchange(made, step_of(world, step, 3), agreed);
       }
       auto& end = ends[static_cast<std::size_t>(world.rank())];
       end.assign(made.residual().begin(), made.residual().end());
-      end.insert(end.end(), made.all().begin(), made.all().end());
+      end.insert(end.end(), made.all().span().begin(), made.all().span().end());
     });
     return ends;
   };
@@ -137,11 +137,12 @@ TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
     agreement agreed;
     auto const finish = [&](bool take) {
       made.finish(agreed, take);
-      for (std::size_t i = 0; take && i < n; ++i) brought[i] += double{made.all()[i]};
+      for (std::size_t i = 0; take && i < n; ++i) brought[i] += double{made.all().span()[i]};
     };
     for (int step = 0; step < 5; ++step) {
       random_stream const noise(3, "gradients", static_cast<std::uint64_t>(step * 16 + world.rank()));
-      for (std::size_t i = 0; i < n; ++i) given[i] += double{made.mine()[i] = noise.uniform01(i) - 0.5F};
+      for (std::size_t i = 0; i < n; ++i)
+        given[i] += double{made.mine().span()[i] = noise.uniform01(i) - 0.5F};
       made.start(step_of(world, step, 4));  // as many examples on each rank
       if (made.waiting() > late) finish(true);
     }
@@ -170,11 +171,11 @@ TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
       made.restore(together ? (world.rank() == 0 ? three : one) : (world.rank() == 0 ? three : none),
                    codec.state());
       made.resume({}, together ? 1 : world.rank() == 0 ? 2 : 1);
-      std::fill(made.mine().begin(), made.mine().end(), 0.0F);
+      std::fill(made.mine().span().begin(), made.mine().span().end(), 0.0F);
       agreement agreed;
       made.start({.step = 0, .examples = 4, .weight = 4, .expected = 8});
       made.finish(agreed);
-      for (float const brought : made.all()) ASSERT_NEAR(brought, together ? 2 : 3, 0.05);
+      for (float const brought : made.all().span()) ASSERT_NEAR(brought, together ? 2 : 3, 0.05);
     }
   });
 }
@@ -186,7 +187,7 @@ TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1}});
     auto const own = static_cast<std::uint64_t>(world.rank());
     exchange_of made(detail::process_group(world, own), codec, route::to_all, combined::sum, 1, 1);
-    std::fill(made.mine().begin(), made.mine().end(), 1.25F);
+    std::fill(made.mine().span().begin(), made.mine().span().end(), 1.25F);
     made.start({.step = 0, .examples = 1, .weight = 1, .expected = 3});
     std::vector<std::vector<std::byte>> const waits{
         {made.message_waiting(0).begin(), made.message_waiting(0).end()}};
@@ -214,10 +215,10 @@ TEST(one_message_exchange, keeps_a_step_whose_examples_weigh_nothing) {
         world, threshold_compressor({{"w", 50}}, {.threshold = threshold::fixed{1}}), route::to_all,
         combined::sum, 1);
     agreement agreed;
-    std::fill(made.mine().begin(), made.mine().end(), 1.5F);
+    std::fill(made.mine().span().begin(), made.mine().span().end(), 1.5F);
     made.start({.step = 0, .examples = 4, .weight = 0, .expected = 4});
     made.finish(agreed);
-    EXPECT_EQ(made.all()[3], 1);
+    EXPECT_EQ(made.all().span()[3], 1);
     EXPECT_EQ(made.residual()[3], 0.5F);
   });
 }

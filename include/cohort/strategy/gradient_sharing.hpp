@@ -37,7 +37,7 @@ class gradient_sharing final : public sharing_strategy<Make> {
     if (dense_) return dense_->ready(now, one, gradients);
     gradients.sum(one);
     this->elements().read(gradients.parameters(), one.first_parameter, one.first_parameter + one.parameters,
-                          gradients.first(), this->exchange().mine());
+                          gradients.first(), this->exchange().mine().span());
   }
 
   bool before_update(step_info const& now, gradient_parts& gradients) override {
@@ -49,7 +49,7 @@ class gradient_sharing final : public sharing_strategy<Make> {
       return taken;
     }
     if (!this->share(now)) return false;
-    message_array& taken = this->exchange().all_array();
+    message_array& taken = this->exchange().all();
     if (this->factor() != 1) taken.scale(static_cast<float>(this->factor()));
     this->elements().write(gradients.parameters(), taken.span(), gradients.first());
     if (now.examples == 0 || now.mine.not_finite) keep_statistics(gradients);

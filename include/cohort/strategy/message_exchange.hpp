@@ -63,10 +63,8 @@ class message_exchange {
                    int staleness = 0)
       : message_exchange(process_group(world), std::move(codec), way, how, run, staleness) {}
 
-  std::span<float> mine() { return mine_.span(); }
-  std::span<float> all() { return all_.span(); }
-  message_array& mine_array() { return mine_; }
-  message_array& all_array() { return all_; }
+  message_array& mine() { return mine_; }
+  message_array& all() { return all_; }
   /// Who works on these arrays, and where they lie; null: the processor.
   threshold_passes* elsewhere() const {
     if constexpr (requires { codec_.elsewhere(); })

@@ -30,8 +30,8 @@ class shared_elements {
   }
 
   tensor_table const& table() const { return table_; }
-  /// From now on, whether shared elements that are read and written lie beside the arenas, on their device.
-  void lie(bool beside) { beside_ = beside; }
+  /// Whether shared elements that are read and written lie beside the arenas, on their device; at first they do not.
+  void set_beside(bool beside) { beside_ = beside; }
 
   /// Parameters [begin, end) of an arena → their places.
   void read(parameter_set const& parameters, int begin, int end, std::byte const* arena,

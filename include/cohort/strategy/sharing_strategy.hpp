@@ -127,7 +127,7 @@ class sharing_strategy : public strategy {
     exchange_.emplace(
         how_.group == group::process ? process_group(*world_, number_of_process()) : process_group(*world_),
         threads_.make(make_, elements_->table(), device), how_.way, as_, fnv1a(text_), how_.max_staleness);
-    elements_->lie(exchange_->elsewhere() != nullptr);
+    elements_->set_beside(exchange_->elsewhere() != nullptr);
     if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
     for (std::size_t k = 0; k < lost_.size(); ++k)
       exchange_->take_back(lost_[k], ranks_before_,

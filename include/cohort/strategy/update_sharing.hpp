@@ -38,8 +38,8 @@ class update_sharing final : public sharing_strategy<Make> {
     subtract(mine);
     bool const dense = this->is_dense(now);
     bool const taken = this->share(now, dense);
-    if (!taken) this->exchange().mine_array().clear();
-    take(mine, taken ? this->exchange().all_array() : this->exchange().mine_array());
+    if (!taken) this->exchange().mine().clear();
+    take(mine, taken ? this->exchange().all() : this->exchange().mine());
     if (mine.update.state_arrays() > 0) ++own_steps_;
     this->follow_statistics(now, mine, updated ? now.examples : 0);
   }
@@ -51,7 +51,7 @@ class update_sharing final : public sharing_strategy<Make> {
       heard |= this->agreed_.all;
       if (!taken) continue;
       keep(mine);
-      take(mine, this->exchange().all_array());
+      take(mine, this->exchange().all());
     }
     this->agreed_.all |= heard;
     base::end_of_epoch(now, mine);
@@ -103,7 +103,7 @@ class update_sharing final : public sharing_strategy<Make> {
   }
   /// The rank's step: before − now
   void subtract(replica const& mine) {
-    message_array& step = this->exchange().mine_array();
+    message_array& step = this->exchange().mine();
     if (held_) {
       this->elements().read(mine.parameters, mine.parameters.master(), step.span());
       step.scale(-1);

@@ -32,4 +32,23 @@ class channel_sums_on_gpu {
   kernels::channel_terms terms_;
 };
 
+/// Backward of a number a channel that input is multiplied by; `not_above_0`: only where it is not above 0.
+///
+/// Shapes    input and diff_output as `lies`, diff_parameter 0 as `each`.
+inline gpu_invocation channel_factor_gradient(channel_sums_on_gpu const& sums, shape const& lies,
+                                              shape const& each, bool not_above_0) {
+  using enum operand_role;
+  return {[=](std::span<void* const> a) {
+            sums.run(kernels::channel_product_sums{sums.terms(), tensor_at(a, 0), tensor_at(a, 1),
+                                                   static_cast<double*>(a[3]), not_above_0},
+                     tensor_at(a, 2));
+          },
+          {{input, 0, lies},
+           {diff_output, 0, lies},
+           {diff_parameter, 0, each},
+           {scratch, 0, room_for(sums.scratch_bytes())}},
+          "nvrtc",
+          2 * static_cast<double>(elements_of(lies))};
+}
+
 }  // namespace cohort::detail

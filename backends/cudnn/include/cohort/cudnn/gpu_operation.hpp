@@ -16,6 +16,7 @@ namespace cohort::detail {
 
 using gpu_request = basic_request<shape>;
 using gpu_operation = basic_operation<host_function, shape>;
+using gpu_invocation = basic_invocation<host_function, shape>;
 using gpu_operands = std::vector<operand<shape>>;
 using shared_stream = std::shared_ptr<compute_stream const>;
 

@@ -28,17 +28,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
        "nvrtc",
        static_cast<double>(n)});
   if (!request.training) return made;
-  made.backward.push_back({[=](std::span<void* const> a) {
-                             sums.run(kernels::channel_product_sums{terms, tensor_at(a, 0), tensor_at(a, 1),
-                                                                    static_cast<double*>(a[3]), true},
-                                      tensor_at(a, 2));
-                           },
-                           {{input, 0, lies},
-                            {diff_output, 0, lies},
-                            {diff_parameter, 0, each},
-                            {scratch, 0, room_for(sums.scratch_bytes())}},
-                           "nvrtc",
-                           2 * static_cast<double>(n)});
+  made.backward.push_back(channel_factor_gradient(sums, lies, each, true));
   if (request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {

@@ -36,17 +36,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   made.forward.push_back({run, std::move(forward), "nvrtc", flops});
   if (!request.training) return made;
   if (layer.learned && !request.frozen)
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               sums.run(kernels::channel_product_sums{terms, tensor_at(a, 0), tensor_at(a, 1),
-                                                                      static_cast<double*>(a[3]), false},
-                                        tensor_at(a, 2));
-                             },
-                             {{input, 0, lies},
-                              {diff_output, 0, lies},
-                              {diff_parameter, 0, each},
-                              {scratch, 0, room_for(sums.scratch_bytes())}},
-                             "nvrtc",
-                             2 * flops});
+    made.backward.push_back(channel_factor_gradient(sums, lies, each, false));
   if (request.wants_diff_input[0]) made.backward.push_back({run, std::move(data), "nvrtc", flops});
   return made;
 }
