@@ -87,6 +87,7 @@ function(cohort_install_package)
     "${PROJECT_SOURCE_DIR}/cmake/FindCudaHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindCudnnHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindLibZip.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/FindNcclHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindRandom123.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake"
     DESTINATION "${cohort_package_directory}")

@@ -107,6 +107,11 @@ class passes_elsewhere final : public cohort::arena_passes {
     locked_memory::opened const now(*memory_);
     own_.add(from, to, n);
   }
+  void scale(bytes x, std::size_t n, double factor) override {
+    open({x});
+    locked_memory::opened const now(*memory_);
+    own_.scale(x, n, factor);
+  }
   void join(parts_of parts, std::size_t begin, std::size_t n) override {
     open(parts);
     locked_memory::opened const now(*memory_);

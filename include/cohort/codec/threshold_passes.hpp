@@ -29,8 +29,6 @@ class threshold_passes {
   virtual arena_passes& arrays() = 0;
   /// Whether no magnitude is above the limit, or no number.
   virtual bool within(std::span<float const> x, float limit) = 0;
-  /// x *= factor
-  virtual void scale(std::span<float> x, float factor) = 0;
   /// Clips to ±limit; Σ |what was cut off|.
   virtual double clip(std::span<float> r, float limit) = 0;
   /// Σ r²

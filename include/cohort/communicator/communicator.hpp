@@ -5,6 +5,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/tensor/element.hpp>
+#include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,14 +54,16 @@ struct traffic {
   double progress_seconds = 0;
 };
 
-/// Elements in the caller's memory that an operation reads and writes.
+/// Elements in the caller's memory that an operation reads and writes; in a space, where the communicator `sums_in` it.
 struct elements {
   std::byte* data = nullptr;
   element_type type = element_type::u8;
   std::size_t count = 0;
+  memory_space* space = nullptr;  ///< null: the processor's memory
 
   elements() = default;
-  elements(std::byte* at, element_type of, std::size_t many) : data(at), type(of), count(many) {}
+  elements(std::byte* at, element_type of, std::size_t many, memory_space* where = nullptr)
+      : data(at), type(of), count(many), space(where) {}
   template <class T>
   elements(std::span<T> all)
       : data(reinterpret_cast<std::byte*>(all.data())), type(element_of<T>), count(all.size()) {}
@@ -146,6 +149,9 @@ class communicator {
   ///           together. Where P is no power of two: 64 KiB instead of 512; the logarithm is rounded down, and in its ways
   ///           ranks in pairs send one message of n more.
   virtual request start_allreduce(elements data, reduction how) = 0;
+  /// Whether start_allreduce takes elements of that space too: what was put in to be done there before its start is done first.
+  /// No other operation takes any. The same on every rank.
+  virtual bool sums_in(memory_space const&) const { return false; }
   /// After     rank r holds the reduction in part r of `data` (part_of: as equal as possible); the rest is unspecified.
   /// Moves     (P−1)/P·n a rank.
   virtual request start_reduce_scatter(elements data, reduction how) = 0;

@@ -157,6 +157,10 @@ class message_communicator final : public communicator {
   }
   request collective(std::string_view name, bool (*advance)(task&), elements data, reduction how,
                      std::size_t scratch = 0, int root = 0) {
+    if (data.space)
+      throw setting_error({.what = "messages do not reach the memory of a device",
+                           .where = {this->name(), ", ", name},
+                           .expected = "elements in the processor's memory"});
     return start(name, advance, channel::collective, scratch, [&](task& t) {
       t.data = data;
       t.how = how;

@@ -45,6 +45,8 @@ class arena_passes {
   virtual void fill(std::byte* arena, std::size_t begin, std::size_t n, double value) = 0;
   /// to += from
   virtual void add(std::byte const* from, std::byte* to, std::size_t n) = 0;
+  /// x *= factor; 0 leaves zeros whatever was there.
+  virtual void scale(std::byte* x, std::size_t n, double factor) = 0;
   /// The first part gets the sum of all, in their order, the others zeros.
   virtual void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) = 0;
   /// Whether none of n elements of this type is infinite or NaN.
@@ -90,6 +92,10 @@ class passes_on_host final : public arena_passes {
   void add(std::byte const* from, std::byte* to, std::size_t n) override {
     T const* const both[]{at(to, 0), reinterpret_cast<T const*>(from)};
     sum_parts(isa_, at(to, 0), both, 2, n);
+  }
+  void scale(std::byte* x, std::size_t n, double factor) override {
+    if (factor == 0) return fill(x, 0, n, 0);
+    for (T& one : std::span(at(x, 0), n)) one *= static_cast<T>(factor);
   }
   /// Piece by piece, so that what is cleared is in the cache.
   void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) override {

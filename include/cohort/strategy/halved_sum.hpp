@@ -17,11 +17,11 @@ class halved_sum {
 
   void start(communicator& world, elements all) {
     std::size_t const first = all.bytes() > longest_whole ? all.count / 2 : all.count;
-    halves_[0] = world.start_allreduce({all.data, all.type, first}, reduction::sum);
+    halves_[0] = world.start_allreduce({all.data, all.type, first, all.space}, reduction::sum);
     halves_[1] = first == all.count ? request()
-                                    : world.start_allreduce(
-                                        {all.data + first * bytes_of(all.type), all.type, all.count - first},
-                                        reduction::sum);
+                                    : world.start_allreduce({all.data + first * bytes_of(all.type), all.type,
+                                                             all.count - first, all.space},
+                                                            reduction::sum);
   }
   /// Returns when both were complete.
   std::chrono::steady_clock::time_point wait() { return std::max(halves_[0].wait(), halves_[1].wait()); }

@@ -30,7 +30,7 @@ class message_array {
     std::ranges::fill(span(), 0.0F);
   }
   void scale(float factor) {
-    if (elsewhere_) return elsewhere_->scale(span(), factor);
+    if (elsewhere_) return elsewhere_->arrays().scale(memory_.data(), room(), factor);
     for (float& x : span()) x *= factor;
   }
   void add(message_array const& other) {

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/plan/arena_passes.hpp>
 #include <cohort/strategy/halved_sum.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 
 namespace cohort::detail {
@@ -29,13 +31,14 @@ class weighted_sum {
         words_(with_votes ? vote_words : 0),
         memory_((count + words_) * bytes_of(type)),
         data_(memory_.data()) {}
-  /// Of elements in memory of somebody else, without votes.
-  weighted_sum(element_type type, std::size_t count) : type_(type), count_(count), borrows_(true) {}
+  /// Of elements in an arena that these passes are for, without votes.
+  weighted_sum(arena_passes& where, element_type type, std::size_t count)
+      : type_(type), count_(count), where_(&where), space_(where.space()) {}
 
   element_type type() const { return type_; }
   std::byte* data() { return data_; }
   std::size_t bytes() const { return count_ * bytes_of(type_); }
-  bool borrows() const { return borrows_; }
+  bool borrows() const { return where_ != nullptr; }
   void point(std::byte* data) { data_ = data; }
   /// The same, and the votes behind them.
   std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
@@ -48,7 +51,7 @@ class weighted_sum {
 
   /// Weighs with own weight / expected and starts the sum.
   void start(communicator& world, share const& mine, std::int64_t expected, votes const& own) {
-    scale(type_, data(), count_, mine.weight, static_cast<double>(expected));
+    weigh(mine.weight, static_cast<double>(expected));
     if (words_ > 0) {
       double const words[vote_words]{static_cast<double>(mine.examples), mine.weight, own.stop ? 1.0 : 0.0,
                                      own.save ? 1.0 : 0.0, own.not_finite ? 1.0 : 0.0};
@@ -57,7 +60,7 @@ class weighted_sum {
       });
     }
     ended_ = {};
-    under_way_.start(world, {data_, type_, count_ + words_});
+    under_way_.start(world, {data_, type_, count_ + words_, space_.get()});
   }
 
   /// Returns when it was complete, however often it is asked.
@@ -77,21 +80,12 @@ class weighted_sum {
     by_type(type_, data(), [&](auto* values) { values[count_ + 2] = values[count_ + 3] = 0; });
   }
   /// Makes the sum the mean where all weigh otherwise than expected.  Before: wait; weight > 0.
-  void settle(double weight, std::int64_t expected) {
-    scale(type_, data(), count_, static_cast<double>(expected), weight);
-  }
+  void settle(double weight, std::int64_t expected) { weigh(static_cast<double>(expected), weight); }
 
   /// By a / b; nothing is touched where that is 1, and 0 leaves zeros whatever was there.
   static void scale(element_type type, std::byte* data, std::size_t count, double a, double b) {
     if (a == b) return;
-    if (a == 0) {
-      std::memset(data, 0, count * bytes_of(type));
-      return;
-    }
-    by_type(type, data, [&]<class T>(T* values) {
-      T const factor = static_cast<T>(a / b);
-      for (std::size_t i = 0; i < count; ++i) values[i] *= factor;
-    });
+    by_type(type, data, [&]<class T>(T*) { passes_on_processor<T>()->scale(data, count, a / b); });
   }
   /// dst += factor · src
   static void add(element_type type, std::byte* dst, std::byte const* src, std::size_t count, double factor) {
@@ -102,6 +96,11 @@ class weighted_sum {
   }
 
  private:
+  void weigh(double a, double b) {
+    if (!where_) return scale(type_, data_, count_, a, b);
+    if (a != b) where_->scale(data_, count_, a / b);
+  }
+
   template <class F>
   static void by_type(element_type type, std::byte* data, F f) {
     with_real(type, [&]<class T>(T*) { f(reinterpret_cast<T*>(data)); });
@@ -112,7 +111,8 @@ class weighted_sum {
   std::size_t words_ = 0;
   buffer memory_;
   std::byte* data_ = nullptr;
-  bool borrows_ = false;
+  arena_passes* where_ = nullptr;
+  std::shared_ptr<memory_space> space_;
   halved_sum under_way_;
   std::chrono::steady_clock::time_point ended_{};
 };

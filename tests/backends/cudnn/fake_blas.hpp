@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cohort/cudnn/cublaslt_functions.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +24,7 @@ struct fake_blas {
     std::uint32_t alignment[4] = {256, 256, 256, 256};
   };
   /// Descriptions that are made and not destroyed.
-  static inline int descriptions = 0;
+  static inline std::atomic<int> descriptions = 0;
   static inline bool has_algorithms = true;
 
   /// `current` says whether the calling thread has the GPU's context.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cohort/cudnn/cudnn_functions.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +39,7 @@ struct fake_dnn {
   using engine = fake_engine;
   static inline fake_choices now{};
   static inline std::map<std::int64_t, int> runs{};  ///< of each engine
-  static inline int handles = 0;                     ///< that are made and not destroyed
+  static inline std::atomic<int> handles = 0;        ///< that are made and not destroyed
   static int descriptions() { return static_cast<int>(alive().size()); }
 
   struct settings {

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -18,6 +20,19 @@
 #include "kernel_on_host.hpp"
 
 namespace cohort {
+
+/// A queue of work: done when it is put in, but for what other libraries put in.
+struct fake_stream {
+  int work = 0;                                             // that was put in
+  std::map<fake_stream const*, int> waits_for{};            // of others' work
+  std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether that of others is done
+};
+/// How far a stream was.
+struct fake_event {
+  fake_stream const* of = nullptr;
+  int work = 0;
+  std::shared_ptr<std::atomic<bool> const> last = nullptr;
+};
 
 /// A machine with a GPU that a test describes: a driver and libraries whose functions answer what stands here. Its memory is
 /// this process's, and a kernel that is launched runs here, at once, by its body.
@@ -43,11 +58,12 @@ struct fake_machine {
   std::string compiler_log = "line 1: so it is";
 
   std::vector<std::string> opened{};        // in this order
-  int contexts = 0;                         // that are held
+  std::atomic<int> contexts = 0;            // that are held
   std::set<void*> memory{};                 // of the GPU, that is taken
   std::size_t room = std::size_t{1} << 30;  // of one piece
-  int streams = 0;                          // that are made
-  int modules = 0;                          // that are loaded
+  std::atomic<int> streams = 0;             // that are made
+  std::atomic<int> events = 0;              // that are made
+  std::atomic<int> modules = 0;             // that are loaded
   std::vector<std::string> compiled{};      // the options of each time
   std::vector<unsigned> blocks{};           // of each launch
   std::atomic<std::size_t> crossed = 0;     // bytes between the processor and the GPU
@@ -177,8 +193,9 @@ struct fake_machine {
       return CUDA_ERROR_NOT_FOUND;
     };
     driver.launch = [](CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
-                       unsigned, unsigned, CUstream, void** arguments, void**) {
+                       unsigned, unsigned, CUstream stream, void** arguments, void**) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (stream) ++reinterpret_cast<fake_stream*>(stream)->work;
       if (threads != detail::block_threads || blocks == 0) return CUDA_ERROR_INVALID_VALUE;
       std::lock_guard const in_turn(working);
       now->blocks.push_back(blocks);
@@ -232,15 +249,48 @@ struct fake_machine {
     driver.create_stream = [](CUstream* made, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       ++now->streams;
-      *made = reinterpret_cast<CUstream>(now);
+      *made = reinterpret_cast<CUstream>(new fake_stream());
       return CUDA_SUCCESS;
     };
-    driver.destroy_stream = [](CUstream) {
+    driver.destroy_stream = [](CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       --now->streams;
+      delete reinterpret_cast<fake_stream*>(stream);
       return CUDA_SUCCESS;
     };
     driver.query = [](CUstream) { return in_context() ? now->work : CUDA_ERROR_INVALID_CONTEXT; };
+    describe_events();
+  }
+  void describe_events() {
+    driver.create_event = [](CUevent* made, unsigned) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      ++now->events;
+      *made = reinterpret_cast<CUevent>(new fake_event());
+      return CUDA_SUCCESS;
+    };
+    driver.destroy_event = [](CUevent event) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      --now->events;
+      delete reinterpret_cast<fake_event*>(event);
+      return CUDA_SUCCESS;
+    };
+    driver.record = [](CUevent event, CUstream stream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      auto const* const of = reinterpret_cast<fake_stream const*>(stream);
+      *reinterpret_cast<fake_event*>(event) = {of, of->work, of->last};
+      return CUDA_SUCCESS;
+    };
+    driver.wait_for_event = [](CUstream stream, CUevent event, unsigned) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      auto const& until = *reinterpret_cast<fake_event const*>(event);
+      reinterpret_cast<fake_stream*>(stream)->waits_for[until.of] = until.work;
+      return CUDA_SUCCESS;
+    };
+    driver.query_event = [](CUevent event) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      auto const& last = reinterpret_cast<fake_event const*>(event)->last;
+      return !last || last->load() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    };
   }
   static void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 

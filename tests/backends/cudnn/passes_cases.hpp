@@ -67,6 +67,21 @@ class passes_on_gpu : public testing::Test {
   std::vector<std::byte*> gpu_arenas, host_arenas;
 };
 
+TEST_F(passes_on_gpu, scale) {
+  add_arena(normal_numbers(room, 4));
+  for (double const factor : {-0.25, 1.0 / 3}) {
+    gpu->scale(gpu_arenas[0], n, factor);
+    host.scale(host_arenas[0], n, factor);
+    expect_same(0, 0, "scaled");
+  }
+  (*host_values[0])[5] = std::numeric_limits<float>::quiet_NaN();
+  add_arena(*host_values[0]);
+  gpu->scale(gpu_arenas[1], n, 0);
+  host.scale(host_arenas[1], n, 0);
+  EXPECT_EQ((*host_values[1])[5], 0);
+  expect_same(1, 0, "scaled by 0");
+}
+
 TEST_F(passes_on_gpu, take_the_steps_of_every_updater) {
   for (updater const& rule : detail::default_updaters) {
     memory.clear();

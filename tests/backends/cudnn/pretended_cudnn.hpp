@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/cudnn.hpp>
 #include <memory>
+#include <mutex>
 
 #include "fake_machine.hpp"
 
@@ -10,8 +11,17 @@
 /// Before    there is a machine.
 struct pretended_cudnn : cohort::cudnn {
   static inline cohort::fake_machine* machine = nullptr;
-  pretended_cudnn()
-      : cudnn(std::make_shared<cohort::detail::compute_stream>(
-          std::make_shared<cohort::detail::gpu>(machine->source()), "")) {}
-  static cohort::availability probe() { return cudnn::probe(machine->source(), ""); }
+  pretended_cudnn() : cudnn(stream()) {}
+  static cohort::availability probe() {
+    std::lock_guard const in_turn(looking);
+    return cudnn::probe(machine->source(), "");
+  }
+  static std::shared_ptr<cohort::detail::compute_stream> stream() {
+    std::lock_guard const in_turn(looking);
+    return std::make_shared<cohort::detail::compute_stream>(
+        std::make_shared<cohort::detail::gpu>(machine->source()), "");
+  }
+
+ private:
+  static inline std::mutex looking;  // at the machine: ranks do it at once
 };

@@ -334,9 +334,6 @@ inline void looks_at_whole_arrays(shared_gpu const& on) {
     EXPECT_NEAR(passes.square_sum(there.span()), residual_square_sum(isa::baseline, values),
                 1e-9 * residual_square_sum(isa::baseline, values));
     EXPECT_TRUE(passes.within(there.span(), largest_gradient));
-    passes.scale(there.span(), -0.25F);
-    for (float& x : values) x *= -0.25F;
-    EXPECT_EQ(there.fetched(), values);
     for (float const bad :
          {largest_gradient * 2, -largest_gradient * 2, std::numeric_limits<float>::infinity(),
           std::numeric_limits<float>::quiet_NaN()}) {

@@ -102,6 +102,7 @@ class compute_stream final : public memory_space {
   }
 
   gpu const& device() const { return *on_; }
+  std::shared_ptr<gpu const> const& shared_device() const { return on_; }
   CUstream handle() const { return stream_; }
 
  private:

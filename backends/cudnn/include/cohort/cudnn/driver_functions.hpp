@@ -33,6 +33,11 @@ struct driver_functions {
   decltype(&::cuStreamCreate) create_stream = nullptr;
   decltype(&::cuStreamDestroy_v2) destroy_stream = nullptr;
   decltype(&::cuStreamQuery) query = nullptr;
+  decltype(&::cuStreamWaitEvent) wait_for_event = nullptr;
+  decltype(&::cuEventCreate) create_event = nullptr;
+  decltype(&::cuEventDestroy_v2) destroy_event = nullptr;
+  decltype(&::cuEventRecord) record = nullptr;
+  decltype(&::cuEventQuery) query_event = nullptr;
 
   template <class Visit>
   void each(Visit visit) {
@@ -61,6 +66,11 @@ struct driver_functions {
     visit("cuStreamCreate", create_stream);
     visit("cuStreamDestroy_v2", destroy_stream);
     visit("cuStreamQuery", query);
+    visit("cuStreamWaitEvent", wait_for_event);
+    visit("cuEventCreate", create_event);
+    visit("cuEventDestroy_v2", destroy_event);
+    visit("cuEventRecord", record);
+    visit("cuEventQuery", query_event);
   }
 
   /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: what the driver says of it)".

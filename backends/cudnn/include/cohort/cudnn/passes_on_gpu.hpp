@@ -73,6 +73,10 @@ class passes_on_gpu : public arena_passes {
   void add(std::byte const* from, std::byte* to, std::size_t n) override {
     on_->launch(kernels::add_to{at(from, 0), at(to, 0)}, n);
   }
+  void scale(std::byte* x, std::size_t n, double factor) override {
+    if (factor == 0) return fill(x, 0, n, 0);
+    on_->launch(kernels::scale{at(x, 0), static_cast<float>(factor)}, n);
+  }
   void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) override {
     for (std::byte* const part : parts.subspan(1)) {
       on_->launch(kernels::add_to{at(part, begin), at(parts[0], begin)}, n);

@@ -43,9 +43,6 @@ class threshold_on_gpu final : public threshold_passes {
     found_.fetch({&found, 1});
     return found == 0;
   }
-  void scale(std::span<float> x, float factor) override {
-    on_->launch(kernels::scale{x.data(), factor}, x.size());
-  }
   double clip(std::span<float> r, float limit) override {
     return summed(r.size(), [&](double* to) { return kernels::clip_residual{r.data(), limit, to}; });
   }

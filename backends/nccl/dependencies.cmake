@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# A header alone: programs look for NCCL when they run, as for the rest of CUDA.
+if(TARGET cohort::cudnn)
+  list(APPEND cohort_link cohort::cudnn)
+elseif(cohort_FIND_COMPONENTS)  # of the installed package
+  cohort_dependency(cohort::cudnn GET "its component cudnn" FIND cohort COMPONENTS cudnn)
+else()
+  list(APPEND cohort_missing "the component cudnn")
+endif()
+cohort_dependency(NcclHeaders::NcclHeaders
+  GET "the header of NCCL >= 2.18 (cmake/setup.sh --cuda of cohort, or its folder's parent in CMAKE_PREFIX_PATH)"
+  FIND NcclHeaders 2.18)

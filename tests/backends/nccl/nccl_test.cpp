@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <chrono>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/nccl.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../../communicator/conformance.hpp"
+#include "../cudnn/cudnn_cases.hpp"
+#include "../cudnn/pretended_cudnn.hpp"
+#include "fake_nccl.hpp"
+
+namespace {
+
+using namespace cohort;
+using namespace std::chrono_literals;
+using cohort_test::bright_thirds;
+
+class nccl_between_pretended_gpus : public testing::Test {
+ protected:
+  nccl_between_pretended_gpus() { pretended_cudnn::machine = &machine; }
+  ~nccl_between_pretended_gpus() override {
+    EXPECT_TRUE(machine.memory.empty()) << "memory is left on the GPU";
+    EXPECT_EQ(machine.streams, 0);
+    EXPECT_EQ(machine.events, 0);
+    EXPECT_EQ(library.ranks, 0);
+  }
+
+  static std::shared_ptr<detail::compute_stream> stream() { return pretended_cudnn::stream(); }
+  fake_dnn::settings with;
+  fake_machine machine;
+  fake_nccl library;
+};
+
+/// An array in a GPU's memory.
+template <class T>
+struct gpu_array {
+  std::shared_ptr<detail::compute_stream> on;
+  buffer memory;
+  std::size_t count;
+
+  gpu_array(std::shared_ptr<detail::compute_stream> where, std::vector<T> const& values)
+      : on(std::move(where)), memory(values.size() * sizeof(T), on), count(values.size()) {
+    on->bring(values.data(), memory.data(), count * sizeof(T));
+  }
+  elements all() const { return {memory.data(), element_of<T>, count, on.get()}; }
+  std::vector<T> fetched() const {
+    std::vector<T> values(count);
+    on->fetch(memory.data(), values.data(), count * sizeof(T));
+    return values;
+  }
+};
+
+std::vector<float> counting(std::size_t n, float first) {
+  std::vector<float> made(n);
+  for (float& x : made) x = first++;
+  return made;
+}
+
+TEST_F(nccl_between_pretended_gpus, sums_what_lies_there) {
+  for (int const ranks : {1, 2, 3}) {
+    int const status = launch<threads>(ranks, [&](communicator& world) {
+      nccl over(world, library.source());
+      EXPECT_EQ(over.name(), "nccl over threads");
+      auto const on = stream();
+      EXPECT_TRUE(over.sums_in(*on));
+      gpu_array<float> const some(on, counting(1000, static_cast<float>(over.rank())));
+      gpu_array<double> const others(on, std::vector<double>(7, over.rank() + 0.5));
+      std::uint64_t const before = over.sent().bytes_sent;
+      request first = over.start_allreduce(some.all(), reduction::sum);
+      request second = over.start_allreduce(others.all(), reduction::maximum);
+      second.wait();
+      first.wait();
+      EXPECT_TRUE(first.done());
+      auto const p = static_cast<float>(ranks);
+      std::vector<float> const got = some.fetched();
+      for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_EQ(got[i], p * static_cast<float>(i) + p * (p - 1) / 2) << i;
+      EXPECT_EQ(others.fetched(), std::vector<double>(7, ranks - 0.5));
+      auto const sent = static_cast<std::size_t>(2 * (ranks - 1));
+      EXPECT_EQ(over.sent().bytes_sent - before >= sent * 4000 / static_cast<std::size_t>(ranks), true);
+      std::unique_ptr<communicator> const alike = over.duplicate();
+      gpu_array<float> const once_more(on, {1, 2});
+      alike->allreduce(once_more.all());
+      EXPECT_EQ(once_more.fetched(), (std::vector<float>{p, 2 * p}));
+    });
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(library.sums, 3 * (1 + 2 + 3));
+  EXPECT_EQ(library.aborted, 0) << "ranks did not end together";
+}
+
+/// Of communicators that send messages themselves.
+bool chooses_ways(std::string_view test) {
+  return test == "reduces_in_every_way" || test == "adds_in_the_order_promised"
+         || test == "gives_all_ranks_the_same_bits" || test == "counts_what_each_way_sends";
+}
+
+/// All that is not on a GPU goes as without it.
+TEST_F(nccl_between_pretended_gpus, conforms_as_a_communicator) {
+  for (conformance::test const& one : conformance::all_tests) {
+    SCOPED_TRACE(one.name);
+    if (chooses_ways(one.name)) continue;
+    launch<threads>(3, {.deadline = 60s}, [&](communicator& world) {
+      nccl over(world, library.source());
+      one.run(over);
+    });
+  }
+}
+
+struct outcome {
+  std::vector<float> parameters{};
+  std::vector<std::string> lines{};  // of rank 0
+  std::size_t crossed = 0;           // bytes between processor and GPUs
+};
+
+/// Rank 0's parameters in the end. `Rest`: the backend of the other ranks.
+template <class Rest>
+outcome trained(int ranks, fake_machine& machine,
+                std::function<std::unique_ptr<communicator>(communicator&)> const& over, int epochs = 2) {
+  std::mutex printing;
+  bright_thirds const examples(61);
+  graph const net = graph::build([](builder& made) {
+    made.input({1, 8, 8}) | dense{.units = 400} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+  });
+  outcome made;
+  machine.crossed = 0;
+  communicator_settings how;
+  how.log = [&](std::string_view line) {
+    std::lock_guard const one_at_a_time(printing);
+    made.lines.emplace_back(line);
+  };
+  int const status = launch<threads>(ranks, how, [&](communicator& world) {
+    std::unique_ptr<communicator> const own = over(world);
+    communicator& used = own ? *own : world;
+    training_settings const settings{.updater = momentum{.rate = 0.02}, .seed = 5};
+    auto const run = [&](training&& one) {
+      one.fit(examples.data(), {.batch = 6, .epochs = epochs});
+      if (world.rank() > 0) return;
+      made.parameters.resize(static_cast<std::size_t>(one.parameters().elements()));
+      one.parameters().read_all(one.parameters().master(),
+                                reinterpret_cast<std::byte*>(made.parameters.data()));
+    };
+    if (world.rank() == 0)
+      run(trainer<pretended_cudnn>(net, used, allreduce{}, settings));
+    else
+      run(trainer<Rest>(net, used, allreduce{}, settings));
+  });
+  EXPECT_EQ(status, 0);
+  made.crossed = machine.crossed;
+  return made;
+}
+
+void expect_near(outcome const& got, outcome const& wanted) {
+  ASSERT_EQ(got.parameters.size(), wanted.parameters.size());
+  ASSERT_FALSE(got.parameters.empty());
+  for (std::size_t i = 0; i < got.parameters.size(); ++i)
+    ASSERT_NEAR(got.parameters[i], wanted.parameters[i], 1e-5) << i;
+}
+
+TEST_F(nccl_between_pretended_gpus, gradients_stay_there) {
+  auto const over = [&](communicator& world) { return std::make_unique<nccl>(world, library.source()); };
+  auto const as_before = [](communicator&) { return nullptr; };
+  std::size_t const steps = 61 / 2 / 6, dense = 4 * (65 * 400 + 401 * 3);
+  for (int const ranks : {2, 3}) {
+    outcome const got = trained<pretended_cudnn>(ranks, machine, over),
+                  longer = trained<pretended_cudnn>(ranks, machine, over, 4),
+                  wanted = trained<pretended_cudnn>(ranks, machine, as_before);
+    expect_near(got, wanted);
+    EXPECT_GT(library.sums, 0);
+    EXPECT_LT(longer.crossed - got.crossed, steps * dense / 2) << "gradients cross";
+    EXPECT_GT(wanted.crossed, 2 * steps * dense);
+  }
+}
+
+TEST_F(nccl_between_pretended_gpus, ranks_without_a_gpu_train_along) {
+  auto const over = [&](communicator& world) { return std::make_unique<nccl>(world, library.source()); };
+  expect_near(trained<reference<float>>(2, machine, over),
+              trained<reference<float>>(2, machine, [](communicator&) { return nullptr; }));
+  EXPECT_EQ(library.sums, 0);
+}
+
+TEST_F(nccl_between_pretended_gpus, all_goes_as_before_where_a_rank_lacks_the_library) {
+  auto const over = [&](communicator& world) {
+    fake_nccl* const here = &library;
+    detail::library_source source = here->source();
+    if (world.rank() == 1)
+      source.open = [](std::string const&, std::string& why) -> void* {
+        why = "libnccl.so.2: no such file";
+        return nullptr;
+      };
+    return std::make_unique<nccl>(world, source);
+  };
+  outcome const got = trained<pretended_cudnn>(2, machine, over);
+  expect_near(got, trained<pretended_cudnn>(2, machine, [](communicator&) { return nullptr; }));
+  EXPECT_EQ(library.sums, 0);
+  EXPECT_EQ(std::ranges::count(got.lines, "rank 0 has no sums between GPUs: another rank cannot load NCCL"),
+            1);
+  EXPECT_EQ(
+      std::ranges::count(
+          got.lines, "rank 1 has no sums between GPUs: NCCL 2 cannot be loaded (libnccl.so.2: no such file)"),
+      1);
+}
+
+TEST_F(nccl_between_pretended_gpus, says_what_the_library_lacks) {
+  library.version_number = 21705;
+  launch<self>([&](communicator& world) {
+    EXPECT_EQ(nccl(world, library.source()).why_not(),
+              "NCCL is too old: expected 2.18.0 or newer, got 2.17.5");
+  });
+  detail::library_source source = library.source();
+  source.find = [find = source.find](void* from, char const* symbol) {
+    return std::string(symbol) == "ncclCommFinalize" ? nullptr : find(from, symbol);
+  };
+  launch<self>([&](communicator& world) {
+    EXPECT_EQ(nccl(world, source).why_not(),
+              "NCCL 2 lacks a function (libnccl.so.2): expected ncclCommFinalize");
+  });
+}
+
+TEST_F(nccl_between_pretended_gpus, refuses_what_it_cannot_sum) {
+  launch<self>([&](communicator& world) {
+    nccl over(world, library.source());
+    auto const on = stream();
+    std::byte* const there = on->take(64);
+    EXPECT_THROW(over.allreduce({there, element_type::u8, 4, on.get()}), setting_error);
+    EXPECT_THROW(world.allreduce({there, element_type::f32, 4, on.get()}), setting_error);
+    EXPECT_THROW(over.broadcast({there, element_type::f32, 4, on.get()}, 0), setting_error);
+    on->give_back(there);
+  });
+}
+
+/// What each rank was told.
+std::vector<std::string> refusals(int ranks, std::chrono::milliseconds deadline,
+                                  std::function<void(communicator&)> const& body) {
+  std::vector<std::string> told(static_cast<std::size_t>(ranks));
+  try {
+    launch<threads>(ranks, {.deadline = deadline}, [&](communicator& world) {
+      try {
+        body(world);
+      } catch (communicator_error const& why) {
+        told[static_cast<std::size_t>(world.rank())] = why.what();
+      }
+    });
+  } catch (communicator_error const&) {
+  }
+  return told;
+}
+
+TEST_F(nccl_between_pretended_gpus, an_error_ends_all_ranks) {
+  library.asynchronous_error_at = 1;
+  library.silent_at = 1;
+  auto const told = refusals(2, 30s, [&](communicator& world) {
+    nccl over(world, library.source());
+    gpu_array<float> const some(stream(), counting(10, 0));
+    over.allreduce(some.all());
+    over.allreduce(some.all());
+  });
+  for (std::string const& one : told)
+    EXPECT_NE(one.find("NCCL: starting a sum failed (a remote error)"), one.npos) << one;
+  EXPECT_EQ(library.aborted, 2);
+}
+
+/// Long before the deadline.
+TEST_F(nccl_between_pretended_gpus, a_rank_that_gives_up_is_heard) {
+  auto const begin = std::chrono::steady_clock::now();
+  auto const told = refusals(2, 60s, [&](communicator& world) {
+    nccl over(world, library.source());
+    gpu_array<float> const some(stream(), counting(10, 0));
+    over.allreduce(some.all());
+    if (over.rank() == 1) over.abort("no more");
+    over.allreduce(some.all());
+  });
+  for (std::string const& one : told) EXPECT_EQ(one, "rank 1 cannot go on: no more");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+}
+
+TEST_F(nccl_between_pretended_gpus, a_sum_that_does_not_end_ends_all_ranks) {
+  library.silent_at = 0;
+  auto const told = refusals(2, 400ms, [&](communicator& world) {
+    nccl over(world, library.source());
+    gpu_array<float> const some(stream(), counting(10, 0));
+    over.allreduce(some.all());
+  });
+  for (std::string const& one : told)
+    EXPECT_NE(one.find("NCCL: a sum has not ended within 400 ms"), one.npos) << one;
+}
+
+TEST_F(nccl_between_pretended_gpus, a_rank_that_does_not_come_is_named) {
+  auto const told = refusals(2, 400ms, [&](communicator& world) {
+    nccl over(world, library.source());
+    gpu_array<float> const some(stream(), counting(10, 0));
+    over.allreduce(some.all());
+    over.note({7, over.rank() == 0 ? 1 : 0});
+    while (over.rank() == 1 && !over.probe(0, 0))
+      std::this_thread::yield();  // until it hears that all is over
+    over.allreduce(some.all());
+  });
+  for (std::string const& one : told)
+    EXPECT_TRUE(one.starts_with("rank 1 is at step 7, bucket 0; rank 0 waits in bucket 1 (barrier")) << one;
+}
+
+}  // namespace
