@@ -24,11 +24,12 @@ struct fake_nccl {
   static constexpr int none = -2;
   int version_number = 22809;
   bool is_there = true;
-  int asynchronous_error_at = none;  // the sum at which ranks that wait hear of one
+  int asynchronous_error_at = none;  // the sum after whose start ranks that ask again hear of one
   int silent_at = none;              // the sum that never ends
   std::atomic<int> ranks = 0;        // that are joined and not destroyed or aborted
   std::atomic<int> aborted = 0;
-  std::atomic<int> sums = 0;  // of all ranks
+  std::atomic<int> too_early = 0;  // that were destroyed before all had ended
+  std::atomic<int> sums = 0;       // of all ranks
 
   fake_nccl() {
     now = this;
@@ -72,6 +73,7 @@ struct fake_nccl {
     ring* in = nullptr;
     int rank = 0;
     std::size_t started = 0;
+    int asked = 0;  // since then
     bool ended = false;
   };
   static inline fake_nccl* now = nullptr;
@@ -118,11 +120,12 @@ struct fake_nccl {
       return ncclInProgress;
     };
     functions.state = [](ncclComm_t of, ncclResult_t* status) {
-      auto const& one = *reinterpret_cast<member const*>(of);
+      auto& one = *reinterpret_cast<member*>(of);
       std::lock_guard const lock(now->mutex);
       bool const together = one.in->joined == one.in->size && (!one.ended || one.in->ended == one.in->size);
       *status = together ? ncclSuccess : ncclInProgress;
-      if (static_cast<int>(one.started) - 1 == now->asynchronous_error_at) *status = ncclRemoteError;
+      if (static_cast<int>(one.started) - 1 == now->asynchronous_error_at && one.asked++ > 0)
+        *status = ncclRemoteError;
       return ncclSuccess;
     };
     functions.allreduce = [](void const* from, void* to, std::size_t count, ncclDataType_t type,
@@ -142,6 +145,7 @@ struct fake_nccl {
       its.arrays.resize(static_cast<std::size_t>(in.size));
       its.arrays[static_cast<std::size_t>(one.rank)] = to;
       stream.last = its.done;
+      one.asked = 0;
       ++now->sums;
       bool const silent = static_cast<int>(one.started++) == now->silent_at;
       if (silent || std::ranges::count(its.arrays, nullptr) > 0) return ncclSuccess;
@@ -162,6 +166,7 @@ struct fake_nccl {
       return ncclInProgress;
     };
     functions.destroy = [](ncclComm_t of) {
+      if (ring const& in = *reinterpret_cast<member*>(of)->in; in.ended < in.size) ++now->too_early;
       delete reinterpret_cast<member*>(of);
       --now->ranks;
       return ncclSuccess;

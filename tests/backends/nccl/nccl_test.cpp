@@ -32,6 +32,7 @@ class nccl_between_pretended_gpus : public testing::Test {
     EXPECT_EQ(machine.streams, 0);
     EXPECT_EQ(machine.events, 0);
     EXPECT_EQ(library.ranks, 0);
+    EXPECT_EQ(library.too_early, 0);
   }
 
   static std::shared_ptr<detail::compute_stream> stream() { return pretended_cudnn::stream(); }
@@ -265,7 +266,7 @@ TEST_F(nccl_between_pretended_gpus, an_error_ends_all_ranks) {
     over.allreduce(some.all());
   });
   for (std::string const& one : told)
-    EXPECT_NE(one.find("NCCL: starting a sum failed (a remote error)"), one.npos) << one;
+    EXPECT_NE(one.find("NCCL: a sum failed (a remote error)"), one.npos) << one;
   EXPECT_EQ(library.aborted, 2);
 }
 
