@@ -102,9 +102,10 @@ has_cuda_libraries() {
   done
 }
 has_cuda() {
-  has_cuda_headers cuda.h nvrtc.h cublasLt.h nv/target cudnn_graph.h nccl.h \
-    && has_cuda_libraries 'libnvrtc.so.1[23]' 'libcublasLt.so.1[23]' 'libcudnn.so.9' 'libnccl.so.2'
+  has_cuda_headers cuda.h nvrtc.h cublasLt.h nv/target cudnn_graph.h \
+    && has_cuda_libraries 'libnvrtc.so.1[23]' 'libcublasLt.so.1[23]' 'libcudnn.so.9'
 }
+has_nccl() { has_cuda_headers nccl.h && has_cuda_libraries 'libnccl.so.2'; }
 
 has_mpi() { has_header mpi.h || compgen -G '/usr/include/*/mpi/mpi.h' >/dev/null; }
 has_boost_mpi() {
@@ -252,30 +253,51 @@ nvidia-cuda-crt==13.0.88 --hash=sha256:2c8043c7c9e02492716426e9919fc78d2c5b3b2a7
 nvidia-cuda-nvrtc==13.0.88 --hash=sha256:ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575
 nvidia-cuda-runtime==13.0.96 --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
 nvidia-cudnn-cu13==9.19.0.56 --hash=sha256:d20e1734305e9d68889a96e3f35094d733ff1f83932ebe462753973e53a572bf
-nvidia-nccl-cu13==2.28.9 --hash=sha256:e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42
 WHEELS
   pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
   mkdir -p "$folder/cuda/include" "$folder/cuda/lib" || return 1
   for wheel in "$folder"/wheels/*.whl; do
     python3 -m zipfile -e "$wheel" "$folder/unpacked" && rm "$wheel" || return 1
   done
-  for part in cu13 cudnn nccl; do
+  for part in cu13 cudnn; do
     cp -Rl "$folder/unpacked/nvidia/$part/include/." "$folder/cuda/include/" || return 1
     cp -Rl "$folder/unpacked/nvidia/$part/lib/." "$folder/cuda/lib/" || return 1
   done
   rm -rf "$cuda" && mv -T "$folder/cuda" "$cuda"
 }
 
+unpack_nccl() {
+  local folder=$1
+  echo 'nvidia-nccl-cu13==2.28.9 --hash=sha256:e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42' >"$folder/wheels.txt"
+  pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
+  python3 -m zipfile -e "$folder"/wheels/*.whl "$folder/unpacked" || return 1
+  mkdir -p "$cuda/include" "$cuda/lib" || return 1
+  mv -f "$folder"/unpacked/nvidia/nccl/lib/libnccl.so.2 "$cuda/lib/" && mv -f "$folder"/unpacked/nvidia/nccl/include/nccl.h "$cuda/include/"
+}
+
 if [ $with_cuda = yes ] && ! has_cuda; then
-  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has CUDA's wheels for x86_64 alone: please install CUDA 13, cuDNN 9 and NCCL 2 for $(uname -m)."
+  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has CUDA's wheels for x86_64 alone: please install CUDA 13 and cuDNN 9 for $(uname -m)."
   demand_pip
   mkdir -p "$cache"
   work=$(mktemp -d "$cache/cuda.XXXXXX")
   trap 'rm -rf "$work"' EXIT
-  step "Getting CUDA 13.0, cuDNN 9.19 and NCCL 2.28 into $cuda (pip download, 1.1 GB)" unpack_cuda "$work" \
-    || fail "CUDA's wheels (nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cudnn-cu13, nvidia-nccl-cu13 and their headers) could not be downloaded with pip, is there a network?"
+  step "Getting CUDA 13.0 and cuDNN 9.19 into $cuda (pip download, 0.9 GB)" unpack_cuda "$work" \
+    || fail "CUDA's wheels (nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cudnn-cu13 and their headers) could not be downloaded with pip, is there a network?"
   rm -rf "$work"
   has_cuda || fail "CUDA's wheels are in $cuda, but not all that is needed of them."
+  did=something
+fi
+
+if [ $with_cuda = yes ] && ! has_nccl; then
+  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has NCCL's wheel for x86_64 alone: please install NCCL 2 for $(uname -m)."
+  demand_pip
+  mkdir -p "$cache"
+  work=$(mktemp -d "$cache/nccl.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  step "Getting NCCL 2.28 into $cuda (pip download, 0.2 GB)" unpack_nccl "$work" \
+    || fail "NCCL's wheel (nvidia-nccl-cu13) could not be downloaded with pip, is there a network?"
+  rm -rf "$work"
+  has_nccl || fail "NCCL's wheel is in $cuda, but not all that is needed of it."
   did=something
 fi
 

@@ -3,7 +3,10 @@
 if(TARGET cohort::cudnn)
   list(APPEND cohort_link cohort::cudnn)
 elseif(cohort_FIND_COMPONENTS)  # of the installed package
-  cohort_dependency(cohort::cudnn GET "its component cudnn" FIND cohort COMPONENTS cudnn)
+  include("${CMAKE_CURRENT_LIST_DIR}/cohort-cudnn-dependencies.cmake")
+  if(NOT cohort_missing)
+    include("${CMAKE_CURRENT_LIST_DIR}/cohort-cudnn-targets.cmake")
+  endif()
 else()
   list(APPEND cohort_missing "the component cudnn")
 endif()

@@ -195,7 +195,8 @@ class threshold_compressor : public message_codec {
 
   void settle_elsewhere(std::span<float> r, std::span<bf16 const> t) {
     auto const number = static_cast<float>(how_.residual.number);
-    if (how_.residual.which != residual_policy::kind::clip) return elsewhere_->scale(r, number);
+    if (how_.residual.which != residual_policy::kind::clip)
+      return elsewhere_->arrays().scale(reinterpret_cast<std::byte*>(r.data()), r.size(), number);
     std::uint64_t begin = 0;
     for (std::size_t k = 0; k < t.size(); ++k) {
       report_.clipped_mass += elsewhere_->clip(r.subspan(begin, ends_[k] - begin), number * t[k].value());

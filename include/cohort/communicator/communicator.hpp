@@ -150,7 +150,8 @@ class communicator {
   ///           ranks in pairs send one message of n more.
   virtual request start_allreduce(elements data, reduction how) = 0;
   /// Whether start_allreduce takes elements of that space too: what was put in to be done there before its start is done first.
-  /// No other operation takes any. The same on every rank.
+  /// No other operation takes any. All ranks that have one give the same
+  /// answer.
   virtual bool sums_in(memory_space const&) const { return false; }
   /// After     rank r holds the reduction in part r of `data` (part_of: as equal as possible); the rest is unspecified.
   /// Moves     (P−1)/P·n a rank.

@@ -19,8 +19,8 @@ namespace cohort {
 
 /// Every step is taken with the mean of all ranks' gradients.
 ///
-/// Shapes    buckets, from the last layer to the first: as they lie, where all ranks' parameters lie alike in memory that
-///           their communicator sums in and padding is at most 1/64; of the canonical flat view, where not.
+/// Shapes    buckets, from the last layer to the first: as they lie, where all ranks' parameters lie alike on devices that
+///           their communicator sums in, or on processors with padding of at most 1/64; of the canonical flat view, where not.
 /// Units     every `resync` steps (0: never) ranks compare a checksum of their parameters; where these differ, as between
 ///           ranks of different backends, rank 0's go to all.
 ///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
@@ -198,11 +198,12 @@ class allreduce_strategy final : public strategy {
   bool narrows(parameter_set const& parameters) const {
     return how_.wire && bytes_of(*how_.wire) < bytes_of(parameters.type()) && !parameters.buckets().empty();
   }
-  /// With so little padding that it is summed as it lies, if it lies alike on all ranks, where these reach it.
+  /// Whether it is summed as it lies, if it lies alike on all ranks: on a device that these reach; on processors with so little
+  /// padding that it costs less than packing.
   bool lies_close(parameter_set const& parameters, bucket const& one) const {
     auto const elements = static_cast<std::size_t>(one.elements);
     std::shared_ptr<memory_space> const there = parameters.passes().space();
-    if (there && !world_->sums_in(*there)) return false;
+    if (there) return world_->sums_in(*there);
     return parameters.range_of(one).room <= elements + elements / 64;
   }
 

@@ -31,7 +31,7 @@ class message_array {
   }
   void scale(float factor) {
     if (elsewhere_) return elsewhere_->arrays().scale(memory_.data(), room(), factor);
-    for (float& x : span()) x *= factor;
+    passes_on_processor<float>()->scale(memory_.data(), size_, factor);
   }
   void add(message_array const& other) {
     if (elsewhere_) return elsewhere_->arrays().add(other.memory_.data(), memory_.data(), room());
