@@ -48,6 +48,7 @@ struct fake_machine {
   CUresult retain = CUDA_SUCCESS;
   CUresult work = CUDA_SUCCESS;  // what a stream that is asked says
   int gpus = 1;
+  bool one_gpu = false;  // for whoever asks; else each gets another
   int major = 9, minor = 0;
   std::size_t free_bytes = std::size_t{70} << 30, total_bytes = std::size_t{80} << 30;
   std::vector<int> architectures{75, 80, 86, 89, 90, 100, 120};
@@ -61,6 +62,7 @@ struct fake_machine {
   std::atomic<int> contexts = 0;            // that are held
   std::set<void*> memory{};                 // of the GPU, that is taken
   std::size_t room = std::size_t{1} << 30;  // of one piece
+  std::atomic<int> identities = 0;          // that were told
   std::atomic<int> streams = 0;             // that are made
   std::atomic<int> events = 0;              // that are made
   std::atomic<int> modules = 0;             // that are loaded
@@ -147,6 +149,11 @@ struct fake_machine {
       std::strncpy(name, "Pretended GPU", static_cast<std::size_t>(bytes));
       return CUDA_SUCCESS;
     };
+    driver.device_identity = [](CUuuid* identity, CUdevice) {
+      *identity = {};
+      identity->bytes[0] = static_cast<char>(now->one_gpu ? 0 : ++now->identities);
+      return CUDA_SUCCESS;
+    };
     driver.device_attribute = [](int* value, CUdevice_attribute which, CUdevice) {
       *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? now->major : now->minor;
       return CUDA_SUCCESS;
@@ -195,7 +202,7 @@ struct fake_machine {
     driver.launch = [](CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                        unsigned, unsigned, CUstream stream, void** arguments, void**) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      if (stream) ++reinterpret_cast<fake_stream*>(stream)->work;
+      put_into(stream);
       if (threads != detail::block_threads || blocks == 0) return CUDA_ERROR_INVALID_VALUE;
       std::lock_guard const in_turn(working);
       now->blocks.push_back(blocks);
@@ -224,25 +231,29 @@ struct fake_machine {
       std::free(host(given));
       return CUDA_SUCCESS;
     };
-    driver.set_bytes = [](CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream) {
+    driver.set_bytes = [](CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      put_into(stream);
       std::memset(host(to), value, bytes);
       return CUDA_SUCCESS;
     };
-    driver.bring = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream) {
+    driver.bring = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      put_into(stream);
       std::memcpy(host(to), from, bytes);
       now->crossed += bytes;
       return CUDA_SUCCESS;
     };
-    driver.fetch = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream) {
+    driver.fetch = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      put_into(stream);
       std::memcpy(to, host(from), bytes);
       now->crossed += bytes;
       return CUDA_SUCCESS;
     };
-    driver.copy = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream) {
+    driver.copy = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      put_into(stream);
       std::memcpy(host(to), host(from), bytes);
       return CUDA_SUCCESS;
     };
@@ -291,6 +302,9 @@ struct fake_machine {
       auto const& last = reinterpret_cast<fake_event const*>(event)->last;
       return !last || last->load() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     };
+  }
+  static void put_into(CUstream stream) {
+    if (stream) ++reinterpret_cast<fake_stream*>(stream)->work;
   }
   static void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cohort/nccl/nccl_functions.hpp>
-#include <condition_variable>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -17,7 +16,8 @@
 namespace cohort {
 
 /// NCCL between GPUs of a pretended machine, whose ranks are threads: who comes last sums. It refuses ranks that would block, and
-/// sums that may begin before what they sum is computed.
+/// sums that may begin before what they sum is computed, and calls before the last one has settled. Where a rank aborts, others hear of a
+/// remote error, and its sums come to an end without a result.
 ///
 /// Order     one at a time, beside one fake_machine.
 struct fake_nccl {
@@ -26,6 +26,7 @@ struct fake_nccl {
   bool is_there = true;
   int asynchronous_error_at = none;  // the sum after whose start ranks that ask again hear of one
   int silent_at = none;              // the sum that never ends
+  bool joins = true;                 // or waits for ever
   std::atomic<int> ranks = 0;        // that are joined and not destroyed or aborted
   std::atomic<int> aborted = 0;
   std::atomic<int> too_early = 0;  // that were destroyed before all had ended
@@ -67,18 +68,28 @@ struct fake_nccl {
   };
   struct ring {
     int size = 0, joined = 0, ended = 0;
+    bool aborted = false;
     std::vector<sum> sums{};
   };
   struct member {
     ring* in = nullptr;
     int rank = 0;
     std::size_t started = 0;
-    int asked = 0;  // since then
+    int asked = 0;          // since then
+    bool settling = false;  // what was started last is not in its stream
     bool ended = false;
+    fake_stream* stream = nullptr;
+    std::vector<std::shared_ptr<std::atomic<bool>>> sums{};
   };
   static inline fake_nccl* now = nullptr;
   std::mutex mutex;
   std::map<int, ring> rings;
+
+  static double number(double x) { return x; }
+  static double number(bf16 x) { return double{x.value()}; }
+  static void put(float& to, double x) { to = static_cast<float>(x); }
+  static void put(double& to, double x) { to = x; }
+  static void put(bf16& to, double x) { to = bf16::nearest(static_cast<float>(x)); }
 
   template <class T>
   static void add_up(sum const& one) {
@@ -86,7 +97,8 @@ struct fake_nccl {
     for (std::size_t i = 0; i < one.count; ++i) {
       T all = arrays(0)[i];
       for (std::size_t r = 1; r < one.arrays.size(); ++r)
-        all = one.how == ncclSum ? all + arrays(r)[i] : std::max(all, arrays(r)[i]);
+        one.how == ncclSum ? put(all, number(all) + number(arrays(r)[i]))
+                           : put(all, std::max(number(all), number(arrays(r)[i])));
       for (std::size_t r = 0; r < one.arrays.size(); ++r) arrays(r)[i] = all;
     }
   }
@@ -122,9 +134,16 @@ struct fake_nccl {
     functions.state = [](ncclComm_t of, ncclResult_t* status) {
       auto& one = *reinterpret_cast<member*>(of);
       std::lock_guard const lock(now->mutex);
-      bool const together = one.in->joined == one.in->size && (!one.ended || one.in->ended == one.in->size);
-      *status = together ? ncclSuccess : ncclInProgress;
-      if (static_cast<int>(one.started) - 1 == now->asynchronous_error_at && one.asked++ > 0)
+      bool const together =
+          now->joins && one.in->joined == one.in->size && (!one.ended || one.in->ended == one.in->size);
+      ++one.asked;
+      if (one.settling && one.asked > 2) {
+        one.settling = false;
+        one.stream->last = one.sums.back();
+      }
+      *status = together && !one.settling ? ncclSuccess : ncclInProgress;
+      if (one.in->aborted
+          || (static_cast<int>(one.started) - 1 == now->asynchronous_error_at && one.asked > 3))
         *status = ncclRemoteError;
       return ncclSuccess;
     };
@@ -138,25 +157,30 @@ struct fake_nccl {
           });
       if (from != to || !waits) return ncclInvalidUsage;
       std::lock_guard const lock(now->mutex);
+      if (one.settling) return ncclInvalidArgument;
       ring& in = *one.in;
       if (in.sums.size() == one.started) in.sums.push_back({.count = count, .type = type, .how = how});
       sum& its = in.sums[one.started];
       if (its.count != count || its.type != type || its.how != how) return ncclInvalidArgument;
       its.arrays.resize(static_cast<std::size_t>(in.size));
       its.arrays[static_cast<std::size_t>(one.rank)] = to;
-      stream.last = its.done;
+      one.sums.push_back(its.done);
+      one.stream = &stream;
       one.asked = 0;
+      one.settling = true;
       ++now->sums;
       bool const silent = static_cast<int>(one.started++) == now->silent_at;
-      if (silent || std::ranges::count(its.arrays, nullptr) > 0) return ncclSuccess;
+      if (silent || std::ranges::count(its.arrays, nullptr) > 0) return ncclInProgress;
       if (type == ncclFloat32)
         add_up<float>(its);
       else if (type == ncclFloat64)
         add_up<double>(its);
+      else if (type == ncclBfloat16)
+        add_up<bf16>(its);
       else
         return ncclInvalidArgument;
       its.done->store(true);
-      return ncclSuccess;
+      return ncclInProgress;
     };
     functions.finalize = [](ncclComm_t of) {
       auto& one = *reinterpret_cast<member*>(of);
@@ -172,6 +196,9 @@ struct fake_nccl {
       return ncclSuccess;
     };
     functions.abort = [](ncclComm_t of) {
+      std::lock_guard const lock(now->mutex);
+      reinterpret_cast<member*>(of)->in->aborted = true;
+      for (auto const& its : reinterpret_cast<member*>(of)->sums) its->store(true);
       delete reinterpret_cast<member*>(of);
       --now->ranks;
       ++now->aborted;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <atomic>
-#include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/cudnn/compute_stream.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/nccl/gpu_sum.hpp>
-#include <cohort/nccl/nccl_functions.hpp>
+#include <cohort/nccl/nccl_family.hpp>
 #include <cohort/nccl/nccl_ranks.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -21,33 +19,38 @@
 
 namespace cohort {
 
-/// Another communicator, where sums of what lies in GPUs' memory go from GPU to GPU, by NCCL, while these compute. All else goes as
-/// it did. Where a rank cannot load NCCL, all goes as it did, and a line says why.
+/// Another communicator, where sums of what lies in GPUs' memory go from GPU to GPU, by NCCL, beside what these compute. All else goes as
+/// it did. Where a rank cannot load NCCL, all goes as it did on all ranks, and a line of that rank says why.
 ///
 ///     nccl ranks(world);
-///     trainer<cudnn> run(net, ranks, allreduce{}, settings);
+///     auto run = trainer<cudnn>(net, ranks, allreduce{}, settings);
 ///
-/// Order     made collectively. NCCL's own ranks are joined at the first sum.
-/// Before    each rank has a GPU of its own (CUDA_VISIBLE_DEVICES), all arrays those of one backend object.
-/// Moves     for a sum of n bytes 2(P-1)/P n a rank, as a ring does; NCCL chooses the way.
-/// Exact     equal on every rank and, on the same machines, in every run; another order of sums than over messages.
-/// Errors    communicator_error on every rank where NCCL fails or a sum outlasts the deadline; setting_error for what it cannot sum.
+/// Order     made collectively. NCCL's own ranks are joined at the first sum of each relative.
+/// Before    each rank has a GPU of its own (CUDA_VISIBLE_DEVICES); a communicator's arrays are those of one backend object.
+/// Moves     for a sum of n bytes 2(P-1)/P n a rank, as a ring does and as `sent` counts; NCCL chooses the way.
+/// Exact     equal on every rank; the order of a sum is NCCL's.
+/// Errors    communicator_error on every rank where NCCL fails or a sum outlasts the deadline, at the latest after twice the deadline;
+///           setting_error where two ranks have the same GPU.
 class nccl final : public communicator {
  public:
   explicit nccl(communicator& world, detail::library_source const& from = detail::system_libraries())
       : nccl(world.duplicate(), nullptr) {
     try {
-      by_ = detail::load_nccl(from);
+      family_ = std::make_shared<detail::nccl_family>(from);
     } catch (backend_error const& why) {
       why_not_ = why.what();
     }
-    std::uint8_t lacks = by_ ? 0 : 1;
+    if (!family_ && settings().log)
+      settings().log(detail::text_of({"rank ", rank(), " has no sums between GPUs: ", why_not_}));
+    std::uint8_t lacks = family_ ? 0 : 1;
     over_->allreduce(std::span(&lacks, 1), reduction::maximum);
     if (lacks == 0) return;
-    by_.reset();
-    if (why_not_.empty()) why_not_ = "another rank cannot load NCCL";
-    if (settings().log)
-      settings().log(detail::text_of({"rank ", rank(), " has no sums between GPUs: ", why_not_}));
+    if (family_) why_not_ = "another rank cannot load NCCL";
+    family_.reset();
+  }
+  ~nccl() override {
+    sums_.clear();
+    if (ranks_) family_->leave_behind(std::move(ranks_));
   }
 
   /// Why sums do not go between GPUs; empty: they do.
@@ -59,22 +62,24 @@ class nccl final : public communicator {
   communicator_settings const& settings() const override { return over_->settings(); }
 
   bool sums_in(memory_space const& space) const override {
-    return by_ && dynamic_cast<detail::compute_stream const*>(&space);
+    return family_ && dynamic_cast<detail::compute_stream const*>(&space);
   }
   request start_allreduce(elements data, reduction how) override {
     if (!data.space) return over_->start_allreduce(data, how);
     auto const* const computed = dynamic_cast<detail::compute_stream const*>(data.space);
-    if (!by_ || !computed)
-      throw setting_error({.what = "NCCL does not reach this memory",
-                           .expected = by_ ? "a GPU's" : "the processor's",
-                           .got = by_ ? "another device's" : why_not_});
+    if (!family_ || !computed)
+      throw setting_error({.what = "sums do not reach this memory",
+                           .where = name_,
+                           .expected = family_ ? "a GPU's" : "the processor's",
+                           .got = family_ ? "another device's" : why_not_});
     std::lock_guard const lock(mutex_);
-    if (!ranks_) ranks_ = std::make_shared<detail::nccl_ranks>(by_, over_, computed->shared_device());
+    if (!ranks_)
+      ranks_ = std::make_shared<detail::nccl_ranks>(family_->functions(), over_, computed->shared_device());
     std::shared_ptr<detail::gpu_sum> const one = unused_sum();
     one->start(data, how, *computed);
     auto const ranks = static_cast<std::uint64_t>(size());
-    bytes_sent_ += 2 * (ranks - 1) * data.bytes() / ranks;
-    ++sums_started_;
+    family_->bytes_sent += 2 * (ranks - 1) * data.bytes() / ranks;
+    ++family_->sums_started;
     return request(one);
   }
 
@@ -97,10 +102,10 @@ class nccl final : public communicator {
   arrival wait_for_message(int from, int tag) override { return over_->wait_for_message(from, tag); }
 
   std::unique_ptr<communicator> split(int color, int order) override {
-    return std::unique_ptr<nccl>(new nccl(over_->split(color, order), by_, why_not_));
+    return std::unique_ptr<nccl>(new nccl(over_->split(color, order), family_, why_not_));
   }
   std::unique_ptr<communicator> duplicate() override {
-    return std::unique_ptr<nccl>(new nccl(over_->duplicate(), by_, why_not_));
+    return std::unique_ptr<nccl>(new nccl(over_->duplicate(), family_, why_not_));
   }
 
   void abort(std::string const& why) noexcept override {
@@ -110,16 +115,17 @@ class nccl final : public communicator {
   void note(whereabouts here) noexcept override { over_->note(here); }
   traffic sent() const override {
     traffic all = over_->sent();
-    all.bytes_sent += bytes_sent_;
-    all.messages_sent += sums_started_;
+    if (!family_) return all;
+    all.bytes_sent += family_->bytes_sent;
+    all.messages_sent += family_->sums_started;
     return all;
   }
 
  private:
-  nccl(std::unique_ptr<communicator> over, std::shared_ptr<detail::nccl_functions const> by,
+  nccl(std::unique_ptr<communicator> over, std::shared_ptr<detail::nccl_family> family,
        std::string why_not = {})
       : over_(std::move(over)),
-        by_(std::move(by)),
+        family_(std::move(family)),
         why_not_(std::move(why_not)),
         name_("nccl over " + std::string(over_->name())) {}
 
@@ -131,12 +137,11 @@ class nccl final : public communicator {
   }
 
   std::shared_ptr<communicator> over_;
-  std::shared_ptr<detail::nccl_functions const> by_;
+  std::shared_ptr<detail::nccl_family> family_;  // null where sums do not go between GPUs
   std::string why_not_, name_;
   std::mutex mutex_;
   std::shared_ptr<detail::nccl_ranks> ranks_;
   std::vector<std::shared_ptr<detail::gpu_sum>> sums_;
-  std::atomic<std::uint64_t> bytes_sent_ = 0, sums_started_ = 0;
 };
 
 }  // namespace cohort

@@ -16,6 +16,7 @@ struct driver_functions {
   decltype(&::cuDeviceGet) device = nullptr;
   decltype(&::cuDeviceGetName) device_name = nullptr;
   decltype(&::cuDeviceGetAttribute) device_attribute = nullptr;
+  decltype(&::cuDeviceGetUuid_v2) device_identity = nullptr;
   decltype(&::cuDevicePrimaryCtxRetain) retain_context = nullptr;
   decltype(&::cuDevicePrimaryCtxRelease_v2) release_context = nullptr;
   decltype(&::cuCtxSetCurrent) set_context = nullptr;
@@ -49,6 +50,7 @@ struct driver_functions {
     visit("cuDeviceGet", device);
     visit("cuDeviceGetName", device_name);
     visit("cuDeviceGetAttribute", device_attribute);
+    visit("cuDeviceGetUuid_v2", device_identity);
     visit("cuDevicePrimaryCtxRetain", retain_context);
     visit("cuDevicePrimaryCtxRelease_v2", release_context);
     visit("cuCtxSetCurrent", set_context);

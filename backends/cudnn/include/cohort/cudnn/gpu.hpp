@@ -8,6 +8,7 @@
 #include <cohort/cudnn/shared_library.hpp>
 #include <cstddef>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,8 @@ class gpu {
   cublaslt_functions const& blas() const { return blas_; }
   cudnn_functions const& networks() const { return dnn_; }
   std::string const& name() const { return name_; }
+  /// Which no other GPU has.
+  std::span<std::byte const> identity() const { return std::as_bytes(std::span(identity_.bytes)); }
   /// 90 is compute capability 9.0.
   int capability() const { return capability_; }
 
@@ -92,6 +95,7 @@ class gpu {
     char name[128] = {};
     driver_.check(driver_.device_name(name, sizeof name, device_), "asking for a GPU's name");
     name_ = name;
+    driver_.check(driver_.device_identity(&identity_, device_), "asking for a GPU's identity");
     capability_ = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
                   + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     if (capability_ < least_capability)
@@ -169,6 +173,7 @@ class gpu {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   std::string name_;
+  CUuuid identity_{};
   int capability_ = 0;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/cudnn/gpu_event.hpp>
 #include <cohort/nccl/nccl_ranks.hpp>
 #include <memory>
-#include <optional>
 #include <utility>
 
 namespace cohort::detail {
@@ -20,26 +20,33 @@ class gpu_sum final : public activity {
 
   /// After all that was put into `computed` until now.
   void start(elements const& data, reduction how, compute_stream const& computed) {
-    ended_.reset();
+    ended_.store(false);
     on_->start(data, how, computed, begin_, end_);
   }
 
   bool done() override {
-    if (!ended_ && on_->done(end_)) ended_ = clock::now();
-    return ended_.has_value();
+    if (ended_.load(std::memory_order_acquire)) return true;
+    if (on_->done(end_)) note_end();
+    return ended_.load();
   }
   clock::time_point wait() override {
-    if (!ended_) {
+    if (!done()) {
       on_->await(end_);
-      ended_ = clock::now();
+      note_end();
     }
-    return *ended_;
+    return ended_at_;
   }
 
  private:
+  void note_end() {
+    ended_at_ = clock::now();
+    ended_.store(true, std::memory_order_release);  // and may be in use again from here on
+  }
+
   std::shared_ptr<nccl_ranks> on_;
   gpu_event begin_, end_;
-  std::optional<clock::time_point> ended_;
+  clock::time_point ended_at_{};
+  std::atomic<bool> ended_ = true;
 };
 
 }  // namespace cohort::detail
