@@ -24,7 +24,7 @@ struct fake_nccl {
   static constexpr int none = -2;
   int version_number = 22809;
   bool is_there = true;
-  int asynchronous_error_at = none;  // the sum after whose start ranks that ask again hear of one
+  int asynchronous_error_at = none;  // the sum after whose start rank 0 has one
   int silent_at = none;              // the sum that never ends
   bool joins = true;                 // or waits for ever
   std::atomic<int> ranks = 0;        // that are joined and not destroyed or aborted
@@ -109,7 +109,7 @@ struct fake_nccl {
       return ncclSuccess;
     };
     functions.error_text = [](ncclResult_t status) {
-      return status == ncclRemoteError ? "a remote error" : "another error";
+      return status == ncclRemoteError ? "a remote error" : "an error of this rank";
     };
     functions.last_error = [](ncclComm_t) { return ""; };
     functions.unique_id = [](ncclUniqueId* id) {
@@ -142,9 +142,9 @@ struct fake_nccl {
         one.stream->last = one.sums.back();
       }
       *status = together && !one.settling ? ncclSuccess : ncclInProgress;
-      if (one.in->aborted
-          || (static_cast<int>(one.started) - 1 == now->asynchronous_error_at && one.asked > 3))
-        *status = ncclRemoteError;
+      if (one.in->aborted) *status = ncclRemoteError;
+      if (one.rank == 0 && static_cast<int>(one.started) - 1 == now->asynchronous_error_at && one.asked > 3)
+        *status = ncclSystemError;
       return ncclSuccess;
     };
     functions.allreduce = [](void const* from, void* to, std::size_t count, ncclDataType_t type,
