@@ -23,7 +23,7 @@ namespace cohort {
 
 /// A queue of work: done when it is put in, but for what other libraries put in.
 struct fake_stream {
-  int work = 0;                                             // that was put in
+  std::atomic<int> work = 0;                                // that was put in, by any thread
   std::map<fake_stream const*, int> waits_for{};            // of others' work
   std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether that of others is done
 };
