@@ -63,6 +63,7 @@ class bit_writer {
         std::memcpy(to.at, &to.pending, sizeof word);
         to.pending = word >> (64 - to.fill);
       }
+      std::memcpy(to.at, &to.pending, sizeof to.pending);  // nothing may come behind
     }
     for (unsigned left = bits_ & 63; left > 0; ++from) {
       unsigned const some = std::min(left, 8U);
