@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ladder.hpp"
 
-namespace {
+namespace conformance_test {
 
 bool const registered = ladder::register_ladder<cohort::reference<float>>("reference_float");
 
 TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
 
-}  // namespace
+}  // namespace conformance_test

@@ -3,7 +3,7 @@
 
 #include "ladder.hpp"
 
-namespace {
+namespace elsewhere_test {
 
 bool const registered = ladder::register_ladder<elsewhere<float>>("elsewhere");
 
@@ -20,4 +20,4 @@ TEST(elsewhere, is_memory_that_nobody_can_touch) {
   EXPECT_DEATH(*at = std::byte{1}, "");
 }
 
-}  // namespace
+}  // namespace elsewhere_test

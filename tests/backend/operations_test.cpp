@@ -8,7 +8,7 @@
 #include <set>
 #include <string_view>
 
-namespace {
+namespace operations_test {
 
 using namespace cohort;
 
@@ -31,4 +31,4 @@ TEST(operations, come_back_from_json) {
   });
 }
 
-}  // namespace
+}  // namespace operations_test

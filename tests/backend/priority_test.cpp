@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace priority_test {
 
 using namespace cohort;
 
@@ -132,4 +132,4 @@ TEST_F(backend_priority, makes_a_fallback_an_error_where_a_backend_is_required) 
   }
 }
 
-}  // namespace
+}  // namespace priority_test

@@ -12,7 +12,7 @@
 
 #include "../plan/trial.hpp"
 
-namespace {
+namespace reference_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -132,4 +132,4 @@ TEST(reference, gives_the_same_bits_each_time) {
 static_assert(tensor_backend<reference<float>> && tensor_backend<reference<double>>);
 static_assert(!tensor_backend<shape>);
 
-}  // namespace
+}  // namespace reference_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace array_pieces_test {
 
 using namespace cohort;
 
@@ -62,4 +62,4 @@ TEST(array_pieces, that_do_not_lie_one_behind_the_other_are_refused) {
   }
 }
 
-}  // namespace
+}  // namespace array_pieces_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace json_against_nlohmann_test {
 
 using namespace std::string_literals;
 using other_json = nlohmann::ordered_json;
@@ -202,4 +202,4 @@ TEST(json_against_nlohmann, writes_what_the_other_reads_as_the_same_values) {
   EXPECT_EQ(other.at("tenth").get<double>(), 0.1);
 }
 
-}  // namespace
+}  // namespace json_against_nlohmann_test

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace {
+namespace bit_stream_test {
 
 using namespace cohort::detail;
 
@@ -98,4 +98,4 @@ TEST(bit_stream, has_zeros_behind_its_end) {
   EXPECT_EQ(peek_bits(bytes, 1'000'000), 0U);
 }
 
-}  // namespace
+}  // namespace bit_stream_test

@@ -8,7 +8,7 @@
 
 #include "gradients.hpp"
 
-namespace {
+namespace block_coding_test {
 
 using namespace cohort;
 using detail::sent_element;
@@ -145,4 +145,4 @@ TEST(block_coding, notices_codes_that_leave_the_block_or_end_early) {
   }
 }
 
-}  // namespace
+}  // namespace block_coding_test

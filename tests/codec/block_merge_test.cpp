@@ -6,7 +6,7 @@
 
 #include "gradients.hpp"
 
-namespace {
+namespace block_merge_test {
 
 using namespace cohort;
 
@@ -64,4 +64,4 @@ TEST(block_merge, adds_multiples_to_what_the_other_message_brings) {
   EXPECT_EQ(both.r[69'999], 0);
 }
 
-}  // namespace
+}  // namespace block_merge_test

@@ -11,7 +11,7 @@
 #include "../plan/counted_new.hpp"
 #include "gradients.hpp"
 
-namespace {
+namespace compressor_test {
 
 using namespace cohort;
 
@@ -98,4 +98,4 @@ TYPED_TEST(every_compressor, allocates_nothing_once_messages_have_had_their_size
   }
 }
 
-}  // namespace
+}  // namespace compressor_test

@@ -9,7 +9,7 @@
 
 #include "gradients.hpp"
 
-namespace {
+namespace crc32c_test {
 
 using cohort::crc32c;
 
@@ -38,4 +38,4 @@ TEST(crc32c, is_the_same_on_every_instruction_set_and_wherever_it_is_cut) {
       EXPECT_EQ(crc32c(which, all.subspan(cut), crc32c(which, all.first(cut))), whole);
 }
 
-}  // namespace
+}  // namespace crc32c_test

@@ -8,7 +8,7 @@
 
 #include "gradients.hpp"
 
-namespace {
+namespace message_codec_test {
 
 using namespace cohort;
 
@@ -63,4 +63,4 @@ TEST(message_report, knows_the_entropy_of_a_message) {
   EXPECT_EQ(message_report{}.density(), 0);
 }
 
-}  // namespace
+}  // namespace message_codec_test

@@ -8,7 +8,7 @@
 #include "../data/refused.hpp"
 #include "gradients.hpp"
 
-namespace {
+namespace message_reader_test {
 
 using namespace cohort;
 
@@ -61,4 +61,4 @@ TEST(message_reader, refuses_codes_that_end_elsewhere_than_the_tables_say) {
   }
 }
 
-}  // namespace
+}  // namespace message_reader_test

@@ -11,7 +11,7 @@
 #include "../data/refused.hpp"
 #include "gradients.hpp"
 
-namespace {
+namespace message_test {
 
 using namespace cohort;
 
@@ -217,4 +217,4 @@ TEST(message, that_brings_nothing_has_a_header_alone) {
   expect_parts(refusal(resealed(message, header)), {"payload"});
 }
 
-}  // namespace
+}  // namespace message_test

@@ -7,7 +7,7 @@
 
 #include "gradients.hpp"
 
-namespace {
+namespace message_writer_test {
 
 using namespace cohort;
 
@@ -62,4 +62,4 @@ TEST(message_writer, shares_blocks_in_order_and_leaves_none_out) {
   }
 }
 
-}  // namespace
+}  // namespace message_writer_test

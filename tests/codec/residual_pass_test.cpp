@@ -8,7 +8,7 @@
 
 #include "gradients.hpp"
 
-namespace {
+namespace residual_pass_test {
 
 using namespace cohort;
 
@@ -59,4 +59,4 @@ TEST(residual_pass, scales_and_sums_squares) {
     }
 }
 
-}  // namespace
+}  // namespace residual_pass_test

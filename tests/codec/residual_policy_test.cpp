@@ -5,7 +5,7 @@
 
 #include "../data/refused.hpp"
 
-namespace {
+namespace residual_policy_test {
 
 using cohort::residual_policy;
 namespace residual = cohort::residual;
@@ -32,4 +32,4 @@ TEST(residual_policy, refuses_settings_that_make_no_sense) {
   EXPECT_NO_THROW(residual_policy().check());
 }
 
-}  // namespace
+}  // namespace residual_policy_test

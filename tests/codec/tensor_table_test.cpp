@@ -6,7 +6,7 @@
 
 #include "../data/refused.hpp"
 
-namespace {
+namespace tensor_table_test {
 
 using cohort::tensor_table;
 
@@ -38,4 +38,4 @@ TEST(tensor_table, refuses_tensors_without_elements_and_too_many_of_them) {
                {"b", "got 1"});
 }
 
-}  // namespace
+}  // namespace tensor_table_test

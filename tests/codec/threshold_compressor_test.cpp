@@ -11,7 +11,7 @@
 #include "../data/refused.hpp"
 #include "gradients.hpp"
 
-namespace {
+namespace threshold_compressor_test {
 
 using namespace cohort;
 
@@ -355,4 +355,4 @@ TEST(threshold_compressor, reads_and_merges_messages_about_more_elements_than_32
   munmap(memory, n * sizeof(float));
 }
 
-}  // namespace
+}  // namespace threshold_compressor_test

@@ -9,7 +9,7 @@
 #include "../data/refused.hpp"
 #include "gradients.hpp"
 
-namespace {
+namespace threshold_pass_test {
 
 using namespace cohort;
 using detail::sent_element;
@@ -126,4 +126,4 @@ TEST(threshold_pass, refuses_a_sum_that_is_not_finite) {
   }
 }
 
-}  // namespace
+}  // namespace threshold_pass_test

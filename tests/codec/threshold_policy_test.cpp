@@ -9,7 +9,7 @@
 #include "../data/refused.hpp"
 #include "gradients.hpp"
 
-namespace {
+namespace threshold_policy_test {
 
 using namespace cohort;
 
@@ -140,4 +140,4 @@ TEST(thresholds, go_on_from_their_state_and_refuse_another) {
   expect_parts(refused<data_error>([&] { second.restore(bad); }), {"out of range"});
 }
 
-}  // namespace
+}  // namespace threshold_policy_test

@@ -12,7 +12,7 @@
 #include "../data/refused.hpp"
 #include "gradients.hpp"
 
-namespace {
+namespace top_k_compressor_test {
 
 using namespace cohort;
 
@@ -131,4 +131,4 @@ TEST(top_k_compressor, refuses_what_makes_no_sense) {
   EXPECT_NO_THROW(codec.restore(codec.state()));
 }
 
-}  // namespace
+}  // namespace top_k_compressor_test

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace {
+namespace allocation_test {
 
 using namespace cohort;
 
@@ -49,4 +49,4 @@ TEST(communicator_allocation, does_not_happen_in_a_step) {
   EXPECT_GT(allocations, 0) << "it would have been seen";
 }
 
-}  // namespace
+}  // namespace allocation_test

@@ -4,6 +4,8 @@
 #include <cohort/communicator/launch.hpp>
 #include <cstdlib>
 
+namespace clock_readings_test {
+
 using namespace cohort;
 using detail::clock_reading;
 
@@ -30,3 +32,5 @@ TEST(clock_readings, bring_times_to_rank_0_whatever_the_other_clock_says_and_how
   EXPECT_EQ(first.on_rank_0(500'007, first), 1007);  // of one moment: as fast as rank 0's
   EXPECT_EQ(clock_reading{}.on_rank_0(42, {}), 42);  // rank 0's own
 }
+
+}  // namespace clock_readings_test

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace {
+namespace combine_test {
 
 using namespace cohort;
 
@@ -73,4 +73,4 @@ TEST(combine, adds_bf16_in_f32) {
   EXPECT_EQ(dst[1].value(), 1 + 0x1p-7F);
 }
 
-}  // namespace
+}  // namespace combine_test

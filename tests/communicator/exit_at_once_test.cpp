@@ -7,7 +7,7 @@
 #include <cohort/communicator/exit_at_once.hpp>
 #include <thread>
 
-namespace {
+namespace exit_at_once_test {
 
 /// Prints, has another thread hold a stream for ever, and ends.
 [[noreturn]] void end_while_held(FILE* stream) {
@@ -35,4 +35,4 @@ TEST(exit_at_once, does_not_wait_for_who_holds_the_output) {
   EXPECT_EXIT(end_while_held(stdout), testing::ExitedWithCode(75), "");
 }
 
-}  // namespace
+}  // namespace exit_at_once_test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace {
+namespace launch_test {
 
 using namespace cohort;
 using namespace std::chrono_literals;
@@ -136,4 +136,4 @@ TEST(launch, says_why_it_waits_for_a_rank_that_may_still_end) {
   EXPECT_EXIT(act(), testing::ExitedWithCode(3), "^rank 1 cannot go on: disk full\n$");
 }
 
-}  // namespace
+}  // namespace launch_test

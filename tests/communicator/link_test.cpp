@@ -3,6 +3,8 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/link.hpp>
 
+namespace link_test {
+
 using namespace cohort;
 
 static_assert(link_cost{.latency = 2, .bytes_per_second = 4}.seconds(3, 8) == 8);
@@ -26,3 +28,5 @@ TEST(link, is_measured_alike_on_all_ranks) {
 TEST(link, of_one_rank_costs_nothing) {
   launch<self>([](communicator& world) { EXPECT_EQ(measure_link(world).seconds(5, 0), 0); });
 }
+
+}  // namespace link_test

@@ -15,7 +15,7 @@
 #include "conformance.hpp"
 #include "with_a_thread.hpp"
 
-namespace {
+namespace message_communicator_test {
 
 using namespace cohort;
 using namespace std::chrono_literals;
@@ -285,4 +285,4 @@ TEST_P(message_communicator, may_be_waited_for_by_one_thread_while_another_start
   EXPECT_EQ(thrown, (std::vector<std::string>(2)));
 }
 
-}  // namespace
+}  // namespace message_communicator_test

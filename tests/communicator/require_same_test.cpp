@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace require_same_test {
 
 using namespace cohort;
 using facts = std::vector<shared_fact>;
@@ -85,4 +85,4 @@ TEST(require_same, shows_four_values_at_most) {
             refusal("seed", "seed: 0 on rank 0; 1 on rank 1; 2 on rank 2; 3 on rank 3; …"));
 }
 
-}  // namespace
+}  // namespace require_same_test

@@ -18,7 +18,7 @@
 #include "conformance.hpp"
 #include "with_a_thread.hpp"
 
-namespace {
+namespace thread_ranks_test {
 
 using namespace cohort;
 using namespace std::chrono_literals;
@@ -219,4 +219,4 @@ TEST(self, is_one_rank_whose_operations_end_at_once) {
   EXPECT_EQ(world->sent().messages_sent, 0U);
 }
 
-}  // namespace
+}  // namespace thread_ranks_test

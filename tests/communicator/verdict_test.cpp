@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace verdict_test {
 
 using namespace cohort;
 using detail::sentence_on;
@@ -75,4 +75,4 @@ TEST(verdict, names_who_was_late) {
             "ranks 1, 2 (at step 812, bucket 4), rank 3 (at step 3)");
 }
 
-}  // namespace
+}  // namespace verdict_test

@@ -9,7 +9,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace arrays_test {
 
 using cohort::arrays;
 using floats = std::vector<float>;
@@ -106,4 +106,4 @@ TEST(arrays, refuse_what_does_not_fit_together) {
       {"3 label names", "got 2"});
 }
 
-}  // namespace
+}  // namespace arrays_test

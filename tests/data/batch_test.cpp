@@ -4,7 +4,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace batch_test {
 
 TEST(named_tensor, lies_on_a_64_byte_boundary_and_keeps_its_memory) {
   cohort::named_tensor t{.name = "input", .example = {1, 28, 28}, .type = cohort::element_type::f32};
@@ -24,4 +24,4 @@ TEST(batch, names_a_tensor_that_it_lacks) {
   expect_parts(refused<cohort::shape_error>([&] { b.target(2); }), {"target 2", "fewer than 0"});
 }
 
-}  // namespace
+}  // namespace batch_test

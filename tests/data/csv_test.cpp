@@ -4,7 +4,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace csv_test {
 
 std::string refusal_of(std::string_view text, cohort::csv_settings settings = {}) {
   return refused<cohort::data_error>([&] { cohort::parse_csv(text, "t.csv", settings); });
@@ -73,4 +73,4 @@ TEST(csv, refuses_texts_without_rows_or_without_that_column) {
         {"2 columns"});
 }
 
-}  // namespace
+}  // namespace csv_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace data_folders_test {
 
 using folders = std::vector<std::string>;
 
@@ -26,4 +26,4 @@ TEST(data_folders, are_the_variables_the_working_folders_and_the_caches) {
   EXPECT_EQ(cohort::cache_folder(), "");
 }
 
-}  // namespace
+}  // namespace data_folders_test

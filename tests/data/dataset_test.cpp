@@ -7,7 +7,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace dataset_test {
 
 /// Every kind of part: a generated input, a pointed-to second input, a target, a mask, a weight and a key.
 class made_up {
@@ -146,4 +146,4 @@ TEST(stream, has_no_size) {
   EXPECT_EQ(data.size(), -1);
 }
 
-}  // namespace
+}  // namespace dataset_test

@@ -6,7 +6,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace digits_test {
 
 using image = std::array<std::uint8_t, cohort::digit_drawer::pixels>;
 
@@ -90,4 +90,4 @@ TEST(drawn_digits, refuse_to_be_none) {
   expect_parts(refused<cohort::setting_error>([] { cohort::drawn_digits(0, 1); }), {"count", "at least 1"});
 }
 
-}  // namespace
+}  // namespace digits_test

@@ -9,7 +9,7 @@
 #include "../checkpoint/refusals.hpp"
 #include "../checkpoint/scratch_folder.hpp"
 
-namespace {
+namespace file_reader_test {
 
 using cohort::file_reader;
 using cohort::read_text;
@@ -52,4 +52,4 @@ TEST(file_reader, refuses_a_text_longer_than_allowed) {
             "cannot read the file (" + (folder / "a") + "): expected at most 9 bytes, got 10");
 }
 
-}  // namespace
+}  // namespace file_reader_test

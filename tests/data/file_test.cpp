@@ -3,7 +3,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace file_test {
 
 TEST(read_file, gives_the_bytes_of_a_file) {
   std::string const path = fresh_path("bytes");
@@ -21,4 +21,4 @@ TEST(read_file, names_a_file_that_is_missing_or_a_directory) {
   expect_parts(refused<cohort::file_error>([] { cohort::read_file("/"); }), {"regular file", "a directory"});
 }
 
-}  // namespace
+}  // namespace file_test

@@ -3,7 +3,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace idx_test {
 
 using bytes = std::vector<std::byte>;
 
@@ -67,4 +67,4 @@ TEST(idx_reader, refuses_counts_that_no_file_can_hold) {
   expect_parts(refusal_of(idx_bytes({0, 2})), {"byte 4", "got 0"});
 }
 
-}  // namespace
+}  // namespace idx_test

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// alone: it replaces operator new
 #include <atomic>
 #include <chrono>
 #include <cohort/data/arrays.hpp>

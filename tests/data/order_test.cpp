@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace {
+namespace order_test {
 
 using cohort::order_slice;
 
@@ -79,4 +79,4 @@ TEST(global_batch, sees_the_same_examples_in_each_global_batch_for_any_number_of
   }
 }
 
-}  // namespace
+}  // namespace order_test

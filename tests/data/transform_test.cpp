@@ -6,7 +6,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace transform_test {
 
 using enum cohort::element_type;
 
@@ -58,4 +58,4 @@ TEST(transform, refuses_what_would_lose_numbers) {
                {"image", "f32 as u8"});
 }
 
-}  // namespace
+}  // namespace transform_test

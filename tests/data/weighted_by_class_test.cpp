@@ -7,7 +7,7 @@
 
 #include "refused.hpp"
 
-namespace {
+namespace weighted_by_class_test {
 
 using namespace cohort;
 using weights = std::vector<float>;
@@ -97,4 +97,4 @@ TEST(weighted_by_class, refuses_weights_that_do_not_fit) {
   expect_parts(refused<setting_error>([&] { weighted_by_class(without, {1}); }), {"a class label, got none"});
 }
 
-}  // namespace
+}  // namespace weighted_by_class_test

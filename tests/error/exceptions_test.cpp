@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace {
+namespace exceptions_test {
 
 using namespace cohort;
 
@@ -34,4 +34,4 @@ static_assert(std::is_base_of_v<std::runtime_error, error>);
 static_assert(
     std::is_base_of_v<error, graph_error> && std::is_base_of_v<error, data_error> && std::is_base_of_v<error, file_error> && std::is_base_of_v<error, setting_error> && std::is_base_of_v<error, backend_error> && std::is_base_of_v<error, memory_error> && std::is_base_of_v<error, numeric_error> && std::is_base_of_v<error, deadline_error>);
 
-}  // namespace
+}  // namespace exceptions_test

@@ -5,7 +5,7 @@
 #include <climits>
 #include <string>
 
-namespace {
+namespace finding_test {
 
 using namespace cohort;
 
@@ -49,4 +49,4 @@ static_assert([] {
   return at.line == __LINE__ - 1 && std::string_view(at.file).ends_with("finding_test.cpp");
 }());
 
-}  // namespace
+}  // namespace finding_test

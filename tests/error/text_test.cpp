@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+namespace text_test {
+
 using cohort::detail::text_of;
 
 TEST(text_of, joins_words_and_numbers_in_their_order) {
@@ -24,3 +26,5 @@ TEST(text_of, writes_numbers_of_all_sizes) {
 TEST(text_of, writes_a_char_as_a_character_and_a_byte_as_a_number) {
   EXPECT_EQ(text_of({'x', static_cast<unsigned char>(7), ' ', static_cast<signed char>(-7)}), "x7 -7");
 }
+
+}  // namespace text_test

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-namespace {
+namespace binary_counts_test {
 
 using cohort::binary_counts;
 
@@ -51,4 +51,4 @@ TEST(binary_counts, refuses_a_beta_that_makes_no_sense) {
   }
 }
 
-}  // namespace
+}  // namespace binary_counts_test

@@ -11,7 +11,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace {
+namespace calibration_test {
 
 using namespace cohort;
 using labels = std::vector<std::int32_t>;
@@ -136,4 +136,4 @@ TEST(calibration, prints_what_people_read) {
 )");
 }
 
-}  // namespace
+}  // namespace calibration_test

@@ -14,7 +14,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace {
+namespace classification_test {
 
 using cohort::averaging;
 using cohort::classification_report;
@@ -387,4 +387,4 @@ TEST(classification, prints_many_classes_shortly) {
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 16);
 }
 
-}  // namespace
+}  // namespace classification_test

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace {
+namespace confusion_matrix_test {
 
 using cohort::averaging;
 using cohort::confusion_matrix;
@@ -106,4 +106,4 @@ TEST(confusion_matrix, refuses_numbers_of_classes_that_make_no_sense) {
     EXPECT_THROW(confusion_matrix{classes}, cohort::setting_error) << classes;
 }
 
-}  // namespace
+}  // namespace confusion_matrix_test

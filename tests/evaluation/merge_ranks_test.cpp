@@ -13,7 +13,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace {
+namespace merge_ranks_test {
 
 using namespace cohort;
 using bytes = std::vector<std::byte>;
@@ -143,4 +143,4 @@ TEST(merge_ranks, names_the_rank_whose_report_does_not_fit_and_keeps_each_as_it_
   EXPECT_EQ(why[2], why[0]);
 }
 
-}  // namespace
+}  // namespace merge_ranks_test

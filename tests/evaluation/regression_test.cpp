@@ -12,7 +12,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace {
+namespace regression_test {
 
 using namespace cohort;
 
@@ -173,4 +173,4 @@ TEST(regression, prints_what_people_read) {
 )");
 }
 
-}  // namespace
+}  // namespace regression_test

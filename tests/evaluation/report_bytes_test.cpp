@@ -9,7 +9,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace {
+namespace report_bytes_test {
 
 using cohort::data_error;
 using cohort::detail::report_reader;
@@ -66,4 +66,4 @@ TEST(report_bytes, refuses_numbers_out_of_range) {
         << number;
 }
 
-}  // namespace
+}  // namespace report_bytes_test

@@ -17,7 +17,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace {
+namespace report_merging_test {
 
 using namespace cohort;
 
@@ -146,4 +146,4 @@ TEST(report_merging, gives_all_ranks_several_reports_of_one_pass) {
   });
 }
 
-}  // namespace
+}  // namespace report_merging_test

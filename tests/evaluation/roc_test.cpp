@@ -12,7 +12,7 @@
 
 #include "../checkpoint/refusals.hpp"
 
-namespace {
+namespace roc_test {
 
 using namespace cohort;
 using labels = std::vector<std::int32_t>;
@@ -203,4 +203,4 @@ TEST(roc, prints_what_people_read) {
 )");
 }
 
-}  // namespace
+}  // namespace roc_test

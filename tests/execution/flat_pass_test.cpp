@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace {
+namespace flat_pass_test {
 
 using cohort::isa;
 
@@ -79,4 +79,4 @@ TYPED_TEST(flat_pass, sums_into_its_first_part) {
   }
 }
 
-}  // namespace
+}  // namespace flat_pass_test

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace {
+namespace isa_test {
 
 using cohort::isa;
 
@@ -51,4 +51,4 @@ TEST_F(isa_of_the_environment, refuses_an_unknown_name) {
   }
 }
 
-}  // namespace
+}  // namespace isa_test

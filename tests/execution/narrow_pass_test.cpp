@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace {
+namespace narrow_pass_test {
 
 using namespace cohort;
 
@@ -79,4 +79,4 @@ TEST(narrow_pass, finds_what_is_not_finite_wherever_it_is) {
     }
 }
 
-}  // namespace
+}  // namespace narrow_pass_test

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace {
+namespace processor_name_test {
 
 using namespace cohort;
 
@@ -23,4 +23,4 @@ TEST(processor_name, tells_instruction_sets_apart) {
   ::unsetenv("COHORT_ISA");
 }
 
-}  // namespace
+}  // namespace processor_name_test

@@ -3,7 +3,7 @@
 
 #include <cohort/execution/sink.hpp>
 
-namespace {
+namespace sink_test {
 
 TEST(sink, writes_whole_lines_to_the_standard_error_stream) {
   testing::internal::CaptureStderr();
@@ -20,4 +20,4 @@ TEST(sink, can_be_silent) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-}  // namespace
+}  // namespace sink_test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace {
+namespace team_test {
 
 using namespace std::chrono_literals;
 using cohort::team;
@@ -241,4 +241,4 @@ TEST(team, two_teams_run_side_by_side) {
   EXPECT_EQ(calls.load(), 40);
 }
 
-}  // namespace
+}  // namespace team_test

@@ -4,7 +4,7 @@
 #include <cohort/execution/text_table.hpp>
 #include <optional>
 
-namespace {
+namespace text_table_test {
 
 using cohort::detail::columns;
 using cohort::detail::decimal_text;
@@ -40,4 +40,4 @@ TEST(text_table, writes_numbers_with_a_point_and_missing_ones_as_a_dash) {
   EXPECT_EQ(decimal_text(std::nullopt, 4), "-");
 }
 
-}  // namespace
+}  // namespace text_table_test

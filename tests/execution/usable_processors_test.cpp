@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <cohort/execution/usable_processors.hpp>
 
-namespace {
+namespace usable_processors_test {
 
 TEST(usable_processors, are_those_that_the_thread_is_bound_to) {
   EXPECT_GE(cohort::usable_processors(), 1);
@@ -19,4 +19,4 @@ TEST(usable_processors, are_those_that_the_thread_is_bound_to) {
   EXPECT_EQ(cohort::usable_processors(), CPU_COUNT(&before));
 }
 
-}  // namespace
+}  // namespace usable_processors_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace vector_test {
 
 using cohort::isa;
 
@@ -50,4 +50,4 @@ TEST(vector, divides_zero_by_epsilon_alone) {
   }
 }
 
-}  // namespace
+}  // namespace vector_test

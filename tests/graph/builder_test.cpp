@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace builder_test {
 
 using namespace cohort;
 
@@ -178,4 +178,4 @@ TEST(builder, refuses_a_layer_that_reads_a_loss) {
                cohort::graph_error);
 }
 
-}  // namespace
+}  // namespace builder_test

@@ -7,7 +7,7 @@
 
 #include "../data/refused.hpp"
 
-namespace {
+namespace graph_test {
 
 using namespace cohort;
 
@@ -83,4 +83,4 @@ TEST(graph, throws_the_findings_sentence) {
   expect_parts(refused<graph_error>([] { graph::build([](builder&) {}); }), {"the network has no layers"});
 }
 
-}  // namespace
+}  // namespace graph_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace {
+namespace network_test {
 
 using namespace cohort;
 
@@ -97,4 +97,4 @@ TEST(network, remembers_the_line_of_each_layer) {
   EXPECT_TRUE(std::string_view(net[1].at.file).ends_with("network_test.cpp"));
 }
 
-}  // namespace
+}  // namespace network_test

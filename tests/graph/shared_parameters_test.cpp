@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace {
+namespace shared_parameters_test {
 
 using namespace cohort;
 
@@ -92,4 +92,4 @@ TEST(shared_parameters, are_refused_where_they_make_no_sense) {
                    "parameters of the same shapes"));
 }
 
-}  // namespace
+}  // namespace shared_parameters_test

@@ -5,7 +5,7 @@
 #include <cohort/graph/summary.hpp>
 #include <string>
 
-namespace {
+namespace summary_test {
 
 using namespace cohort;
 
@@ -55,4 +55,4 @@ TEST(summary, writes_padding_strides_and_initialisers_that_differ) {
             "units 1, weights from relu, bias from ones");
 }
 
-}  // namespace
+}  // namespace summary_test

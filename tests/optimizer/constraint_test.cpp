@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace {
+namespace constraint_test {
 
 using cohort::parameter_constraint;
 namespace constraint = cohort::constraint;
@@ -63,4 +63,4 @@ TEST(parameter_constraint, comes_back_from_its_name) {
   EXPECT_THROW(parameter_constraint(constraint::max_norm{.at = 0}).check(), cohort::setting_error);
 }
 
-}  // namespace
+}  // namespace constraint_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace gradient_normalisation_test {
 
 using cohort::gradient_normalisation;
 using cohort::layer_gradient;
@@ -99,4 +99,4 @@ TEST(gradient_normalisation, checks_its_threshold) {
   }
 }
 
-}  // namespace
+}  // namespace gradient_normalisation_test

@@ -3,7 +3,7 @@
 
 #include <cohort/optimizer/optimizer.hpp>
 
-namespace {
+namespace optimizer_test {
 
 using cohort::optimizer_settings;
 using cohort::parameter_role;
@@ -69,4 +69,4 @@ TEST(optimizer_settings, check_all_of_their_parts) {
   }
 }
 
-}  // namespace
+}  // namespace optimizer_test

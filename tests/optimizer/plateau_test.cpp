@@ -6,7 +6,7 @@
 #include <cohort/optimizer/plateau.hpp>
 #include <limits>
 
-namespace {
+namespace plateau_test {
 
 using cohort::plateau;
 using cohort::reduce_on_plateau;
@@ -47,4 +47,4 @@ TEST(plateau, checks_its_settings) {
     EXPECT_THROW(bad.check(), cohort::setting_error);
 }
 
-}  // namespace
+}  // namespace plateau_test

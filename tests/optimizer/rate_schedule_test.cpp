@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace rate_schedule_test {
 
 using cohort::named_number;
 using cohort::rate_schedule;
@@ -184,4 +184,4 @@ TEST(rate_schedule, of_a_momentum_stays_below_one) {
     EXPECT_THROW(bad.check("momentum", true), cohort::setting_error) << bad.name();
 }
 
-}  // namespace
+}  // namespace rate_schedule_test

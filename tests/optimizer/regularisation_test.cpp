@@ -3,7 +3,7 @@
 
 #include <cohort/optimizer/regularisation.hpp>
 
-namespace {
+namespace regularisation_test {
 
 TEST(penalties, are_none_by_default_and_never_negative) {
   EXPECT_EQ(cohort::penalties{}.l1, 0);
@@ -13,4 +13,4 @@ TEST(penalties, are_none_by_default_and_never_negative) {
   EXPECT_THROW((cohort::penalties{.l2 = __builtin_nan("")}).check(), cohort::setting_error);
 }
 
-}  // namespace
+}  // namespace regularisation_test

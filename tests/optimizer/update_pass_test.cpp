@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace update_pass_test {
 
 using cohort::isa;
 using cohort::nesterov;
@@ -421,4 +421,4 @@ TEST(updater_text, is_the_text_of_the_formulas) {
   }
 }
 
-}  // namespace
+}  // namespace update_pass_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace updater_test {
 
 using cohort::adagrad;
 using cohort::adam;
@@ -138,4 +138,4 @@ TEST(updater, checks_each_field) {
     EXPECT_THROW(bad.check(), cohort::setting_error) << bad.name();
 }
 
-}  // namespace
+}  // namespace updater_test

@@ -10,7 +10,7 @@
 
 #include "trial.hpp"
 
-namespace {
+namespace in_place_test {
 
 using namespace cohort;
 using B = reference<double>;
@@ -96,4 +96,4 @@ TEST(in_place, a_chain_has_the_numbers_of_one_that_is_not) {
   EXPECT_LT(in_place.plan->memory().activations, beside.plan->memory().activations);
 }
 
-}  // namespace
+}  // namespace in_place_test

@@ -3,7 +3,7 @@
 
 #include <cohort/random/hash.hpp>
 
-namespace {
+namespace hash_test {
 
 TEST(hash, is_fnv1a_of_64_bits) {
   static_assert(cohort::fnv1a("") == 0xcbf29ce484222325);
@@ -20,4 +20,4 @@ TEST(hash, keeps_names_of_a_purpose_apart) {
   static_assert(cohort::purpose_of("fc1") == cohort::fnv1a("fc1"));
 }
 
-}  // namespace
+}  // namespace hash_test

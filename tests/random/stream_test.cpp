@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-namespace {
+namespace stream_test {
 
 using cohort::random_stream;
 
@@ -103,4 +103,4 @@ TEST(random_stream, below_stays_under_its_bound_and_hits_each_value_alike) {
   for (int const h : hits) EXPECT_NEAR(h, 10'000, 500);
 }
 
-}  // namespace
+}  // namespace stream_test

@@ -3,7 +3,7 @@
 
 #include <cohort/tensor/bf16.hpp>
 
-namespace {
+namespace bf16_test {
 
 using cohort::bf16;
 
@@ -20,4 +20,4 @@ TEST(bf16, keeps_what_has_eight_significant_bits) {
   }
 }
 
-}  // namespace
+}  // namespace bf16_test

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace {
+namespace buffer_test {
 
 using cohort::buffer;
 
@@ -53,4 +53,4 @@ TEST(reusable_buffer, keeps_its_memory_when_it_shrinks) {
   EXPECT_EQ(memory.capacity(), 201U);
 }
 
-}  // namespace
+}  // namespace buffer_test

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-namespace {
+namespace huge_pages_test {
 
 using cohort::buffer;
 
@@ -49,4 +49,4 @@ TEST(huge_pages, are_not_missed_where_the_system_refuses) {
   EXPECT_EQ(nowhere[1], 0U);
 }
 
-}  // namespace
+}  // namespace huge_pages_test

@@ -3,7 +3,7 @@
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/shape.hpp>
 
-namespace {
+namespace shape_test {
 
 using namespace cohort;
 
@@ -33,4 +33,4 @@ TEST(element, has_a_size_and_a_name) {
   EXPECT_EQ(name_of(element_type::i32), "i32");
 }
 
-}  // namespace
+}  // namespace shape_test

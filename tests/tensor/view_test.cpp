@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace {
+namespace view_test {
 
 using namespace cohort;
 
@@ -33,4 +33,4 @@ TEST(view, knows_its_element_type_and_writes_through) {
   EXPECT_EQ(tensor_view(view).as<std::int32_t>()[1], 7);
 }
 
-}  // namespace
+}  // namespace view_test

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-namespace {
+namespace cifar_settings_test {
 
 using namespace cohort;
 
@@ -140,4 +140,4 @@ TEST(cifar_settings, take_a_first_step_that_is_known_by_hand) {
   }
 }
 
-}  // namespace
+}  // namespace cifar_settings_test

@@ -20,7 +20,7 @@
 #include "../checkpoint/refusals.hpp"
 #include "bright_thirds.hpp"
 
-namespace {
+namespace evaluation_listener_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -138,4 +138,4 @@ TEST(evaluation_listener, refuses_targets_that_do_not_fit_the_loss) {
             "i32, or 3, f32, got 2, f32");
 }
 
-}  // namespace
+}  // namespace evaluation_listener_test

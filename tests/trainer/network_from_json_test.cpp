@@ -8,7 +8,7 @@
 #include <string>
 #include "bright_thirds.hpp"
 
-namespace {
+namespace network_from_json_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -28,4 +28,4 @@ TEST(network_from_json, trains_to_the_same_bits) {
   EXPECT_EQ(trained(again), trained(small));
 }
 
-}  // namespace
+}  // namespace network_from_json_test

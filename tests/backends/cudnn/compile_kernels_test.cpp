@@ -6,7 +6,7 @@
 #include <cohort/cudnn/shared_library.hpp>
 #include <string>
 
-namespace {
+namespace compile_kernels_test {
 
 using namespace cohort;
 
@@ -47,4 +47,4 @@ TEST(compile_kernels, refuses_an_architecture_that_there_is_not) {
   EXPECT_THROW(detail::compile_kernels(nvrtc(), detail::kernel_program(), 17), backend_error);
 }
 
-}  // namespace
+}  // namespace compile_kernels_test

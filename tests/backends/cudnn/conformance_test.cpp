@@ -3,7 +3,7 @@
 #include "conformance.hpp"
 #include "pretended_cudnn.hpp"
 
-namespace {
+namespace conformance_test {
 
 using namespace cohort;
 
@@ -18,4 +18,4 @@ TEST(ladder, leaves_out_what_has_no_kernels_alone) {
             (std::vector<std::string>{"rung_31_a_layer_of_a_user"}));
 }
 
-}  // namespace
+}  // namespace conformance_test

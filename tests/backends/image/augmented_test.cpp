@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image/augmented.hpp>
@@ -9,7 +8,7 @@
 
 #include "../../data/refused.hpp"
 
-namespace {
+namespace augmented_test {
 
 using cohort::augmented;
 using cohort::placing;
@@ -167,4 +166,4 @@ TEST(augmented, refuses_what_it_cannot_do) {
                {"channels x height x width", "got 12"});
 }
 
-}  // namespace
+}  // namespace augmented_test

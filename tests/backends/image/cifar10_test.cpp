@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <cohort/data/loader.hpp>
 #include <cohort/image/augmented.hpp>
 #include <cohort/image/cifar10.hpp>
@@ -7,7 +6,7 @@
 #include "../../checkpoint/scratch_folder.hpp"
 #include "../../data/refused.hpp"
 
-namespace {
+namespace cifar10_test {
 
 constexpr std::size_t record = 3073;
 
@@ -75,4 +74,4 @@ TEST(cifar10, knows_its_own_files) {
                {"/data_batch_4.bin", "30730000 bytes, got 30726927"});
 }
 
-}  // namespace
+}  // namespace cifar10_test

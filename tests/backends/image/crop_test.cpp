@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <cohort/image/crop.hpp>
 
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
 
-namespace {
+namespace crop_test {
 
 using cohort::centre_window;
 using cohort::cropped;
@@ -64,4 +63,4 @@ TEST(crop, refuses_windows_of_nothing) {
                {"at least 1x1, got 0x2"});
 }
 
-}  // namespace
+}  // namespace crop_test

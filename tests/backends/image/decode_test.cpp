@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <algorithm>
 #include <cmath>
 #include <cohort/image/decode.hpp>
@@ -8,7 +7,7 @@
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
 
-namespace {
+namespace decode_test {
 
 using cohort::decoded;
 using cohort::image;
@@ -187,4 +186,4 @@ TEST(decode, refuses_settings_that_make_no_sense) {
                {"max_pixels"});
 }
 
-}  // namespace
+}  // namespace decode_test

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <algorithm>
 #include <cohort/data/file.hpp>
 #include <cohort/data/loader.hpp>
@@ -17,7 +16,7 @@
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
 
-namespace {
+namespace file_batches_test {
 
 using cohort::file_batches;
 using cohort::image_folder;
@@ -197,4 +196,4 @@ TEST(file_batches, survive_archives_cut_and_changed_anywhere) {
   EXPECT_GT(refusals, static_cast<int>(whole.size()));
 }
 
-}  // namespace
+}  // namespace file_batches_test

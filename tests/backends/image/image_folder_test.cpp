@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <cohort/data/loader.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cstdlib>
@@ -13,7 +12,7 @@
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
 
-namespace {
+namespace image_folder_test {
 
 using cohort::fitting;
 using cohort::image;
@@ -193,4 +192,4 @@ TEST(image_folder, reads_cifar10) {
   EXPECT_NEAR(sum / (3072.0 * static_cast<double>(train.size())), 0.473, 0.003);  // of all 50,000 images
 }
 
-}  // namespace
+}  // namespace image_folder_test

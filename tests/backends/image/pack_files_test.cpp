@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <algorithm>
 #include <cohort/data/file.hpp>
 #include <cohort/image/pack_files.hpp>
@@ -14,10 +13,10 @@
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
 
+namespace pack_files_test {
+
 /// libzip asks the C library for the time zone, which is behind a lock that ThreadSanitizer cannot see.
 extern "C" char const* __tsan_default_suppressions() { return "race:libzip"; }
-
-namespace {
 
 using cohort::pack_files;
 using cohort::detail::zip_reader;
@@ -159,4 +158,4 @@ TEST(pack_files, refuses_what_it_cannot_pack) {
                {"/in/link", "a link to a folder"});
 }
 
-}  // namespace
+}  // namespace pack_files_test

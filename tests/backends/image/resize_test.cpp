@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// needs: image
 #include <algorithm>
 #include <cohort/image/resize.hpp>
 #include <cohort/random/stream.hpp>
@@ -10,7 +9,7 @@
 #include "../../data/refused.hpp"
 #include "image_files.hpp"
 
-namespace {
+namespace resize_test {
 
 using cohort::image;
 using cohort::resized;
@@ -148,4 +147,4 @@ TEST(resize, refuses_extents_out_of_range) {
   expect_parts(refused<cohort::shape_error>([] { resized(image(1, 2, 3), 5, 65'537); }), {"to 5x65537"});
 }
 
-}  // namespace
+}  // namespace resize_test

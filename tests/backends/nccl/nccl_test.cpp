@@ -18,7 +18,7 @@
 #include "../cudnn/pretended_cudnn.hpp"
 #include "fake_nccl.hpp"
 
-namespace {
+namespace nccl_test {
 
 using namespace cohort;
 using namespace std::chrono_literals;
@@ -386,4 +386,4 @@ TEST_F(nccl_between_pretended_gpus, a_rank_that_does_not_come_is_named) {
     EXPECT_TRUE(one.starts_with("rank 1 is at step 7, bucket 0; rank 0 waits in bucket 1 (barrier")) << one;
 }
 
-}  // namespace
+}  // namespace nccl_test

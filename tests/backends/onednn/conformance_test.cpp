@@ -4,10 +4,10 @@
 
 #include "../../backend/ladder.hpp"
 
-namespace {
+namespace conformance_test {
 
 bool const registered = ladder::register_ladder<cohort::onednn>("onednn");
 
 TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
 
-}  // namespace
+}  // namespace conformance_test

@@ -5,7 +5,7 @@
 
 #include "../../data/refused.hpp"
 
-namespace {
+namespace xtensor_test {
 
 TEST(xtensor, is_seen_where_it_is) {
   xt::xarray<float> array = xt::xarray<float>::from_shape({2, 3, 1});
@@ -56,4 +56,4 @@ TEST(xtensor, refuses_other_layouts) {
   expect_parts(refused<cohort::shape_error>([&] { cohort::view_of(deep); }), {"at most 6 axes", "7"});
 }
 
-}  // namespace
+}  // namespace xtensor_test

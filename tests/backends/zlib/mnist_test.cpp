@@ -10,7 +10,7 @@
 #include "../../data/refused.hpp"
 #include "packed.hpp"
 
-namespace {
+namespace mnist_test {
 
 namespace mnist = cohort::mnist;
 
@@ -177,4 +177,4 @@ TEST(mnist, has_its_well_known_numbers) {
   EXPECT_NEAR(sum / static_cast<double>(784 * test.size()), real ? 0.1325 : own_mean, 0.0001);
 }
 
-}  // namespace
+}  // namespace mnist_test

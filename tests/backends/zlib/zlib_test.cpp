@@ -4,7 +4,7 @@
 #include "../../data/refused.hpp"
 #include "packed.hpp"
 
-namespace {
+namespace zlib_test {
 
 using bytes = std::vector<std::byte>;
 
@@ -75,4 +75,4 @@ TEST(gzip, reads_files) {
   expect_parts(refused<cohort::file_error>([&] { cohort::gzip::read_file(path + "x"); }), {"No such file"});
 }
 
-}  // namespace
+}  // namespace zlib_test
