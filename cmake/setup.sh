@@ -190,13 +190,7 @@ if [ $with_clang = yes ] && ! has_sanitizers; then
 fi
 has_cmake || fail "cmake --version says $(cmake --version | head -n 1): cohort needs CMake >= 3.25."
 
-# ---- oneDNN --------------------------------------------------------------------------------------------------------
-# The candidate of apt's lists, which are read first if they were never read.
-packaged_onednn() {
-  has_command apt-cache || return 0
-  apt-cache policy libdnnl-dev 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*\.[0-9]*\).*/\1/p'
-}
-
+# ---- Python wheels -------------------------------------------------------------------------------------------------
 pip_quietly() { python3 -m pip --disable-pip-version-check --no-input --retries 2 "$@"; }
 
 demand_pip() {
@@ -206,17 +200,41 @@ demand_pip() {
   [ ${#needed[@]} -eq 0 ] || install_packages "${needed[@]}"
 }
 
-unpack_onednn() {
+# unpack_wheels FOLDER: those that standard input lists with their hashes, into FOLDER/unpacked.
+unpack_wheels() {
   local folder=$1 wheel
-  cat >"$folder/wheels.txt" <<'WHEELS'
+  cat >"$folder/wheels.txt" || return 1
+  pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
+  for wheel in "$folder"/wheels/*.whl; do
+    python3 -m zipfile -e "$wheel" "$folder/unpacked" && rm "$wheel" || return 1
+  done
+}
+
+# get_wheels UNPACK WHAT WHEELS: has UNPACK FOLDER bring what the wheels hold into the cache; WHAT says it in words.
+get_wheels() {
+  demand_pip
+  mkdir -p "$cache"
+  work=$(mktemp -d "$cache/wheels.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  step "Getting $2" "$1" "$work" || fail "$3 could not be downloaded with pip, is there a network?"
+  rm -rf "$work"
+  did=something
+}
+
+# ---- oneDNN --------------------------------------------------------------------------------------------------------
+# The candidate of apt's lists, which are read first if they were never read.
+packaged_onednn() {
+  has_command apt-cache || return 0
+  apt-cache policy libdnnl-dev 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*\.[0-9]*\).*/\1/p'
+}
+
+unpack_onednn() {
+  local folder=$1
+  unpack_wheels "$folder" <<'WHEELS' || return 1
 onednn-cpu-gomp==2023.2.0 --hash=sha256:2f22a54d6a890ed14bfa185d42a4be65d8b5b1df85dc1f0f3a9abe31620416fb
 onednn-devel-cpu-gomp==2023.2.0 --hash=sha256:9763c69e8c907e119056bd52ad918ca84ac9ba939d130a99dfa95ccca3e5e284
 WHEELS
-  pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
   mkdir "$folder/onednn" || return 1
-  for wheel in "$folder"/wheels/*.whl; do
-    python3 -m zipfile -e "$wheel" "$folder/unpacked" || return 1
-  done
   cp -R "$folder"/unpacked/*.data/data/include "$folder"/unpacked/*.data/data/lib "$folder/onednn/" || return 1
   # A wheel holds no links: the library is in it three times.
   ln -sf libdnnl.so.3.2 "$folder/onednn/lib/libdnnl.so.3" || return 1
@@ -231,22 +249,16 @@ if ! has_onednn; then
     install_packages libdnnl-dev
   else
     [ "$(uname -m)" = x86_64 ] || fail "oneDNN >= 3.2 is neither packaged here (libdnnl-dev ${packaged:-missing}) nor a wheel for $(uname -m): please build it and name its folder in CMAKE_PREFIX_PATH."
-    demand_pip
-    mkdir -p "$cache"
-    work=$(mktemp -d "$cache/onednn.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    step "Getting oneDNN 3.2 into $onednn (pip download; the packaged one is ${packaged:-missing})" unpack_onednn "$work" \
-      || fail "oneDNN >= 3.2 is missing: its wheels onednn-cpu-gomp and onednn-devel-cpu-gomp 2023.2.0 could not be downloaded with pip, is there a network?"
-    rm -rf "$work"
+    get_wheels unpack_onednn "oneDNN 3.2 into $onednn (pip download; the packaged one is ${packaged:-missing})" \
+      "oneDNN >= 3.2 is missing: its wheels onednn-cpu-gomp and onednn-devel-cpu-gomp 2023.2.0"
     echo "Cohort finds oneDNN there; other projects find it with CMAKE_PREFIX_PATH=$onednn."
-    did=something
   fi
 fi
 
 # ---- CUDA --------------------------------------------------------------------------------------------------------------
 unpack_cuda() {
-  local folder=$1 wheel part
-  cat >"$folder/wheels.txt" <<'WHEELS'
+  local folder=$1 part
+  unpack_wheels "$folder" <<'WHEELS' || return 1
 nvidia-cublas==13.1.0.3 --hash=sha256:ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171
 nvidia-cuda-cccl==13.0.85 --hash=sha256:e0da7ad981f3a8aff08241b5bfc1af868742a63e2762f53a5171c492ef242649
 nvidia-cuda-crt==13.0.88 --hash=sha256:2c8043c7c9e02492716426e9919fc78d2c5b3b2a7a768a88e952676b08aa55a4
@@ -254,11 +266,7 @@ nvidia-cuda-nvrtc==13.0.88 --hash=sha256:ad9b6d2ead2435f11cbb6868809d2adeeee302e
 nvidia-cuda-runtime==13.0.96 --hash=sha256:7f82250d7782aa23b6cfe765ecc7db554bd3c2870c43f3d1821f1d18aebf0548
 nvidia-cudnn-cu13==9.19.0.56 --hash=sha256:d20e1734305e9d68889a96e3f35094d733ff1f83932ebe462753973e53a572bf
 WHEELS
-  pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
   mkdir -p "$folder/cuda/include" "$folder/cuda/lib" || return 1
-  for wheel in "$folder"/wheels/*.whl; do
-    python3 -m zipfile -e "$wheel" "$folder/unpacked" && rm "$wheel" || return 1
-  done
   for part in cu13 cudnn; do
     cp -Rl "$folder/unpacked/nvidia/$part/include/." "$folder/cuda/include/" || return 1
     cp -Rl "$folder/unpacked/nvidia/$part/lib/." "$folder/cuda/lib/" || return 1
@@ -268,37 +276,24 @@ WHEELS
 
 unpack_nccl() {
   local folder=$1
-  echo 'nvidia-nccl-cu13==2.28.9 --hash=sha256:e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42' >"$folder/wheels.txt"
-  pip_quietly download --no-deps --only-binary=:all: --require-hashes -r "$folder/wheels.txt" -d "$folder/wheels" || return 1
-  python3 -m zipfile -e "$folder"/wheels/*.whl "$folder/unpacked" || return 1
+  unpack_wheels "$folder" <<'WHEELS' || return 1
+nvidia-nccl-cu13==2.28.9 --hash=sha256:e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42
+WHEELS
   mkdir -p "$cuda/include" "$cuda/lib" || return 1
   mv -f "$folder"/unpacked/nvidia/nccl/lib/libnccl.so.2 "$cuda/lib/" && mv -f "$folder"/unpacked/nvidia/nccl/include/nccl.h "$cuda/include/"
 }
 
 if [ $with_cuda = yes ] && ! has_cuda; then
   [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has CUDA's wheels for x86_64 alone: please install CUDA 13 and cuDNN 9 for $(uname -m)."
-  demand_pip
-  mkdir -p "$cache"
-  work=$(mktemp -d "$cache/cuda.XXXXXX")
-  trap 'rm -rf "$work"' EXIT
-  step "Getting CUDA 13.0 and cuDNN 9.19 into $cuda (pip download, 0.9 GB)" unpack_cuda "$work" \
-    || fail "CUDA's wheels (nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cudnn-cu13 and their headers) could not be downloaded with pip, is there a network?"
-  rm -rf "$work"
+  get_wheels unpack_cuda "CUDA 13.0 and cuDNN 9.19 into $cuda (pip download, 0.9 GB)" \
+    "CUDA's wheels (nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cudnn-cu13 and their headers)"
   has_cuda || fail "CUDA's wheels are in $cuda, but not all that is needed of them."
-  did=something
 fi
 
 if [ $with_cuda = yes ] && ! has_nccl; then
   [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has NCCL's wheel for x86_64 alone: please install NCCL 2 for $(uname -m)."
-  demand_pip
-  mkdir -p "$cache"
-  work=$(mktemp -d "$cache/nccl.XXXXXX")
-  trap 'rm -rf "$work"' EXIT
-  step "Getting NCCL 2.28 into $cuda (pip download, 0.2 GB)" unpack_nccl "$work" \
-    || fail "NCCL's wheel (nvidia-nccl-cu13) could not be downloaded with pip, is there a network?"
-  rm -rf "$work"
+  get_wheels unpack_nccl "NCCL 2.28 into $cuda (pip download, 0.2 GB)" "NCCL's wheel (nvidia-nccl-cu13)"
   has_nccl || fail "NCCL's wheel is in $cuda, but not all that is needed of it."
-  did=something
 fi
 
 # ---- Python packages of the tests ------------------------------------------------------------------------------------
