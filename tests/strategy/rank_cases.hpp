@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 #include "../trainer/bright_thirds.hpp"
+#include "../trainer/parameters_of.hpp"
 
 namespace cohort_test {
 
@@ -37,13 +38,6 @@ inline training_settings plain_sgd(std::uint64_t seed = 7) {
 }
 inline training_settings with_state(int workers = 1) {
   return {.updater = nesterov{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-4, .seed = 7, .workers = workers};
-}
-
-template <class T = double>
-std::vector<T> parameters_of(training& made) {
-  std::vector<T> dense(static_cast<std::size_t>(made.parameters().elements()));
-  made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(dense.data()));
-  return dense;
 }
 
 inline double largest_difference(std::vector<double> const& a, std::vector<double> const& b) {

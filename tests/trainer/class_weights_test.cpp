@@ -8,20 +8,20 @@
 #include <span>
 #include <vector>
 #include "bright_thirds.hpp"
+#include "parameters_of.hpp"
 
 namespace class_weights_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
+using cohort_test::parameters_of;
 using cohort_test::small;
 
 /// The parameters after four steps, each on all examples.
 std::vector<double> trained(dataset const& data, int workers) {
   training run = trainer<reference<double>>(small, {.updater = sgd{.rate = 0.5}, .workers = workers});
   run.fit(data, {.batch = static_cast<int>(data.size()), .epochs = 4});
-  std::vector<double> parameters(static_cast<std::size_t>(run.parameters().elements()));
-  run.parameters().read_all(run.parameters().master(), reinterpret_cast<std::byte*>(parameters.data()));
-  return parameters;
+  return parameters_of(run);
 }
 
 TEST(class_weights, train_as_if_examples_of_a_class_were_there_so_often) {

@@ -18,11 +18,13 @@
 #include <thread>
 #include <vector>
 #include "bright_thirds.hpp"
+#include "parameters_of.hpp"
 
 namespace {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
+using cohort_test::parameters_of;
 using cohort_test::small;
 
 #if __has_include(<cohort/onednn.hpp>)
@@ -72,9 +74,7 @@ TEST(training, agrees_with_one_worker_however_many_share_the_batch) {
   for (int workers : {1, 2, 3, 11}) {  // 11: more workers than examples in a batch
     training made = trainer<reference<double>>(small, with(workers));
     made.fit(examples.data(), {.batch = 10, .epochs = 1});
-    parameters.emplace_back(static_cast<std::size_t>(made.parameters().elements()));
-    made.parameters().read_all(made.parameters().master(),
-                               reinterpret_cast<std::byte*>(parameters.back().data()));
+    parameters.push_back(parameters_of(made));
   }
   for (auto const& other : parameters)
     for (std::size_t i = 0; i < other.size(); ++i) ASSERT_NEAR(other[i], parameters[0][i], 1e-12) << i;
@@ -88,9 +88,7 @@ TEST(training, normalises_the_gradient_of_the_whole_rank) {
     settings.updater = rule;
     training made = trainer<reference<double>>(small, settings);
     made.fit(examples.data(), {.batch = 10, .epochs = 1});
-    std::vector<double> values(static_cast<std::size_t>(made.parameters().elements()));
-    made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(values.data()));
-    return values;
+    return parameters_of(made);
   };
   for (updater const& rule : {updater(sgd{}), updater(lars{.trust = 0.1}), updater(lamb{.rate = 0.01})}) {
     auto const free = parameters(1, {}, rule);

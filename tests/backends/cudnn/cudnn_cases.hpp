@@ -11,12 +11,14 @@
 
 #include "../../backend/ladder.hpp"
 #include "../../trainer/bright_thirds.hpp"
+#include "../../trainer/parameters_of.hpp"
 
 /// What a GPU must hold to, pretended or not.
 namespace cudnn_cases {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
+using cohort_test::parameters_of;
 
 struct named_network {
   char const* name;
@@ -140,9 +142,7 @@ std::vector<float> trained(graph const& net, dataset const& examples, training_s
                            fit_settings const& how) {
   training made = trainer<B>(net, settings);
   made.fit(examples, how);
-  std::vector<float> parameters(static_cast<std::size_t>(made.parameters().elements()));
-  made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(parameters.data()));
-  return parameters;
+  return parameters_of<float>(made);
 }
 
 template <class B>

@@ -62,9 +62,7 @@ outcome trained(int ranks, graph const& net, Strategy const& how, int epochs = 2
     auto const run = [&](training&& one) {
       one.fit(examples.data(), {.batch = 6, .epochs = epochs});
       if (world.rank() > 0) return;
-      made.parameters.resize(static_cast<std::size_t>(one.parameters().elements()));
-      one.parameters().read_all(one.parameters().master(),
-                                reinterpret_cast<std::byte*>(made.parameters.data()));
+      made.parameters = cohort_test::parameters_of<float>(one);
       for (measurement const& m : one.exchange_report())
         if (m.name.find("seconds") == m.name.npos && m.name != "hidden")
           made.report.emplace_back(m.name, m.value);

@@ -17,6 +17,7 @@
 #include "../../backend/ladder.hpp"
 #include "../../checkpoint/scratch_folder.hpp"
 #include "../../trainer/bright_thirds.hpp"
+#include "../../trainer/parameters_of.hpp"
 
 namespace bf16_test {
 
@@ -85,14 +86,9 @@ TEST_F(bf16_backend, names_the_first_step_that_is_not_finite) {
 TEST_F(bf16_backend, loses_no_small_step) {
   bright_thirds const examples(64);
   training made = trainer<onednn_bf16>(small, {.updater = sgd{.rate = 1e-5}, .workers = 2});
-  auto const parameters = [&] {
-    std::vector<float> values(static_cast<std::size_t>(made.parameters().elements()));
-    made.parameters().read_all(made.parameters().master(), reinterpret_cast<std::byte*>(values.data()));
-    return values;
-  };
-  auto const before = parameters();
+  auto const before = parameters_of<float>(made);
   made.fit(examples.data(), {.batch = 16, .epochs = 10});
-  auto const after = parameters();
+  auto const after = parameters_of<float>(made);
   std::size_t moved = 0, by_little = 0;
   for (std::size_t i = 0; i < before.size(); ++i) {
     double const step = std::abs(double{after[i]} - double{before[i]});
