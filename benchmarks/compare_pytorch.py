@@ -3,7 +3,7 @@
 """A training step of Cohort beside PyTorch's fastest, in turn, on an idle machine.
 
     compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50] [--dtypes f32,bf16] [--batch N] [--threads 2]
-                       [--recompute] [--rounds 7] [--json FILE]
+                       [--device cuda] [--recompute] [--rounds 7] [--json FILE]
 
 Cohort trains small networks with as many workers as PyTorch has threads, others with one worker of as many threads;
 both the same network with the same updater on one batch in memory. Every round measures a block of steps of Cohort,
@@ -11,7 +11,9 @@ then one of each of PyTorch's modes. A block in which others took more than 3 % 
 again. The ratio is that of the medians over the rounds, PyTorch's fastest mode over Cohort; its spread are the
 quartiles over the rounds. Memory is the largest resident memory less that before the network was made; of PyTorch's
 modes the smallest counts. The forecast is what Cohort's plan says before anything is allocated. With --recompute Cohort
-makes cheap layers again in backward instead of keeping what they made.
+makes cheap layers again in backward instead of keeping what they made. With --device cuda both train on the first GPU,
+in f32 without TF32; memory is then what is held of the GPU's after the first steps, contexts included. Cohort waits for
+each step, whose loss it returns, PyTorch for ten together.
 """
 import argparse
 import datetime
@@ -123,13 +125,16 @@ def compare(net, dtype, batch, settings):
     everyone, refused, round_trips = [], {}, []
     try:
         split = (settings.threads, 1) if net in BY_WORKERS else (1, settings.threads)
+        if settings.device == "cuda":
+            split = (1, 1)
+        device = ["--device", settings.device]
         recompute = ["--recompute"] if settings.recompute else []
-        everyone.append(competitor(COHORT, [settings.programs / "train_step", *recompute, net, dtype, batch, *split]))
+        everyone.append(competitor(COHORT, [settings.programs / "train_step", *device, *recompute, net, dtype, batch, *split]))
         for mode in settings.modes.split(","):
             try:
                 # One thread to compile: helpers that stay would count as others.
-                everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", net, dtype,
-                                                               batch, settings.threads, mode],
+                everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", *device, net,
+                                                               dtype, batch, settings.threads, mode],
                                            {"TORCHINDUCTOR_COMPILE_THREADS": "1"}))
             except failure as problem:
                 refused[mode] = str(problem)
@@ -177,15 +182,20 @@ def processor():
     return platform.machine()
 
 
-def context(settings, ours, theirs):
+def machine():
     def git(*words):
         run = subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True)
         return run.stdout.strip() if run.returncode == 0 else "unknown"
 
     return {"date": datetime.date.today().isoformat(), "commit": git("rev-parse", "--short=12", "HEAD"),
             "changed_since": git("status", "--porcelain") != "", "processor": processor(), "processors": os.cpu_count(),
-            "system": platform.platform(), "threads": settings.threads, "compiler": ours["compiler"],
-            "onednn": ours["onednn"], "pytorch": theirs["torch"], "python": theirs["python"],
+            "system": platform.platform()}
+
+
+def context(settings, ours, theirs):
+    return {**machine(), "threads": settings.threads, "compiler": ours["compiler"],
+            "device": ours["device"], "onednn": ours["onednn"], "pytorch": theirs["torch"], "python": theirs["python"],
+            "pytorch_cuda": theirs["cuda"], "pytorch_cudnn": theirs["cudnn"],
             "seconds_per_block": settings.seconds}
 
 
@@ -215,8 +225,9 @@ def settings_of(arguments):
     parser.add_argument("--batch", type=int, help="examples a step (the network's own: "
                         + ", ".join(f"{net} {count}" for net, count in BATCHES.items()) + ")")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Cohort's workers together (all)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both train (cpu)")
     parser.add_argument("--recompute", action="store_true", help="cheap layers of Cohort run again in backward")
-    parser.add_argument("--modes", default="eager,channels_last,compile", help="PyTorch's; see pytorch_step.py")
+    parser.add_argument("--modes", help="PyTorch's; see pytorch_step.py (all: eager,channels_last,compile, on a GPU also graph,graph_channels_last)")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.5, help="of a block (1.5)")
     parser.add_argument("--most", type=float, default=quiet.MOST_PERCENT, help="percent that others may take (3)")
@@ -227,6 +238,7 @@ def settings_of(arguments):
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch (this one)")
     parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
     settings = parser.parse_args(arguments)
+    settings.modes = settings.modes or "eager,channels_last,compile" + (",graph,graph_channels_last" if settings.device == "cuda" else "")
     for flag, given, known in (("nets", settings.nets, BATCHES), ("dtypes", settings.dtypes, ("f32", "bf16"))):
         for one in given.split(","):
             if one not in known:

@@ -4,7 +4,7 @@
 // callers that ask for one example after the other, by themselves or through the dynamic batcher (batched:1).
 #include "context.hpp"
 #include "networks.hpp"
-#include "repeated_step.hpp"
+#include "noise_batch.hpp"
 #include "stopwatch.hpp"
 
 #include <benchmark/benchmark.h>

@@ -7,7 +7,7 @@
 // onnx_predict.py and pytorch_predict.py are its counterparts.
 #include "context.hpp"
 #include "networks.hpp"
-#include "repeated_step.hpp"
+#include "noise_batch.hpp"
 #include "stopwatch.hpp"
 
 #include <cohort/onednn.hpp>

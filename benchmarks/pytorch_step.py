@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains one network on one batch of noise in PyTorch, on the processor, and prints what a step took as JSON.
+"""Trains one network on one batch of noise in PyTorch and prints what a step took as JSON.
 
-    pytorch_step.py NET DTYPE BATCH THREADS MODE [SECONDS]
+    pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
 NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, or bf16:
-mixed precision as torch.autocast does it. Activations work in place; weight decay takes biases too, which costs the same. MODE is eager, channels_last or compile
-(torch.compile, channels last), any of them with +fused for PyTorch's fused updater. First comes a line about PyTorch.
-With SECONDS one block follows; else a block for every line of standard input, which holds its seconds. The counterpart
-of train_step.cpp; needs `pip install torch`.
+mixed precision as torch.autocast does it. Activations work in place; weight decay takes biases too, which costs the
+same. MODE is eager, channels_last or compile (torch.compile, channels last), on a GPU also graph and
+graph_channels_last (a whole step as one CUDA graph), any of them with +fused for PyTorch's fused updater. On a GPU f32
+is f32, without TF32, and nobody waits for a step but for ten of them. First comes a line about PyTorch. With SECONDS
+one block follows; else a block for every line of standard input, which holds its seconds. The counterpart of
+train_step.cpp; needs `pip install torch`.
 """
 import json
 import pathlib
@@ -24,8 +26,41 @@ def memory_bytes(field):
     return 0
 
 
-def forget_largest_memory():
+def memory_of_process():
+    """A function that gives the bytes of memory that the process has taken at most since now."""
     pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    before = memory_bytes("VmRSS")
+    return lambda: memory_bytes("VmHWM") - before
+
+
+def memory_of_gpu(torch):
+    """A function that gives the bytes of the GPU's memory that are held when it is called, by whomever, more than now."""
+    def taken():
+        free, total = torch.cuda.mem_get_info()
+        return total - free
+
+    torch.cuda.init()
+    before = taken()
+    return lambda: taken() - before
+
+
+def captured(torch, step):
+    """A step as one CUDA graph, after some that let libraries and updater settle, as PyTorch's documentation says."""
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+
+    def replay():
+        graph.replay()
+        return loss
+
+    return replay
 
 
 # So small a rate that the network stays as it was initialised: it would learn the one batch by heart, and fading weights
@@ -104,15 +139,26 @@ CLASSES = {"darknet": 200, "resnet50": 1000}
 
 
 def main():
-    if not 6 <= len(sys.argv) <= 7:
+    words, device = sys.argv[1:], "cpu"
+    if len(words) > 1 and words[0] == "--device":
+        if words[1] not in ("cpu", "cuda"):
+            sys.exit(f"pytorch_step.py: --device: expected cpu or cuda, got {words[1]}")
+        device, words = words[1], words[2:]
+    if not 5 <= len(words) <= 6:
         sys.exit(__doc__)
-    net_name, dtype, batch, threads, mode = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+    net_name, dtype, batch, threads, mode = *words[:2], int(words[2]), int(words[3]), words[4]
     import torch
+    on_gpu = device == "cuda"
+    if on_gpu and not torch.cuda.is_available():
+        sys.exit("pytorch_step.py: PyTorch sees no GPU")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     form, _, updater = mode.partition("+")
-    if form not in ("eager", "channels_last", "compile") or updater not in ("", "fused"):
-        sys.exit(f"pytorch_step.py: MODE: expected eager, channels_last or compile, or one of them +fused, got {mode}")
+    forms = ("eager", "channels_last", "compile", *(["graph", "graph_channels_last"] if on_gpu else []))
+    if form not in forms or updater not in ("", "fused"):
+        sys.exit(f"pytorch_step.py: MODE: expected {' or '.join(forms)}, or one of them +fused, got {mode}")
     known = networks(torch.nn, torch.optim)
     if net_name not in known:
         sys.exit(f"pytorch_step.py: NET: expected {' or '.join(known)}, got {net_name}")
@@ -121,15 +167,17 @@ def main():
     make, updater_of = known[net_name]
     x, y = torch.rand(batch, *INPUTS[net_name]), torch.randint(CLASSES.get(net_name, 10), (batch,))
 
-    forget_largest_memory()
-    memory_before = memory_bytes("VmRSS")
-    net = make()
-    if form != "eager":
+    memory = memory_of_gpu(torch) if on_gpu else memory_of_process()
+    net, x, y = make().to(device), x.to(device), y.to(device)
+    if form not in ("eager", "graph"):
         net, x = net.to(memory_format=torch.channels_last), x.contiguous(memory_format=torch.channels_last)
     optimizer = updater_of(net.parameters(), updater == "fused" or None)
+    if form.startswith("graph"):
+        for group in optimizer.param_groups:
+            group["capturable"] = True  # of Adam: its count of steps stays on the GPU
 
     def loss_and_gradients():
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bf16"):
+        with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
             loss = torch.nn.functional.cross_entropy(net(x), y)
         loss.backward()
         return loss
@@ -142,24 +190,41 @@ def main():
         optimizer.step()
         return loss
 
+    if form.startswith("graph"):
+        step = captured(torch, step)
+    steps_at_once = 10 if on_gpu else 1
+
+    def some_steps():
+        for _ in range(steps_at_once):
+            loss = step()
+        if on_gpu:
+            torch.cuda.synchronize()
+        return loss
+
     steps, start = 0, time.perf_counter()
     while steps < 3 or (steps < 20 and time.perf_counter() - start < 3):
-        step()
-        steps += 1
-    print(json.dumps({"name": "pytorch", "torch": torch.__version__, "python": sys.version.split()[0]}), flush=True)
+        some_steps()
+        steps += steps_at_once
+    if on_gpu:
+        held = memory()  # before others come
+        memory = lambda: held
+    where = torch.cuda.get_device_name() if on_gpu else "cpu"
+    print(json.dumps({"name": "pytorch", "device": where, "torch": torch.__version__, "python": sys.version.split()[0],
+                      "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}), flush=True)
 
     def block(wanted):
         times, total = [], 0.0
         while total < wanted or len(times) < 3:
             start = time.perf_counter()
-            loss = step()
+            loss = some_steps()
             times.append(time.perf_counter() - start)
             total += times[-1]
-        print(json.dumps({"ms_per_step": statistics.median(times) * 1e3, "steps": len(times), "loss": float(loss.detach()),
-                          "memory_bytes": memory_bytes("VmHWM") - memory_before}), flush=True)
+        print(json.dumps({"ms_per_step": statistics.median(times) / steps_at_once * 1e3,
+                          "steps": len(times) * steps_at_once, "loss": float(loss.detach()),
+                          "memory_bytes": memory()}), flush=True)
 
-    if len(sys.argv) == 7:
-        block(float(sys.argv[6]))
+    if len(words) == 6:
+        block(float(words[5]))
         return
     for line in sys.stdin:
         block(float(line))

@@ -5,7 +5,7 @@
     readme_table.py COMPARISON.json [--step STEP.json] [--readme README.md]
 
 COMPARISON is of compare_pytorch.py --json; STEP of step_benchmark --benchmark_out=STEP.json, for the sentence about
-oneDNN's primitives. Refuses a comparison with disturbed blocks unless --disturbed is given.
+oneDNN's primitives. Refuses a comparison on a GPU, and one with disturbed blocks unless --disturbed is given.
 """
 import argparse
 import json
@@ -68,6 +68,8 @@ def main():
     try:
         comparison = json.loads(arguments.comparison.read_text(encoding="utf-8"))
         step = json.loads(arguments.step.read_text(encoding="utf-8")) if arguments.step else None
+        if comparison["context"].get("device", "cpu") != "cpu":
+            raise ValueError(f"the README has the processor's figures, not those of {comparison['context']['device']}")
         disturbed = sum(row["disturbed_blocks"] for row in comparison["rows"])
         if disturbed and not arguments.disturbed:
             raise ValueError(f"{disturbed} blocks were disturbed: measure again on an idle machine")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
+// uses: cudnn
 // step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
+// step/NET/cudnn/f32/batch:B                          the same on a GPU, skipped where there is none
 // forward_backward/NET/onednn/f32/batch:B             beside the sum of its raw primitives, each timed alone
 //
 // `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are its quartiles
@@ -36,12 +38,16 @@ using cohort::onednn;
 
 std::map<std::string_view, std::string> tables;  ///< of the primitives, by network; the last trial counts
 
-void step(benchmark::State& state, std::string_view name, int batch, int workers) {
-  repeated_step run(*find_network(name), batch, workers);
+void step(benchmark::State& state, std::string_view backend, std::string_view name, int batch,
+          int workers) try {
+  trained_network const what = *find_network(name);
+  repeated_step run(backend, what, batch, {.updater = what.updater, .l2 = what.l2, .workers = workers});
   for (int warming = 0; warming < 20; ++warming) run();
   for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(run());
   state.counters["samples_per_second"] =
       benchmark::Counter(static_cast<double>(state.iterations()) * batch, benchmark::Counter::kIsRate);
+} catch (cohort::backend_error const& why) {
+  state.SkipWithError(why.what());
 }
 
 struct alone {
@@ -182,13 +188,22 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
   onednn::threads(former);
 }
 
+void declare_step(std::string const& backend, std::string const& net, int batch, int workers,
+                  std::string const& more) {
+  benchmark::RegisterBenchmark(
+      ("step/" + net + '/' + backend + "/f32/batch:" + std::to_string(batch) + more).c_str(),
+      [=](benchmark::State& state) { step(state, backend, net, batch, workers); })
+      ->UseRealTime()
+      ->Unit(benchmark::kMicrosecond);
+}
+
 void declare(std::string const& net, int batch) {
   std::string const what = "/" + net + "/onednn/f32/batch:" + std::to_string(batch);
   for (int workers : {1, 2})
-    benchmark::RegisterBenchmark(("step" + what + "/workers:" + std::to_string(workers)).c_str(),
-                                 [=](benchmark::State& state) { step(state, net, batch, workers); })
-        ->UseRealTime()
-        ->Unit(benchmark::kMicrosecond);
+    declare_step("onednn", net, batch, workers, "/workers:" + std::to_string(workers));
+#if __has_include(<cohort/cudnn.hpp>)
+  declare_step("cudnn", net, batch, 1, "");
+#endif
   benchmark::RegisterBenchmark(("forward_backward" + what).c_str(),
                                [=](benchmark::State& state) { forward_backward(state, net, batch); })
       ->UseManualTime()

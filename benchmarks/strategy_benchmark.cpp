@@ -3,13 +3,15 @@
 // strategy/NET/onednn/f32/batch:B/workers:W/STRATEGY/self    a step of one rank with a strategy beside one without
 //
 // What a strategy costs where nobody has to be asked: buckets, copies and waits; of sharing also to write and read a
-// message. The two take turns, one step each; `ratio` is the quotient of the medians, ratio_low and ratio_high its quartiles over the pairs.
+// message. The two take turns, one step each; times are means over five steps, of which averaging meets in one. `ratio` is the quotient
+// of their medians, ratio_low and ratio_high its quartiles over the pairs.
 #include "context.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
 
 #include <benchmark/benchmark.h>
 
+#include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
@@ -21,18 +23,25 @@ namespace {
 
 using namespace benchmarks;
 
+constexpr int period = 5;  // steps from one meeting to the next
+
 template <class Strategy>
 void beside_none(benchmark::State& state, std::string const& name, int batch, int workers, Strategy how) {
   auto const world = cohort::make_self();
   repeated_step plain(*find_network(name), batch, workers);
   repeated_step exchanging(*find_network(name), batch, workers, how.on(*world));
   std::vector<double> plain_times, times, ratios;
-  for (int warming = 0; warming < 3; ++warming) plain(), exchanging();
+  for (int warming = 0; warming < period; ++warming) plain(), exchanging();
   for ([[maybe_unused]] auto _ : state) {
-    plain_times.push_back(seconds([&] { plain(); }));
-    times.push_back(seconds([&] { exchanging(); }));
-    ratios.push_back(times.back() / plain_times.back());
-    state.SetIterationTime(times.back());
+    double without = 0, with = 0;
+    for (int step = 0; step < period; ++step) {
+      without += seconds([&] { plain(); });
+      with += seconds([&] { exchanging(); });
+    }
+    plain_times.push_back(without / period);
+    times.push_back(with / period);
+    ratios.push_back(with / without);
+    state.SetIterationTime(with);
   }
   state.counters["ms_without"] = 1e3 * median(plain_times);
   state.counters["ms"] = 1e3 * median(times);
@@ -56,10 +65,10 @@ void declare(std::string const& net, int batch, int workers, std::string const& 
 int main(int argc, char** argv) {
   for (int const workers : {1, 2}) {
     declare("cifar", 64, workers, "allreduce", cohort::allreduce{});
-    declare("cifar", 64, workers, "averaging", cohort::parameter_averaging{.every = 5});
+    declare("cifar", 64, workers, "averaging", cohort::parameter_averaging{.every = period});
     declare("cifar", 64, workers, "sharing", cohort::threshold_sharing{});
     declare("lenet", 32, workers, "allreduce", cohort::allreduce{});
-    declare("lenet", 32, workers, "averaging", cohort::parameter_averaging{.every = 5});
+    declare("lenet", 32, workers, "averaging", cohort::parameter_averaging{.every = period});
     declare("lenet", 32, workers, "sharing", cohort::threshold_sharing{});
   }
   benchmark::Initialize(&argc, argv);

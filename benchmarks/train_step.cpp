@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
+// uses: cudnn
 // Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a
 // block:
-//   train_step [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]
+//   train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]
 // First comes a line about the program itself. With SECONDS one block follows; else a block for every line of
 // standard input, which holds its seconds. With --tune layers run as was fastest here (cohort/trainer/tune.hpp).
 // Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
@@ -13,9 +14,15 @@
 
 #include <cohort/onednn.hpp>
 #include <cohort/trainer/tune.hpp>
+#if __has_include(<cohort/cudnn/gpu.hpp>)
+#include <cohort/cudnn/gpu.hpp>
+#endif
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,9 +39,33 @@ long long memory_bytes(std::string const& field) {
   return 0;
 }
 
-void forget_largest_memory() { std::ofstream("/proc/self/clear_refs") << 5; }
+/// Where the steps run.
+struct device {
+  std::string name;
+  std::function<long long()> memory;  ///< bytes: at most until now; on a GPU those that everybody holds now
+};
 
-void block(repeated_step& step, double wanted, long long memory_before) {
+device this_machine() {
+  std::ofstream("/proc/self/clear_refs") << 5;  // forgets VmHWM
+  return {"cpu", [before = memory_bytes("VmRSS")] { return memory_bytes("VmHWM") - before; }};
+}
+
+device first_gpu() {
+#if __has_include(<cohort/cudnn/gpu.hpp>)
+  auto const on = std::make_shared<cohort::detail::gpu const>();
+  auto const taken = [on] {
+    on->use();
+    std::size_t free = 0, total = 0;
+    on->driver().check(on->driver().memory(&free, &total), "asking for a GPU's memory");
+    return static_cast<long long>(total - free);
+  };
+  return {on->name(), [taken, before = taken()] { return taken() - before; }};
+#else
+  throw cohort::setting_error({.what = "--device cuda: built without the component cudnn"});
+#endif
+}
+
+void block(repeated_step& step, double wanted, device const& on) {
   std::vector<double> times;
   double loss = 0;
   for (double total = 0; total < wanted || times.size() < 3; total += times.back())
@@ -42,8 +73,7 @@ void block(repeated_step& step, double wanted, long long memory_before) {
   std::printf(
       "{\"ms_per_step\": %.6f, \"steps\": %zu, \"loss\": %.6f, \"memory_bytes\": %lld, \"forecast_bytes\": "
       "%zu}\n",
-      median(times) * 1e3, times.size(), loss, memory_bytes("VmHWM") - memory_before,
-      step.forecast().total());
+      median(times) * 1e3, times.size(), loss, on.memory(), step.forecast().total());
   std::fflush(stdout);
 }
 
@@ -58,13 +88,31 @@ int number(char const* text, char const* what) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  bool recomputes = false, tunes = false;
+  bool recomputes = false, tunes = false, on_a_gpu = false;
   for (; argc > 1 && argv[1][0] == '-'; --argc, ++argv) {
-    recomputes = recomputes || std::string(argv[1]) == "--recompute";
-    tunes = tunes || std::string(argv[1]) == "--tune";
+    std::string const flag = argv[1];
+    if (flag == "--device" && argc > 2) {
+      std::string const which = argv[2];
+      if (which != "cpu" && which != "cuda") {
+        std::fprintf(stderr, "train_step: --device: expected cpu or cuda, got %s\n", argv[2]);
+        return 2;
+      }
+      on_a_gpu = which == "cuda";
+      --argc, ++argv;
+    } else if (flag == "--recompute") {
+      recomputes = true;
+    } else if (flag == "--tune") {
+      tunes = true;
+    } else {
+      std::fprintf(stderr, "train_step: expected --device cpu|cuda, --recompute or --tune, got %s\n",
+                   argv[1]);
+      return 2;
+    }
   }
   if (argc < 6 || argc > 7) {
-    std::fprintf(stderr, "train_step [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
+    std::fprintf(
+        stderr,
+        "train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
     return 2;
   }
   auto const what = find_network(argv[1]);
@@ -78,6 +126,10 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "train_step: DTYPE: expected f32 or bf16, got %s\n", argv[2]);
     return 2;
   }
+  if (on_a_gpu && (type == "bf16" || tunes)) {
+    std::fprintf(stderr, "train_step: on a GPU expected f32 without --tune\n");
+    return 2;
+  }
   int const batch = number(argv[3], "BATCH");
   cohort::training_settings settings{.updater = what->updater,
                                      .l2 = what->l2,
@@ -86,25 +138,24 @@ int main(int argc, char** argv) try {
                                      .recompute = {.cheap = recomputes}};
   if (tunes)
     settings.tune = cohort::tune<cohort::priority<cohort::onednn, cohort::onednn_bf16>>({.batch = batch});
-  forget_largest_memory();
-  long long const memory_before = memory_bytes("VmRSS");
-  auto const port =
-      type == "f32" ? cohort::detail::port_to<cohort::onednn> : cohort::detail::port_to<cohort::onednn_bf16>;
-  repeated_step step(port, *what, batch, settings);
+  device on = on_a_gpu ? first_gpu() : this_machine();
+  repeated_step step(on_a_gpu ? "cudnn" : type == "f32" ? "onednn" : "onednn_bf16", *what, batch, settings);
   double first = seconds([&] { step(); }), warm = first;
   for (int steps = 1; steps < 3 || (steps < 20 && warm < 3); ++steps) warm += seconds([&] { step(); });
+  if (on_a_gpu) on.memory = [held = on.memory()] { return held; };  // before others come
   dnnl_version_t const& onednn = *dnnl_version();
   std::printf(
-      "{\"name\": \"cohort\", \"commit\": \"%s\", \"compiler\": \"%s\", \"onednn\": \"%d.%d.%d\", "
+      "{\"name\": \"cohort\", \"device\": \"%s\", \"commit\": \"%s\", \"compiler\": \"%s\", \"onednn\": "
+      "\"%d.%d.%d\", "
       "\"first_step_ms\": %.3f, \"recomputation\": \"%s\"}\n",
-      commit().c_str(), compiler().c_str(), onednn.major, onednn.minor, onednn.patch, first * 1e3,
-      cohort::text_of(step.recomputed()).c_str());
+      on.name.c_str(), commit().c_str(), compiler().c_str(), onednn.major, onednn.minor, onednn.patch,
+      first * 1e3, cohort::text_of(step.recomputed()).c_str());
   std::fflush(stdout);
   if (argc == 7) {
-    block(step, std::atof(argv[6]), memory_before);
+    block(step, std::atof(argv[6]), on);
     return 0;
   }
-  for (char line[64]; std::fgets(line, sizeof line, stdin);) block(step, std::atof(line), memory_before);
+  for (char line[64]; std::fgets(line, sizeof line, stdin);) block(step, std::atof(line), on);
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
   return 1;

@@ -210,7 +210,8 @@ unpack_wheels() {
   done
 }
 
-# get_wheels UNPACK WHAT WHEELS: has UNPACK FOLDER bring what the wheels hold into the cache; WHAT says it in words.
+# get_wheels UNPACK WHAT WHEELS: has UNPACK FOLDER bring what wheels hold into the cache. It says "Getting WHAT", and
+# "WHEELS could not be downloaded" if it fails.
 get_wheels() {
   demand_pip
   mkdir -p "$cache"

@@ -2,13 +2,15 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/reference.hpp>
-#include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "../execution/with_variable.hpp"
 
 namespace priority_test {
 
 using namespace cohort;
+using cohort_test::with_variable;
 
 /// The reference backend under another name, on another device, or not usable.
 template <int Number, bool Gpu = false, bool Usable = true>
@@ -27,20 +29,6 @@ struct broken : pretended<3, false, false> {
   broken() { throw backend_error({.what = "made without asking whether it works"}); }
 };
 
-/// Sets a variable for one test, and gives back what was there.
-class environment {
- public:
-  environment(char const* name, char const* value) : name_(name) {
-    if (char const* old = std::getenv(name)) old_ = old;
-    value ? ::setenv(name, value, 1) : ::unsetenv(name);
-  }
-  ~environment() { old_.empty() ? ::unsetenv(name_) : ::setenv(name_, old_.c_str(), 1); }
-
- private:
-  char const* name_;
-  std::string old_;
-};
-
 template <class Choice>
 std::string taken(std::vector<std::string>* said = nullptr) {
   sink const say = [&](std::string_view line) {
@@ -50,7 +38,7 @@ std::string taken(std::vector<std::string>* said = nullptr) {
 }
 
 class backend_priority : public testing::Test {
-  environment cpu_{"BACKEND_PRIORITY_CPU", nullptr}, gpu_{"BACKEND_PRIORITY_GPU", nullptr};
+  with_variable cpu_{"BACKEND_PRIORITY_CPU", nullptr}, gpu_{"BACKEND_PRIORITY_GPU", nullptr};
 };
 
 TEST_F(backend_priority, takes_the_first_that_works_in_the_order_written) {
@@ -96,25 +84,25 @@ TEST_F(backend_priority, says_what_device_was_taken) {
 
 TEST_F(backend_priority, obeys_the_environment_when_a_variable_is_set) {
   {
-    environment const set("BACKEND_PRIORITY_CPU", "5");  // the GPU's is 100 unless set
+    with_variable const set("BACKEND_PRIORITY_CPU", "5");  // the GPU's is 100 unless set
     EXPECT_EQ((taken<priority<cpu, gpu>>()), "second");
   }
   {
-    environment const set("BACKEND_PRIORITY_CPU", "500");
+    with_variable const set("BACKEND_PRIORITY_CPU", "500");
     EXPECT_EQ((taken<priority<gpu, cpu>>()), "first");
   }
-  environment const set("BACKEND_PRIORITY_GPU", "-1");
+  with_variable const set("BACKEND_PRIORITY_GPU", "-1");
   EXPECT_EQ((taken<priority<gpu, cpu>>()), "first");
 }
 
 TEST_F(backend_priority, falls_back_past_the_highest_priority_if_it_does_not_work) {
-  environment const set("BACKEND_PRIORITY_GPU", "100");
+  with_variable const set("BACKEND_PRIORITY_GPU", "100");
   EXPECT_EQ((taken<priority<broken, cpu, gpu>>()), "second");
   EXPECT_EQ((taken<priority<broken, cpu>>()), "first");
 }
 
 TEST_F(backend_priority, refuses_a_variable_that_is_no_number) {
-  environment const set("BACKEND_PRIORITY_CPU", "fast");
+  with_variable const set("BACKEND_PRIORITY_CPU", "fast");
   EXPECT_THROW((taken<priority<cpu, gpu>>()), setting_error);
 }
 

@@ -2,26 +2,26 @@
 #include <gtest/gtest.h>
 #include <cohort/data/data_folders.hpp>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "../execution/with_variable.hpp"
+
 namespace data_folders_test {
 
+using cohort_test::with_variable;
 using folders = std::vector<std::string>;
 
 TEST(data_folders, are_the_variables_the_working_folders_and_the_caches) {
-  setenv("COHORT_DATA", "/own", 1);
-  setenv("XDG_CACHE_HOME", "/cache", 1);
-  setenv("HOME", "/home/me", 1);
+  with_variable const data("COHORT_DATA", "/own"), cache("XDG_CACHE_HOME", "/cache"),
+      home("HOME", "/home/me");
   EXPECT_EQ(cohort::data_folders(), (folders{"/own", "data", "/cache/cohort"}));
   EXPECT_EQ(cohort::data_folders("mnist"), (folders{"/own", "data", "/cache/cohort/mnist"}));
   EXPECT_EQ(cohort::cache_folder(), "/cache/cohort");
-  setenv("XDG_CACHE_HOME", "", 1);
-  unsetenv("COHORT_DATA");
+  with_variable const no_data("COHORT_DATA", nullptr), no_cache("XDG_CACHE_HOME", "");
   EXPECT_EQ(cohort::data_folders("mnist"), (folders{"data", "/home/me/.cache/cohort/mnist"}));
   EXPECT_EQ(cohort::cache_folder("mnist"), "/home/me/.cache/cohort/mnist");
-  unsetenv("HOME");
+  with_variable const no_home("HOME", nullptr);
   EXPECT_EQ(cohort::data_folders(), folders{"data"});
   EXPECT_EQ(cohort::cache_folder(), "");
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/execution/processor_name.hpp>
-#include <cstdlib>
 #include <string>
+
+#include "with_variable.hpp"
 
 namespace processor_name_test {
 
@@ -18,9 +19,8 @@ TEST(processor_name, is_the_same_each_time_and_ends_with_the_instruction_set) {
 
 TEST(processor_name, tells_instruction_sets_apart) {
   std::string const name = processor_name();
-  ::setenv("COHORT_ISA", "baseline", 1);
+  cohort_test::with_variable const least("COHORT_ISA", "baseline");
   EXPECT_EQ(processor_name() == name, machine_isa() == isa::baseline);
-  ::unsetenv("COHORT_ISA");
 }
 
 }  // namespace processor_name_test

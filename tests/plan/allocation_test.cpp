@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// alone: it replaces operator new
 #include "counted_new.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +8,7 @@
 
 #include "trial.hpp"
 
-namespace {
+namespace allocation_test {
 
 using namespace cohort;
 
@@ -61,4 +60,4 @@ TEST(allocation, does_not_happen_in_an_update_with_norms_and_constraints) {
   EXPECT_EQ(allocations, 0);
 }
 
-}  // namespace
+}  // namespace allocation_test

@@ -12,9 +12,11 @@
 
 /// Replaces operator new in the test program that includes it, and counts the calls and their bytes while `counting`; not
 /// those of the shared library whose file name contains `not_ours`. `held_bytes` are those that were not given back, `most_bytes`
-/// their largest value. The thread sanitizer brings its own: skip the test there.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+/// their largest value. The address and the thread sanitizer bring their own: skip the test there.
+#if defined(__SANITIZE_ADDRESS__)
+#define COUNTED_NEW_IS_THE_SANITIZERS
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define COUNTED_NEW_IS_THE_SANITIZERS
 #endif
 #endif

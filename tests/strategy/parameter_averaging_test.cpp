@@ -15,8 +15,18 @@ class averaging_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_threads, testing::Values(1, 2, 3, 4));
 
-TEST_P(averaging_over_threads, each_step_with_sgd_is_allreduce) { on_all(averaging_each_step_is_allreduce); }
-TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) { on_all(averaging_weighs_by_examples); }
+TEST_P(averaging_over_threads, each_step_with_sgd_is_allreduce) {
+  on_all(averaging_each_step_is_allreduce<>);
+}
+TEST_P(averaging_over_threads, of_arrays_as_they_lie_each_step_with_sgd_is_allreduce) {
+  on_all(averaging_each_step_is_allreduce<broad>);
+}
+TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) {
+  on_all(averaging_weighs_by_examples<>);
+}
+TEST_P(averaging_over_threads, of_arrays_as_they_lie_weighs_by_examples) {
+  on_all(averaging_weighs_by_examples<broad>);
+}
 TEST_P(averaging_over_threads, is_not_changed_by_evaluation_between_meetings) {
   on_all(evaluation_between_meetings_changes_nothing);
 }

@@ -27,7 +27,7 @@ namespace cohort_test {
 using wide = reference<double>;
 using narrow = reference<float>;
 
-/// Two buckets with next to no padding, which allreduce sums as they lie; those of `small` it packs.
+/// Two buckets with next to no padding, which are summed as they lie; those of `small` are packed.
 inline constexpr auto broad = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 320} | relu{} | dense{.units = 64} | relu{} | dense{.units = 3}
          | softmax_cross_entropy{};
@@ -104,10 +104,11 @@ inline void runs_of_one_seed_have_the_same_bits(communicator& world) {
   }
 }
 
-inline void averaging_each_step_is_allreduce(communicator& world) {
+template <auto const& net = small>
+void averaging_each_step_is_allreduce(communicator& world) {
   bright_thirds const examples(103);
   auto const trained = [&](auto how) {
-    training made = trainer<wide>(small, world, how, plain_sgd());
+    training made = trainer<wide>(net, world, how, plain_sgd());
     made.fit(examples.data(), {.batch = 7, .epochs = 2});
     return parameters_of(made);
   };
@@ -115,10 +116,11 @@ inline void averaging_each_step_is_allreduce(communicator& world) {
 }
 
 /// The mean is weighted by examples: two steps of each rank on its own part, of different size, taken apart by hand.
-inline void averaging_weighs_by_examples(communicator& world) {
+template <auto const& net = small>
+void averaging_weighs_by_examples(communicator& world) {
   int const count = 5 * world.size() + world.size() / 2;  // the last global batch has ranks without examples
   bright_thirds const examples(count);
-  training together = trainer<wide>(small, world, parameter_averaging{.every = 2}, plain_sgd());
+  training together = trainer<wide>(net, world, parameter_averaging{.every = 2}, plain_sgd());
   together.fit(examples.data(), {.batch = 5, .epochs = 1, .shuffle = false});
   ASSERT_EQ(together.step(), world.size() == 1 ? 1 : 2);
 
@@ -133,7 +135,7 @@ inline void averaging_weighs_by_examples(communicator& world) {
       pixels.insert(pixels.end(), examples.pixels.begin() + 64 * i, examples.pixels.begin() + 64 * (i + 1));
       labels.push_back(examples.labels[static_cast<std::size_t>(i)]);
     }
-    training alone = trainer<wide>(small, plain_sgd());
+    training alone = trainer<wide>(net, plain_sgd());
     alone.fit(
         arrays(std::span<float const>(pixels), shape{1, 8, 8}, std::span<std::int32_t const>(labels), 3),
         {.batch = 5, .epochs = 1, .shuffle = false});
@@ -443,15 +445,16 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
     }
   };
   bright_thirds const examples(12 * 8 * world.size());
-  auto const in_step = [&](auto how, std::size_t step) {
+  auto const in_step_of = [&](auto const& net, auto how, std::size_t step) {
     counting sent;
-    training made = trainer<narrow>(small, world, how, with_state());
+    training made = trainer<narrow>(net, world, how, with_state());
     made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&sent}});
     EXPECT_EQ(sent.until.size(), 12U);
     double bytes = sent.until[step] - sent.until[step - 1];
     world.allreduce(std::span<double>(&bytes, 1));
     return bytes;
   };
+  auto const in_step = [&](auto how, std::size_t step) { return in_step_of(small, how, step); };
   double const n = static_cast<double>(small.parameter_count());
   auto const sum = [&](double bytes) { return bytes_of_a_sum(world.size(), bytes); };
   EXPECT_EQ(in_step(allreduce{}, 5), sum((n + 5) * 4));
@@ -459,6 +462,10 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 4), 0);
   EXPECT_EQ(in_step(parameter_averaging{.every = 3}, 5), sum((2 * n + 5) * 4));
   EXPECT_EQ(in_step(parameter_averaging{.every = 3, .average_updater_state = false}, 5), sum((n + 5) * 4));
+  training const lying = trainer<narrow>(broad, plain_sgd());
+  auto const room = static_cast<double>(lying.parameters().arena_elements());
+  EXPECT_GT(room, static_cast<double>(broad.parameter_count()));
+  EXPECT_EQ(in_step_of(broad, parameter_averaging{.every = 3}, 5), sum((2 * room + 5) * 4));
   double in_bf16 = sum(5 * 4);
   training const any = trainer<narrow>(small, plain_sgd());
   for (bucket const& one : any.parameters().buckets())

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace curves_test {
 
 using namespace cohort;
 
@@ -174,4 +174,4 @@ TEST(curves, in_single_precision_begin_as_those_of_pytorch) {
   expect_curve(curve<fast>(resnet, resnet_settings, 1), "resnet", 5, 1e-3);
 }
 
-}  // namespace
+}  // namespace curves_test

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// alone: it replaces operator new
 #include "../plan/counted_new.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace run_memory_test {
 
 using namespace cohort;
 
@@ -118,4 +117,4 @@ TEST_F(run_memory_forecast, of_parts_add_up) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
-}  // namespace
+}  // namespace run_memory_test

@@ -20,7 +20,7 @@
 #include "bright_thirds.hpp"
 #include "parameters_of.hpp"
 
-namespace {
+namespace training_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -491,4 +491,4 @@ TEST(training, two_run_in_one_process) {
   EXPECT_EQ(right, alone);
 }
 
-}  // namespace
+}  // namespace training_test

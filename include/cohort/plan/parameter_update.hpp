@@ -107,8 +107,9 @@ class parameter_update {
     if (workers == 1) constrain(0, 1);
   }
 
+  bool has_constraints() const { return !constrained_.empty(); }
   /// Whether parameters must be held to constraints after apply. Not by one worker, whose apply does it.
-  bool constrains(int workers) const { return workers > 1 && !constrained_.empty(); }
+  bool constrains(int workers) const { return workers > 1 && has_constraints(); }
 
   /// Worker's share of that.
   void constrain(int worker, int workers) {

@@ -56,6 +56,9 @@ inline bool same_everywhere(communicator& world, std::uint64_t number) {
   return both[0] == ~both[1];
 }
 
+/// Whether so many elements, which lie in so much room, are sooner summed with the room between them than packed.
+constexpr bool lie_close(std::size_t elements, std::size_t room) { return room <= elements + elements / 64; }
+
 /// Rank 0's parameters, and what its updaters remember, to all ranks.
 inline void broadcast_replica(communicator& world, replica const& mine, int arrays) {
   buffer const dense(mine.bytes());
@@ -201,10 +204,9 @@ class allreduce_strategy final : public strategy {
   /// Whether it is summed as it lies, if it lies alike on all ranks: on a device that these reach; on processors with so little
   /// padding that it costs less than packing.
   bool lies_close(parameter_set const& parameters, bucket const& one) const {
-    auto const elements = static_cast<std::size_t>(one.elements);
     std::shared_ptr<memory_space> const there = parameters.passes().space();
     if (there) return world_->sums_in(*there);
-    return parameters.range_of(one).room <= elements + elements / 64;
+    return lie_close(static_cast<std::size_t>(one.elements), parameters.range_of(one).room);
   }
 
   void make_sums(parameter_set const& parameters) {

@@ -25,7 +25,9 @@ namespace cohort {
 
 /// Each rank trains on its own; every `every` steps all take the mean of their parameters, or an outer step towards it.
 ///
-/// Shapes    the canonical flat view, and as many arrays more as updaters remember if `average_updater_state`.
+/// Shapes    the canonical flat view, and as many arrays more as updaters remember if `average_updater_state`; as they lie, where
+///           that is the same on all ranks, on processors, close together, and nothing but the plain mean is made of them: no
+///           running statistics, nothing frozen, no constraints, no `overlap`.
 /// Units     `every` in steps; if `seconds` > 0 it counts instead: the slowest rank's speed since the last meeting says how
 ///           many steps that is, the same number on all ranks (the clock then decides the bits).
 /// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped. Where ranks
@@ -174,7 +176,12 @@ class averaging_strategy final : public strategy {
   void prepare(replica const& mine) {
     if (sum_) return;
     arrays_ = how_.average_updater_state ? mine.arrays() : 1;
-    sum_.emplace(mine.parameters.type(), elements_of(mine) * static_cast<std::size_t>(arrays_), true);
+    bool const may_stay = needs_the_mean_alone(mine);
+    stays_ = same_everywhere(*world_, may_stay ? mine.parameters.layout_hash() : 0) && may_stay;
+    sum_.emplace(
+        mine.parameters.type(),
+        (stays_ ? mine.parameters.arena_elements() : elements_of(mine)) * static_cast<std::size_t>(arrays_),
+        true);
     if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
     if (!late_->fits(mine)) late_->drop();
     if (!outer_.fits(mine)) {
@@ -184,19 +191,38 @@ class averaging_strategy final : public strategy {
     began_ = clock::now();
   }
 
+  /// Whether arrays can be summed as they lie. Ranks that have not been loose meet after steps alone.
+  bool needs_the_mean_alone(replica const& mine) const {
+    parameter_set const& all = mine.parameters;
+    bool alone = how_.outer.is_plain() && !how_.overlap && !loose_ && !mine.update.has_constraints()
+                 && !all.passes().space() && lie_close(elements_of(mine), all.arena_elements());
+    for (parameter const& one : all.table()) alone = alone && one.trains();
+    return alone;
+  }
+
   /// All ranks meet and hold the same afterwards.
   void meet(replica const& mine) {
     prepare(mine);
     auto const part = [&](int array) {
-      return sum_->data() + static_cast<std::size_t>(array) * mine.bytes();
+      return sum_->data()
+             + static_cast<std::size_t>(array) * (stays_ ? mine.parameters.arena_bytes() : mine.bytes());
     };
     votes const heard = late_->is_under_way() ? hear(mine).all : votes{};
-    for (int array = 0; array < arrays_; ++array) mine.read(array, part(array));
+    for (int array = 0; array < arrays_; ++array)
+      if (stays_)
+        std::memcpy(part(array), mine.arena(array), mine.parameters.arena_bytes());
+      else
+        mine.read(array, part(array));
     under_way_ = true;
-    agreement met = average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_, meter_);
+    agreement met = stays_ ? mean(*sum_, {seen_, static_cast<double>(seen_)}, expected_, own_, meter_)
+                           : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_, meter_);
     under_way_ = false;
     if (met.examples > 0) {
-      for (int array = 0; array < arrays_; ++array) mine.write(array, part(array));
+      for (int array = 0; array < arrays_; ++array)
+        if (stays_)
+          std::memcpy(mine.arena(array), part(array), mine.parameters.arena_bytes());
+        else
+          mine.write(array, part(array));
       mine.parameters.changed();
     }
     met.all |= heard;
@@ -222,6 +248,18 @@ class averaging_strategy final : public strategy {
     end_period();
   }
 
+  /// `sum`, which has this rank's elements, gets the weighted mean of all ranks'; nothing of use where nobody has examples.
+  agreement mean(weighted_sum& sum, weighted_sum::share const& own, std::int64_t expected,
+                 votes const& wanted, exchange_meter& meter) {
+    start_meter(sum.bytes(), meter);
+    sum.start(*world_, own, expected, wanted);
+    meter.during_wait([&] { return sum.wait(); });
+    meter.finish();
+    agreement const met = sum.voted(0);
+    if (met.examples > 0) sum.settle(met.weight, expected);
+    return met;
+  }
+
   /// `sum`, which has this rank's arrays, gets the weighted mean of all ranks', its trained parameters an outer step.
   agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_state& outer,
                     votes const& wanted, exchange_meter& meter) {
@@ -230,13 +268,8 @@ class averaging_strategy final : public strategy {
     buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
     std::int64_t const seen = met_before ? 1 : seen_, expected = met_before ? world_->size() : expected_;
     weighted_sum::share const own{seen, static_cast<double>(seen)};
-    start_meter(sum.bytes(), meter);
-    sum.start(*world_, own, expected, wanted);
-    meter.during_wait([&] { return sum.wait(); });
-    meter.finish();
-    agreement const met = sum.voted(0);
+    agreement const met = mean(sum, own, expected, wanted, meter);
     if (met.examples == 0) return met;
-    sum.settle(met.weight, expected);
     add_spread_of_means(*world_, mine, sum.data(), own, expected, met.weight);
     std::size_t const size = bytes_of(mine.parameters.type());
     if (met_before)
@@ -294,6 +327,7 @@ class averaging_strategy final : public strategy {
   bool loose_ = false;  // a mean came late since all held the same
   bool under_way_ = false;
   bool restored_ = false;
+  bool stays_ = false;  // arrays are summed as they lie
 };
 
 }  // namespace detail

@@ -37,8 +37,8 @@ class engine_of_a_convolution : public testing::Test {
     for (float& one : x) one = 1;
     engine.run(x, x + 256, x + 512, x + 1024);
   }
-  std::string refusal() {
-    convolution_engine const none(dnn, convolution_pass::output, extents());
+  std::string refusal(detail::product_precision products = detail::product_precision::f32) {
+    convolution_engine const none(dnn, convolution_pass::output, extents(), products);
     EXPECT_FALSE(none.found());
     try {
       none.refuse("conv2d_7");
@@ -63,6 +63,16 @@ TEST_F(engine_of_a_convolution, is_the_best_that_is_exact_and_can_be_planned) {
     run(chosen);
   }
   EXPECT_EQ(fake_dnn::runs, (counts{{6, 3}}));
+}
+
+TEST_F(engine_of_a_convolution, may_use_tensor_cores_where_tf32_is_asked_for) {
+  convolution_engine const chosen(dnn, convolution_pass::output, extents(), detail::product_precision::tf32);
+  EXPECT_EQ(chosen.number(), 3) << "not one that rounds to less";
+  fake_dnn::now.best.resize(2);
+  fake_dnn::now.fallback.resize(1);
+  EXPECT_EQ(refusal(detail::product_precision::tf32),
+            "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 or TF32 that gives the "
+            "same bits each time, got 3 engines, 3 of them not so");
 }
 
 TEST_F(engine_of_a_convolution, may_be_one_without_a_workspace) {

@@ -6,16 +6,16 @@
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>
 #endif
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "../../execution/with_variable.hpp"
 #include "cudnn_cases.hpp"
 #include "pretended_cudnn.hpp"
 
-namespace {
+namespace cudnn_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
@@ -34,8 +34,8 @@ constexpr auto with_a_layer_of_a_user = network<[](builder& net) {
 /// The first line that is said, and how much is right in the end.
 template <class Gpu>
 std::pair<std::string, double> trained_by_priority(graph const& net) {
-  ::unsetenv("BACKEND_PRIORITY_CPU");
-  ::unsetenv("BACKEND_PRIORITY_GPU");
+  cohort_test::with_variable const no_cpu("BACKEND_PRIORITY_CPU", nullptr),
+      no_gpu("BACKEND_PRIORITY_GPU", nullptr);
   std::vector<std::string> said;
   bright_thirds const examples(200);
   training made = trainer<priority<Gpu, of_the_processor>>(
@@ -74,6 +74,32 @@ TEST_F(cudnn_backend, refuses_an_index_as_the_reference_does) {
   cudnn_cases::refuses_an_index_as_the_reference_does<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, learns) { cudnn_cases::learns<pretended_cudnn>(); }
+
+TEST_F(cudnn_backend, multiplies_in_tf32_where_that_is_asked_for) {
+  graph const net(cudnn_cases::lenet);
+  trial<pretended_cudnn_tf32> rounded(net, {.batch = 2});
+  trial<pretended_cudnn> exact(net, {.batch = 2});
+  EXPECT_NEAR(rounded.step(), exact.step(), 1e-2);
+  EXPECT_EQ(fake_dnn::runs, (std::map<std::int64_t, int>{{3, 5}, {6, 5}})) << "engines of both";
+  for (int p = 0; p < exact.parameters(); ++p) {
+    SCOPED_TRACE(exact.parameter(p).name);
+    EXPECT_NE(rounded.gradient(p), exact.gradient(p));
+    std::vector<float> const wanted = exact.gradient(p);
+    ladder::expect_close(rounded.gradient(p), std::vector<double>(wanted.begin(), wanted.end()), {4e-2, 2e-2},
+                         "gradient");
+  }
+}
+
+TEST_F(cudnn_backend, is_passed_over_in_tf32_where_there_is_none) {
+  machine.major = 7;
+  machine.minor = 5;
+  EXPECT_EQ(pretended_cudnn::probe().reason, "");
+  EXPECT_EQ(pretended_cudnn_tf32::probe().reason,
+            "the GPU has no tensor cores for TF32 (Pretended GPU): expected compute capability 8.0, got 7.5");
+  machine.major = 8;
+  machine.minor = 0;
+  EXPECT_EQ(pretended_cudnn_tf32::probe().reason, "");
+}
 
 TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {
   trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2}).step();
@@ -116,6 +142,8 @@ TEST_F(cudnn_backend, is_taken_with_its_name_where_it_has_all_kernels) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(cudnn_cases::normed);
   EXPECT_EQ(line, "backend: cudnn on Pretended GPU");
   EXPECT_GT(accuracy, 0.8);
+  EXPECT_EQ(trained_by_priority<pretended_cudnn_tf32>(cudnn_cases::mlp).first,
+            "backend: cudnn_tf32 on Pretended GPU");
 }
 
 TEST_F(cudnn_backend, names_the_convolution_that_no_engine_is_for) {
@@ -167,4 +195,4 @@ TEST(cudnn, or_the_processor_trains_on_this_machine) {
   EXPECT_GT(accuracy, 0.8);
 }
 
-}  // namespace
+}  // namespace cudnn_test

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstring>
 
-/// cuBLASLt by plain loops, on the processor's memory. It refuses what the real one might take otherwise: other types than f32, a
-/// workspace or an alignment that was not agreed.
+#include "fake_tf32.hpp"
+
+/// cuBLASLt by plain loops, on the processor's memory. It refuses what the real one might take otherwise: other types than f32 and
+/// TF32, a workspace or an alignment that was not agreed.
 struct fake_blas {
   struct matrix {
     std::uint64_t rows, columns;
@@ -18,6 +20,7 @@ struct fake_blas {
     cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     float const* bias = nullptr;
+    bool in_tf32 = false;
   };
   struct preference {
     std::uint64_t workspace = 0;
@@ -37,8 +40,11 @@ struct fake_blas {
     made.create = [](cublasLtHandle_t* handle) { return give<int>(handle); };
     made.destroy = [](cublasLtHandle_t handle) { return take<int>(handle); };
     made.create_product = [](cublasLtMatmulDesc_t* one, cublasComputeType_t in, cudaDataType_t scale) {
-      return in == CUBLAS_COMPUTE_32F && scale == CUDA_R_32F ? give<product>(one)
-                                                             : CUBLAS_STATUS_NOT_SUPPORTED;
+      if ((in != CUBLAS_COMPUTE_32F && in != CUBLAS_COMPUTE_32F_FAST_TF32) || scale != CUDA_R_32F)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+      cublasStatus_t const status = give<product>(one);
+      reinterpret_cast<product*>(*one)->in_tf32 = in == CUBLAS_COMPUTE_32F_FAST_TF32;
+      return status;
     };
     made.destroy_product = [](cublasLtMatmulDesc_t one) { return take<product>(one); };
     made.set_product = [](cublasLtMatmulDesc_t one, cublasLtMatmulDescAttributes_t which, void const* value,
@@ -131,10 +137,12 @@ struct fake_blas {
         || c != d || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
         || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr))
       return CUBLAS_STATUS_INVALID_VALUE;
-    auto const element = [](void const* of, matrix const& m, bool transposed, std::uint64_t row,
-                            std::uint64_t column) {
+    auto const element = [&how](void const* of, matrix const& m, bool transposed, std::uint64_t row,
+                                std::uint64_t column) {
       auto const step = static_cast<std::uint64_t>(m.step);
-      return static_cast<float const*>(of)[transposed ? row * step + column : column * step + row];
+      float const found =
+          static_cast<float const*>(of)[transposed ? row * step + column : column * step + row];
+      return how.in_tf32 ? to_tf32(found) : found;
     };
     for (std::uint64_t column = 0; column < D.columns; ++column)
       for (std::uint64_t row = 0; row < D.rows; ++row) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fake_convolution.hpp"
+#include "fake_tf32.hpp"
 
 /// What the heuristics of a pretended cuDNN name, and what its engines do.
 struct fake_choices {
@@ -30,7 +31,7 @@ struct fake_choices {
   bool computes = true;        ///< else all results are zero
 };
 
-/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32. It refuses what the real
+/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32, or in TF32 by engines that say so. It refuses what the real
 /// one might take otherwise: other types and strides, sizes that do not fit, attributes that are missing, descriptions that are
 /// used before they are finalized or after they are destroyed, operands that lie otherwise than was said.
 ///
@@ -275,13 +276,16 @@ inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack) {
   float* const to = its.written == its.input ? x : its.written == its.weights ? w : y;
   std::fill_n(to, convolution::elements(*its.written), 0.F);
   if (!now.computes) return CUDNN_STATUS_SUCCESS;
+  auto const& notes = plan.chosen.notes;
+  bool const in_tf32 = std::find(notes.begin(), notes.end(), CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();
+  auto const product = [in_tf32](float a, float b) { return in_tf32 ? to_tf32(a) * to_tf32(b) : a * b; };
   its.each_product([&](std::int64_t i, std::int64_t k, std::int64_t o) {
     if (to == y)
-      y[o] += w[k] * x[i];
+      y[o] += product(w[k], x[i]);
     else if (to == x)
-      x[i] += w[k] * y[o];
+      x[i] += product(w[k], y[o]);
     else
-      w[k] += x[i] * y[o];
+      w[k] += product(x[i], y[o]);
   });
   return CUDNN_STATUS_SUCCESS;
 }

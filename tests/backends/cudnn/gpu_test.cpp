@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/cudnn/gpu.hpp>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "../../execution/with_variable.hpp"
 #include "fake_machine.hpp"
 
 namespace cudnn_gpu_test {
@@ -26,7 +26,7 @@ std::string refusal_of(fake_machine& machine) {
 
 class gpu : public testing::Test {
  protected:
-  gpu() { ::unsetenv("CUDA_VISIBLE_DEVICES"); }
+  cohort_test::with_variable const all{"CUDA_VISIBLE_DEVICES", nullptr};
   fake_machine machine;
 };
 
@@ -63,9 +63,9 @@ TEST_F(gpu, is_passed_over_where_there_is_none) {
 
 TEST_F(gpu, says_that_the_environment_may_hide_it) {
   machine.init = CUDA_ERROR_NO_DEVICE;
-  ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  cohort_test::with_variable const none("CUDA_VISIBLE_DEVICES", "-1");
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU, where CUDA_VISIBLE_DEVICES is -1");
-  ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+  cohort_test::with_variable const empty("CUDA_VISIBLE_DEVICES", "");
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU, where CUDA_VISIBLE_DEVICES is empty");
 }
 

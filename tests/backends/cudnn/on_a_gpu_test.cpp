@@ -35,13 +35,16 @@ namespace {
 
 std::string missing() { return machine_under_test().missing; }
 
-struct rung_on_a_gpu : ladder::rung<cudnn_ladder::shared<cudnn>> {
-  using rung::rung;
+template <class B>
+struct rung_on_a_gpu : ladder::rung<cudnn_ladder::shared<B>> {
+  using ladder::rung<cudnn_ladder::shared<B>>::rung;
   void SetUp() override {
     if (std::string const why = missing(); !why.empty()) GTEST_SKIP() << why;
   }
 };
-bool const registered = cudnn_ladder::register_rungs<cudnn, rung_on_a_gpu>("cudnn");
+bool const registered = cudnn_ladder::register_rungs<cudnn, rung_on_a_gpu<cudnn>>("cudnn")
+                        && cudnn_ladder::register_rungs<cudnn_tf32, rung_on_a_gpu<cudnn_tf32>>(
+                            "cudnn_tf32", cudnn_ladder::in_tf32);
 TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
 
 class on_a_gpu : public testing::Test {
@@ -64,6 +67,7 @@ TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
 }
 TEST_F(on_a_gpu, probe_takes_it) { EXPECT_EQ(cudnn::probe().reason, ""); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
+TEST_F(on_a_gpu, a_network_learns_in_tf32) { cudnn_cases::learns<cudnn_tf32>(); }
 
 TEST_F(on_a_gpu, messages_are_those_of_the_processor) {
   auto const on = machine_under_test().stream();

@@ -6,22 +6,30 @@
 
 #include "fake_machine.hpp"
 
-/// cudnn on a pretended machine: plan, memory, layouts, descriptions and launches are the real ones.
+/// A backend of GPUs on a pretended machine: plan, memory, layouts, descriptions and launches are the real ones.
 ///
 /// Before    there is a machine.
-struct pretended_cudnn : cohort::cudnn {
+struct pretended_gpu {
   static inline cohort::fake_machine* machine = nullptr;
-  pretended_cudnn() : cudnn(stream()) {}
-  static cohort::availability probe() {
-    std::lock_guard const in_turn(looking);
-    return cudnn::probe(machine->source(), "");
-  }
+
   static std::shared_ptr<cohort::detail::compute_stream> stream() {
     std::lock_guard const in_turn(looking);
     return std::make_shared<cohort::detail::compute_stream>(
         std::make_shared<cohort::detail::gpu>(machine->source()), "");
   }
 
- private:
+ protected:
   static inline std::mutex looking;  // at the machine: ranks do it at once
 };
+
+template <class Backend>
+struct pretended : Backend, pretended_gpu {
+  pretended() : Backend(stream()) {}
+  static cohort::availability probe() {
+    std::lock_guard const in_turn(looking);
+    return Backend::probe(machine->source(), "");
+  }
+};
+
+using pretended_cudnn = pretended<cohort::cudnn>;
+using pretended_cudnn_tf32 = pretended<cohort::cudnn_tf32>;

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "../../execution/with_variable.hpp"
+
 namespace cudnn_shared_library_test {
 
 using namespace cohort;
+using cohort_test::with_variable;
 
 struct of_the_c_library {
   decltype(&::strtol) number = nullptr;
@@ -55,13 +58,11 @@ TEST(shared_library, is_refused_without_a_function_of_the_table) {
 }
 
 TEST(shared_library, is_looked_for_in_cudas_folders) {
-  ::setenv("CUDA_PATH", "/own", 1);
-  ::setenv("XDG_CACHE_HOME", "/cache", 1);
+  with_variable const own("CUDA_PATH", "/own"), cache("XDG_CACHE_HOME", "/cache");
   EXPECT_EQ(detail::cuda_library_folders(),
             (std::vector<std::string>{"/own/lib64", "/usr/local/cuda/lib64", "/cache/cohort/cuda-13.0/lib"}));
-  ::unsetenv("CUDA_PATH");
-  ::unsetenv("XDG_CACHE_HOME");
-  ::unsetenv("HOME");
+  with_variable const no_path("CUDA_PATH", nullptr), no_cache("XDG_CACHE_HOME", nullptr),
+      no_home("HOME", nullptr);
   EXPECT_EQ(detail::cuda_library_folders(), std::vector<std::string>{"/usr/local/cuda/lib64"});
 }
 

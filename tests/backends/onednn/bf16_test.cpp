@@ -24,7 +24,7 @@ namespace bf16_test {
 using namespace cohort;
 using namespace cohort_test;
 
-/// Each rounding is off by up to 2⁻⁹ of a number, and an output has some of them in turn. Backward has twice as many, and a gate or a
+/// Each rounding is off by up to 2⁻⁸ of a number, and an output has some of them in turn. Backward has twice as many, and a gate or a
 /// pool that decides otherwise moves a whole summand from one element of a gradient to another.
 constexpr ladder::tolerance in_bf16{.output = {0.1, 0.05}, .gradient = {0.8, 0.6}};
 

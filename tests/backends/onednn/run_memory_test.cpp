@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// alone: it replaces operator new
 #include "../../plan/counted_new.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +8,7 @@
 #include <cohort/trainer/trainer.hpp>
 #include <vector>
 
-namespace {
+namespace run_memory_test {
 
 using namespace cohort;
 
@@ -45,4 +44,4 @@ TEST(run_memory, is_what_training_holds_beside_onednns_own_objects) {
   EXPECT_NEAR(held_over_forecast({.updater = adam{}, .recompute = {.cheap = true}}), 1, 0.05);
 }
 
-}  // namespace
+}  // namespace run_memory_test

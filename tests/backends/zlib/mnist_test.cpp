@@ -8,35 +8,13 @@
 #include <cstdlib>
 
 #include "../../data/refused.hpp"
+#include "../../execution/with_variable.hpp"
 #include "packed.hpp"
 
 namespace mnist_test {
 
 namespace mnist = cohort::mnist;
-
-/// Sets an environment variable for one test; null unsets it.
-class with_variable {
- public:
-  with_variable(char const* name, char const* value) : name_(name) {
-    if (char const* const old = std::getenv(name)) {
-      had_ = true;
-      old_ = old;
-    }
-    set(value);
-  }
-  ~with_variable() { set(had_ ? old_.c_str() : nullptr); }
-
- private:
-  void set(char const* value) const {
-    if (value != nullptr)
-      ::setenv(name_, value, 1);
-    else
-      ::unsetenv(name_);
-  }
-  char const* name_;
-  bool had_ = false;
-  std::string old_;
-};
+using cohort_test::with_variable;
 
 /// Works in another directory for one test.
 class in_directory {

@@ -27,7 +27,7 @@
 
 namespace cohort {
 
-/// The first GPU of NVIDIA's that the driver shows, in f32. It has kernels for every kind of layer that the library brings, and none for
+/// The first GPU of NVIDIA's that the driver shows, in f32 without TF32. It has kernels for every kind of layer that the library brings, and none for
 /// those of users: see `supports`.
 ///
 /// Order     dense tensors; one stream of work a backend object, which its copies share.
@@ -45,18 +45,13 @@ class cudnn {
 
   cudnn() : cudnn(std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>())) {}
   explicit cudnn(std::shared_ptr<detail::compute_stream> on)
-      : stream_(std::move(on)),
-        on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_),
-            std::make_shared<detail::dnn_on_gpu>(stream_)} {}
+      : cudnn(std::move(on), detail::product_precision::f32) {}
 
   static availability probe() { return probe(detail::system_libraries(), cache_folder("kernels")); }
   /// Of a machine whose libraries come from elsewhere. It compiles the kernels, or finds them in the cache, and runs a small
   /// convolution.
-  static availability probe(detail::library_source const& from, std::string const& cache) try {
-    auto const found = std::make_shared<detail::gpu>(from);
-    return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache));
-  } catch (error const& why) {
-    return {false, why.what()};
+  static availability probe(detail::library_source const& from, std::string const& cache) {
+    return probe(from, cache, detail::product_precision::f32);
   }
   /// The processor only puts kernels into the stream.
   static int threads(int) { return 1; }
@@ -82,6 +77,20 @@ class cudnn {
   /// Before    supports(kind).
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const {
     return kernels_of(*request.kind)(on_, request);
+  }
+
+ protected:
+  cudnn(std::shared_ptr<detail::compute_stream> on, detail::product_precision products)
+      : stream_(std::move(on)),
+        on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_),
+            std::make_shared<detail::dnn_on_gpu>(stream_), products} {}
+  static availability probe(detail::library_source const& from, std::string const& cache,
+                            detail::product_precision products) try {
+    auto const found = std::make_shared<detail::gpu>(from);
+    if (products == detail::product_precision::tf32) found->require_tf32();
+    return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache), products);
+  } catch (error const& why) {
+    return {false, why.what()};
   }
 
  private:
@@ -114,6 +123,24 @@ class cudnn {
   detail::gpu_target on_;
 };
 
-static_assert(tensor_backend<cudnn>);
+/// The same with the products of convolutions and dense layers by tensor cores: their factors are rounded to TF32, 11 significant
+/// bits. All else is f32.
+///
+/// Errors    also not usable before compute capability 8.0 (Ampere).
+class cudnn_tf32 : public cudnn {
+ public:
+  static constexpr std::string_view name = "cudnn_tf32";
+
+  cudnn_tf32() : cudnn_tf32(std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>())) {}
+  explicit cudnn_tf32(std::shared_ptr<detail::compute_stream> on)
+      : cudnn(std::move(on), detail::product_precision::tf32) {}
+
+  static availability probe() { return probe(detail::system_libraries(), cache_folder("kernels")); }
+  static availability probe(detail::library_source const& from, std::string const& cache) {
+    return cudnn::probe(from, cache, detail::product_precision::tf32);
+  }
+};
+
+static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32>);
 
 }  // namespace cohort

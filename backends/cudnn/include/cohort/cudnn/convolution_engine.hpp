@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cohort/cudnn/dnn_on_gpu.hpp>
+#include <cohort/cudnn/product_precision.hpp>
 #include <cohort/layer/window.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -29,19 +30,20 @@ struct convolution_extents {
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 
-/// One pass of a convolution by cuDNN: the first engine of those that its heuristics name, best first, that keeps to f32 and
-/// gives the same bits each time.
+/// One pass of a convolution by cuDNN: the first engine of those that its heuristics name, best first, that keeps to the precision
+/// and gives the same bits each time.
 ///
 /// Before    run: found(); operands lie on 16 bytes, the workspace on workspace_alignment.
-/// Exact     in f32: engines that round inputs, or use tensor cores (TF32), are left out, and those that are not deterministic.
+/// Exact     engines that round inputs or sums to less than was asked for are left out, and those that are not deterministic: in f32
+///           also those that use tensor cores, which round to TF32.
 /// Errors    backend_error with what cuDNN says of the description.
 class convolution_engine {
  public:
   static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
 
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
-                     convolution_extents const& its)
-      : dnn_(std::move(dnn)) {
+                     convolution_extents const& its, product_precision products = product_precision::f32)
+      : dnn_(std::move(dnn)), products_(products) {
     auto const held = dnn_->alone();
     describe(pass, its);
     if (!choose(CUDNN_HEUR_MODE_A)) choose(CUDNN_HEUR_MODE_FALLBACK);
@@ -52,7 +54,8 @@ class convolution_engine {
   [[noreturn]] void refuse(std::string const& where) const {
     throw backend_error({.what = "cuDNN has no engine for this convolution",
                          .where = where,
-                         .expected = "one in f32 that gives the same bits each time",
+                         .expected = {"one in ", products_ == product_precision::f32 ? "f32" : "f32 or TF32",
+                                      " that gives the same bits each time"},
                          .got = {engines_, " engines, ", left_out_, " of them not so",
                                  refusal_.empty() ? "" : ", and the answer " + refusal_}});
   }
@@ -186,12 +189,12 @@ class convolution_engine {
     return false;
   }
 
-  /// Makes the plan by an engine as it is configured, if it is exact and cuDNN can.
+  /// Makes the plan by an engine as it is configured, if it keeps to the precision and cuDNN can.
   bool take(dnn_description configuration) {
     dnn_description engine(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t handle = engine.handle();
     configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&handle, 1));
-    if (!is_exact(engine)) {
+    if (!keeps_precision(engine)) {
       ++left_out_;
       return false;
     }
@@ -211,21 +214,24 @@ class convolution_engine {
     return true;
   }
 
-  /// An engine with more notes than there were when this was written is not: one may say that it is not.
-  static bool is_exact(dnn_description const& engine) {
+  /// An engine with more notes than there were when this was written does not: one may say so.
+  bool keeps_precision(dnn_description const& engine) const {
     std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
     std::size_t const count =
         engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, std::span<cudnnBackendNumericalNote_t>(notes));
     if (count > notes.size()) return false;
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
+      if (notes[i] == CUDNN_NUMERICAL_NOTE_TENSOR_CORE && products_ == product_precision::f32) return false;
       for (cudnnBackendNumericalNote_t const unwanted :
-           {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
-            CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC})
+           {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
+            CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC})
         if (notes[i] == unwanted) return false;
+    }
     return true;
   }
 
   std::shared_ptr<dnn_on_gpu const> dnn_;
+  product_precision products_;
   std::vector<dnn_description> parts_;  // tensors, the window, the operation, the graph
   std::optional<dnn_description> configuration_;
   std::optional<dnn_description> plan_;

@@ -49,10 +49,10 @@ class convolution_on_gpu {
                                 its.window.dilation,
                                 vertical_border(its.window, its.image[1]),
                                 horizontal_border(its.window, its.image[2])};
-    engine_.emplace(where.dnn, pass, extents);
+    engine_.emplace(where.dnn, pass, extents, where.products);
     if (!engine_->found() && !extents.is_symmetric()) {
       frame(extents);
-      engine_.emplace(where.dnn, pass, extents);
+      engine_.emplace(where.dnn, pass, extents, where.products);
     }
     if (!engine_->found()) engine_->refuse(name);
   }

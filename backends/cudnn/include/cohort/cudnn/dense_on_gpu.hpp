@@ -16,7 +16,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   shape const from = batched_input(request), to = batched_output(request), weights{units, inputs},
               bias{units};
   auto const product = [&](matrix_product::extents const& its) {
-    return std::make_shared<matrix_product const>(where.blas, its);
+    return std::make_shared<matrix_product const>(where.blas, its, where.products);
   };
 
   gpu_operation made;

@@ -35,8 +35,9 @@ inline std::string cudnn_version_text(std::size_t version) {
 class gpu {
  public:
   static constexpr int oldest_cuda = 12000;
-  static constexpr int newest_library = 13;    ///< of CUDA: newer ones have other interfaces
-  static constexpr int least_capability = 75;  ///< Turing
+  static constexpr int newest_library = 13;            ///< of CUDA: newer ones have other interfaces
+  static constexpr int least_capability = 75;          ///< Turing
+  static constexpr int least_capability_of_tf32 = 80;  ///< Ampere
   static constexpr std::size_t oldest_cudnn = 90000;
   static constexpr std::size_t least_free_bytes = std::size_t{512} << 20;
 
@@ -68,6 +69,7 @@ class gpu {
   std::span<std::byte const> identity() const { return std::as_bytes(std::span(identity_.bytes)); }
   /// 90 is compute capability 9.0.
   int capability() const { return capability_; }
+  void require_tf32() const { require(least_capability_of_tf32, "the GPU has no tensor cores for TF32"); }
 
  private:
   void open_driver(library_source const& from) {
@@ -98,10 +100,13 @@ class gpu {
     driver_.check(driver_.device_identity(&identity_, device_), "asking for a GPU's identity");
     capability_ = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
                   + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-    if (capability_ < least_capability)
-      throw backend_error({.what = "the GPU is too old",
+    require(least_capability, "the GPU is too old");
+  }
+  void require(int capability, char const* what) const {
+    if (capability_ < capability)
+      throw backend_error({.what = what,
                            .where = name_,
-                           .expected = {"compute capability ", capability_text(least_capability)},
+                           .expected = {"compute capability ", capability_text(capability)},
                            .got = capability_text(capability_)});
   }
 

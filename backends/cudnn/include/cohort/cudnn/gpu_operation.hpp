@@ -3,6 +3,7 @@
 #include <cohort/backend/host_call.hpp>
 #include <cohort/backend/operation.hpp>
 #include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/cudnn/product_precision.hpp>
 #include <cohort/layer/kind.hpp>
 #include <cstddef>
 #include <memory>
@@ -23,11 +24,12 @@ using shared_stream = std::shared_ptr<compute_stream const>;
 class blas_on_gpu;
 class dnn_on_gpu;
 
-/// Where a backend's operations run.
+/// Where a backend's operations run, and how they multiply.
 struct gpu_target {
   shared_stream stream;
   std::shared_ptr<blas_on_gpu const> blas;
   std::shared_ptr<dnn_on_gpu const> dnn;
+  product_precision products = product_precision::f32;
 };
 
 inline shape batched_input(gpu_request const& of, std::size_t i = 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/cudnn/product_precision.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +44,7 @@ class blas_on_gpu {
 ///
 /// Shapes    columns lie one behind the other: op(A) m×k, op(B) k×n, D m×n, the bias m. A is stored k×m where it is transposed.
 /// Before    operands lie on buffer::alignment, on the stream's GPU.
-/// Exact     in f32, without TF32; one GPU and library give one result, bit by bit.
+/// Exact     one GPU and library give one result, bit by bit.
 /// Errors    backend_error where cuBLASLt has no algorithm, or fails.
 class matrix_product {
  public:
@@ -52,11 +53,16 @@ class matrix_product {
     bool transposes_a = false, transposes_b = false, has_bias = false;
   };
 
-  matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& its)
+  matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& its,
+                 product_precision products = product_precision::f32)
       : blas_(std::move(blas)), descriptors_{blas_->functions()} {
     cublaslt_functions const& f = blas_->functions();
     descriptors& d = descriptors_;
-    blas_->check(f.create_product(&d.product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a matrix product");
+    blas_->check(f.create_product(
+                     &d.product,
+                     products == product_precision::f32 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32,
+                     CUDA_R_32F),
+                 "describing a matrix product");
     cublasOperation_t const as_it_is = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
     set(CUBLASLT_MATMUL_DESC_TRANSA, its.transposes_a ? transposed : as_it_is);
     set(CUBLASLT_MATMUL_DESC_TRANSB, its.transposes_b ? transposed : as_it_is);

@@ -8,8 +8,8 @@
 
 namespace cohort::detail {
 
-/// Runs a convolution whose result is known: whether the GPU computes by cuDNN.
-inline availability probe_convolution(std::shared_ptr<compute_stream> const& on) {
+/// Runs a convolution whose result is known, also in TF32: whether the GPU computes by cuDNN.
+inline availability probe_convolution(std::shared_ptr<compute_stream> const& on, product_precision products) {
   auto const dnn = std::make_shared<dnn_on_gpu>(on);
   constexpr int side = 4, kernel = 3, made = side - kernel + 1;
   convolution_engine const engine(dnn, convolution_pass::output,
@@ -19,7 +19,8 @@ inline availability probe_convolution(std::shared_ptr<compute_stream> const& on)
                                    .stride = 1,
                                    .dilation = 1,
                                    .rows = {},
-                                   .columns = {}});
+                                   .columns = {}},
+                                  products);
   if (!engine.found()) engine.refuse("a 3x3 kernel on 4x4 elements");
   float image[side * side], weights[kernel * kernel], got[made * made], wanted[made * made] = {};
   for (int i = 0; i < side * side; ++i) image[i] = static_cast<float>(i % 5 - 2);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch.hpp>
+#include <cohort/graph/graph.hpp>
+#include <cohort/random/stream.hpp>
+#include <cstdint>
+
+namespace benchmarks {
+
+/// A batch of noise in [0, 1) with random classes, in memory.
+inline cohort::batch noise_batch(cohort::graph_view net, int count) {
+  cohort::random_stream const chance(1, "noise");
+  cohort::shape const example = net[net.with_role(cohort::layer_role::input)[0]].output;
+  int const classes = net[net.with_role(cohort::layer_role::loss)[0]].output[0];
+  cohort::batch made;
+  made.count = count;
+  made.global_count = count;
+  made.inputs.push_back({.name = "input", .example = example, .type = cohort::element_type::f32});
+  made.targets.push_back({.name = "label", .example = {}, .type = cohort::element_type::i32});
+  made.inputs[0].reserve(count);
+  made.targets[0].reserve(count);
+  auto* const values = reinterpret_cast<float*>(made.inputs[0].memory.data());
+  auto const elements = static_cast<std::uint64_t>(example.elements()) * static_cast<std::uint64_t>(count);
+  for (std::uint64_t i = 0; i < elements; ++i) values[i] = chance.uniform01(i);
+  auto* const labels = reinterpret_cast<std::int32_t*>(made.targets[0].memory.data());
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i)
+    labels[i] = static_cast<std::int32_t>(chance.below(elements + i, static_cast<std::uint64_t>(classes)));
+  return made;
+}
+
+}  // namespace benchmarks

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ports.hpp"
+
+#include <cohort/onednn.hpp>
+#include <cohort/trainer/trainer.hpp>
+#if __has_include(<cohort/cudnn.hpp>)
+#include <cohort/cudnn.hpp>
+#endif
+
+namespace benchmarks {
+
+port port_to(std::string_view backend) {
+  if (backend == "onednn") return cohort::detail::port_to<cohort::onednn>;
+  if (backend == "onednn_bf16") return cohort::detail::port_to<cohort::onednn_bf16>;
+#if __has_include(<cohort/cudnn.hpp>)
+  if (backend == "cudnn") return cohort::detail::port_to<cohort::cudnn>;
+#endif
+  throw cohort::setting_error(
+      {.what = "no such backend is built", .expected = "onednn, onednn_bf16 or cudnn", .got = {backend}});
+}
+
+}  // namespace benchmarks

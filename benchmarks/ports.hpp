@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/trainer/backend_port.hpp>
+#include <cohort/trainer/settings.hpp>
+#include <string_view>
+
+namespace benchmarks {
+
+using port = cohort::detail::backend_port (*)(cohort::graph_view, cohort::training_settings const&);
+
+/// `port_to` of a backend, compiled once for all programs: onednn, onednn_bf16, or cudnn where the component is on.
+///
+/// Errors    setting_error for another name.
+port port_to(std::string_view backend);
+
+}  // namespace benchmarks
