@@ -27,6 +27,26 @@ TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) {
 TEST_P(averaging_over_threads, of_arrays_as_they_lie_weighs_by_examples) {
   on_all(averaging_weighs_by_examples<broad>);
 }
+/// Constraints that hold nothing keep averaging to the canonical view.
+TEST_P(averaging_over_threads, of_running_statistics_and_frozen_layers_keeps_to_the_canonical_view) {
+  static constexpr auto lying = network<[](builder& net) {
+    return net.input({1, 8, 8}) | dense{.units = 320} | batch_norm{} | relu{}
+           | dense{.units = 64, .name = "kept"} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+  }>();
+  on_all([](communicator& world) {
+    auto const trained = [&](bool constrained) {
+      bright_thirds const examples(103);
+      training_settings settings = with_state();
+      settings.layers = {{.layer = "kept", .frozen = true}};
+      if (constrained) settings.constraint = constraint::max_norm{1e9};
+      training made = trainer<narrow>(lying, world, parameter_averaging{.every = 3}, settings);
+      made.fit(examples.data(), {.batch = 7, .epochs = 2});
+      return made.checksum();
+    };
+    EXPECT_EQ(trained(false), trained(true));
+  });
+}
+
 TEST_P(averaging_over_threads, is_not_changed_by_evaluation_between_meetings) {
   on_all(evaluation_between_meetings_changes_nothing);
 }

@@ -104,12 +104,38 @@ inline void runs_of_one_seed_have_the_same_bits(communicator& world) {
   }
 }
 
+/// A stream whose shard r has 10·r examples: shard 0 has none.
+class uneven_stream {
+ public:
+  struct cursor {
+    arrays const* of;
+    std::int64_t at, end;
+    bool next(example_view& into) {
+      if (at >= end) return false;
+      of->get(at++ % of->size(), into);
+      return true;
+    }
+  };
+  data_description const& describe() const { return all_->describe(); }
+  cursor open(int shard, int, std::int64_t, std::int64_t position) const {
+    return {all_.get(), position, 10 * shard};
+  }
+
+ private:
+  std::shared_ptr<bright_thirds> examples_ = std::make_shared<bright_thirds>(40);
+  std::shared_ptr<arrays> all_ =
+      std::make_shared<arrays>(std::span<float const>(examples_->pixels), shape{1, 8, 8},
+                               std::span<std::int32_t const>(examples_->labels), 3);
+};
+
+/// Also where ranks have fewer examples than others, or none any more.
 template <auto const& net = small>
 void averaging_each_step_is_allreduce(communicator& world) {
   bright_thirds const examples(103);
   auto const trained = [&](auto how) {
     training made = trainer<wide>(net, world, how, plain_sgd());
     made.fit(examples.data(), {.batch = 7, .epochs = 2});
+    if (world.size() > 1) made.fit(uneven_stream(), {.batch = 4, .epochs = 1});
     return parameters_of(made);
   };
   EXPECT_LT(largest_difference(trained(parameter_averaging{.every = 1}), trained(allreduce{})), 1e-12);
@@ -195,30 +221,6 @@ inline void evaluation_is_that_of_one_rank(communicator& world) {
     EXPECT_TRUE(same_text(world, all.stats()));
   }
 }
-
-/// A stream whose shard r has 10·r examples: shard 0 has none.
-class uneven_stream {
- public:
-  struct cursor {
-    arrays const* of;
-    std::int64_t at, end;
-    bool next(example_view& into) {
-      if (at >= end) return false;
-      of->get(at++ % of->size(), into);
-      return true;
-    }
-  };
-  data_description const& describe() const { return all_->describe(); }
-  cursor open(int shard, int, std::int64_t, std::int64_t position) const {
-    return {all_.get(), position, 10 * shard};
-  }
-
- private:
-  std::shared_ptr<bright_thirds> examples_ = std::make_shared<bright_thirds>(40);
-  std::shared_ptr<arrays> all_ =
-      std::make_shared<arrays>(std::span<float const>(examples_->pixels), shape{1, 8, 8},
-                               std::span<std::int32_t const>(examples_->labels), 3);
-};
 
 template <auto const& net = small>
 void ranks_without_data_and_with_fewer_batches_train_on(communicator& world) {
