@@ -31,9 +31,10 @@ struct fake_choices {
   bool computes = true;        ///< else all results are zero
 };
 
-/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32, or in TF32 by engines that say so. It refuses what the real
-/// one might take otherwise: other types and strides, sizes that do not fit, attributes that are missing, descriptions that are
-/// used before they are finalized or after they are destroyed, operands that lie otherwise than was said.
+/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32, or in TF32 by engines that
+/// use tensor cores. It refuses what the real one might take otherwise: other types and strides, sizes that do not fit, attributes
+/// that are missing, descriptions that are used before they are finalized or after they are destroyed, operands that lie otherwise
+/// than was said.
 ///
 /// Order     its state is of all machines together: a test that changes it makes a `settings` first, which puts it back.
 struct fake_dnn {

@@ -27,8 +27,8 @@
 
 namespace cohort {
 
-/// The first GPU of NVIDIA's that the driver shows, in f32 without TF32. It has kernels for every kind of layer that the library brings, and none for
-/// those of users: see `supports`.
+/// The first GPU of NVIDIA's that the driver shows, in f32 without TF32. It has kernels for every kind of layer that the library
+/// brings, and none for those of users: see `supports`.
 ///
 /// Order     dense tensors; one stream of work a backend object, which its copies share.
 /// Exact     one GPU, driver and libraries give one result, bit by bit.
