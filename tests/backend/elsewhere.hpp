@@ -86,6 +86,7 @@ class passes_elsewhere final : public cohort::arena_passes {
   explicit passes_elsewhere(std::shared_ptr<locked_memory> memory) : memory_(std::move(memory)) {}
 
   std::shared_ptr<cohort::memory_space> space() const override { return memory_; }
+  std::shared_ptr<cohort::memory_space> results() const override { return nullptr; }
   void bring(std::byte const* host, bytes to, std::size_t count) override {
     carry(host, false, to, true, count);
   }
@@ -136,13 +137,13 @@ class passes_elsewhere final : public cohort::arena_passes {
     locked_memory::opened const now(*memory_);
     own_.step_square_sums(rule, scalars, master, parts, state, begin, n, sums);
   }
-  void update(cohort::updater const& rule, cohort::update_scalars const& scalars, bytes master,
-              parts_of parts, parts_of state, std::size_t begin, std::size_t n) override {
+  void update(std::span<cohort::update_range const> ranges, bytes master, parts_of parts,
+              parts_of state) override {
     open({master});
     open(parts);
     open(state);
     locked_memory::opened const now(*memory_);
-    own_.update(rule, scalars, master, parts, state, begin, n);
+    own_.update(ranges, master, parts, state);
   }
   void follow_statistics(bytes master, parts_of parts, std::size_t mean, std::size_t variance, std::size_t n,
                          double kept) override {

@@ -82,6 +82,35 @@ TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
   EXPECT_EQ(made.fit(examples.data(), {.batch = 5, .accumulate = 2}).steps, 5);
 }
 
+/// A loss that is not finite is seen after its piece by a worker of one rank, before its backward where gradients are exchanged: either
+/// way it meets the others as often as they wait for it.
+TEST(synchronised_batch_norm, goes_on_beside_a_worker_whose_loss_is_not_finite) {
+  graph const numbers = graph::build([](builder& b) {
+    b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2} | mean_squared_error{};
+  });
+  training_settings settings = with(2);
+  settings.not_finite = when_not_finite::skip;
+  for (std::size_t const bad : {0, 9, 19}) {
+    std::vector<float> x(80, 1), y(40, 0.5F);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+    dataset const data =
+        arrays({array{.values = {x.data(), {20, 4}}}}, {array{.values = {y.data(), {20, 2}}}});
+    y[2 * bad] = std::numeric_limits<float>::quiet_NaN();  // after data were checked
+    auto const skipped = [&](int ranks) {
+      std::atomic<std::int64_t> found = 0;
+      launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
+        training made = trainer<wide>(numbers, world, allreduce{}, settings);
+        found += made.fit(data, {.batch = 10 / ranks, .shuffle = false, .accumulate = 2}).skipped;
+      });
+      return found / ranks;
+    };
+    training alone = trainer<wide>(numbers, settings);
+    EXPECT_EQ(alone.fit(data, {.batch = 10, .shuffle = false, .accumulate = 2}).skipped, 1) << bad;
+    EXPECT_EQ(skipped(1), 1) << bad;
+    EXPECT_EQ(skipped(2), 1) << bad;
+  }
+}
+
 /// Messages of all ranks in one step on so many examples.
 std::uint64_t messages_of(int examples, int pieces, std::vector<int> const& workers) {
   bright_thirds const some(examples);

@@ -15,6 +15,14 @@
 
 namespace cohort {
 
+/// The step that an updater takes on n elements from `begin`.
+struct update_range {
+  updater const* rule = nullptr;
+  update_scalars now{};
+  std::size_t begin = 0;
+  std::size_t n = 0;
+};
+
 /// Where arenas lie, and what is done to whole ranges of them. Nobody else reads or writes an arena but a backend's kernels. A
 /// backend whose arenas lie on a device has `passes()`, which gives its own; others get passes_on_host.
 ///
@@ -35,6 +43,8 @@ class arena_passes {
 
   /// Of arenas' buffers; null: the processor's memory.
   virtual std::shared_ptr<memory_space> space() const = 0;
+  /// Of buffers on the processor that kernels write; null: any memory of the processor. What they write is there after wait().
+  virtual std::shared_ptr<memory_space> results() const = 0;
   /// Between the processor's memory and the space; only where there is one.
   virtual void bring(std::byte const* host, std::byte* to, std::size_t bytes) = 0;
   virtual void fetch(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
@@ -59,10 +69,9 @@ class arena_passes {
   virtual void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;
-  /// apply_update on the range.
-  virtual void update(updater const& rule, update_scalars const& now, std::byte* master,
-                      std::span<std::byte* const> parts, std::span<std::byte* const> state, std::size_t begin,
-                      std::size_t n) = 0;
+  /// apply_update on each range; no two overlap.
+  virtual void update(std::span<update_range const> ranges, std::byte* master,
+                      std::span<std::byte* const> parts, std::span<std::byte* const> state) = 0;
   /// The step that running_statistics.hpp describes, of n channels whose mean and variance begin there.
   virtual void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
                                  std::size_t variance, std::size_t n, double kept) = 0;
@@ -79,6 +88,7 @@ template <class T>
 class passes_on_host final : public arena_passes {
  public:
   std::shared_ptr<memory_space> space() const override { return nullptr; }
+  std::shared_ptr<memory_space> results() const override { return nullptr; }
   void bring(std::byte const*, std::byte*, std::size_t) override {}
   void fetch(std::byte const*, std::byte*, std::size_t) override {}
   void wait() override {}
@@ -136,14 +146,16 @@ class passes_on_host final : public arena_passes {
                                 static_cast<int>(parts.size()), states, std::min(chunk, n - done));
     }
   }
-  void update(updater const& rule, update_scalars const& now, std::byte* master,
-              std::span<std::byte* const> parts, std::span<std::byte* const> state, std::size_t begin,
-              std::size_t n) override {
+  void update(std::span<update_range const> ranges, std::byte* master, std::span<std::byte* const> parts,
+              std::span<std::byte* const> state) override {
     T const* from[max_parts];
     T* states[max_state_arrays];
-    point(parts, begin, from);
-    point(state, begin, states);
-    apply_update(isa_, rule, now, at(master, begin), from, static_cast<int>(parts.size()), states, n);
+    for (update_range const& one : ranges) {
+      point(parts, one.begin, from);
+      point(state, one.begin, states);
+      apply_update(isa_, *one.rule, one.now, at(master, one.begin), from, static_cast<int>(parts.size()),
+                   states, one.n);
+    }
   }
   void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
                          std::size_t variance, std::size_t n, double kept_share) override {

@@ -39,7 +39,7 @@ class bound_context final : public context {
         fetched_(made_->outputs.size()),
         target_staging_(made_->code.targets.size()),
         targets_(made_->code.targets.size()),
-        losses_(made_->code.targets.size()) {
+        losses_(made_->code.targets.size() * sizeof(loss_sum), passes_.results()) {
     memory_.arena.resize(made_->code.arena_bytes, passes_.space());
     bind();
   }
@@ -63,7 +63,7 @@ class bound_context final : public context {
   double loss() const override {
     passes_.wait();
     double sum = 0;
-    for (loss_sum const& one : losses_) sum += one.sum;
+    for (loss_sum const& one : std::span(losses_.as<loss_sum>(), targets_.size())) sum += one.sum;
     return sum;
   }
 
@@ -184,7 +184,7 @@ class bound_context final : public context {
           at = store.parameter_data(a.index, gradients_);
           break;
         case place::loss:
-          at = &losses_[index];
+          at = losses_.as<loss_sum>() + index;
           break;
         case place::scalars:
           at = &scalars_;
@@ -384,7 +384,7 @@ class bound_context final : public context {
   mutable std::vector<reusable_buffer> fetched_;  // outputs, where their reader is
   std::vector<buffer> target_staging_;
   std::vector<tensor_view> targets_;
-  std::vector<loss_sum> losses_;
+  buffer losses_;  // a loss_sum of each target
   step_scalars scalars_;
   std::vector<bound> forward_;
   std::vector<bound> backward_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/optimizer.hpp>
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -204,6 +206,11 @@ class parameter_update {
     };
     std::size_t const first = bound(worker), last = bound(worker + 1);
     double const whole = factor_of_all();
+    auto const take = [&](std::span<update_range const> ranges) {
+      passes_.update(ranges, parameters_.master(), parts, state_);
+    };
+    std::array<update_range, 32> together;  // a device takes them in one kernel
+    std::size_t count = 0;
     for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
       parameter const& p = parameters_.table()[index];
       std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
@@ -222,13 +229,17 @@ class parameter_update {
         now.needed_norm = std::sqrt(square);
         now.parameter_norm = std::sqrt(parameter_squares_->of_parameter(index));
       }
-      std::size_t const most = is_followed ? in_cache : end - begin;
-      for (std::size_t at = begin; at < end; at += most) {
-        std::size_t const n = std::min(most, end - at);
-        passes_.update(rule, now, parameters_.master(), parts, state_, at, n);
-        if (is_followed) parameters_.follow(number, at, n);
+      if (!is_followed) {
+        together[count++] = {&rule, now, begin, end - begin};
+        if (count == together.size()) take(std::span(together).first(std::exchange(count, 0)));
+      }
+      for (std::size_t at = begin; is_followed && at < end; at += in_cache) {
+        update_range const piece{&rule, now, at, std::min(in_cache, end - at)};
+        take({&piece, 1});
+        parameters_.follow(number, at, piece.n);
       }
     }
+    take(std::span(together).first(count));
   }
 
   /// A tensor with a constraint, and its place among the dense ones.

@@ -293,7 +293,8 @@ class worker_group {
                std::memory_order_relaxed);
   }
 
-  /// Gradients of the pieces are added up; buckets get complete in the last one.
+  /// Gradients of the pieces are added up; buckets get complete in the last one. A loss is a vote that travels with the first bucket;
+  /// where there is none it is asked for last, so that a device is waited for once.
   void compute(int w) {
     worker& mine = results_[static_cast<std::size_t>(w)];
     mine.loss = 0;
@@ -305,28 +306,30 @@ class worker_group {
       };
     order_slice const rows = rows_of(w);
     int const pieces = pieces_of(rows);
-    int done = 0;
-    for (; done < pieces; ++done) {
-      context& now = forward(w, part_of(rows, done, pieces));
-      mine.loss += now.loss();
+    int forwards = 0, done = 0;
+    while (done < pieces && is_finite(mine.loss)) {
+      context& now = forward(w, part_of(rows, forwards++, pieces));
+      if (job_.exchanges) mine.loss += now.loss();
       if (!is_finite(mine.loss)) break;
       if (w == 0 && pieces == 1) job_.times.backward = clock::now();
+      bool const last = done + 1 == pieces;
       now.backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
                     .accumulate = done > 0,
-                    .ready = job_.exchanges && done + 1 == pieces ? &mine.ready : nullptr});
+                    .ready = job_.exchanges && last ? &mine.ready : nullptr});
+      ++done;
+      if (job_.exchanges) continue;
+      if (last && !finite(arena, 0, port_.parameters->arena_elements())) set_bad();
+      mine.loss += now.loss();
     }
-    if (done < pieces) set_bad();
+    if (!is_finite(mine.loss)) set_bad();
     for (int p = done; p < job_.rounds; ++p) {  // the others count on this worker
-      if (p > done || done == pieces) sums_->join_forward(w);
+      if (p >= forwards) sums_->join_forward(w);
       sums_->join_backward(w);
     }
-    if (done == 0 || done < pieces) {
-      passes().fill(arena, 0, port_.parameters->arena_elements(), 0);
-      if (job_.exchanges)
-        for (bucket const& one : port_.parameters->buckets()) arrive(one);
-    } else if (!job_.exchanges && !finite(arena, 0, port_.parameters->arena_elements())) {
-      set_bad();
-    }
+    if (done > 0 && done == pieces) return;
+    passes().fill(arena, 0, port_.parameters->arena_elements(), 0);
+    if (job_.exchanges)
+      for (bucket const& one : port_.parameters->buckets()) arrive(one);
   }
 
   /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket.

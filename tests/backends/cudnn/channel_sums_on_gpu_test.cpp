@@ -26,6 +26,7 @@ TEST(channel_sums_on_gpu, are_sums_of_chunks_in_their_order) {
     std::vector<float> got(channels);
     machine.blocks.clear();
     sums.run(detail::kernels::channel_sums{sums.terms(), x.data(), scratch.data()}, got.data(), 2);
+    stream->wait();
     for (std::size_t c = 0; c < channels; ++c) EXPECT_EQ(got[c], static_cast<float>(wanted[c] / 2)) << c;
     EXPECT_EQ(scratch.back(), 77);
     EXPECT_EQ(machine.blocks, (std::vector{static_cast<unsigned>(dims[0] == 3 ? 15 : dims[1]), 1U}));

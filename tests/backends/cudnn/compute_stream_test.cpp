@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <chrono>
-#include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/cudnn/page_locked_space.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
 #include <memory>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "fake_machine.hpp"
 
@@ -17,11 +23,12 @@ TEST(compute_stream, leaves_nothing_on_the_gpu) {
     auto const stream =
         std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
     std::byte* const memory = stream->take(64);
-    EXPECT_EQ(machine.streams, 1);
+    EXPECT_EQ(machine.streams.size(), 1U);
     EXPECT_EQ(machine.memory.size(), 1U);
     stream->give_back(memory);
   }
-  EXPECT_EQ(machine.streams, 0);
+  EXPECT_TRUE(machine.streams.empty());
+  EXPECT_TRUE(machine.page_locked.empty());
   EXPECT_EQ(machine.modules, 0);
   EXPECT_EQ(machine.contexts, 0);
   EXPECT_TRUE(machine.memory.empty());
@@ -35,8 +42,8 @@ TEST(compute_stream, is_used_under_the_gpus_context) {
     ++uses;
     return use(context);
   };
-  detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
   float x = 1;
+  detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
   auto const each_uses_it = [&](auto call) {
     int const before = uses;
     call();
@@ -45,14 +52,21 @@ TEST(compute_stream, is_used_under_the_gpus_context) {
   auto* const bytes = reinterpret_cast<std::byte*>(&x);
   float from = 2;
   each_uses_it([&] { stream.launch(detail::kernels::scale{&x, 3.F}, 1); });
+  stream.wait();
   EXPECT_EQ(x, 3);
   each_uses_it([&] { stream.bring(&from, bytes, sizeof x); });
+  from = 5;
+  each_uses_it([&] { stream.wait(); });
   EXPECT_EQ(x, 2);
   each_uses_it([&] { stream.fetch(bytes, &from, sizeof x); });
-  each_uses_it([&] { stream.copy(bytes, reinterpret_cast<std::byte*>(&from), sizeof x); });
+  EXPECT_EQ(from, 2);
+  from = 4;
+  each_uses_it([&] { stream.copy(reinterpret_cast<std::byte*>(&from), bytes, sizeof x); });
+  stream.wait();
+  EXPECT_EQ(x, 4);
   each_uses_it([&] { stream.clear(bytes, sizeof x); });
+  stream.wait();
   EXPECT_EQ(x, 0);
-  each_uses_it([&] { stream.wait(); });
 }
 
 TEST(compute_stream, is_used_by_any_thread) {
@@ -87,6 +101,100 @@ TEST(compute_stream, waits_no_longer_than_its_deadline) {
   EXPECT_TRUE(machine.memory.empty());
 }
 
+/// What is brought may change at once, though the GPU takes it later, and nobody waits until there is no room.
+TEST(compute_stream, brings_without_a_wait_while_there_is_room) {
+  fake_machine machine;
+  detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
+  constexpr std::size_t room = detail::staging_memory::room, count = 5;
+  std::vector<std::byte> from(room / 4);
+  std::byte* const to = stream.take(count * from.size());
+  stream.wait();
+  machine.waits = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    std::ranges::fill(from, static_cast<std::byte>(k + 1));
+    stream.bring(from.data(), to + k * from.size(), from.size());
+    EXPECT_EQ(machine.waits, k < 4 ? 0 : 1) << k;
+  }
+  std::vector<std::byte> got(count * from.size());
+  stream.fetch(to, got.data(), got.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(got[i], static_cast<std::byte>(i / from.size() + 1)) << i;
+  machine.waits = 0;
+  for (int step = 0; step < 9; ++step) {
+    stream.bring(from.data(), to, from.size());
+    stream.wait();
+  }
+  EXPECT_EQ(machine.waits, 9) << "what a wait has seen through is free again";
+  EXPECT_EQ(machine.page_locked.size(), 1U);
+  stream.give_back(to);
+}
+
+/// More than there is room for goes in pieces, both ways.
+TEST(compute_stream, brings_and_fetches_what_is_larger_than_its_room) {
+  fake_machine machine;
+  detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
+  std::vector<unsigned> from(detail::staging_memory::room / 4 * 2 + 7), got(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned>(i);
+  std::size_t const bytes = from.size() * sizeof from[0];
+  std::byte* const to = stream.take(bytes);
+  stream.bring(from.data(), to, bytes);
+  stream.fetch(to, got.data(), bytes);
+  EXPECT_EQ(got, from);
+  stream.give_back(to);
+}
+
+/// A wait frees no piece that another thread was given after it began.
+TEST(compute_stream, keeps_what_is_brought_during_a_wait) {
+  fake_machine machine;
+  static detail::compute_stream* other = nullptr;
+  static std::byte* to = nullptr;
+  static auto const query = machine.driver.query;
+  machine.driver.query = [](CUstream asked) {
+    CUresult const status = query(asked);
+    if (auto* const stream = std::exchange(other, nullptr)) stream->bring("b", to + 1, 1);
+    return status;
+  };
+  detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
+  to = stream.take(3);
+  stream.bring("a", to, 1);
+  other = &stream;
+  stream.wait();
+  EXPECT_EQ(other, nullptr);
+  stream.bring("c", to + 2, 1);
+  char got[3];
+  stream.fetch(to, got, sizeof got);
+  EXPECT_EQ(std::string_view(got, 3), "abc");
+  stream.give_back(to);
+}
+
+/// What is fetched later is there after a wait, and its memory is kept from a GPU that does not end.
+TEST(compute_stream, fetches_later_into_memory_that_is_page_locked) {
+  fake_machine machine;
+  auto const stream = std::make_shared<detail::compute_stream>(
+      std::make_shared<detail::gpu>(machine.source()), "", std::chrono::milliseconds(5));
+  std::byte* const from = stream->take(1);
+  stream->bring("a", from, 1);
+  auto const space = std::make_shared<detail::page_locked_space>(stream);
+  {
+    buffer const results(1, space);
+    stream->fetch_later(from, results.data(), 1);
+    EXPECT_EQ(*results.as<char>(), 0);
+    stream->wait();
+    EXPECT_EQ(*results.as<char>(), 'a');
+    EXPECT_EQ(machine.page_locked.size(), 2U);
+  }
+  EXPECT_EQ(machine.page_locked.size(), 1U);
+  {
+    buffer const results(1, space), stuck(1, space);
+    machine.work = CUDA_ERROR_NOT_READY;
+  }
+  EXPECT_EQ(machine.page_locked.size(), 3U);
+  machine.work = CUDA_SUCCESS;
+  stream->give_back(from);
+  machine.room = 0;
+  EXPECT_THROW(buffer(1, space), memory_error);
+}
+
 TEST(compute_stream, says_what_the_driver_says) {
   fake_machine machine;
   machine.driver.bring = [](CUdeviceptr, void const*, std::size_t, CUstream) {
@@ -94,7 +202,7 @@ TEST(compute_stream, says_what_the_driver_says) {
   };
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
   try {
-    stream.bring(nullptr, nullptr, 1);
+    stream.bring("", nullptr, 1);
     FAIL() << "a copy that failed passed";
   } catch (backend_error const& why) {
     EXPECT_STREQ(why.what(), "copying to the GPU failed (CUDA_ERROR_OTHER: so it is)");

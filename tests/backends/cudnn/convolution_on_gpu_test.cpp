@@ -52,6 +52,7 @@ class convolution_on_gpu : public testing::Test {
       float *const to_x = place(memory[0], x), *const to_w = place(memory[1], w),
                    *const to_y = place(memory[2], y);
       ours.run(to_x, to_w, to_y, scratch.data());
+      stream->wait();
       numbers wanted_x = x, wanted_w = w, wanted_y = y;
       if (pass == convolution_pass::output) {
         wanted_y.assign(y.size(), 0);

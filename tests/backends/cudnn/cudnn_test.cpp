@@ -49,6 +49,7 @@ class cudnn_backend : public testing::Test {
   cudnn_backend() { pretended_cudnn::machine = &machine; }
   ~cudnn_backend() override {
     EXPECT_TRUE(machine.memory.empty()) << "memory is left on the GPU";
+    EXPECT_TRUE(machine.page_locked.empty()) << "memory is left locked";
     EXPECT_EQ(fake_blas::descriptions, 0) << "descriptions of cuBLASLt are left";
     EXPECT_EQ(fake_dnn::descriptions(), 0) << "descriptions of cuDNN are left";
     EXPECT_EQ(fake_dnn::handles, 0) << "handles of cuDNN are left";
@@ -99,6 +100,23 @@ TEST_F(cudnn_backend, is_passed_over_in_tf32_where_there_is_none) {
   machine.major = 8;
   machine.minor = 0;
   EXPECT_EQ(pretended_cudnn_tf32::probe().reason, "");
+}
+
+/// Batches, losses and numbers of examples cross while the processor goes on; at a step's end it asks whether the gradient is finite.
+TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
+  auto const waits = [&](graph const& net, dataset const& examples) {
+    training made = trainer<pretended_cudnn>(net, {.updater = adam{}, .workers = 1});
+    machine.waits = 0;
+    made.fit(examples, {.batch = 10});
+    return machine.waits.load();
+  };
+  cudnn_cases::large_thirds const large(70), less_large(30);
+  EXPECT_EQ(
+      waits(graph(cudnn_cases::lenet), large.data()) - waits(graph(cudnn_cases::lenet), less_large.data()),
+      4);
+  bright_thirds const small(70), smaller(30);
+  for (graph const& net : {graph(cudnn_cases::normed), graph(cudnn_cases::mlp)})
+    EXPECT_EQ(waits(net, small.data()) - waits(net, smaller.data()), 4);
 }
 
 TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {

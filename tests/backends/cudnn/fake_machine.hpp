@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,29 +15,19 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "fake_blas.hpp"
 #include "fake_dnn.hpp"
+#include "fake_stream.hpp"
 #include "kernel_on_host.hpp"
 
 namespace cohort {
 
-/// A queue of work: done when it is put in, but for what other libraries put in.
-struct fake_stream {
-  std::atomic<int> work = 0;                                // that was put in, by any thread
-  std::map<fake_stream const*, int> waits_for{};            // of others' work
-  std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether that of others is done
-};
-/// How far a stream was.
-struct fake_event {
-  fake_stream const* of = nullptr;
-  int work = 0;
-  std::shared_ptr<std::atomic<bool> const> last = nullptr;
-};
-
 /// A machine with a GPU that a test describes: a driver and libraries whose functions answer what stands here. Its memory is
-/// this process's, and a kernel that is launched runs here, at once, by its body.
+/// this process's, and a kernel that is launched runs here, by its body: when its stream is asked whether it is done, or before
+/// another library's work. Copies between processor and GPU are from and to page-locked memory: others would wait, without a deadline.
 ///
 /// Order     one at a time: functions of the driver have no argument that would tell machines apart. What needs the GPU's context
 ///           on the calling thread fails without it.
@@ -58,17 +50,19 @@ struct fake_machine {
   nvrtcResult compile = NVRTC_SUCCESS;
   std::string compiler_log = "line 1: so it is";
 
-  std::vector<std::string> opened{};        // in this order
-  std::atomic<int> contexts = 0;            // that are held
-  std::set<void*> memory{};                 // of the GPU, that is taken
-  std::size_t room = std::size_t{1} << 30;  // of one piece
-  std::atomic<int> identities = 0;          // that were told
-  std::atomic<int> streams = 0;             // that are made
-  std::atomic<int> events = 0;              // that are made
-  std::atomic<int> modules = 0;             // that are loaded
-  std::vector<std::string> compiled{};      // the options of each time
-  std::vector<unsigned> blocks{};           // of each launch
-  std::atomic<std::size_t> crossed = 0;     // bytes between the processor and the GPU
+  std::vector<std::string> opened{};                      // in this order
+  std::atomic<int> contexts = 0;                          // that are held
+  std::set<void*> memory{};                               // of the GPU, that is taken
+  std::size_t room = std::size_t{1} << 30;                // of one piece
+  std::atomic<int> identities = 0;                        // that were told
+  std::set<fake_stream*> streams{};                       // that are made
+  std::atomic<int> events = 0;                            // that are made
+  std::atomic<int> modules = 0;                           // that are loaded
+  std::vector<std::string> compiled{};                    // the options of each time
+  std::vector<unsigned> blocks{};                         // of each launch
+  std::atomic<std::size_t> crossed = 0;                   // bytes between the processor and the GPU
+  std::atomic<int> waits = 0;                             // for a stream that had work to do
+  std::map<std::byte const*, std::size_t> page_locked{};  // memory that is taken, and its bytes
 
   fake_machine() {
     now = this;
@@ -112,6 +106,7 @@ struct fake_machine {
  private:
   static inline fake_machine* now = nullptr;
   static inline thread_local CUcontext current = nullptr;
+  std::mutex among_streams;
   static bool in_context() { return now && current == reinterpret_cast<CUcontext>(now); }
 
   /// What no test calls, but every library must have.
@@ -201,13 +196,12 @@ struct fake_machine {
     };
     driver.launch = [](CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                        unsigned, unsigned, CUstream stream, void** arguments, void**) {
-      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      put_into(stream);
       if (threads != detail::block_threads || blocks == 0) return CUDA_ERROR_INVALID_VALUE;
-      std::lock_guard const in_turn(working);
-      now->blocks.push_back(blocks);
-      reinterpret_cast<body const*>(function)->run(arguments, blocks);
-      return CUDA_SUCCESS;
+      {
+        std::lock_guard const in_turn(working);
+        now->blocks.push_back(blocks);
+      }
+      return put_into(stream, reinterpret_cast<body const*>(function)->of(arguments, blocks));
     };
     describe_memory();
     fill(driver);
@@ -231,45 +225,58 @@ struct fake_machine {
       std::free(host(given));
       return CUDA_SUCCESS;
     };
-    driver.set_bytes = [](CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
+    driver.take_page_locked = [](void** taken, std::size_t bytes, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      put_into(stream);
-      std::memset(host(to), value, bytes);
+      std::lock_guard const in_turn(working);
+      if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
+      *taken = std::malloc(bytes);
+      now->page_locked[static_cast<std::byte*>(*taken)] = bytes;
       return CUDA_SUCCESS;
+    };
+    driver.free_page_locked = [](void* given) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      std::lock_guard const in_turn(working);
+      if (now->page_locked.erase(static_cast<std::byte*>(given)) == 0) return CUDA_ERROR_INVALID_VALUE;
+      std::free(given);
+      return CUDA_SUCCESS;
+    };
+    driver.set_bytes = [](CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
+      return put_into(stream, [=] { std::memset(host(to), value, bytes); });
     };
     driver.bring = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream stream) {
-      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      put_into(stream);
-      std::memcpy(host(to), from, bytes);
       now->crossed += bytes;
-      return CUDA_SUCCESS;
+      if (!is_page_locked(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+      return put_into(stream, [=] { std::memcpy(host(to), from, bytes); });
     };
     driver.fetch = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      put_into(stream);
-      std::memcpy(to, host(from), bytes);
       now->crossed += bytes;
-      return CUDA_SUCCESS;
+      if (!is_page_locked(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
+      return put_into(stream, [=] { std::memcpy(to, host(from), bytes); });
     };
     driver.copy = [](CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      put_into(stream);
-      std::memcpy(host(to), host(from), bytes);
-      return CUDA_SUCCESS;
+      return put_into(stream, [=] { std::memcpy(host(to), host(from), bytes); });
     };
     driver.create_stream = [](CUstream* made, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      ++now->streams;
-      *made = reinterpret_cast<CUstream>(new fake_stream());
+      auto* const stream = new fake_stream();
+      std::lock_guard const in_turn(now->among_streams);
+      now->streams.insert(stream);
+      *made = reinterpret_cast<CUstream>(stream);
       return CUDA_SUCCESS;
     };
-    driver.destroy_stream = [](CUstream stream) {
+    driver.destroy_stream = [](CUstream given) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      --now->streams;
-      delete reinterpret_cast<fake_stream*>(stream);
+      auto* const stream = reinterpret_cast<fake_stream*>(given);
+      std::lock_guard const in_turn(now->among_streams);
+      now->streams.erase(stream);
+      delete stream;
       return CUDA_SUCCESS;
     };
-    driver.query = [](CUstream) { return in_context() ? now->work : CUDA_ERROR_INVALID_CONTEXT; };
+    driver.query = [](CUstream stream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (now->work == CUDA_SUCCESS && reinterpret_cast<fake_stream*>(stream)->finish()) ++now->waits;
+      return now->work;
+    };
     describe_events();
   }
   void describe_events() {
@@ -287,7 +294,8 @@ struct fake_machine {
     };
     driver.record = [](CUevent event, CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      auto const* const of = reinterpret_cast<fake_stream const*>(stream);
+      auto* const of = reinterpret_cast<fake_stream*>(stream);
+      of->finish();
       *reinterpret_cast<fake_event*>(event) = {of, of->work, of->last};
       return CUDA_SUCCESS;
     };
@@ -303,23 +311,44 @@ struct fake_machine {
       return !last || last->load() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
     };
   }
-  static void put_into(CUstream stream) {
-    if (stream) ++reinterpret_cast<fake_stream*>(stream)->work;
+  static CUresult put_into(CUstream stream, std::function<void()> what) {
+    if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+    stream ? reinterpret_cast<fake_stream*>(stream)->put(std::move(what)) : what();
+    return CUDA_SUCCESS;
+  }
+  static bool is_page_locked(void const* address, std::size_t bytes) {
+    std::lock_guard const in_turn(working);
+    auto const* const begin = static_cast<std::byte const*>(address);
+    auto const above = now->page_locked.upper_bound(begin);
+    if (above == now->page_locked.begin()) return false;
+    auto const& [piece, size] = *std::prev(above);
+    return begin + bytes <= piece + size;
+  }
+  /// Other libraries work at once: all that is before it is done then.
+  static bool ready_for_libraries() {
+    if (!in_context()) return false;
+    std::lock_guard const in_turn(now->among_streams);
+    for (fake_stream* const one : now->streams) one->catch_up();
+    return true;
   }
   static void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
   struct body {
     std::string symbol;
-    void (*run)(void** arguments, unsigned blocks);
+    std::function<void()> (*of)(void** arguments, unsigned blocks);
   };
   static std::vector<body> const& bodies() {
     static std::vector<body> const all = [] {
       std::vector<body> made;
       detail::each_kernel([&]<class Kernel>(char const* type) {
-        made.push_back({detail::kernel_symbol(type), [](void** arguments, unsigned blocks) {
-                          run_on_host(*static_cast<Kernel const*>(arguments[0]),
-                                      *static_cast<unsigned long long const*>(arguments[1]), blocks);
-                        }});
+        made.push_back(
+            {detail::kernel_symbol(type), [](void** arguments, unsigned blocks) -> std::function<void()> {
+               return [kernel = *static_cast<Kernel const*>(arguments[0]),
+                       n = *static_cast<unsigned long long const*>(arguments[1]), blocks] {
+                 std::lock_guard const in_turn(working);
+                 run_on_host(kernel, n, blocks);
+               };
+             }});
       });
       return made;
     }();
@@ -369,10 +398,10 @@ struct fake_machine {
       std::memcpy(to, code().data(), code().size());
       return NVRTC_SUCCESS;
     };
-    dnn = fake_dnn::functions(in_context);
+    dnn = fake_dnn::functions(ready_for_libraries);
     dnn.version = [] { return now->cudnn_version; };
     dnn.cuda_version = [] { return now->cudnn_cuda_version; };
-    blas = fake_blas::functions(in_context);
+    blas = fake_blas::functions(ready_for_libraries);
     fill(nvrtc);
     fill(blas);
     fill(dnn);

@@ -100,14 +100,35 @@ TEST_F(passes_on_gpu, take_the_steps_of_every_updater) {
                                .clip = 0.4,
                                .needed_norm = 1.5,
                                .parameter_norm = 2.5};
-      host.update(rule, now, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, states), begin, n);
-      gpu->update(rule, now, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, states), begin, n);
+      update_range const range{&rule, now, begin, n};
+      host.update({&range, 1}, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, states));
+      gpu->update({&range, 1}, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, states));
     }
     expect_same(0, 1e-6, std::string(rule.name()));
     for (std::size_t k = 0; k < states; ++k)
       expect_same(3 + k, 1e-6,
                   std::string(rule.name()) + "'s " + std::string(rule.state_name(static_cast<int>(k))));
   }
+}
+
+TEST_F(passes_on_gpu, take_the_steps_of_many_ranges_and_rules) {
+  updater const rules[]{adam{.rate = 0.1}, sgd{.rate = 0.5}, adam{.rate = 0.3}};
+  add_arenas(2, 1);  // parameters and a gradient
+  for (std::uint64_t seed : {3, 4}) {
+    numbers state = normal_numbers(room, seed);
+    for (float& one : state) one = std::abs(one);
+    add_arena(state);
+  }
+  std::vector<update_range> ranges;
+  for (std::size_t k = 0, at = 0; k < 40; ++k) {
+    std::size_t const count = 16 * (k % 5 + 1);
+    ranges.push_back({&rules[k % 3], {.step = 1, .l2 = 0.01 * static_cast<double>(k)}, at, count});
+    at += count + 16;  // what stands between stays
+  }
+  ASSERT_LT(ranges.back().begin + ranges.back().n, room);
+  host.update(ranges, host_arenas[0], part(host_arenas, 1, 1), part(host_arenas, 2, 2));
+  gpu->update(ranges, gpu_arenas[0], part(gpu_arenas, 1, 1), part(gpu_arenas, 2, 2));
+  for (std::size_t arena = 0; arena < 4; ++arena) expect_same(arena, 1e-6, "arena " + std::to_string(arena));
 }
 
 TEST_F(passes_on_gpu, sum_squares_by_chunks) {

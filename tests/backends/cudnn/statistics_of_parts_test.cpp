@@ -40,6 +40,7 @@ TEST_F(statistics_of_parts, are_those_of_all_elements) {
   std::vector<float> const around{0.5F, -1};
   others there({4.5 + 6.5, 0 + -2, 4.5 * 4.5 + 6.5 * 6.5, 0 + 4, 2});
   parts.join_statistics(there, statistics.data(), around.data());
+  stream->wait();
   EXPECT_EQ(there.given, (std::vector<double>{3, -6, 6 * 4.25, 6 * 1.25, 6}));
   double const mean = (6 * 1 + 5 + 7) / 8.0, other_mean = (6 * -2 - 1 - 3) / 8.0;
   double const squares = 6 * (4 + 1) + 25 + 49, other_squares = 6 * (0.25 + 4) + 1 + 9;
@@ -54,6 +55,7 @@ TEST_F(statistics_of_parts, have_gradients_in_units_of_this_part) {
   std::vector<float> joined(4);
   others there({10, 20, 30, 40, 9});
   EXPECT_EQ(parts.join_gradients(there, 0.25, sum.data(), along.data(), joined.data()), 15);
+  stream->wait();
   EXPECT_EQ(there.given, (std::vector<double>{4, 8, 12, 16, 6}));
   EXPECT_EQ(joined, (std::vector<float>{3.5F, 7, 10.5F, 14}));
 }
@@ -63,6 +65,7 @@ TEST_F(statistics_of_parts, give_no_gradient_where_no_example_weighs) {
   std::vector<float> joined(4, 7);
   others there({10, 20, 30, 40, 9});
   parts.join_gradients(there, 0, sum.data(), along.data(), joined.data());
+  stream->wait();
   EXPECT_EQ(there.given, (std::vector<double>{0, 0, 0, 0, 6}));
   EXPECT_EQ(joined, (std::vector<float>{0, 0, 0, 0}));
 }

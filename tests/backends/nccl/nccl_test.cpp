@@ -29,7 +29,8 @@ class nccl_between_pretended_gpus : public testing::Test {
   nccl_between_pretended_gpus() { pretended_cudnn::machine = &machine; }
   ~nccl_between_pretended_gpus() override {
     EXPECT_TRUE(machine.memory.empty()) << "memory is left on the GPU";
-    EXPECT_EQ(machine.streams, 0);
+    EXPECT_TRUE(machine.streams.empty());
+    EXPECT_TRUE(machine.page_locked.empty());
     EXPECT_EQ(machine.events, 0);
     EXPECT_EQ(library.ranks, 0);
     EXPECT_EQ(library.too_early, 0);

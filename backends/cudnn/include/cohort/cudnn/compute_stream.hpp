@@ -2,10 +2,14 @@
 #pragma once
 #include <chrono>
 #include <cohort/cudnn/kernel_module.hpp>
+#include <cohort/cudnn/staging_memory.hpp>
 #include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,20 +20,26 @@ inline CUdeviceptr device_address(void const* address) { return reinterpret_cast
 
 /// One queue of work on a GPU, with the kernels that go into it, and the GPU's memory.
 ///
-/// Order     work is done in the order in which it was put in, by whatever threads; wait() comes back when it is done. Memory is
-///           given back when nothing in the queue uses it any more.
+/// Order     work is done in the order in which it was put in, by whatever threads; wait() comes back when it is done. Only fetch
+///           waits by itself, and bring for room where more than staging_memory's is on its way. Memory is given back when
+///           nothing in the queue uses it any more.
 /// Errors    backend_error with what the driver says; memory_error where the GPU has too little left; deadline_error where its
 ///           work takes longer than `longest`.
 class compute_stream final : public memory_space {
  public:
   explicit compute_stream(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"),
                           std::chrono::milliseconds longest = std::chrono::seconds(120))
-      : on_(std::move(on)), kernels_(on_, cache), longest_(longest) {
+      : on_(std::move(on)), kernels_(on_, cache), longest_(longest), staging_(on_) {
     driver().check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream on the GPU");
   }
   compute_stream(compute_stream const&) = delete;
   compute_stream& operator=(compute_stream const&) = delete;
   ~compute_stream() override {
+    try {
+      finish();
+    } catch (error const&) {
+      staging_.abandon();
+    }
     on_->make_current();
     driver().destroy_stream(stream_);
   }
@@ -66,14 +76,31 @@ class compute_stream final : public memory_space {
   /// On return the bytes on the processor have been read.
   void bring(void const* from, std::byte* to, std::size_t bytes) const {
     on_->use();
-    driver().check(driver().bring(device_address(to), from, bytes, stream_), "copying to the GPU");
-    wait();
+    std::lock_guard const in_turn(staging_mutex_);
+    for (std::size_t done = 0; done < bytes;) {
+      std::span<std::byte> const piece = staged(bytes - done);
+      std::memcpy(piece.data(), static_cast<std::byte const*>(from) + done, piece.size());
+      driver().check(driver().bring(device_address(to + done), piece.data(), piece.size(), stream_),
+                     "copying to the GPU");
+      done += piece.size();
+    }
   }
   /// On return the bytes are there.
   void fetch(std::byte const* from, void* to, std::size_t bytes) const {
+    std::lock_guard const in_turn(staging_mutex_);
+    for (std::size_t done = 0; done < bytes;) {
+      std::span<std::byte> const piece = staged(bytes - done);
+      fetch_later(from + done, piece.data(), piece.size());
+      finish();
+      staging_.clear();
+      std::memcpy(static_cast<std::byte*>(to) + done, piece.data(), piece.size());
+      done += piece.size();
+    }
+  }
+  /// The bytes are there after wait().  Before: `to` is page-locked.
+  void fetch_later(std::byte const* from, void* to, std::size_t bytes) const {
     on_->use();
     driver().check(driver().fetch(to, device_address(from), bytes, stream_), "copying from the GPU");
-    wait();
   }
   void copy(std::byte const* from, std::byte* to, std::size_t bytes) const {
     on_->use();
@@ -85,8 +112,22 @@ class compute_stream final : public memory_space {
     on_->use();
     kernels_.launch(kernel, n, stream_);
   }
-  /// Asks again and again: the driver's own waits have no deadline. After a millisecond it sleeps in between.
   void wait() const {
+    std::uint64_t const before = given();
+    finish();
+    std::lock_guard const in_turn(staging_mutex_);
+    if (staging_.given() == before) staging_.clear();
+  }
+
+  gpu const& device() const { return *on_; }
+  std::shared_ptr<gpu const> const& shared_device() const { return on_; }
+  CUstream handle() const { return stream_; }
+
+ private:
+  driver_functions const& driver() const { return on_->driver(); }
+
+  /// Asks again and again: the driver's own waits have no deadline. After a millisecond it sleeps in between.
+  void finish() const {
     on_->use();
     using clock = std::chrono::steady_clock;
     clock::time_point const begin = clock::now();
@@ -100,18 +141,25 @@ class compute_stream final : public memory_space {
       if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-
-  gpu const& device() const { return *on_; }
-  std::shared_ptr<gpu const> const& shared_device() const { return on_; }
-  CUstream handle() const { return stream_; }
-
- private:
-  driver_functions const& driver() const { return on_->driver(); }
+  /// A piece for bytes on their way.  Before: staging_mutex_ is held.
+  std::span<std::byte> staged(std::size_t bytes) const {
+    std::span<std::byte> const piece = staging_.take(bytes);
+    if (!piece.empty()) return piece;
+    finish();
+    staging_.clear();
+    return staging_.take(bytes);
+  }
+  std::uint64_t given() const {
+    std::lock_guard const in_turn(staging_mutex_);
+    return staging_.given();
+  }
 
   std::shared_ptr<gpu const> on_;
   kernel_module kernels_;
   std::chrono::milliseconds longest_;
   CUstream stream_ = nullptr;
+  mutable std::mutex staging_mutex_;
+  mutable staging_memory staging_;
 };
 
 }  // namespace cohort::detail

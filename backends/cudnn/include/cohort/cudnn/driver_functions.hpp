@@ -27,6 +27,8 @@ struct driver_functions {
   decltype(&::cuLaunchKernel) launch = nullptr;
   decltype(&::cuMemAlloc_v2) allocate = nullptr;
   decltype(&::cuMemFree_v2) free = nullptr;
+  decltype(&::cuMemHostAlloc) take_page_locked = nullptr;
+  decltype(&::cuMemFreeHost) free_page_locked = nullptr;
   decltype(&::cuMemsetD8Async) set_bytes = nullptr;
   decltype(&::cuMemcpyHtoDAsync_v2) bring = nullptr;
   decltype(&::cuMemcpyDtoHAsync_v2) fetch = nullptr;
@@ -61,6 +63,8 @@ struct driver_functions {
     visit("cuLaunchKernel", launch);
     visit("cuMemAlloc_v2", allocate);
     visit("cuMemFree_v2", free);
+    visit("cuMemHostAlloc", take_page_locked);
+    visit("cuMemFreeHost", free_page_locked);
     visit("cuMemsetD8Async", set_bytes);
     visit("cuMemcpyHtoDAsync_v2", bring);
     visit("cuMemcpyDtoHAsync_v2", fetch);

@@ -69,6 +69,22 @@ class gpu {
   std::span<std::byte const> identity() const { return std::as_bytes(std::span(identity_.bytes)); }
   /// 90 is compute capability 9.0.
   int capability() const { return capability_; }
+  /// Memory of the processor that this GPU reads and writes while threads go on.  Before free: it is done with it.
+  std::byte* take_page_locked(std::size_t bytes) const {
+    use();
+    void* taken = nullptr;
+    CUresult const status = driver_.take_page_locked(&taken, bytes, 0);
+    if (status == CUDA_ERROR_OUT_OF_MEMORY)
+      throw memory_error({.what = "the system has too little memory that a GPU can reach",
+                          .where = name_,
+                          .expected = {bytes, " bytes"}});
+    driver_.check(status, "taking memory that the GPU can reach");
+    return static_cast<std::byte*>(taken);
+  }
+  void free_page_locked(std::byte* memory) const noexcept {
+    make_current();
+    driver_.free_page_locked(memory);
+  }
   void require_tf32() const { require(least_capability_of_tf32, "the GPU has no tensor cores for TF32"); }
 
  private:

@@ -120,19 +120,19 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<activate_gradient<gelu_curve>>("activate_gradient<gelu_curve>");
   visit.template operator()<activate<mish_curve>>("activate<mish_curve>");
   visit.template operator()<activate_gradient<mish_curve>>("activate_gradient<mish_curve>");
-  visit.template operator()<update<sgd>>("update<sgd>");
-  visit.template operator()<update<momentum>>("update<momentum>");
-  visit.template operator()<update<nesterov>>("update<nesterov>");
-  visit.template operator()<update<adam>>("update<adam>");
-  visit.template operator()<update<adamw>>("update<adamw>");
-  visit.template operator()<update<amsgrad>>("update<amsgrad>");
-  visit.template operator()<update<adamax>>("update<adamax>");
-  visit.template operator()<update<nadam>>("update<nadam>");
-  visit.template operator()<update<adabelief>>("update<adabelief>");
-  visit.template operator()<update<adagrad>>("update<adagrad>");
-  visit.template operator()<update<adadelta>>("update<adadelta>");
-  visit.template operator()<update<rmsprop>>("update<rmsprop>");
-  visit.template operator()<update<lion>>("update<lion>");
+  visit.template operator()<update_parts<sgd>>("update_parts<sgd>");
+  visit.template operator()<update_parts<momentum>>("update_parts<momentum>");
+  visit.template operator()<update_parts<nesterov>>("update_parts<nesterov>");
+  visit.template operator()<update_parts<adam>>("update_parts<adam>");
+  visit.template operator()<update_parts<adamw>>("update_parts<adamw>");
+  visit.template operator()<update_parts<amsgrad>>("update_parts<amsgrad>");
+  visit.template operator()<update_parts<adamax>>("update_parts<adamax>");
+  visit.template operator()<update_parts<nadam>>("update_parts<nadam>");
+  visit.template operator()<update_parts<adabelief>>("update_parts<adabelief>");
+  visit.template operator()<update_parts<adagrad>>("update_parts<adagrad>");
+  visit.template operator()<update_parts<adadelta>>("update_parts<adadelta>");
+  visit.template operator()<update_parts<rmsprop>>("update_parts<rmsprop>");
+  visit.template operator()<update_parts<lion>>("update_parts<lion>");
 }
 
 }  // namespace kernels
@@ -147,7 +147,7 @@ inline constexpr int kernel_count = [] {
 /// The place of a kernel in each_kernel's order.
 template <class Kernel>
 inline constexpr int kernel_index = [] {
-  static_assert(std::is_trivially_copyable_v<Kernel>);
+  static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Kernel) + sizeof(kernels::size) <= 4096);
   int at = 0, found = -1;
   each_kernel([&]<class One>(char const*) {
     if (std::is_same_v<One, Kernel>) found = at;

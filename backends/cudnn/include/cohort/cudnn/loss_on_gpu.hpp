@@ -25,8 +25,8 @@ struct loss_pass {
 /// A loss of `factor` times the sum of n terms. sum(pass) writes the output and puts the terms' sums into the stream, infer(pass) the
 /// output alone, differentiate(pass) the gradient.
 ///
-/// Order     targets and weights are brought to the workspace in forward and stay there for backward; the loss is fetched, so that
-///           forward ends with a wait.
+/// Order     targets and weights are brought to the workspace in forward and stay there for backward; the loss is there when the
+///           stream has been waited for.
 template <class Infer, class Sum, class Differentiate>
 gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, double flops, std::size_t n,
                            double factor, Infer infer, Sum sum, Differentiate differentiate) {
@@ -65,10 +65,9 @@ gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, 
          pass.input = tensor_at(a, 0), pass.output = tensor_at(a, 1);
          pass.sums = static_cast<double*>(a[6]);
          sum(pass);
-         on->launch(kernels::add_chunks{pass.sums, chunks}, std::min<std::size_t>(chunks, sum_chunk));
-         double all = 0;
-         on->fetch(static_cast<std::byte const*>(a[6]), &all, sizeof all);
-         static_cast<loss_sum*>(a[5])->sum = factor * all;
+         on->launch(kernels::add_chunks{pass.sums, chunks, factor}, std::min<std::size_t>(chunks, sum_chunk));
+         on->fetch_later(static_cast<std::byte const*>(a[6]), &static_cast<loss_sum*>(a[5])->sum,
+                         sizeof(double));
        },
        {{input, 0, lies},
         {output, 0, lies},

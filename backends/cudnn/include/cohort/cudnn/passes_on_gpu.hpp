@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/compute_stream.hpp>
+#include <algorithm>
+#include <cohort/cudnn/page_locked_space.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cstddef>
 #include <memory>
@@ -57,6 +58,7 @@ class passes_on_gpu : public arena_passes {
   explicit passes_on_gpu(std::shared_ptr<compute_stream> on) : on_(std::move(on)) {}
 
   std::shared_ptr<memory_space> space() const override { return on_; }
+  std::shared_ptr<memory_space> results() const override { return std::make_shared<page_locked_space>(on_); }
   void bring(std::byte const* host, std::byte* to, std::size_t bytes) override {
     on_->bring(host, to, bytes);
   }
@@ -109,13 +111,31 @@ class passes_on_gpu : public arena_passes {
     auto const step = step_of<kernels::adamw>(constants_at_rate_1(rule, now), master, parts, state, begin);
     fetch_sums(n, sums, [&](double* to) { return kernels::step_square_sums{step, to}; });
   }
-  void update(updater const& rule, update_scalars const& now, std::byte* master,
-              std::span<std::byte* const> parts, std::span<std::byte* const> state, std::size_t begin,
-              std::size_t n) override {
-    join(parts, begin, n);
-    with_formula(rule.rule(), [&]<class Rule>() {
-      on_->launch(step_of<Rule>(constants_of(rule, now), master, parts, state, begin), n);
-    });
+  /// A kernel for each formula, and for most_parts ranges.
+  void update(std::span<update_range const> ranges, std::byte* master, std::span<std::byte* const> parts,
+              std::span<std::byte* const> state) override {
+    for (update_range const& one : ranges) join(parts, one.begin, one.n);
+    for (; !ranges.empty(); ranges = ranges.subspan(std::min(ranges.size(), most))) {
+      auto const these = ranges.first(std::min(ranges.size(), most));
+      for (auto first = these.begin(); first != these.end(); ++first) {
+        auto const is_alike = [&](update_range const& one) {
+          return one.rule->rule() == first->rule->rule();
+        };
+        if (std::any_of(these.begin(), first, is_alike)) continue;
+        with_formula(first->rule->rule(), [&]<class Rule>() {
+          kernels::update_parts<Rule> all{};
+          std::size_t n = 0;
+          for (update_range const& one : these) {
+            if (!is_alike(one)) continue;
+            all.begin[all.count] = n;
+            all.part[all.count++] =
+                step_of<Rule>(constants_of(*one.rule, one.now), master, parts, state, one.begin);
+            n += one.n;
+          }
+          on_->launch(all, n);
+        });
+      }
+    }
   }
   void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
                          std::size_t variance, std::size_t n, double kept) override {
@@ -127,6 +147,8 @@ class passes_on_gpu : public arena_passes {
   }
 
  private:
+  static constexpr std::size_t most = kernels::most_parts;
+
   static float* at(std::byte* arena, std::size_t begin) { return reinterpret_cast<float*>(arena) + begin; }
   static float const* at(std::byte const* arena, std::size_t begin) {
     return reinterpret_cast<float const*>(arena) + begin;

@@ -11,7 +11,6 @@ namespace cohort::detail {
 ///
 /// Shapes    memory for the examples' numbers in the data set, of room(). They are brought there in each forward, and read again
 ///           where the same random numbers are needed again.
-/// Order     bringing them waits for the GPU.
 class random_on_gpu {
  public:
   random_on_gpu(shared_stream on, gpu_request const& request)

@@ -100,7 +100,7 @@ class threshold_on_gpu final : public threshold_passes {
     std::size_t const chunks = (n + sum_chunk - 1) / sum_chunk;
     double* const to = sums_.resize(chunks);
     on_->launch(make(to), n);
-    on_->launch(kernels::add_chunks{to, chunks}, std::min<std::size_t>(chunks, sum_chunk));
+    on_->launch(kernels::add_chunks{to, chunks, 1}, std::min<std::size_t>(chunks, sum_chunk));
     double sum = 0;
     sums_.fetch({&sum, 1});
     return sum;
