@@ -62,10 +62,11 @@ class arena_passes {
   /// Whether none of n elements of this type is infinite or NaN.
   virtual bool finite(element_type type, std::byte const* x, std::size_t n) = 0;
 
-  /// Σ (Σ parts, in order)² of each chunk of the range, the last of which may be shorter.
+  /// Σ (Σ parts, in order)² of each chunk of the range, the last of which may be shorter, to a buffer of `results`: there after
+  /// wait().
   virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                            double* sums) = 0;
-  /// Σ of the squares of the step that the updater would take at rate 1, of each chunk.
+  /// The same of the step that the updater would take at rate 1.
   virtual void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;

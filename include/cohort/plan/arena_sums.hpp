@@ -17,22 +17,23 @@ class arena_sums {
   /// Elements of a chunk; the last of a parameter may be shorter.
   static constexpr std::size_t chunk = arena_passes::chunk;
 
-  explicit arena_sums(parameter_set const& parameters) : table_(parameters.table()) {
+  explicit arena_sums(parameter_set& parameters) : passes_(parameters.passes()), table_(parameters.table()) {
     std::size_t first = 0;
     for (parameter const& p : table_) {
       std::size_t const end = first + (p.trains() ? (p.room + chunk - 1) / chunk : 0);
       ranges_.push_back({first, end});
       first = end;
     }
-    sums_.resize(first);
+    chunks_ = first;
+    memory_ = buffer(chunks_ * sizeof(double), passes_.results());
   }
 
   /// Worker's share: sum(p, begin, n, to) puts the sums of the chunks of n elements of the arena from `begin`, of parameter p,
-  /// one behind the other.
+  /// one behind the other, in a buffer of arena_passes::results.
   template <class Sum>
   void measure(int worker, int workers, Sum sum) {
     auto const bound = [&](int w) {
-      return sums_.size() * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers);
+      return chunks_ * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers);
     };
     std::size_t const last = bound(worker + 1);
     std::size_t p = 0;
@@ -40,8 +41,9 @@ class arena_sums {
       while (c >= ranges_[p].end) ++p;
       std::size_t const from = (c - ranges_[p].first) * chunk;
       std::size_t const to = std::min((last - ranges_[p].first) * chunk, table_[p].room);
-      sum(p, table_[p].offset + from, to - from, sums_.data() + c);
+      sum(p, table_[p].offset + from, to - from, memory_.as<double>() + c);
     }
+    passes_.wait();
   }
 
   double of_parameter(std::size_t p) const { return total(ranges_[p].first, ranges_[p].end); }
@@ -52,7 +54,7 @@ class arena_sums {
     while (last + 1 < table_.size() && table_[last + 1].node == table_[p].node) ++last;
     return total(ranges_[first].first, ranges_[last].end);
   }
-  double of_all() const { return total(0, sums_.size()); }
+  double of_all() const { return total(0, chunks_); }
 
  private:
   struct range {
@@ -60,13 +62,15 @@ class arena_sums {
   };
   double total(std::size_t first, std::size_t end) const {
     double sum = 0;
-    for (std::size_t c = first; c < end; ++c) sum += sums_[c];
+    for (std::size_t c = first; c < end; ++c) sum += memory_.as<double>()[c];
     return sum;
   }
 
+  arena_passes& passes_;
   std::span<parameter const> table_;
   std::vector<range> ranges_;
-  std::vector<double> sums_;
+  std::size_t chunks_ = 0;
+  buffer memory_;  // a sum each
 };
 
 }  // namespace cohort

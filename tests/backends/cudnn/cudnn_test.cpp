@@ -102,10 +102,11 @@ TEST_F(cudnn_backend, is_passed_over_in_tf32_where_there_is_none) {
   EXPECT_EQ(pretended_cudnn_tf32::probe().reason, "");
 }
 
-/// Batches, losses and numbers of examples cross while the processor goes on; at a step's end it asks whether the gradient is finite.
+/// Batches, losses and numbers of examples cross while the processor goes on; at a step's end it asks whether the gradient is finite,
+/// and once more for norms of all parameters.
 TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
-  auto const waits = [&](graph const& net, dataset const& examples) {
-    training made = trainer<pretended_cudnn>(net, {.updater = adam{}, .workers = 1});
+  auto const waits = [&](graph const& net, dataset const& examples, gradient_normalisation const& how = {}) {
+    training made = trainer<pretended_cudnn>(net, {.updater = adam{}, .normalisation = how});
     machine.waits = 0;
     made.fit(examples, {.batch = 10});
     return machine.waits.load();
@@ -117,6 +118,9 @@ TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
   bright_thirds const small(70), smaller(30);
   for (graph const& net : {graph(cudnn_cases::normed), graph(cudnn_cases::mlp)})
     EXPECT_EQ(waits(net, small.data()) - waits(net, smaller.data()), 4);
+  graph const mlp(cudnn_cases::mlp);
+  normalise::clip_global_norm const clipped{1};
+  EXPECT_EQ(waits(mlp, small.data(), clipped) - waits(mlp, smaller.data(), clipped), 8) << "for the norm";
 }
 
 TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {

@@ -133,9 +133,12 @@ TEST_F(passes_on_gpu, take_the_steps_of_many_ranges_and_rules) {
 
 TEST_F(passes_on_gpu, sum_squares_by_chunks) {
   add_arenas(3, 1);
-  double got[3], wanted[3];
+  double wanted[3];
+  buffer const sums(sizeof wanted, gpu->results());
+  auto* const got = sums.as<double>();
   host.square_sums(part(host_arenas, 0, 3), begin, n, wanted);
   gpu->square_sums(part(gpu_arenas, 0, 3), begin, n, got);
+  gpu->wait();
   for (int c = 0; c < 3; ++c) EXPECT_NEAR(got[c], wanted[c], 1e-6 * wanted[c]) << c;
   EXPECT_LT(wanted[2], wanted[0] / 2) << "the last chunk is shorter";
 }
@@ -144,12 +147,15 @@ TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
   add_arenas(3, 1);
   add_arena(numbers(room));
   add_arena(numbers(room));
-  double got[3], wanted[3];
+  double wanted[3];
+  buffer const sums(sizeof wanted, gpu->results());
+  auto* const got = sums.as<double>();
   update_scalars const now{.l2 = 5e-4, .gradient_scale = 0.5};
   host.step_square_sums(lamb{}, now, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, 2), begin,
                         n, wanted);
   gpu->step_square_sums(lamb{}, now, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, 2), begin, n,
                         got);
+  gpu->wait();
   for (int c = 0; c < 3; ++c) EXPECT_NEAR(got[c], wanted[c], 1e-5 * wanted[c]) << c;
   for (std::size_t arena : {0, 3, 4}) expect_same(arena, 0, "what is not to be written");
 }

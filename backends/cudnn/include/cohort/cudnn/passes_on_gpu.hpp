@@ -102,14 +102,14 @@ class passes_on_gpu : public arena_passes {
   void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                    double* sums) override {
     join(parts, begin, n);
-    fetch_sums(n, sums, [&](double* to) { return kernels::square_sums{at(parts[0], begin), to}; });
+    put_sums(n, sums, [&](double* to) { return kernels::square_sums{at(parts[0], begin), to}; });
   }
   void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                         std::span<std::byte* const> parts, std::span<std::byte* const> state,
                         std::size_t begin, std::size_t n, double* sums) override {
     join(parts, begin, n);
     auto const step = step_of<kernels::adamw>(constants_at_rate_1(rule, now), master, parts, state, begin);
-    fetch_sums(n, sums, [&](double* to) { return kernels::step_square_sums{step, to}; });
+    put_sums(n, sums, [&](double* to) { return kernels::step_square_sums{step, to}; });
   }
   /// A kernel for each formula, and for most_parts ranges.
   void update(std::span<update_range const> ranges, std::byte* master, std::span<std::byte* const> parts,
@@ -173,17 +173,17 @@ class passes_on_gpu : public arena_passes {
 
   /// The sums of n elements' chunks by the kernel that make(where they go) gives.
   template <class Make>
-  void fetch_sums(std::size_t n, double* sums, Make make) {
+  void put_sums(std::size_t n, double* sums, Make make) {
     std::lock_guard const one_at_a_time(mutex_);
     std::size_t const bytes = (n + chunk - 1) / chunk * sizeof(double);
     results_.resize(bytes, on_);
     on_->launch(make(reinterpret_cast<double*>(results_.data())), n);
-    on_->fetch(results_.data(), sums, bytes);
+    on_->fetch_later(results_.data(), sums, bytes);
   }
 
   std::shared_ptr<compute_stream> on_;
   std::mutex mutex_;
-  reusable_buffer results_;  // that the processor waits for
+  reusable_buffer results_;  // on their way to the processor
 };
 
 }  // namespace cohort::detail
