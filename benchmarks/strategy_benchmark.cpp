@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
     declare("cifar", 64, workers, "allreduce", cohort::allreduce{});
     declare("cifar", 64, workers, "averaging", cohort::parameter_averaging{.every = period});
     declare("cifar", 64, workers, "sharing", cohort::threshold_sharing{});
+    declare("darknet", 32, workers, "averaging", cohort::parameter_averaging{.every = period});  // has norms
     declare("lenet", 32, workers, "allreduce", cohort::allreduce{});
     declare("lenet", 32, workers, "averaging", cohort::parameter_averaging{.every = period});
     declare("lenet", 32, workers, "sharing", cohort::threshold_sharing{});

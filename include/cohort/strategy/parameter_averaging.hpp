@@ -26,8 +26,8 @@ namespace cohort {
 /// Each rank trains on its own; every `every` steps all take the mean of their parameters, or an outer step towards it.
 ///
 /// Shapes    the canonical flat view, and as many arrays more as updaters remember if `average_updater_state`; as they lie, where
-///           that is the same on all ranks, on processors, close together, and nothing but the plain mean is made of them: no
-///           running statistics, nothing frozen, no constraints, no `overlap`.
+///           that is the same on all ranks, on processors, close together, and nothing but the plain mean is made of what is
+///           trained: no constraints, no `overlap`.
 /// Units     `every` in steps; if `seconds` > 0 it counts instead: the slowest rank's speed since the last meeting says how
 ///           many steps that is, the same number on all ranks (the clock then decides the bits).
 /// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped. Where ranks
@@ -194,10 +194,8 @@ class averaging_strategy final : public strategy {
   /// Whether arrays can be summed as they lie. Ranks that have not been loose meet after steps alone.
   bool needs_the_mean_alone(replica const& mine) const {
     parameter_set const& all = mine.parameters;
-    bool alone = how_.outer.is_plain() && !how_.overlap && !loose_ && !mine.update.has_constraints()
-                 && !all.passes().space() && lie_close(elements_of(mine), all.arena_elements());
-    for (parameter const& one : all.table()) alone = alone && one.trains();
-    return alone;
+    return how_.outer.is_plain() && !how_.overlap && !loose_ && !mine.update.has_constraints()
+           && !all.passes().space() && lie_close(elements_of(mine), all.arena_elements());
   }
 
   /// All ranks meet and hold the same afterwards.
@@ -214,7 +212,7 @@ class averaging_strategy final : public strategy {
       else
         mine.read(array, part(array));
     under_way_ = true;
-    agreement met = stays_ ? mean(*sum_, {seen_, static_cast<double>(seen_)}, expected_, own_, meter_)
+    agreement met = stays_ ? average_as_they_lie(mine)
                            : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_, meter_);
     under_way_ = false;
     if (met.examples > 0) {
@@ -260,6 +258,22 @@ class averaging_strategy final : public strategy {
     return met;
   }
 
+  /// The arenas in sum_ get the weighted mean of all ranks'; what is frozen keeps its bits.
+  agreement average_as_they_lie(replica const& mine) {
+    weighted_sum::share const own{seen_, static_cast<double>(seen_)};
+    agreement const met = mean(*sum_, own, expected_, own_, meter_);
+    if (met.examples == 0) return met;
+    add_spread_of_means(*world_, mine, sum_->data(), parameters_in::arena, own, expected_, met.weight);
+    std::size_t const size = bytes_of(mine.parameters.type());
+    for (parameter const& one : mine.parameters.table())
+      for (int array = 0; one.frozen && array < arrays_; ++array) {
+        std::size_t const at = one.offset * size;
+        std::memcpy(sum_->data() + static_cast<std::size_t>(array) * mine.parameters.arena_bytes() + at,
+                    mine.arena(array) + at, one.room * size);
+      }
+    return met;
+  }
+
   /// `sum`, which has this rank's arrays, gets the weighted mean of all ranks', its trained parameters an outer step.
   agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_state& outer,
                     votes const& wanted, exchange_meter& meter) {
@@ -270,7 +284,7 @@ class averaging_strategy final : public strategy {
     weighted_sum::share const own{seen, static_cast<double>(seen)};
     agreement const met = mean(sum, own, expected, wanted, meter);
     if (met.examples == 0) return met;
-    add_spread_of_means(*world_, mine, sum.data(), own, expected, met.weight);
+    add_spread_of_means(*world_, mine, sum.data(), parameters_in::dense, own, expected, met.weight);
     std::size_t const size = bytes_of(mine.parameters.type());
     if (met_before)
       for_each_trained(mine.parameters, [&](std::size_t first, std::size_t count) {

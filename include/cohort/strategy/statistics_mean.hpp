@@ -57,7 +57,7 @@ inline void merge_statistics(communicator& world, replica const& mine, std::byte
   if (weight == 0) return;
   sum.settle(weight, expected);
   each([](std::byte* packed, std::byte* to, std::size_t bytes) { std::memcpy(to, packed, bytes); });
-  add_spread_of_means(world, mine, dense, own, expected, weight);
+  add_spread_of_means(world, mine, dense, parameters_in::dense, own, expected, weight);
 }
 
 }  // namespace cohort::detail
