@@ -100,9 +100,7 @@ struct batch_norm {
   template <class T>
   static void move_statistics(step_scalars const& scalars, int batch, int channels, T const* mean,
                               T const* variance, T const* running_mean, T* diff_mean, T* diff_variance) {
-    double weight = 0;
-    for (int n = 0; n < batch; ++n) weight += scalars.weight(n);
-    T const share = static_cast<T>(scalars.gradient_scale * weight);
+    T const share = static_cast<T>(scalars.gradient_scale * scalars.weight_of(batch));
     for (int c = 0; c < channels; ++c) {
       T const apart = mean[c] - running_mean[c];
       diff_mean[c] = share * apart;

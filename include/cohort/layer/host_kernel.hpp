@@ -15,10 +15,18 @@ struct loss_sum {
   double sum = 0;
 };
 
+/// What changes from step to step beside tensors, as a device has it; `weight` is that of all examples of this part of the batch.
+struct step_constants {
+  double gradient_scale = 1;
+  double weight = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+};
+
 /// What changes from step to step beside tensors.
 ///
 /// Units     `gradient_scale` is 1 / Σ of the weights of the rank's whole batch: it makes the mean.
-/// Shapes    `weights`, `indices`: one an example, or null: weights of 1; indices 0, 1, ….
+/// Shapes    `weights`, `indices`: one an example, or null: weights of 1; indices 0, 1, …. They lie where arenas lie.
 struct step_scalars {
   double gradient_scale = 1;
   std::uint64_t seed = 0;
@@ -26,8 +34,16 @@ struct step_scalars {
   float const* weights = nullptr;
   std::int64_t const* indices = nullptr;
   batch_sums* sums = nullptr;  ///< over the parts of a batch; null: this is all of it
+  step_constants const* elsewhere =
+      nullptr;  ///< the same where arenas lie, if that is not the processor's memory
 
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }
+  /// Of all examples.
+  double weight_of(int batch) const {
+    double sum = 0;
+    for (int example = 0; example < batch; ++example) sum += weight(example);
+    return sum;
+  }
   /// The example's number in the data set.
   std::uint64_t index(int example) const {
     return static_cast<std::uint64_t>(indices ? indices[example] : example);

@@ -57,7 +57,8 @@ step_scalars const now{.seed = 11, .step = 42, .indices = indices.data()};
 
 detail::kernels::random_examples drawn() {
   static std::vector<long long> const numbers(indices.begin(), indices.end());
-  return {numbers.data(), random_stream(11, purpose_of("layer", "one"), 42).key()};
+  static detail::kernels::step_constants const constants{1, 0, 11, 42};
+  return {numbers.data(), &constants, purpose_of("layer", "one")};
 }
 
 TEST(kernels, drop_what_the_layers_drop) {

@@ -4,6 +4,7 @@
 #include <cohort/backend/operation.hpp>
 #include <cohort/cudnn/compute_stream.hpp>
 #include <cohort/cudnn/product_precision.hpp>
+#include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/kind.hpp>
 #include <cstddef>
 #include <memory>
@@ -41,6 +42,12 @@ inline std::size_t elements_of(shape const& s) { return static_cast<std::size_t>
 /// Room for so many bytes as a layout.
 inline shape room_for(std::size_t bytes) {
   return {static_cast<int>((bytes + sizeof(float) - 1) / sizeof(float))};
+}
+
+/// Where the GPU finds what changes from step to step.
+inline kernels::step_constants const* constants_of(step_scalars const& now) {
+  static_assert(sizeof(kernels::step_constants) == sizeof(step_constants));
+  return reinterpret_cast<kernels::step_constants const*>(now.elsewhere);
 }
 
 inline float* tensor_at(std::span<void* const> arguments, std::size_t i) {

@@ -49,6 +49,7 @@ inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
 #include <cohort/codec/coding_formulas.inc>
 #include <cohort/codec/residual_formulas.inc>
 #include <cohort/cudnn/kernels/philox.inc>
+#include <cohort/cudnn/kernels/steps.inc>
 #include <cohort/optimizer/updater_formulas.inc>
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
@@ -105,6 +106,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/codec/coding_formulas.inc>
 #include <cohort/codec/residual_formulas.inc>
 #include <cohort/cudnn/kernels/philox.inc>
+#include <cohort/cudnn/kernels/steps.inc>
 #include <cohort/optimizer/updater_formulas.inc>
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>

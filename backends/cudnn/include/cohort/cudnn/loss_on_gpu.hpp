@@ -8,9 +8,8 @@ namespace cohort::detail {
 
 /// What a loss's kernels work on: forward without diff_input and scale, backward without input and sums.
 ///
-/// Shapes    targets as brought: an index an example (`labels`), or numbers; weights one an example, or null: 1. sums one a chunk
-///           of the loss's terms.
-/// Units     `scale` is the factor of the mean.
+/// Shapes    targets an index an example (`labels`), or numbers; weights one an example, or null: 1. sums one a chunk of the loss's
+///           terms.
 struct loss_pass {
   float const* input = nullptr;
   float* output = nullptr;
@@ -19,21 +18,19 @@ struct loss_pass {
   bool labels = false;
   float const* weights = nullptr;
   double* sums = nullptr;
-  double scale = 1;
+  kernels::mean_factor scale{};
 };
 
 /// A loss of `factor` times the sum of n terms. sum(pass) writes the output and puts the terms' sums into the stream, infer(pass) the
 /// output alone, differentiate(pass) the gradient.
 ///
-/// Order     targets and weights are brought to the workspace in forward and stay there for backward; the loss is there when the
-///           stream has been waited for.
+/// Order     the loss is there when the stream has been waited for.
 template <class Infer, class Sum, class Differentiate>
 gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, double flops, std::size_t n,
                            double factor, Infer infer, Sum sum, Differentiate differentiate) {
   using enum operand_role;
   shape const lies = batched_output(request);
-  auto const rows = static_cast<std::size_t>(request.batch);
-  std::size_t const width = elements_of(request.output_shape), chunks = (n + sum_chunk - 1) / sum_chunk;
+  std::size_t const chunks = (n + sum_chunk - 1) / sum_chunk;
   gpu_operation made;
   made.output = lies;
   if (!request.training) {
@@ -45,33 +42,26 @@ gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, 
                             flops});
     return made;
   }
-  auto const given = [=](float* room, void const* scalars_at, void const* target_at) {
+  auto const given = [=](void const* scalars_at, void const* target_at) {
     auto const& now = *static_cast<step_scalars const*>(scalars_at);
-    return loss_pass{.targets = room,
-                     .labels = static_cast<tensor_view const*>(target_at)->type == element_type::i32,
-                     .weights = now.weights ? room + rows * width : nullptr,
-                     .scale = now.gradient_scale * factor};
+    auto const& wanted = *static_cast<tensor_view const*>(target_at);
+    return loss_pass{.targets = reinterpret_cast<float const*>(wanted.data),
+                     .labels = wanted.type == element_type::i32,
+                     .weights = now.weights,
+                     .scale = {constants_of(now), factor}};
   };
-  shape const room = room_for(rows * (width + 1) * sizeof(float));  // targets, then weights
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         auto const& now = *static_cast<step_scalars const*>(a[3]);
-         auto const& wanted = *static_cast<tensor_view const*>(a[4]);
-         auto* const brought = static_cast<std::byte*>(a[2]);
-         on->bring(wanted.data, brought, elements_of(wanted.dims) * bytes_of(wanted.type));
-         if (now.weights)
-           on->bring(now.weights, brought + rows * width * sizeof(float), rows * sizeof(float));
-         loss_pass pass = given(tensor_at(a, 2), a[3], a[4]);
+         loss_pass pass = given(a[2], a[3]);
          pass.input = tensor_at(a, 0), pass.output = tensor_at(a, 1);
-         pass.sums = static_cast<double*>(a[6]);
+         pass.sums = static_cast<double*>(a[5]);
          sum(pass);
          on->launch(kernels::add_chunks{pass.sums, chunks, factor}, std::min<std::size_t>(chunks, sum_chunk));
-         on->fetch_later(static_cast<std::byte const*>(a[6]), &static_cast<loss_sum*>(a[5])->sum,
+         on->fetch_later(static_cast<std::byte const*>(a[5]), &static_cast<loss_sum*>(a[4])->sum,
                          sizeof(double));
        },
        {{input, 0, lies},
         {output, 0, lies},
-        {workspace, 0, room},
         {scalars},
         {target},
         {loss},
@@ -79,15 +69,14 @@ gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, 
        "nvrtc",
        flops});
   if (request.wants_diff_input[0])
-    made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           loss_pass pass = given(tensor_at(a, 2), a[3], a[4]);
-           pass.output = tensor_at(a, 0), pass.diff_input = tensor_at(a, 1);
-           differentiate(pass);
-         },
-         {{output, 0, lies}, {diff_input, 0, lies}, {workspace, 0, room}, {scalars}, {target}},
-         "nvrtc",
-         flops});
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               loss_pass pass = given(a[2], a[3]);
+                               pass.output = tensor_at(a, 0), pass.diff_input = tensor_at(a, 1);
+                               differentiate(pass);
+                             },
+                             {{output, 0, lies}, {diff_input, 0, lies}, {scalars}, {target}},
+                             "nvrtc",
+                             flops});
   return made;
 }
 

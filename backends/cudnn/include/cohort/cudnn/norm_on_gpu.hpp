@@ -119,7 +119,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                         {scratch, 1, statistics}};
   if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, lies});
   made.backward.push_back(
-      {[=, batch = request.batch, epsilon = layer.epsilon](std::span<void* const> a) {
+      {[=, epsilon = layer.epsilon](std::span<void* const> a) {
          float *const x = tensor_at(a, 0), *const means = tensor_at(a, 3),
                       *const variances = means + terms.channels;
          float *const dy = tensor_at(a, 5), *const diff_scale = tensor_at(a, 6),
@@ -130,12 +130,9 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
              norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 1));
          sums.run(kernels::channel_sums{terms, dy, partial}, diff_shift);
          sums.run(kernels::norm_gradient_sums{terms, norm, x, dy, partial, false}, diff_scale);
-         double weight = 0;
-         for (int example = 0; example < batch; ++example) weight += now.weight(example);
-         on->launch(
-             kernels::shift_statistics{means, variances, tensor_at(a, 2), tensor_at(a, 8), tensor_at(a, 9),
-                                       static_cast<float>(now.gradient_scale * weight)},
-             terms.channels);
+         on->launch(kernels::shift_statistics{means, variances, tensor_at(a, 2), tensor_at(a, 8),
+                                              tensor_at(a, 9), constants_of(now)},
+                    terms.channels);
          float const *along = diff_scale, *sum = diff_shift;
          double over_elements = count;
          if (auto* const over = shared(now)) {

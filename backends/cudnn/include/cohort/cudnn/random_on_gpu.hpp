@@ -8,28 +8,16 @@
 namespace cohort::detail {
 
 /// A layer's random numbers: those of the processor.
-///
-/// Shapes    memory for the examples' numbers in the data set, of room(). They are brought there in each forward, and read again
-///           where the same random numbers are needed again.
 class random_on_gpu {
  public:
-  random_on_gpu(shared_stream on, gpu_request const& request)
-      : on_(std::move(on)),
-        batch_(static_cast<std::size_t>(request.batch)),
-        purpose_(purpose_of("layer", request.name)) {}
+  explicit random_on_gpu(gpu_request const& request) : purpose_(purpose_of("layer", request.name)) {}
 
-  shape room() const { return room_for(batch_ * sizeof(long long)); }
-  void bring(step_scalars const& now, void* memory) const {
-    if (now.indices) on_->bring(now.indices, static_cast<std::byte*>(memory), batch_ * sizeof(long long));
-  }
-  kernels::random_examples draw(step_scalars const& now, void const* memory) const {
-    random_stream const stream(now.seed, purpose_, static_cast<std::uint64_t>(now.step));
-    return {now.indices ? static_cast<long long const*>(memory) : nullptr, stream.key()};
+  kernels::random_examples draw(void const* scalars) const {
+    auto const& now = *static_cast<step_scalars const*>(scalars);
+    return {reinterpret_cast<long long const*>(now.indices), constants_of(now), purpose_};
   }
 
  private:
-  shared_stream on_;
-  std::size_t batch_;
   std::uint64_t purpose_;
 };
 
@@ -39,14 +27,13 @@ inline gpu_operation prepare_dropout(shared_stream const& on, gpu_request const&
   using enum operand_role;
   if (!request.training || request.frozen) return prepare_copy(on, request);
   shape const lies = batched_output(request);
-  random_on_gpu const random(on, request);
+  random_on_gpu const random(request);
   auto const dropped_below = static_cast<unsigned>(rate * 0x1p32);
   auto const factor = static_cast<float>(1 / (1 - rate));
   std::size_t const channels = elements_of(request.output_shape) / area,
                     calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
   auto const mask = [=](std::span<void* const> a) {
-    auto const& now = *static_cast<step_scalars const*>(a[3]);
-    on->launch(kernels::dropout{tensor_at(a, 0), tensor_at(a, 1), random.draw(now, a[2]), channels, area,
+    on->launch(kernels::dropout{tensor_at(a, 0), tensor_at(a, 1), random.draw(a[2]), channels, area,
                                 dropped_below, factor},
                calls);
   };
@@ -54,19 +41,9 @@ inline gpu_operation prepare_dropout(shared_stream const& on, gpu_request const&
   gpu_operation made;
   made.output = lies;
   made.overwrites = true;
-  made.forward.push_back({[=](std::span<void* const> a) {
-                            random.bring(*static_cast<step_scalars const*>(a[3]), a[2]);
-                            mask(a);
-                          },
-                          {{input, 0, lies}, {output, 0, lies}, {workspace, 0, random.room()}, {scalars}},
-                          "nvrtc",
-                          n});
+  made.forward.push_back({mask, {{input, 0, lies}, {output, 0, lies}, {scalars}}, "nvrtc", n});
   if (request.wants_diff_input[0])
-    made.backward.push_back(
-        {mask,
-         {{diff_output, 0, lies}, {diff_input, 0, lies}, {workspace, 0, random.room()}, {scalars}},
-         "nvrtc",
-         n});
+    made.backward.push_back({mask, {{diff_output, 0, lies}, {diff_input, 0, lies}, {scalars}}, "nvrtc", n});
   return made;
 }
 
@@ -88,17 +65,15 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   gpu_operation made = prepare_copy(on, request);
   if (!request.training || request.frozen) return made;
   shape const lies = batched_output(request);
-  random_on_gpu const random(on, request);
+  random_on_gpu const random(request);
   std::size_t const elements = elements_of(request.output_shape);
   made.forward[0] = {[=, batch = static_cast<std::size_t>(request.batch),
                       deviation = layer.deviation](std::span<void* const> a) {
-                       auto const& now = *static_cast<step_scalars const*>(a[3]);
-                       random.bring(now, a[2]);
-                       on->launch(kernels::add_noise{tensor_at(a, 0), tensor_at(a, 1), random.draw(now, a[2]),
+                       on->launch(kernels::add_noise{tensor_at(a, 0), tensor_at(a, 1), random.draw(a[2]),
                                                      elements, deviation},
                                   batch * ((elements + 1) / 2));
                      },
-                     {{input, 0, lies}, {output, 0, lies}, {scratch, 0, random.room()}, {scalars}},
+                     {{input, 0, lies}, {output, 0, lies}, {scalars}},
                      "nvrtc",
                      static_cast<double>(lies.elements())};
   return made;
