@@ -10,6 +10,7 @@
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -50,6 +51,8 @@ class arena_passes {
   virtual void fetch(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
   /// All kernels that this thread has started are done, and what they leave on the processor is there.
   virtual void wait() = 0;
+  /// What `work` would have a device do, to be done by a call, again and again; nothing is done now. Empty where that cannot be.
+  virtual std::function<void()> record(std::function<void()> const& work) { return (void)work, nullptr; }
 
   virtual void copy(std::byte const* from, std::byte* to, std::size_t bytes) = 0;
   virtual void fill(std::byte* arena, std::size_t begin, std::size_t n, double value) = 0;

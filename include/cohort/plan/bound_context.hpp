@@ -5,9 +5,13 @@
 #include <cohort/plan/command.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/plan/step_inputs.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -60,12 +64,12 @@ class bound_context final : public context {
     inputs_.scale(request.gradient_scale);
     accumulate_ = request.accumulate;
     std::size_t done = 0;
-    for (completion const& c : made_->code.completions) {
-      run(backward_, done, static_cast<std::size_t>(c.after));
-      done = static_cast<std::size_t>(c.after);
-      if (request.ready && *request.ready)
+    if (request.ready && *request.ready)
+      for (completion const& c : made_->code.completions) {
+        run(backward_, done, static_cast<std::size_t>(c.after));
+        done = static_cast<std::size_t>(c.after);
         (*request.ready)(made_->store->buckets()[static_cast<std::size_t>(c.bucket)]);
-    }
+      }
     run(backward_, done, backward_.size());
   }
 
@@ -91,7 +95,7 @@ class bound_context final : public context {
       if (!passes_.finite(element_of<T>, static_cast<std::byte const*>(o.now), count)) return "the input";
     }
     for (std::size_t c = 0; c < forward_.size(); ++c) {
-      run(forward_, c, c + 1);
+      call(forward_, c, c + 1);
       int const written = made_->code.forward[c].result;
       if (written < 0) continue;
       if (!is_finite(made_->code.slots[static_cast<std::size_t>(written)],
@@ -133,7 +137,19 @@ class bound_context final : public context {
     void* now;
   };
 
+  /// A run of calls as a device has it, once it has been done and nothing has changed since but what the device reads.
+  struct recording {
+    std::vector<bound> const* calls;
+    std::size_t first, last;
+    bool adds;
+    std::uint64_t version;
+    std::byte const* sums;
+    bool tried = false;
+    std::function<void()> again{};
+  };
+
   void bind() {
+    recordings_.clear();
     arena_ = memory_.arena.data();
     outside_.clear();
     bind(made_->code.forward, forward_);
@@ -196,12 +212,36 @@ class bound_context final : public context {
   void point(int input, void* to) {
     for (outside& o : outside_)
       if (o.input == input && o.now != to) {
+        recordings_.clear();
         o.command->call.set(o.argument, to);
         o.now = to;
       }
   }
 
+  /// The first time as it is; then recorded, where that can be.
   void run(std::vector<bound>& calls, std::size_t first, std::size_t last) {
+    if (first == last) return;
+    if (!passes_.space() || profiling_) return call(calls, first, last);
+    recording* const done = find(calls, first, last);
+    if (!done) return call(calls, first, last);
+    if (!std::exchange(done->tried, true)) done->again = passes_.record([&] { call(calls, first, last); });
+    done->again ? done->again() : call(calls, first, last);
+  }
+  /// Null, and remembered, where it is the first time.
+  recording* find(std::vector<bound> const& calls, std::size_t first, std::size_t last) {
+    bool const adds = accumulate_ && &calls == &backward_;
+    auto const is_it = [&](recording const& one) {
+      return one.calls == &calls && one.first == first && one.last == last && one.adds == adds;
+    };
+    recording const now{&calls, first, last, adds, inputs_.version(), memory_.sums.data()};
+    auto const found = std::ranges::find_if(recordings_, is_it);
+    if (found != recordings_.end() && found->version == now.version && found->sums == now.sums)
+      return &*found;
+    found == recordings_.end() ? recordings_.push_back(now) : void(*found = now);
+    return nullptr;
+  }
+
+  void call(std::vector<bound>& calls, std::size_t first, std::size_t last) {
     for (std::size_t c = first; c < last; ++c) {
       bound& one = calls[c];
       bool const adds = accumulate_ && &calls == &backward_ && !one.gradients.empty();
@@ -263,6 +303,7 @@ class bound_context final : public context {
   std::vector<bound> forward_;
   std::vector<bound> backward_;
   std::vector<outside> outside_;
+  std::vector<recording> recordings_;
   bool accumulate_ = false;
   bool profiling_ = false;
   std::vector<double> seconds_;

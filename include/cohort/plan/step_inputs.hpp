@@ -67,7 +67,7 @@ class step_inputs {
   void* input(std::size_t i) const { return inputs_[i]; }
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
-  /// Another one where kernels would find another address or type among targets and scalars than in the step before.
+  /// Another one where a device's kernels find another address or type among targets and scalars than in the step before.
   std::uint64_t version() const { return version_; }
 
  private:
@@ -215,6 +215,7 @@ class step_inputs {
         request.indices.empty() ? nullptr : reinterpret_cast<std::int64_t const*>(base + indices);
     point(brought_weights_, scalars_.weights);
     point(brought_indices_, scalars_.indices);
+    point(sums_, request.sums);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       point(targets_[t].type, targets[t].type);
       point(targets_[t].data, base + offsets_[t]);
@@ -239,6 +240,7 @@ class step_inputs {
   std::vector<std::size_t> offsets_;
   float const* brought_weights_ = nullptr;
   std::int64_t const* brought_indices_ = nullptr;
+  batch_sums* sums_ = nullptr;
   double brought_scale_ = 1;
   std::uint64_t version_ = 0;
   int examples_ = 0;

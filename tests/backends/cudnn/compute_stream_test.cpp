@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/cudnn/page_locked_space.hpp>
+#include <cohort/cudnn/recorded_work.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <memory>
@@ -193,6 +194,46 @@ TEST(compute_stream, fetches_later_into_memory_that_is_page_locked) {
   stream->give_back(from);
   machine.room = 0;
   EXPECT_THROW(buffer(1, space), memory_error);
+}
+
+/// What is recorded is done when it is launched, each time; another thread's work is none of it.
+TEST(compute_stream, records_work_of_one_thread) {
+  fake_machine machine;
+  float x = 1, y = 1;
+  auto const stream =
+      std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
+  std::thread other;
+  CUgraphExec const made = stream->record([&] {
+    stream->launch(detail::kernels::scale{&x, 3.F}, 1);
+    other = std::thread([&] { stream->launch(detail::kernels::scale{&y, 5.F}, 1), stream->wait(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stream->launch(detail::kernels::scale{&x, 2.F}, 1);
+  });
+  other.join();
+  EXPECT_EQ(machine.broken_graphs, 0);
+  ASSERT_NE(made, nullptr);
+  EXPECT_EQ(x, 1);
+  EXPECT_EQ(y, 5);
+  {
+    detail::recorded_work const again(stream, made);
+    again.run(), again.run();
+  }
+  EXPECT_EQ(x, 36);
+  EXPECT_EQ(y, 5);
+  EXPECT_EQ(machine.graphs, 0);
+}
+
+TEST(compute_stream, records_nothing_that_waits_or_brings_or_fails) {
+  fake_machine machine;
+  std::byte x{}, here{};
+  detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
+  EXPECT_EQ(stream.record([&] { stream.wait(); }), nullptr);
+  EXPECT_EQ(stream.record([&] { stream.bring(&here, &x, 1); }), nullptr);
+  EXPECT_EQ(stream.record([&] { stream.fetch(&x, &here, 1); }), nullptr);
+  EXPECT_EQ(stream.record([] { throw data_error({.what = "so it is"}); }), nullptr);
+  stream.bring(&here, &x, 1);
+  stream.wait();
+  EXPECT_EQ(machine.graphs, 0);
 }
 
 TEST(compute_stream, says_what_the_driver_says) {

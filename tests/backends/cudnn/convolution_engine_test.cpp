@@ -32,10 +32,11 @@ class engine_of_a_convolution : public testing::Test {
             .columns = {0, 2}};
   }
   /// Of three tensors of ones and a workspace that the engine gets, all on a line.
-  static void run(convolution_engine const& engine) {
+  void run(convolution_engine const& engine) const {
     alignas(convolution_engine::workspace_alignment) float x[2048];
     for (float& one : x) one = 1;
     engine.run(x, x + 256, x + 512, x + 1024);
+    dnn->stream().wait();
   }
   std::string refusal(detail::product_precision products = detail::product_precision::f32) {
     convolution_engine const none(dnn, convolution_pass::output, extents(), products);

@@ -215,6 +215,40 @@ void weighs_and_numbers_examples_as_the_reference_does() {
   }
 }
 
+/// One context takes classes and distributions, with weights and numbers of examples and without, three times each.
+template <class B>
+void steps_of_many_forms_agree_with_the_reference() {
+  graph const net = graph::build([](builder& b) {
+    b.input({6}) | dense{.units = 5, .bias = false} | batch_norm{} | relu{} | dropout{.rate = 0.3} | dense{.units = 3}
+        | softmax_cross_entropy{};
+  });
+  trial<B> got(net, {.batch = 4});
+  trial<reference<double>> wanted(net, {.batch = 4});
+  std::vector<float> const weights{0.5F, 0, 3, 1}, shares{0.5F, 0.5F, 0, 1, 0, 0, 0, 0, 1, 0.2F, 0.3F, 0.5F};
+  std::vector<std::int32_t> const classes{2, 0, 1, 1};
+  std::vector<std::int64_t> const indices{12, 5'000'000'000, 7, 0};
+  std::vector<tensor_view> const forms{{classes.data(), {4}}, {shares.data(), {4, 3}}};
+  std::int64_t step = 0;
+  for (int form : {0, 1, 2, 3, 4, 5, 6, 7, 0})
+    for (int time = 0; time < 3; ++time, ++step) {
+      auto const take = [&](auto& made) {
+        made.run->forward(
+            {.inputs = made.batch.input_views,
+             .targets = {&forms[static_cast<std::size_t>(form % 2)], 1},
+             .weights = form & 2 ? std::span<float const>(weights) : std::span<float const>(),
+             .indices = form & 4 ? std::span<std::int64_t const>(indices) : std::span<std::int64_t const>(),
+             .seed = 9,
+             .step = step});
+        made.run->backward({.gradient_scale = 1 / (1.0 + form)});
+        return made.run->loss();
+      };
+      SCOPED_TRACE("form " + std::to_string(form) + ", time " + std::to_string(time));
+      double const loss = take(wanted);
+      EXPECT_NEAR(take(got), loss, 2e-5 * std::max(1.0, loss));
+      compares_gradients(got, wanted);
+    }
+}
+
 /// An index that is none of the vocabulary is named as on the processor, in training and after.
 template <class B>
 void refuses_an_index_as_the_reference_does() {

@@ -123,6 +123,25 @@ TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
   EXPECT_EQ(waits(mlp, small.data(), clipped) - waits(mlp, smaller.data(), clipped), 8) << "for the norm";
 }
 
+/// Forward and backward each are one launch from the second step on.
+TEST_F(cudnn_backend, launches_a_step_as_it_was_recorded) {
+  for (int const workers : {1, 3}) {
+    machine.graph_launches = machine.broken_graphs = 0;
+    training made = trainer<pretended_cudnn>(cudnn_cases::lenet, {.workers = workers});
+    cudnn_cases::large_thirds const examples(60);
+    made.fit(examples.data(), {.batch = 12});
+    EXPECT_EQ(machine.graphs, 2 * workers);
+    EXPECT_EQ(machine.graph_launches, 2 * workers * 4);
+    EXPECT_EQ(machine.broken_graphs, 0);
+  }
+  EXPECT_EQ(machine.graphs, 0);
+}
+
+TEST_F(cudnn_backend, records_steps_of_another_form_anew) {
+  cudnn_cases::steps_of_many_forms_agree_with_the_reference<pretended_cudnn>();
+  EXPECT_GT(machine.graph_launches, 0);
+}
+
 TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {
   trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2}).step();
   EXPECT_EQ(fake_dnn::runs,

@@ -30,9 +30,12 @@ struct fake_blas {
   static inline std::atomic<int> descriptions = 0;
   static inline bool has_algorithms = true;
 
-  /// `current` says whether the calling thread has the GPU's context.
-  static cohort::detail::cublaslt_functions functions(bool (*current)()) {
+  using stream_put = void (*)(void* stream, std::function<void()> work);
+
+  /// `current` says whether the calling thread has the GPU's context; `into_stream` is where products go.
+  static cohort::detail::cublaslt_functions functions(bool (*current)(), stream_put into_stream) {
     context_is_current = current;
+    put_into = into_stream;
     cohort::detail::cublaslt_functions made;
     made.status_text = [](cublasStatus_t status) {
       return status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "another status";
@@ -97,6 +100,7 @@ struct fake_blas {
 
  private:
   static inline bool (*context_is_current)() = nullptr;
+  static inline stream_put put_into = nullptr;
 
   template <class T, class Handle>
   static cublasStatus_t give(Handle* handle) {
@@ -122,7 +126,7 @@ struct fake_blas {
                                  cublasLtMatrixLayout_t of_b, void const* beta, void const* c,
                                  cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t of_d,
                                  cublasLtMatmulAlgo_t const* algorithm, void* workspace,
-                                 std::size_t workspace_bytes, cudaStream_t) {
+                                 std::size_t workspace_bytes, cudaStream_t stream) {
     product const& how = *reinterpret_cast<product const*>(description);
     matrix const &A = *reinterpret_cast<matrix const*>(of_a), &B = *reinterpret_cast<matrix const*>(of_b),
                  &D = *reinterpret_cast<matrix const*>(of_d);
@@ -137,6 +141,13 @@ struct fake_blas {
         || c != d || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
         || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr))
       return CUBLAS_STATUS_INVALID_VALUE;
+    put_into(stream, [=, how = how, A = A, B = B, D = D] { compute(how, a, A, b, B, d, D); });
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  static void compute(product const& how, void const* a, matrix const& A, void const* b, matrix const& B,
+                      void* d, matrix const& D) {
+    bool const ta = how.a == CUBLAS_OP_T, tb = how.b == CUBLAS_OP_T;
+    std::uint64_t const k = ta ? A.rows : A.columns;
     auto const element = [&how](void const* of, matrix const& m, bool transposed, std::uint64_t row,
                                 std::uint64_t column) {
       auto const step = static_cast<std::uint64_t>(m.step);
@@ -150,6 +161,5 @@ struct fake_blas {
         for (std::uint64_t i = 0; i < k; ++i) sum += element(a, A, ta, row, i) * element(b, B, tb, i, column);
         static_cast<float*>(d)[column * static_cast<std::uint64_t>(D.step) + row] = sum;
       }
-    return CUBLAS_STATUS_SUCCESS;
   }
 };

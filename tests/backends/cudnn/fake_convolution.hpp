@@ -5,6 +5,32 @@
 
 #include "fake_description.hpp"
 
+/// The products that a convolution is made of.
+struct fake_convolution_loops {
+  std::int64_t batch, channels, rows, columns, filters, depth, high, wide, down, along;
+  std::int64_t step[2], dilation[2], before[2];
+
+  /// Calls visit(input element, weight, output element) for each.
+  template <class Visit>
+  void each_product(Visit visit) const {
+    std::int64_t const group = filters / (channels / depth);
+    for (std::int64_t n = 0; n < batch; ++n)
+      for (std::int64_t k = 0; k < filters; ++k)
+        for (std::int64_t p = 0; p < down; ++p)
+          for (std::int64_t q = 0; q < along; ++q)
+            for (std::int64_t c = 0; c < depth; ++c)
+              for (std::int64_t r = 0; r < high; ++r)
+                for (std::int64_t s = 0; s < wide; ++s) {
+                  std::int64_t const h = p * step[0] + r * dilation[0] - before[0];
+                  std::int64_t const v = q * step[1] + s * dilation[1] - before[1];
+                  if (h >= 0 && h < rows && v >= 0 && v < columns)
+                    visit(((n * channels + k / group * depth + c) * rows + h) * columns + v,
+                          ((k * depth + c) * high + r) * wide + s,
+                          ((n * filters + k) * down + p) * along + q);
+                }
+  }
+};
+
 /// One pass of a convolution as an operation describes it.
 struct fake_convolution {
   fake_description *input = nullptr, *weights = nullptr, *output = nullptr, *moving = nullptr;
@@ -72,27 +98,11 @@ struct fake_convolution {
   }
   bool is_symmetric() const { return before(0) == after(0) && before(1) == after(1); }
 
-  /// Calls visit(input element, weight, output element) for each product.
-  template <class Visit>
-  void each_product(Visit visit) const {
-    std::int64_t const channels = extent(input, 1), rows = extent(input, 2), columns = extent(input, 3),
-                       filters = extent(weights, 0), depth = extent(weights, 1), high = extent(weights, 2),
-                       wide = extent(weights, 3), down = extent(output, 2), along = extent(output, 3);
-    std::int64_t const group = filters / (channels / depth);
-    for (std::int64_t n = 0; n < extent(input, 0); ++n)
-      for (std::int64_t k = 0; k < filters; ++k)
-        for (std::int64_t p = 0; p < down; ++p)
-          for (std::int64_t q = 0; q < along; ++q)
-            for (std::int64_t c = 0; c < depth; ++c)
-              for (std::int64_t r = 0; r < high; ++r)
-                for (std::int64_t s = 0; s < wide; ++s) {
-                  std::int64_t const h = p * step(0) + r * dilation(0) - before(0);
-                  std::int64_t const v = q * step(1) + s * dilation(1) - before(1);
-                  if (h >= 0 && h < rows && v >= 0 && v < columns)
-                    visit(((n * channels + k / group * depth + c) * rows + h) * columns + v,
-                          ((k * depth + c) * high + r) * wide + s,
-                          ((n * filters + k) * down + p) * along + q);
-                }
+  fake_convolution_loops loops() const {
+    return {extent(input, 0),      extent(input, 1),   extent(input, 2),   extent(input, 3),
+            extent(weights, 0),    extent(weights, 1), extent(weights, 2), extent(weights, 3),
+            extent(output, 2),     extent(output, 3),  {step(0), step(1)}, {dilation(0), dilation(1)},
+            {before(0), before(1)}};
   }
   static std::int64_t elements(fake_description const& tensor) {
     std::int64_t product = 1;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -54,9 +55,12 @@ struct fake_dnn {
     ~settings() { now = {}; }
   };
 
-  /// `current` says whether the calling thread has the GPU's context.
-  static cohort::detail::cudnn_functions functions(bool (*current)()) {
+  using stream_put = void (*)(void* stream, std::function<void()> work);
+
+  /// `current` says whether the calling thread has the GPU's context; `into_stream` is where convolutions go.
+  static cohort::detail::cudnn_functions functions(bool (*current)(), stream_put into_stream) {
     context_is_current = current;
+    put_into = into_stream;
     cohort::detail::cudnn_functions made;
     made.error_text = [](cudnnStatus_t status) {
       return status == CUDNN_STATUS_NOT_SUPPORTED ? "CUDNN_STATUS_NOT_SUPPORTED"
@@ -65,17 +69,19 @@ struct fake_dnn {
     };
     made.create = [](cudnnHandle_t* handle) {
       if (!context_is_current()) return CUDNN_STATUS_NOT_INITIALIZED;
-      *handle = reinterpret_cast<cudnnHandle_t>(new int(0));
+      *handle = reinterpret_cast<cudnnHandle_t>(new void*(nullptr));  // its stream
       ++handles;
       return CUDNN_STATUS_SUCCESS;
     };
     made.destroy = [](cudnnHandle_t handle) {
-      delete reinterpret_cast<int*>(handle);
+      delete reinterpret_cast<void**>(handle);
       --handles;
       return CUDNN_STATUS_SUCCESS;
     };
     made.set_stream = [](cudnnHandle_t handle, cudaStream_t stream) {
-      return handle && stream ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+      if (!handle || !stream) return CUDNN_STATUS_BAD_PARAM;
+      *reinterpret_cast<void**>(handle) = stream;
+      return CUDNN_STATUS_SUCCESS;
     };
     made.create_descriptor = [](cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* made_one) {
       std::lock_guard const in_turn(working);
@@ -114,7 +120,8 @@ struct fake_dnn {
       std::lock_guard const in_turn(working);
       if (!handle || !context_is_current() || !alive().contains(plan) || !alive().contains(pack))
         return CUDNN_STATUS_BAD_PARAM;
-      return execute(*static_cast<description*>(plan), *static_cast<description*>(pack));
+      return execute(*static_cast<description*>(plan), *static_cast<description*>(pack),
+                     *reinterpret_cast<void**>(handle));
     };
     return made;
   }
@@ -122,6 +129,7 @@ struct fake_dnn {
  private:
   static inline std::mutex working;
   static inline bool (*context_is_current)() = nullptr;
+  static inline stream_put put_into = nullptr;
 
   using description = fake_description;
   using convolution = fake_convolution;
@@ -130,7 +138,7 @@ struct fake_dnn {
   static cudnnStatus_t finalize(description& of);
   static cudnnStatus_t get(description& of, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t as,
                            std::int64_t wanted, std::int64_t* count, void* values);
-  static cudnnStatus_t execute(description& plan, description& pack);
+  static cudnnStatus_t execute(description& plan, description& pack, void* stream);
 };
 
 inline cudnnStatus_t fake_dnn::finalize(description& of) {
@@ -240,7 +248,7 @@ inline cudnnStatus_t fake_dnn::get(description& of, cudnnBackendAttributeName_t 
   return CUDNN_STATUS_BAD_PARAM;
 }
 
-inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack) {
+inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack, void* stream) {
   if (!plan.finalized || !pack.finalized || plan.type != CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR
       || pack.type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR || !alive().contains(plan.graph))
     return CUDNN_STATUS_BAD_PARAM;
@@ -272,21 +280,25 @@ inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack) {
   for (std::size_t i = 0; i < pieces.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (pieces[i].begin < pieces[j].end && pieces[j].begin < pieces[i].end) return CUDNN_STATUS_BAD_PARAM;
-  if (workspace) std::memset(workspace, 0xff, static_cast<std::size_t>(plan.chosen.workspace));
   ++runs[plan.chosen.number];
-  float* const to = its.written == its.input ? x : its.written == its.weights ? w : y;
-  std::fill_n(to, convolution::elements(*its.written), 0.F);
-  if (!now.computes) return CUDNN_STATUS_SUCCESS;
   auto const& notes = plan.chosen.notes;
   bool const in_tf32 = std::find(notes.begin(), notes.end(), CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();
   auto const product = [in_tf32](float a, float b) { return in_tf32 ? to_tf32(a) * to_tf32(b) : a * b; };
-  its.each_product([&](std::int64_t i, std::int64_t k, std::int64_t o) {
-    if (to == y)
-      y[o] += product(w[k], x[i]);
-    else if (to == x)
-      x[i] += product(w[k], y[o]);
-    else
-      w[k] += product(x[i], y[o]);
+  float* const to = its.written == its.input ? x : its.written == its.weights ? w : y;
+  std::int64_t const written = convolution::elements(*its.written);
+  put_into(stream, [=, bytes = static_cast<std::size_t>(plan.chosen.workspace), computes = now.computes,
+                    loops = its.loops()] {
+    if (workspace) std::memset(workspace, 0xff, bytes);
+    std::fill_n(to, written, 0.F);
+    if (!computes) return;
+    loops.each_product([&](std::int64_t i, std::int64_t k, std::int64_t o) {
+      if (to == y)
+        y[o] += product(w[k], x[i]);
+      else if (to == x)
+        x[i] += product(w[k], y[o]);
+      else
+        w[k] += product(x[i], y[o]);
+    });
   });
   return CUDNN_STATUS_SUCCESS;
 }

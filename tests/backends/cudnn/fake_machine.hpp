@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "fake_blas.hpp"
+#include "fake_compiler.hpp"
 #include "fake_dnn.hpp"
 #include "fake_stream.hpp"
 #include "kernel_on_host.hpp"
@@ -26,12 +27,12 @@
 namespace cohort {
 
 /// A machine with a GPU that a test describes: a driver and libraries whose functions answer what stands here. Its memory is
-/// this process's, and a kernel that is launched runs here, by its body: when its stream is asked whether it is done, or before
-/// another library's work. Copies between processor and GPU are from and to page-locked memory: others would wait, without a deadline.
+/// this process's, and a kernel that is launched runs here, by its body, when its stream is asked whether it is done; so does the work
+/// of libraries. Copies between processor and GPU are from and to page-locked memory: others would wait, without a deadline.
 ///
 /// Order     one at a time: functions of the driver have no argument that would tell machines apart. What needs the GPU's context
 ///           on the calling thread fails without it.
-struct fake_machine {
+struct fake_machine : fake_compiler {
   static inline std::mutex working;  // for kernels, and for memory: a team's workers share the machine
   std::set<std::string> libraries{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"};
   std::set<std::string> missing_functions{};
@@ -43,25 +44,23 @@ struct fake_machine {
   bool one_gpu = false;  // for whoever asks; else each gets another
   int major = 9, minor = 0;
   std::size_t free_bytes = std::size_t{70} << 30, total_bytes = std::size_t{80} << 30;
-  std::vector<int> architectures{75, 80, 86, 89, 90, 100, 120};
   std::size_t cudnn_version = 91900;
   std::size_t cudnn_cuda_version = 13000;
 
-  nvrtcResult compile = NVRTC_SUCCESS;
-  std::string compiler_log = "line 1: so it is";
-
-  std::vector<std::string> opened{};                      // in this order
-  std::atomic<int> contexts = 0;                          // that are held
-  std::set<void*> memory{};                               // of the GPU, that is taken
-  std::size_t room = std::size_t{1} << 30;                // of one piece
-  std::atomic<int> identities = 0;                        // that were told
-  std::set<fake_stream*> streams{};                       // that are made
-  std::atomic<int> events = 0;                            // that are made
-  std::atomic<int> modules = 0;                           // that are loaded
-  std::vector<std::string> compiled{};                    // the options of each time
-  std::vector<unsigned> blocks{};                         // of each launch
-  std::atomic<std::size_t> crossed = 0;                   // bytes between the processor and the GPU
-  std::atomic<int> waits = 0;                             // for a stream that had work to do
+  std::vector<std::string> opened{};        // in this order
+  std::atomic<int> contexts = 0;            // that are held
+  std::set<void*> memory{};                 // of the GPU, that is taken
+  std::size_t room = std::size_t{1} << 30;  // of one piece
+  std::atomic<int> identities = 0;          // that were told
+  std::set<fake_stream*> streams{};         // that are made
+  std::atomic<int> events = 0;              // that are made
+  std::atomic<int> modules = 0;             // that are loaded
+  std::vector<unsigned> blocks{};           // of each launch
+  std::atomic<std::size_t> crossed = 0;     // bytes between the processor and the GPU
+  std::atomic<int> waits = 0;               // for a stream that had work to do
+  std::atomic<int> graphs = 0;              // of recorded work, that can be launched
+  std::atomic<int> graph_launches = 0;
+  std::atomic<int> broken_graphs = 0;                     // that could not be recorded
   std::map<std::byte const*, std::size_t> page_locked{};  // memory that is taken, and its bytes
 
   fake_machine() {
@@ -187,9 +186,9 @@ struct fake_machine {
     };
     driver.module_function = [](CUfunction* function, CUmodule, char const* symbol) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      for (body const& one : bodies())
+      for (kernel_body const& one : kernel_bodies())
         if (one.symbol == symbol) {
-          *function = reinterpret_cast<CUfunction>(const_cast<body*>(&one));
+          *function = reinterpret_cast<CUfunction>(const_cast<kernel_body*>(&one));
           return CUDA_SUCCESS;
         }
       return CUDA_ERROR_NOT_FOUND;
@@ -201,7 +200,11 @@ struct fake_machine {
         std::lock_guard const in_turn(working);
         now->blocks.push_back(blocks);
       }
-      return put_into(stream, reinterpret_cast<body const*>(function)->of(arguments, blocks));
+      auto const run = reinterpret_cast<kernel_body const*>(function)->bind(arguments, blocks);
+      return put_into(stream, [run] {
+        std::lock_guard const in_turn(working);
+        run();
+      });
     };
     describe_memory();
     fill(driver);
@@ -274,10 +277,51 @@ struct fake_machine {
     };
     driver.query = [](CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      if (now->work == CUDA_SUCCESS && reinterpret_cast<fake_stream*>(stream)->finish()) ++now->waits;
-      return now->work;
+      if (now->work != CUDA_SUCCESS) return now->work;
+      auto const waited = reinterpret_cast<fake_stream*>(stream)->finish();
+      if (!waited) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+      if (*waited) ++now->waits;
+      return CUDA_SUCCESS;
     };
+    describe_graphs();
     describe_events();
+  }
+  void describe_graphs() {
+    driver.begin_capture = [](CUstream stream, CUstreamCaptureMode mode) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) return CUDA_ERROR_INVALID_VALUE;
+      reinterpret_cast<fake_stream*>(stream)->record();
+      return CUDA_SUCCESS;
+    };
+    driver.end_capture = [](CUstream stream, CUgraph* made) {
+      *made = nullptr;
+      auto recorded = reinterpret_cast<fake_stream*>(stream)->recorded();
+      if (!recorded) ++now->broken_graphs;
+      if (!recorded) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+      *made = reinterpret_cast<CUgraph>(new fake_graph(std::move(*recorded)));
+      return CUDA_SUCCESS;
+    };
+    driver.destroy_graph = [](CUgraph graph) {
+      delete reinterpret_cast<fake_graph*>(graph);
+      return CUDA_SUCCESS;
+    };
+    driver.make_executable = [](CUgraphExec* made, CUgraph graph, unsigned long long) {
+      ++now->graphs;
+      *made = reinterpret_cast<CUgraphExec>(new fake_graph(*reinterpret_cast<fake_graph*>(graph)));
+      return CUDA_SUCCESS;
+    };
+    driver.destroy_executable = [](CUgraphExec graph) {
+      --now->graphs;
+      delete reinterpret_cast<fake_graph*>(graph);
+      return CUDA_SUCCESS;
+    };
+    driver.launch_graph = [](CUgraphExec graph, CUstream stream) {
+      if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      ++now->graph_launches;
+      for (auto const& one : *reinterpret_cast<fake_graph*>(graph))
+        reinterpret_cast<fake_stream*>(stream)->put(one);
+      return CUDA_SUCCESS;
+    };
   }
   void describe_events() {
     driver.create_event = [](CUevent* made, unsigned) {
@@ -324,89 +368,21 @@ struct fake_machine {
     auto const& [piece, size] = *std::prev(above);
     return begin + bytes <= piece + size;
   }
-  /// Other libraries work at once: all that is before it is done then.
-  static bool ready_for_libraries() {
-    if (!in_context()) return false;
-    std::lock_guard const in_turn(now->among_streams);
-    for (fake_stream* const one : now->streams) one->catch_up();
-    return true;
+  static void put_of_library(void* stream, std::function<void()> what) {
+    reinterpret_cast<fake_stream*>(stream)->put(std::move(what));
   }
   static void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-  struct body {
-    std::string symbol;
-    std::function<void()> (*of)(void** arguments, unsigned blocks);
-  };
-  static std::vector<body> const& bodies() {
-    static std::vector<body> const all = [] {
-      std::vector<body> made;
-      detail::each_kernel([&]<class Kernel>(char const* type) {
-        made.push_back(
-            {detail::kernel_symbol(type), [](void** arguments, unsigned blocks) -> std::function<void()> {
-               return [kernel = *static_cast<Kernel const*>(arguments[0]),
-                       n = *static_cast<unsigned long long const*>(arguments[1]), blocks] {
-                 std::lock_guard const in_turn(working);
-                 run_on_host(kernel, n, blocks);
-               };
-             }});
-      });
-      return made;
-    }();
-    return all;
-  }
-
   void describe_libraries() {
-    nvrtc.version = [](int* major, int* minor) {
-      *major = 13;
-      *minor = 0;
-      return NVRTC_SUCCESS;
-    };
-    nvrtc.architectures = [](int* count) {
-      *count = static_cast<int>(now->architectures.size());
-      return NVRTC_SUCCESS;
-    };
-    nvrtc.get_architectures = [](int* to) {
-      for (int one : now->architectures) *to++ = one;
-      return NVRTC_SUCCESS;
-    };
-    nvrtc.error_text = [](nvrtcResult) { return "NVRTC_ERROR_PRETENDED"; };
-    nvrtc.create = [](nvrtcProgram* program, char const*, char const*, int, char const* const*,
-                      char const* const*) {
-      *program = reinterpret_cast<nvrtcProgram>(now);
-      return NVRTC_SUCCESS;
-    };
-    nvrtc.destroy = [](nvrtcProgram*) { return NVRTC_SUCCESS; };
-    nvrtc.compile = [](nvrtcProgram, int count, char const* const* options) {
-      std::string all;
-      for (int i = 0; i < count; ++i) all += (i > 0 ? " " : "") + std::string(options[i]);
-      now->compiled.push_back(all);
-      return now->compile;
-    };
-    nvrtc.log_size = [](nvrtcProgram, std::size_t* bytes) {
-      *bytes = now->compiler_log.size() + 1;
-      return NVRTC_SUCCESS;
-    };
-    nvrtc.get_log = [](nvrtcProgram, char* to) {
-      std::strcpy(to, now->compiler_log.c_str());
-      return NVRTC_SUCCESS;
-    };
-    nvrtc.cubin_size = [](nvrtcProgram, std::size_t* bytes) {
-      *bytes = code().size();
-      return NVRTC_SUCCESS;
-    };
-    nvrtc.get_cubin = [](nvrtcProgram, char* to) {
-      std::memcpy(to, code().data(), code().size());
-      return NVRTC_SUCCESS;
-    };
-    dnn = fake_dnn::functions(ready_for_libraries);
+    nvrtc = compiler_functions();
+    dnn = fake_dnn::functions(in_context, put_of_library);
     dnn.version = [] { return now->cudnn_version; };
     dnn.cuda_version = [] { return now->cudnn_cuda_version; };
-    blas = fake_blas::functions(ready_for_libraries);
+    blas = fake_blas::functions(in_context, put_of_library);
     fill(nvrtc);
     fill(blas);
     fill(dnn);
   }
-  static std::string code() { return "code for " + now->compiled.back(); }
 };
 
 }  // namespace cohort

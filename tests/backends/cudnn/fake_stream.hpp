@@ -5,44 +5,58 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
 namespace cohort {
 
-/// A queue of work, done when somebody asks whether it is; other libraries' at once.
+/// Work that a stream has recorded instead of doing it.
+using fake_graph = std::vector<std::function<void()>>;
+
+/// A queue of work, done when somebody asks whether it is; NCCL's at once.
 struct fake_stream {
-  std::mutex mutex{};
-  std::vector<std::function<void()>> waiting{};
   std::atomic<int> work = 0;                                // that was put in, by any thread
   std::map<fake_stream const*, int> waits_for{};            // of others' work
-  std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether that of others is done
+  std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether that of NCCL is done
 
   void put(std::function<void()> what) {
-    std::lock_guard const in_turn(mutex);
-    waiting.push_back(std::move(what));
-    busy = true;
+    std::lock_guard const in_turn(mutex_);
     ++work;
+    if (!records_) return waiting_.push_back(std::move(what));
+    whole_ = whole_ && std::this_thread::get_id() == recorder_;
+    graph_.push_back(std::move(what));
   }
-  /// Before other libraries' work.
-  void catch_up() {
-    std::lock_guard const in_turn(mutex);
-    run();
-    busy = true;
+  void record() {
+    std::lock_guard const in_turn(mutex_);
+    records_ = whole_ = true;
+    recorder_ = std::this_thread::get_id();
   }
-  /// Whether somebody who waits for it would have waited.
-  bool finish() {
-    std::lock_guard const in_turn(mutex);
-    run();
-    return std::exchange(busy, false);
+  /// Nothing where another thread put work in, or asked for its end.
+  std::optional<fake_graph> recorded() {
+    std::lock_guard const in_turn(mutex_);
+    records_ = false;
+    fake_graph made = std::exchange(graph_, {});
+    return whole_ ? std::optional(std::move(made)) : std::nullopt;
+  }
+  /// Whether somebody who waits for it would have waited; nothing while it records.
+  std::optional<bool> finish() {
+    std::lock_guard const in_turn(mutex_);
+    if (records_) {
+      whole_ = false;
+      return std::nullopt;
+    }
+    for (auto const& one : waiting_) one();
+    return !std::exchange(waiting_, {}).empty();
   }
 
  private:
-  void run() {
-    for (auto const& one : waiting) one();
-    waiting.clear();
-  }
-  bool busy = false;  // since it was waited for
+  std::mutex mutex_;
+  std::vector<std::function<void()>> waiting_{};
+  fake_graph graph_{};
+  bool records_ = false, whole_ = true;
+  std::thread::id recorder_{};
 };
 /// How far a stream was.
 struct fake_event {

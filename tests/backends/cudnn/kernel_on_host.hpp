@@ -2,6 +2,9 @@
 #pragma once
 #include <algorithm>
 #include <cohort/cudnn/kernels.hpp>
+#include <functional>
+#include <string>
+#include <vector>
 
 namespace cohort {
 
@@ -41,6 +44,27 @@ template <class Kernel>
 void run_on_host(Kernel const& kernel, unsigned long long n) {
   unsigned long long const share = detail::summing_kernel<Kernel> ? detail::sum_chunk : detail::block_threads;
   run_on_host(kernel, n, (n + share - 1) / share);
+}
+
+/// A kernel as a driver has it: bind gives what a launch with these arguments does.
+struct kernel_body {
+  std::string symbol;
+  std::function<void()> (*bind)(void** arguments, unsigned blocks);
+};
+inline std::vector<kernel_body> const& kernel_bodies() {
+  static std::vector<kernel_body> const all = [] {
+    std::vector<kernel_body> made;
+    detail::each_kernel([&]<class Kernel>(char const* type) {
+      made.push_back(
+          {detail::kernel_symbol(type), [](void** arguments, unsigned blocks) -> std::function<void()> {
+             return [kernel = *static_cast<Kernel const*>(arguments[0]),
+                     n = *static_cast<unsigned long long const*>(arguments[1]),
+                     blocks] { run_on_host(kernel, n, blocks); };
+           }});
+    });
+    return made;
+  }();
+  return all;
 }
 
 }  // namespace cohort

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cohort/cudnn/kernel_module.hpp>
 #include <cohort/cudnn/staging_memory.hpp>
@@ -7,8 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -23,6 +27,7 @@ inline CUdeviceptr device_address(void const* address) { return reinterpret_cast
 /// Order     work is done in the order in which it was put in, by whatever threads; wait() comes back when it is done. Only fetch
 ///           waits by itself, and bring for room where more than staging_memory's is on its way. Memory is given back when
 ///           nothing in the queue uses it any more.
+///           While a thread records, others' work waits.
 /// Errors    backend_error with what the driver says; memory_error where the GPU has too little left; deadline_error where its
 ///           work takes longer than `longest`.
 class compute_stream final : public memory_space {
@@ -69,17 +74,18 @@ class compute_stream final : public memory_space {
   }
 
   void clear(std::byte* memory, std::size_t bytes) const {
-    on_->use();
+    auto const held = turn();
     driver().check(driver().set_bytes(device_address(memory), 0, bytes, stream_),
                    "clearing the GPU's memory");
   }
   /// On return the bytes on the processor have been read.
   void bring(void const* from, std::byte* to, std::size_t bytes) const {
-    on_->use();
+    refuse_to_record("what is brought");
     std::lock_guard const in_turn(staging_mutex_);
     for (std::size_t done = 0; done < bytes;) {
       std::span<std::byte> const piece = staged(bytes - done);
       std::memcpy(piece.data(), static_cast<std::byte const*>(from) + done, piece.size());
+      auto const held = turn();
       driver().check(driver().bring(device_address(to + done), piece.data(), piece.size(), stream_),
                      "copying to the GPU");
       done += piece.size();
@@ -87,6 +93,7 @@ class compute_stream final : public memory_space {
   }
   /// On return the bytes are there.
   void fetch(std::byte const* from, void* to, std::size_t bytes) const {
+    refuse_to_record("what is fetched");
     std::lock_guard const in_turn(staging_mutex_);
     for (std::size_t done = 0; done < bytes;) {
       std::span<std::byte> const piece = staged(bytes - done);
@@ -99,17 +106,17 @@ class compute_stream final : public memory_space {
   }
   /// The bytes are there after wait().  Before: `to` is page-locked.
   void fetch_later(std::byte const* from, void* to, std::size_t bytes) const {
-    on_->use();
+    auto const held = turn();
     driver().check(driver().fetch(to, device_address(from), bytes, stream_), "copying from the GPU");
   }
   void copy(std::byte const* from, std::byte* to, std::size_t bytes) const {
-    on_->use();
+    auto const held = turn();
     driver().check(driver().copy(device_address(to), device_address(from), bytes, stream_),
                    "copying on the GPU");
   }
   template <class Kernel>
   void launch(Kernel const& kernel, std::size_t n) const {
-    on_->use();
+    auto const held = turn();
     kernels_.launch(kernel, n, stream_);
   }
   void wait() const {
@@ -117,6 +124,44 @@ class compute_stream final : public memory_space {
     finish();
     std::lock_guard const in_turn(staging_mutex_);
     if (staging_.given() == before) staging_.clear();
+  }
+
+  /// To be held by whoever puts something into the queue by itself; the GPU's context is current on this thread.
+  std::shared_lock<std::shared_mutex> turn() const {
+    on_->use();
+    std::shared_lock<std::shared_mutex> held(recording_, std::defer_lock);
+    if (!records()) held.lock();
+    return held;
+  }
+
+  /// What `work` puts into the queue, to be put in by launch; nothing of it is done. Null where it cannot be recorded: it waits, brings
+  /// or fetches, or the driver or a library refuses.
+  CUgraphExec record(std::function<void()> const& work) const {
+    std::unique_lock const alone(recording_);
+    on_->use();
+    if (driver().begin_capture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS) return nullptr;
+    recorder_ = std::this_thread::get_id();
+    bool whole = true;
+    try {
+      work();
+    } catch (std::exception const&) {  // which comes again where the work is done
+      whole = false;
+    }
+    recorder_ = std::thread::id();
+    CUgraph graph = nullptr;
+    CUgraphExec made = nullptr;
+    if (driver().end_capture(stream_, &graph) != CUDA_SUCCESS || !graph) return nullptr;
+    if (whole && driver().make_executable(&made, graph, 0) != CUDA_SUCCESS) made = nullptr;
+    driver().destroy_graph(graph);
+    return made;
+  }
+  void launch(CUgraphExec recorded) const {
+    auto const held = turn();
+    driver().check(driver().launch_graph(recorded, stream_), "launching a graph");
+  }
+  void forget(CUgraphExec recorded) const noexcept {
+    on_->make_current();
+    driver().destroy_executable(recorded);
   }
 
   gpu const& device() const { return *on_; }
@@ -128,10 +173,13 @@ class compute_stream final : public memory_space {
 
   /// Asks again and again: the driver's own waits have no deadline. After a millisecond it sleeps in between.
   void finish() const {
-    on_->use();
     using clock = std::chrono::steady_clock;
     clock::time_point const begin = clock::now();
-    for (CUresult status; (status = driver().query(stream_)) != CUDA_SUCCESS;) {
+    auto const ask = [&] {
+      auto const held = turn();
+      return driver().query(stream_);
+    };
+    for (CUresult status; (status = ask()) != CUDA_SUCCESS;) {
       if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU");
       clock::duration const waited = clock::now() - begin;
       if (waited > longest_)
@@ -149,6 +197,10 @@ class compute_stream final : public memory_space {
     staging_.clear();
     return staging_.take(bytes);
   }
+  bool records() const { return recorder_.load() == std::this_thread::get_id(); }
+  void refuse_to_record(char const* what) const {
+    if (records()) throw backend_error({.what = {what, " cannot be recorded"}});
+  }
   std::uint64_t given() const {
     std::lock_guard const in_turn(staging_mutex_);
     return staging_.given();
@@ -158,6 +210,8 @@ class compute_stream final : public memory_space {
   kernel_module kernels_;
   std::chrono::milliseconds longest_;
   CUstream stream_ = nullptr;
+  mutable std::shared_mutex recording_;
+  mutable std::atomic<std::thread::id> recorder_{};
   mutable std::mutex staging_mutex_;
   mutable staging_memory staging_;
 };

@@ -48,6 +48,7 @@ class dnn_on_gpu {
   }
 
   void execute(cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t operands) const {
+    auto const turn = on_->turn();
     auto const held = alone();
     check(functions().execute(handle_, plan, operands), "running a plan of cuDNN's");
   }

@@ -37,6 +37,12 @@ struct driver_functions {
   decltype(&::cuStreamDestroy_v2) destroy_stream = nullptr;
   decltype(&::cuStreamQuery) query = nullptr;
   decltype(&::cuStreamWaitEvent) wait_for_event = nullptr;
+  decltype(&::cuStreamBeginCapture_v2) begin_capture = nullptr;
+  decltype(&::cuStreamEndCapture) end_capture = nullptr;
+  decltype(&::cuGraphInstantiateWithFlags) make_executable = nullptr;
+  decltype(&::cuGraphDestroy) destroy_graph = nullptr;
+  decltype(&::cuGraphLaunch) launch_graph = nullptr;
+  decltype(&::cuGraphExecDestroy) destroy_executable = nullptr;
   decltype(&::cuEventCreate) create_event = nullptr;
   decltype(&::cuEventDestroy_v2) destroy_event = nullptr;
   decltype(&::cuEventRecord) record = nullptr;
@@ -73,6 +79,12 @@ struct driver_functions {
     visit("cuStreamDestroy_v2", destroy_stream);
     visit("cuStreamQuery", query);
     visit("cuStreamWaitEvent", wait_for_event);
+    visit("cuStreamBeginCapture_v2", begin_capture);
+    visit("cuStreamEndCapture", end_capture);
+    visit("cuGraphInstantiateWithFlags", make_executable);
+    visit("cuGraphDestroy", destroy_graph);
+    visit("cuGraphLaunch", launch_graph);
+    visit("cuGraphExecDestroy", destroy_executable);
     visit("cuEventCreate", create_event);
     visit("cuEventDestroy_v2", destroy_event);
     visit("cuEventRecord", record);

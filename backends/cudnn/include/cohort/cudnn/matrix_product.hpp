@@ -75,8 +75,8 @@ class matrix_product {
 
   /// Puts it into the stream.
   void run(void const* a, void const* b, void const* bias, void* result) const {
+    auto const turn = blas_->stream().turn();
     std::lock_guard const one_at_a_time(mutex_);  // the bias is a property of the description
-    blas_->stream().device().use();
     if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     float const one = 1, zero = 0;
     descriptors const& d = descriptors_;

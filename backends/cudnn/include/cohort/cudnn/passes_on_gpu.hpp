@@ -2,8 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <cohort/cudnn/page_locked_space.hpp>
+#include <cohort/cudnn/recorded_work.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -66,6 +68,12 @@ class passes_on_gpu : public arena_passes {
     on_->fetch(from, host, bytes);
   }
   void wait() override { on_->wait(); }
+  std::function<void()> record(std::function<void()> const& work) override {
+    CUgraphExec const made = on_->record(work);
+    if (!made) return {};
+    auto const kept = std::make_shared<recorded_work>(on_, made);
+    return [kept] { kept->run(); };
+  }
   void copy(std::byte const* from, std::byte* to, std::size_t bytes) override {
     if (bytes > 0) on_->copy(from, to, bytes);
   }

@@ -61,7 +61,10 @@ class nccl_ranks {
   void start(elements const& data, reduction how, compute_stream const& computed, gpu_event const& begin,
              gpu_event const& end) {
     on_->use();
-    check(driver().record(begin.handle(), computed.handle()), "marking a sum's begin");
+    {
+      auto const turn = computed.turn();
+      check(driver().record(begin.handle(), computed.handle()), "marking a sum's begin");
+    }
     check(driver().wait_for_event(stream_, begin.handle(), 0), "waiting for a sum's begin");
     ncclResult_t status = ncclSuccess;
     {
