@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cohort/cudnn/page_locked_space.hpp>
 #include <cohort/cudnn/recorded_work.hpp>
@@ -203,10 +204,16 @@ TEST(compute_stream, records_work_of_one_thread) {
   auto const stream =
       std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
   std::thread other;
+  std::atomic<bool> comes = false;
   CUgraphExec const made = stream->record([&] {
     stream->launch(detail::kernels::scale{&x, 3.F}, 1);
-    other = std::thread([&] { stream->launch(detail::kernels::scale{&y, 5.F}, 1), stream->wait(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    other = std::thread([&] {
+      comes = true;
+      stream->launch(detail::kernels::scale{&y, 5.F}, 1);
+      stream->wait();
+    });
+    while (!comes) std::this_thread::yield();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
     stream->launch(detail::kernels::scale{&x, 2.F}, 1);
   });
   other.join();
