@@ -2,6 +2,8 @@
 // label: gpu slow
 // The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone may.
 #include <cohort/cudnn.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -61,6 +63,21 @@ TEST_F(on_a_gpu, a_network_is_frozen_as_on_the_reference) {
 }
 TEST_F(on_a_gpu, examples_weigh_as_on_the_reference) {
   cudnn_cases::weighs_and_numbers_examples_as_the_reference_does<cudnn>();
+}
+TEST_F(on_a_gpu, steps_of_many_forms_agree_with_the_reference) {
+  cudnn_cases::steps_of_many_forms_agree_with_the_reference<cudnn>();
+}
+TEST_F(on_a_gpu, work_is_recorded_and_done_again) {
+  auto const on = machine_under_test().stream();
+  buffer const x(sizeof(float), on);
+  detail::passes_on_gpu passes(on);
+  passes.fill(x.data(), 0, 1, 1);
+  std::function<void()> const again = passes.record([&] { passes.scale(x.data(), 1, 3); });
+  ASSERT_TRUE(again) << "the driver did not record";
+  again(), again();
+  float got = 0;
+  on->fetch(x.data(), &got, sizeof got);
+  EXPECT_EQ(got, 9);
 }
 TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
   cudnn_cases::refuses_an_index_as_the_reference_does<cudnn>();
