@@ -30,7 +30,7 @@ struct update_range {
 /// Shapes    n elements of the master's type, from `begin` in each arena that is named; n and begin are multiples of 16 but
 ///           where `x` and `n` stand alone.
 /// Order     what a call does comes after all that this thread had done before; what it returns, or writes outside of arenas, is
-///           there on return. Two threads' ranges do not overlap.
+///           there on return, but what goes to `results`. Two threads' ranges do not overlap.
 /// Exact     one machine gives one result, bit by bit, wherever ranges are cut.
 class arena_passes {
  public:

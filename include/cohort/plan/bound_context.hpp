@@ -144,7 +144,8 @@ class bound_context final : public context {
     bool adds;
     std::uint64_t version;
     std::byte const* sums;
-    bool tried = false;
+    bool done = false;
+    int tries = 2;
     std::function<void()> again{};
   };
 
@@ -222,23 +223,25 @@ class bound_context final : public context {
   void run(std::vector<bound>& calls, std::size_t first, std::size_t last) {
     if (first == last) return;
     if (!passes_.space() || profiling_) return call(calls, first, last);
-    recording* const done = find(calls, first, last);
-    if (!done) return call(calls, first, last);
-    if (!std::exchange(done->tried, true)) done->again = passes_.record([&] { call(calls, first, last); });
-    done->again ? done->again() : call(calls, first, last);
+    recording& it = find(calls, first, last);
+    if (it.done && it.tries > 0) {
+      --it.tries;
+      it.again = passes_.record([&] { call(calls, first, last); });
+      if (it.again) it.tries = 0;
+    }
+    it.again ? it.again() : call(calls, first, last);
+    it.done = true;
   }
-  /// Null, and remembered, where it is the first time.
-  recording* find(std::vector<bound> const& calls, std::size_t first, std::size_t last) {
+  recording& find(std::vector<bound> const& calls, std::size_t first, std::size_t last) {
     bool const adds = accumulate_ && &calls == &backward_;
     auto const is_it = [&](recording const& one) {
       return one.calls == &calls && one.first == first && one.last == last && one.adds == adds;
     };
     recording const now{&calls, first, last, adds, inputs_.version(), memory_.sums.data()};
     auto const found = std::ranges::find_if(recordings_, is_it);
-    if (found != recordings_.end() && found->version == now.version && found->sums == now.sums)
-      return &*found;
-    found == recordings_.end() ? recordings_.push_back(now) : void(*found = now);
-    return nullptr;
+    if (found == recordings_.end()) return recordings_.emplace_back(now);
+    if (found->version != now.version || found->sums != now.sums) *found = now;
+    return *found;
   }
 
   void call(std::vector<bound>& calls, std::size_t first, std::size_t last) {

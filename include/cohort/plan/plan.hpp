@@ -85,7 +85,8 @@ struct backward_request {
 ///
 /// Order     forward, then backward with the same targets. Not for two threads at once; use it on a thread that
 ///           has the number of threads its plan was made for (`tensor_backend::threads`).
-/// Moves     allocates nothing after its first forward and backward, unless its memory has grown for another context.
+/// Moves     allocates nothing after its first forward and backward, unless its memory has grown for another context; on a device
+///           the second ones are recorded.
 class context {
  public:
   virtual ~context() = default;

@@ -59,8 +59,9 @@ inline void add_examples(run_memory& to, data_description const& what, parameter
     to.batches += held * elements * bytes_of(part.type);
     bool const input = p < what.inputs.size();
     bool const converted = part.type != own && part.type != element_type::i32;
-    int const copies = (converted ? 1 : 0) + (elsewhere && input ? 1 : 0);
-    to.staging += staged * elements * bytes_of(own) * static_cast<std::size_t>(copies);
+    int const copies = (converted ? 1 : 0) + (!elsewhere ? 0 : input ? 1 : 2);
+    std::size_t const each = part.type == element_type::i32 ? sizeof(std::int32_t) : bytes_of(own);
+    to.staging += staged * elements * each * static_cast<std::size_t>(copies);
   }
 }
 

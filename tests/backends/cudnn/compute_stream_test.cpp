@@ -153,20 +153,49 @@ TEST(compute_stream, keeps_what_is_brought_during_a_wait) {
   static auto const query = machine.driver.query;
   machine.driver.query = [](CUstream asked) {
     CUresult const status = query(asked);
-    if (auto* const stream = std::exchange(other, nullptr)) stream->bring("b", to + 1, 1);
+    if (auto* const stream = std::exchange(other, nullptr))
+      std::thread([&] { stream->bring("a", to, 1); }).join();
     return status;
   };
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
-  to = stream.take(3);
-  stream.bring("a", to, 1);
+  to = stream.take(2);
   other = &stream;
   stream.wait();
   EXPECT_EQ(other, nullptr);
-  stream.bring("c", to + 2, 1);
-  char got[3];
+  stream.bring("b", to + 1, 1);
+  char got[2];
   stream.fetch(to, got, sizeof got);
-  EXPECT_EQ(std::string_view(got, 3), "abc");
+  EXPECT_EQ(std::string_view(got, 2), "ab");
   stream.give_back(to);
+}
+
+/// Who waits for what is fetched keeps nobody from bringing, and its piece.
+TEST(compute_stream, brings_while_another_thread_fetches) {
+  fake_machine machine;
+  static std::atomic<bool> asked;
+  asked = false;
+  static auto const query = machine.driver.query;
+  machine.driver.query = [](CUstream stream) {
+    CUresult const status = query(stream);
+    asked = true;
+    return status;
+  };
+  detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
+  std::byte* const memory = stream.take(2);
+  stream.bring("a", memory, 1);
+  stream.wait();
+  machine.work = CUDA_ERROR_NOT_READY;
+  asked = false;
+  char got = 0;
+  std::thread other([&] { stream.fetch(memory, &got, 1); });
+  while (!asked) std::this_thread::yield();
+  stream.bring("b", memory + 1, 1);
+  machine.work = CUDA_SUCCESS;
+  stream.wait();
+  stream.bring("c", memory + 1, 1);
+  other.join();
+  EXPECT_EQ(got, 'a');
+  stream.give_back(memory);
 }
 
 /// What is fetched later is there after a wait, and its memory is kept from a GPU that does not end.

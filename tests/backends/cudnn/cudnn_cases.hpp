@@ -219,8 +219,8 @@ void weighs_and_numbers_examples_as_the_reference_does() {
 template <class B>
 void steps_of_many_forms_agree_with_the_reference() {
   graph const net = graph::build([](builder& b) {
-    b.input({6}) | dense{.units = 5, .bias = false} | batch_norm{} | relu{} | dropout{.rate = 0.3} | dense{.units = 3}
-        | softmax_cross_entropy{};
+    b.input({6}) | dense{.units = 5, .bias = false} | batch_norm{} | relu{} | dropout{.rate = 0.3}
+        | dense{.units = 3} | softmax_cross_entropy{};
   });
   trial<B> got(net, {.batch = 4});
   trial<reference<double>> wanted(net, {.batch = 4});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cohort/cudnn/gpu.hpp>
 #include <cohort/cudnn/kernels.hpp>
@@ -39,7 +40,7 @@ struct fake_machine : fake_compiler {
   int driver_version = 13000;
   CUresult init = CUDA_SUCCESS;
   CUresult retain = CUDA_SUCCESS;
-  CUresult work = CUDA_SUCCESS;  // what a stream that is asked says
+  std::atomic<CUresult> work = CUDA_SUCCESS;  // what a stream that is asked says
   int gpus = 1;
   bool one_gpu = false;  // for whoever asks; else each gets another
   int major = 9, minor = 0;
@@ -71,7 +72,11 @@ struct fake_machine : fake_compiler {
   }
   fake_machine(fake_machine const&) = delete;
   fake_machine& operator=(fake_machine const&) = delete;
-  ~fake_machine() { now = nullptr; }
+  ~fake_machine() {  // what was not given back
+    for (void* const one : memory) std::free(one);
+    for (auto const& one : page_locked) std::free(const_cast<std::byte*>(one.first));
+    now = nullptr;
+  }
 
   detail::library_source source() {
     return {.open = [this](std::string const& name, std::string& why) -> void* {
@@ -213,6 +218,7 @@ struct fake_machine : fake_compiler {
   void describe_memory() {
     driver.allocate = [](CUdeviceptr* taken, std::size_t bytes) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
       if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
       void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc does
@@ -223,6 +229,7 @@ struct fake_machine : fake_compiler {
     };
     driver.free = [](CUdeviceptr given) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
       if (now->memory.erase(host(given)) == 0) return CUDA_ERROR_INVALID_VALUE;
       std::free(host(given));
@@ -230,6 +237,7 @@ struct fake_machine : fake_compiler {
     };
     driver.take_page_locked = [](void** taken, std::size_t bytes, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
       if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
       *taken = std::malloc(bytes);
@@ -238,6 +246,7 @@ struct fake_machine : fake_compiler {
     };
     driver.free_page_locked = [](void* given) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
+      if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
       if (now->page_locked.erase(static_cast<std::byte*>(given)) == 0) return CUDA_ERROR_INVALID_VALUE;
       std::free(given);
@@ -277,7 +286,7 @@ struct fake_machine : fake_compiler {
     };
     driver.query = [](CUstream stream) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      if (now->work != CUDA_SUCCESS) return now->work;
+      if (CUresult const says = now->work; says != CUDA_SUCCESS) return says;
       auto const waited = reinterpret_cast<fake_stream*>(stream)->finish();
       if (!waited) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       if (*waited) ++now->waits;
@@ -294,12 +303,10 @@ struct fake_machine : fake_compiler {
       return CUDA_SUCCESS;
     };
     driver.end_capture = [](CUstream stream, CUgraph* made) {
-      *made = nullptr;
       auto recorded = reinterpret_cast<fake_stream*>(stream)->recorded();
+      *made = recorded ? reinterpret_cast<CUgraph>(new fake_graph(std::move(*recorded))) : nullptr;
       if (!recorded) ++now->broken_graphs;
-      if (!recorded) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-      *made = reinterpret_cast<CUgraph>(new fake_graph(std::move(*recorded)));
-      return CUDA_SUCCESS;
+      return recorded ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     };
     driver.destroy_graph = [](CUgraph graph) {
       delete reinterpret_cast<fake_graph*>(graph);
@@ -359,6 +366,11 @@ struct fake_machine : fake_compiler {
     if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
     stream ? reinterpret_cast<fake_stream*>(stream)->put(std::move(what)) : what();
     return CUDA_SUCCESS;
+  }
+  /// Whether this thread records: then it may not ask for memory.
+  static bool records() {
+    std::lock_guard const in_turn(now->among_streams);
+    return std::ranges::any_of(now->streams, &fake_stream::is_recorded_here);
   }
   static bool is_page_locked(void const* address, std::size_t bytes) {
     std::lock_guard const in_turn(working);

@@ -33,6 +33,13 @@ struct fake_stream {
     records_ = whole_ = true;
     recorder_ = std::this_thread::get_id();
   }
+  /// Whether this thread records; who asks breaks it.
+  bool is_recorded_here() {
+    std::lock_guard const in_turn(mutex_);
+    bool const here = records_ && std::this_thread::get_id() == recorder_;
+    whole_ = whole_ && !here;
+    return here;
+  }
   /// Nothing where another thread put work in, or asked for its end.
   std::optional<fake_graph> recorded() {
     std::lock_guard const in_turn(mutex_);

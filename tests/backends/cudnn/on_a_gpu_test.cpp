@@ -79,6 +79,18 @@ TEST_F(on_a_gpu, work_is_recorded_and_done_again) {
   on->fetch(x.data(), &got, sizeof got);
   EXPECT_EQ(got, 9);
 }
+/// What cuDNN and cuBLASLt put into a stream is recorded too.
+TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
+  static std::shared_ptr<detail::compute_stream> on;
+  on = machine_under_test().stream();
+  struct here : cudnn {
+    here() : cudnn(on) {}
+  };
+  trial<here> made(graph(cudnn_cases::lenet), {.batch = 4});
+  for (int step = 0; step < 3; ++step) made.step();
+  EXPECT_EQ(on->recorded(), 2);
+  on.reset();
+}
 TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
   cudnn_cases::refuses_an_index_as_the_reference_does<cudnn>();
 }

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -50,9 +49,12 @@ class compute_stream final : public memory_space {
   }
 
   std::byte* take(std::size_t bytes) override {
-    on_->use();
     CUdeviceptr taken = 0;
-    CUresult const status = driver().allocate(&taken, bytes);
+    CUresult status = CUDA_SUCCESS;
+    {
+      auto const held = turn();
+      status = driver().allocate(&taken, bytes);
+    }
     if (status == CUDA_ERROR_OUT_OF_MEMORY) {
       std::size_t free = 0, total = 0;
       driver().memory(&free, &total);
@@ -69,6 +71,7 @@ class compute_stream final : public memory_space {
   /// Memory that a GPU does not finish with is not given back.
   void give_back(std::byte* memory) noexcept override try {
     wait();
+    auto const held = turn();
     driver().free(device_address(memory));
   } catch (error const&) {
   }
@@ -81,9 +84,9 @@ class compute_stream final : public memory_space {
   /// On return the bytes on the processor have been read.
   void bring(void const* from, std::byte* to, std::size_t bytes) const {
     refuse_to_record("what is brought");
-    std::lock_guard const in_turn(staging_mutex_);
+    std::unique_lock in_turn(staging_mutex_);
     for (std::size_t done = 0; done < bytes;) {
-      std::span<std::byte> const piece = staged(bytes - done);
+      std::span<std::byte> const piece = staged(in_turn, bytes - done);
       std::memcpy(piece.data(), static_cast<std::byte const*>(from) + done, piece.size());
       auto const held = turn();
       driver().check(driver().bring(device_address(to + done), piece.data(), piece.size(), stream_),
@@ -94,12 +97,12 @@ class compute_stream final : public memory_space {
   /// On return the bytes are there.
   void fetch(std::byte const* from, void* to, std::size_t bytes) const {
     refuse_to_record("what is fetched");
-    std::lock_guard const in_turn(staging_mutex_);
     for (std::size_t done = 0; done < bytes;) {
-      std::span<std::byte> const piece = staged(bytes - done);
+      std::unique_lock in_turn(staging_mutex_);
+      std::span<std::byte> const piece = staged(in_turn, bytes - done);
       fetch_later(from + done, piece.data(), piece.size());
+      reading const until_it_is_read(in_turn, readers_);
       finish();
-      staging_.clear();
       std::memcpy(static_cast<std::byte*>(to) + done, piece.data(), piece.size());
       done += piece.size();
     }
@@ -120,10 +123,9 @@ class compute_stream final : public memory_space {
     kernels_.launch(kernel, n, stream_);
   }
   void wait() const {
-    std::uint64_t const before = given();
-    finish();
-    std::lock_guard const in_turn(staging_mutex_);
-    if (staging_.given() == before) staging_.clear();
+    refuse_to_record("what is waited for");
+    std::unique_lock in_turn(staging_mutex_);
+    free_staging(in_turn);
   }
 
   /// To be held by whoever puts something into the queue by itself; the GPU's context is current on this thread.
@@ -134,17 +136,19 @@ class compute_stream final : public memory_space {
     return held;
   }
 
-  /// What `work` puts into the queue, to be put in by launch; nothing of it is done. Null where it cannot be recorded: it waits, brings
-  /// or fetches, or the driver or a library refuses.
+  /// What `work` puts into the queue, to be put in by launch; nothing of it is done. Null where it cannot be recorded: it waits, brings,
+  /// fetches or throws, or the driver or a library refuses.
   CUgraphExec record(std::function<void()> const& work) const {
+    wants_to_record_ = true;
     std::unique_lock const alone(recording_);
+    wants_to_record_ = false;
     on_->use();
     if (driver().begin_capture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) != CUDA_SUCCESS) return nullptr;
     recorder_ = std::this_thread::get_id();
     bool whole = true;
     try {
       work();
-    } catch (std::exception const&) {  // which comes again where the work is done
+    } catch (...) {  // it comes again where the work is done
       whole = false;
     }
     recorder_ = std::thread::id();
@@ -153,8 +157,11 @@ class compute_stream final : public memory_space {
     if (driver().end_capture(stream_, &graph) != CUDA_SUCCESS || !graph) return nullptr;
     if (whole && driver().make_executable(&made, graph, 0) != CUDA_SUCCESS) made = nullptr;
     driver().destroy_graph(graph);
+    if (made) ++recorded_;
     return made;
   }
+  /// How often work was recorded.
+  int recorded() const { return recorded_; }
   void launch(CUgraphExec recorded) const {
     auto const held = turn();
     driver().check(driver().launch_graph(recorded, stream_), "launching a graph");
@@ -171,39 +178,69 @@ class compute_stream final : public memory_space {
  private:
   driver_functions const& driver() const { return on_->driver(); }
 
-  /// Asks again and again: the driver's own waits have no deadline. After a millisecond it sleeps in between.
+  /// Asks again and again: the driver's own waits have no deadline. After a millisecond it sleeps in between. Once a deadline has
+  /// passed it asks a single time.
   void finish() const {
     using clock = std::chrono::steady_clock;
     clock::time_point const begin = clock::now();
     auto const ask = [&] {
+      while (wants_to_record_ && !records()) std::this_thread::yield();
       auto const held = turn();
       return driver().query(stream_);
     };
     for (CUresult status; (status = ask()) != CUDA_SUCCESS;) {
       if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU");
       clock::duration const waited = clock::now() - begin;
-      if (waited > longest_)
+      if (waited > longest_ || late_) {
+        late_ = true;
         throw deadline_error({.what = "the GPU does not finish its work",
                               .where = on_->name(),
                               .expected = {"at most ", longest_.count(), " ms"}});
+      }
       if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
+    late_ = false;
   }
-  /// A piece for bytes on their way.  Before: staging_mutex_ is held.
-  std::span<std::byte> staged(std::size_t bytes) const {
-    std::span<std::byte> const piece = staging_.take(bytes);
-    if (!piece.empty()) return piece;
+
+  /// Counts who reads a piece; meanwhile others may use the staging memory.
+  class reading {
+   public:
+    reading(std::unique_lock<std::mutex>& lock, int& readers) : lock_(lock), readers_(readers) {
+      ++readers_;
+      lock_.unlock();
+    }
+    reading(reading const&) = delete;
+    reading& operator=(reading const&) = delete;
+    ~reading() {
+      lock_.lock();
+      --readers_;
+    }
+
+   private:
+    std::unique_lock<std::mutex>& lock_;
+    int& readers_;
+  };
+  /// Waits, and takes all pieces back if no thread was given one meanwhile or reads one.  Before: the lock is held, and after.
+  void free_staging(std::unique_lock<std::mutex>& lock) const {
+    std::uint64_t const before = staging_.given();
+    lock.unlock();
     finish();
-    staging_.clear();
-    return staging_.take(bytes);
+    lock.lock();
+    if (staging_.given() == before && readers_ == 0) staging_.clear();
+  }
+  /// A piece for bytes on their way; until they are put in the lock stays.
+  std::span<std::byte> staged(std::unique_lock<std::mutex>& lock, std::size_t bytes) const {
+    for (;;) {
+      {
+        auto const held = turn();  // the first one takes memory
+        if (std::span<std::byte> const piece = staging_.take(bytes); !piece.empty()) return piece;
+      }
+      free_staging(lock);
+    }
   }
   bool records() const { return recorder_.load() == std::this_thread::get_id(); }
   void refuse_to_record(char const* what) const {
     if (records()) throw backend_error({.what = {what, " cannot be recorded"}});
-  }
-  std::uint64_t given() const {
-    std::lock_guard const in_turn(staging_mutex_);
-    return staging_.given();
   }
 
   std::shared_ptr<gpu const> on_;
@@ -212,8 +249,11 @@ class compute_stream final : public memory_space {
   CUstream stream_ = nullptr;
   mutable std::shared_mutex recording_;
   mutable std::atomic<std::thread::id> recorder_{};
+  mutable std::atomic<bool> wants_to_record_ = false, late_ = false;
+  mutable std::atomic<int> recorded_ = 0;
   mutable std::mutex staging_mutex_;
   mutable staging_memory staging_;
+  mutable int readers_ = 0;  // of its pieces
 };
 
 }  // namespace cohort::detail

@@ -46,7 +46,12 @@ inline shape room_for(std::size_t bytes) {
 
 /// Where the GPU finds what changes from step to step.
 inline kernels::step_constants const* constants_of(step_scalars const& now) {
-  static_assert(sizeof(kernels::step_constants) == sizeof(step_constants));
+  using here = step_constants;
+  using there = kernels::step_constants;
+  static_assert(
+      sizeof(here) == sizeof(there) && offsetof(here, gradient_scale) == offsetof(there, gradient_scale)
+      && offsetof(here, weight) == offsetof(there, weight) && offsetof(here, seed) == offsetof(there, seed)
+      && offsetof(here, step) == offsetof(there, step));
   return reinterpret_cast<kernels::step_constants const*>(now.elsewhere);
 }
 

@@ -62,7 +62,7 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 /// variances in the workspace. Running statistics follow by gradients of their own: plan/running_statistics.hpp.
 ///
 /// Order     where sums over parts are given, each pass waits for this part's, and for the other parts.
-/// Moves     where sums are given 5·C floats between GPU and processor in forward, 4·C in backward, with three waits each.
+/// Moves     where sums are given 5·C floats between GPU and processor in forward, 4·C in backward, with two waits each.
 template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;

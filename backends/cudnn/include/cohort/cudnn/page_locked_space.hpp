@@ -14,6 +14,7 @@ class page_locked_space final : public memory_space {
   explicit page_locked_space(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {}
 
   std::byte* take(std::size_t bytes) override {
+    auto const held = on_->turn();
     std::byte* const taken = on_->device().take_page_locked(bytes);
     std::memset(taken, 0, bytes);
     return taken;
@@ -21,6 +22,7 @@ class page_locked_space final : public memory_space {
   /// Memory that a GPU does not finish with is not given back.
   void give_back(std::byte* memory) noexcept override try {
     on_->wait();
+    auto const held = on_->turn();
     on_->device().free_page_locked(memory);
   } catch (error const&) {
   }
