@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes what was measured into the README, between <!-- measured --> and <!-- /measured -->.
 
-    readme_table.py COMPARISON.json [--step STEP.json] [--readme README.md]
+    readme_table.py COMPARISON.json... [--step STEP.json] [--readme README.md]
 
-COMPARISON is of compare_pytorch.py --json; STEP of step_benchmark --benchmark_out=STEP.json, for the sentence about
-oneDNN's primitives. Refuses a comparison on a GPU, and one with disturbed blocks unless --disturbed is given.
+COMPARISONs are of compare_pytorch.py --json, of one machine and commit; of a row that several have, the one of most
+rounds stands. STEP is of step_benchmark --benchmark_out=STEP.json, for the sentence about oneDNN's primitives. Refuses a
+comparison on a GPU, and one with disturbed blocks unless --disturbed is given.
 """
 import argparse
 import json
@@ -19,7 +20,24 @@ TITLES = {"lenet": "LeNet", "mlp": "MLP 784-500-100-10", "cifar": "CIFAR-10 netw
           "resnet50": "ResNet-50"}
 
 
-def sentence(context, rounds):
+def joined(comparisons):
+    """One comparison of several."""
+    context = comparisons[0]["context"]
+    rows = {}
+    for comparison in comparisons:
+        other = [key for key in context if key != "date" and comparison["context"].get(key) != context[key]]
+        if other:
+            raise ValueError(f"comparisons of different {', '.join(other)}")
+        for row in comparison["rows"]:
+            key = (list(TITLES).index(row["net"]) if row["net"] in TITLES else len(TITLES), row["net"], row["dtype"] != "f32", row["batch"])
+            if key not in rows or rows[key]["rounds"] < row["rounds"]:
+                rows[key] = row
+    return {"context": context, "rows": [rows[key] for key in sorted(rows)]}
+
+
+def sentence(context, rows):
+    counts = {row["rounds"] for row in rows}
+    rounds = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     return (f"One training step (forward, backward, update) on {context['processors']} processors of "
             f"{context['processor']}, {context['threads']} threads, {context['date']}, commit {context['commit']}: "
             f"oneDNN {context['onednn']}, {context['compiler']}; PyTorch {context['pytorch']} in its fastest mode. "
@@ -52,7 +70,7 @@ def overheads_of(step):
 
 
 def measured(comparison, step):
-    parts = [sentence(comparison["context"], comparison["rows"][0]["rounds"]), "\n".join(rows_of(comparison))]
+    parts = [sentence(comparison["context"], comparison["rows"]), "\n".join(rows_of(comparison))]
     if step:
         parts.append(overheads_of(step))
     return "\n\n".join(parts)
@@ -60,13 +78,13 @@ def measured(comparison, step):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("comparison", type=pathlib.Path)
+    parser.add_argument("comparison", type=pathlib.Path, nargs="+")
     parser.add_argument("--step", type=pathlib.Path)
     parser.add_argument("--readme", type=pathlib.Path, default=README)
     parser.add_argument("--disturbed", action="store_true", help="take disturbed blocks too")
     arguments = parser.parse_args()
     try:
-        comparison = json.loads(arguments.comparison.read_text(encoding="utf-8"))
+        comparison = joined([json.loads(one.read_text(encoding="utf-8")) for one in arguments.comparison])
         step = json.loads(arguments.step.read_text(encoding="utf-8")) if arguments.step else None
         if comparison["context"].get("device", "cpu") != "cpu":
             raise ValueError(f"the README has the processor's figures, not those of {comparison['context']['device']}")
