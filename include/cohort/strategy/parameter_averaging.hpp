@@ -198,19 +198,21 @@ class averaging_strategy final : public strategy {
            && !all.passes().space() && lie_close(elements_of(mine), all.arena_elements());
   }
 
+  /// An array of this rank in sum_.
+  std::byte* part(replica const& mine, int array) {
+    return sum_->data()
+           + static_cast<std::size_t>(array) * (stays_ ? mine.parameters.arena_bytes() : mine.bytes());
+  }
+
   /// All ranks meet and hold the same afterwards.
   void meet(replica const& mine) {
     prepare(mine);
-    auto const part = [&](int array) {
-      return sum_->data()
-             + static_cast<std::size_t>(array) * (stays_ ? mine.parameters.arena_bytes() : mine.bytes());
-    };
     votes const heard = late_->is_under_way() ? hear(mine).all : votes{};
     for (int array = 0; array < arrays_; ++array)
       if (stays_)
-        std::memcpy(part(array), mine.arena(array), mine.parameters.arena_bytes());
+        std::memcpy(part(mine, array), mine.arena(array), mine.parameters.arena_bytes());
       else
-        mine.read(array, part(array));
+        mine.read(array, part(mine, array));
     under_way_ = true;
     agreement met = stays_ ? average_as_they_lie(mine)
                            : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_, meter_);
@@ -218,9 +220,9 @@ class averaging_strategy final : public strategy {
     if (met.examples > 0) {
       for (int array = 0; array < arrays_; ++array)
         if (stays_)
-          std::memcpy(mine.arena(array), part(array), mine.parameters.arena_bytes());
+          std::memcpy(mine.arena(array), part(mine, array), mine.parameters.arena_bytes());
         else
-          mine.write(array, part(array));
+          mine.write(array, part(mine, array));
       mine.parameters.changed();
     }
     met.all |= heard;
@@ -268,8 +270,7 @@ class averaging_strategy final : public strategy {
     for (parameter const& one : mine.parameters.table())
       for (int array = 0; one.frozen && array < arrays_; ++array) {
         std::size_t const at = one.offset * size;
-        std::memcpy(sum_->data() + static_cast<std::size_t>(array) * mine.parameters.arena_bytes() + at,
-                    mine.arena(array) + at, one.room * size);
+        std::memcpy(part(mine, array) + at, mine.arena(array) + at, one.room * size);
       }
     return met;
   }
