@@ -3,8 +3,9 @@
 // How much of an allreduce hides behind backward, one network on every rank, one rank a processor:
 //   hosts.py up 2 1gbit
 //   hosts.py mpirun 2 sh -c 'exec taskset -c $OMPI_COMM_WORLD_RANK build/.../overlap_benchmark [NET BATCH BLOCKS]'
-// Blocks in turn: steps without an exchange, exchanges of the same buckets without steps, steps with both. Medians of the slowest
-// rank's times; overlap = 1 − (both − compute) / exchange.
+// Blocks in turn: steps without an exchange, exchanges of the same buckets without steps, steps with both, in which sums end before the
+// update, or in the next forward (into_forward). Medians of the slowest rank's times, all that is under way waited for at a block's
+// end; overlap = 1 − (both − compute) / exchange.
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
 
@@ -24,24 +25,40 @@ namespace {
 using namespace benchmarks;
 using cohort::communicator;
 
-constexpr int steps_of_a_block = 3;
+constexpr int steps_of_a_block = 10;
 
 /// Seconds a step of the slowest rank, all beginning together.
-template <class Action>
-double slowest(communicator& world, Action action) {
+template <class Action, class Settle>
+double slowest(communicator& world, Action action, Settle settle) {
   world.barrier();
   double worst = seconds([&] {
                    for (int step = 0; step < steps_of_a_block; ++step) action();
+                   settle();
                  })
                  / steps_of_a_block;
   world.allreduce(std::span(&worst, 1), cohort::reduction::maximum);
   return worst;
 }
+double slowest(communicator& world, repeated_step& steps) {
+  return slowest(
+      world, [&] { steps(); }, [&] { steps.settle(); });
+}
+
+/// Steps with an exchange, and what they took.
+struct exchanging_steps {
+  char const* name;
+  repeated_step steps;
+  std::vector<double> seconds{};
+};
 
 void measure(communicator& world, trained_network const& net, int batch, int blocks) {
-  repeated_step alone(net, batch, 1), exchanging(net, batch, 1, cohort::allreduce{}.on(world));
-  std::span<cohort::bucket const> const buckets = exchanging.parameters().buckets();
-  std::vector<float> gradients(static_cast<std::size_t>(exchanging.parameters().elements()));
+  repeated_step alone(net, batch, 1);
+  exchanging_steps both[]{
+      {"before the update", repeated_step(net, batch, 1, cohort::allreduce{}.on(world))},
+      {"into forward", repeated_step(net, batch, 1, cohort::allreduce{.into_forward = true}.on(world))}};
+  cohort::parameter_set const& parameters = both[0].steps.parameters();
+  std::span<cohort::bucket const> const buckets = parameters.buckets();
+  std::vector<float> gradients(static_cast<std::size_t>(parameters.elements()));
   auto const exchange = [&] {
     std::vector<cohort::detail::halved_sum> under_way(buckets.size());
     for (std::size_t b = 0; b < buckets.size(); ++b)
@@ -49,28 +66,30 @@ void measure(communicator& world, trained_network const& net, int batch, int blo
                                                              static_cast<std::size_t>(buckets[b].elements)));
     for (auto& one : under_way) one.wait();
   };
-  alone(), exchanging(), exchange();
-  std::vector<double> compute, bare, both, overlaps;
+  alone(), exchange();
+  for (auto& one : both) one.steps(), one.steps.settle();
+  std::vector<double> compute, bare;
   for (int block = 0; block < blocks; ++block) {
-    compute.push_back(slowest(world, [&] { alone(); }));
-    bare.push_back(slowest(world, exchange));
-    both.push_back(slowest(world, [&] { exchanging(); }));
-    overlaps.push_back(1 - (both.back() - compute.back()) / bare.back());
-    if (world.rank() == 0)
-      std::printf("block %d: compute %.1f ms, exchange %.1f ms, both %.1f ms, overlap %.2f\n", block + 1,
-                  1e3 * compute.back(), 1e3 * bare.back(), 1e3 * both.back(), overlaps.back());
+    compute.push_back(slowest(world, alone));
+    bare.push_back(slowest(world, exchange, [] {}));
+    for (auto& one : both) one.seconds.push_back(slowest(world, one.steps));
   }
-  if (world.rank() == 0) {
-    for (cohort::measurement const& one : exchanging.exchange_report())
-      if (one.name.ends_with("_seconds"))
-        std::printf("%s %.1f ms a step\n", std::string(one.name).c_str(),
-                    1e3 * one.value / (1 + steps_of_a_block * blocks));
-    std::printf(
-        "%s, batch %d, %d ranks, %zu buckets: compute %.1f ms, exchange %.1f ms, both %.1f ms, overlap %.2f "
-        "(%.2f to %.2f)\n",
-        std::string(net.name).c_str(), batch, world.size(), buckets.size(), 1e3 * median(compute),
-        1e3 * median(bare), 1e3 * median(both), 1 - (median(both) - median(compute)) / median(bare),
-        quantile(overlaps, 0.25), quantile(overlaps, 0.75));
+  if (world.rank() != 0) return;
+  std::printf("%s, batch %d, %d ranks, %zu buckets: compute %.1f ms, exchange %.1f ms\n",
+              std::string(net.name).c_str(), batch, world.size(), buckets.size(), 1e3 * median(compute),
+              1e3 * median(bare));
+  for (auto& one : both) {
+    std::vector<double> overlaps;
+    for (std::size_t block = 0; block < bare.size(); ++block)
+      overlaps.push_back(1 - (one.seconds[block] - compute[block]) / bare[block]);
+    std::printf("sums end %s: both %.1f ms, overlap %.2f (%.2f to %.2f)", one.name, 1e3 * median(one.seconds),
+                1 - (median(one.seconds) - median(compute)) / median(bare), quantile(overlaps, 0.25),
+                quantile(overlaps, 0.75));
+    for (cohort::measurement const& part : one.steps.exchange_report())
+      if (part.name.ends_with("_seconds"))
+        std::printf(", %s %.1f ms a step", std::string(part.name).c_str(),
+                    1e3 * part.value / (1 + steps_of_a_block * blocks));
+    std::printf("\n");
   }
 }
 

@@ -54,6 +54,8 @@ class repeated_step {
                                 .expected = data_.count};
     return workers_.step(data_, now, *agree_, *update_).loss / data_.count;
   }
+  /// Takes what the last step has left under way.
+  void settle() { workers_.settle(); }
 
  private:
   cohort::training_settings settings_;

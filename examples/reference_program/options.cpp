@@ -72,6 +72,7 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) {
        o.wire = name_of(f, v, {"f32", "bf16"});
      }},
+    {"into-forward", [](options& o, text, text) { o.into_forward = true; }, no_argument},
     {"every", [](options& o, text f, text v) { o.every = number_of(f, v, 1, 1'000'000); }},
     {"outer",
      [](options& o, text f, text v) {
@@ -136,6 +137,7 @@ constexpr char const* after_data = R"(
   --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)
+  --into-forward   gradients of the last layers may be under way until the next step's forward needs these layers
   --every N        steps between two averagings (5)
   --outer NAME     what is done with the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
   --overlap        ranks train on while a mean is under way, and apply it one period later

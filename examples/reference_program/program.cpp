@@ -44,7 +44,7 @@ std::string strategy_of(options const& chosen, cohort::communicator const& world
 
 /// The strategies as the flags say.
 cohort::allreduce allreduce_of(options const& chosen) {
-  cohort::allreduce how;
+  cohort::allreduce how{.into_forward = chosen.into_forward};
   if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
   return how;
 }

@@ -58,7 +58,7 @@ class reversed : public parameter_set {
   void write(int p, std::byte const* dense, std::byte* arena) const override {
     each(p, [&](std::size_t in, std::size_t out) { std::memcpy(arena + in, dense + out, 4); });
   }
-  void refresh(int, int) override {}
+  void refresh(int, int, parameter_range const&) override {}
   void refresh_stale() override {}
 
  private:

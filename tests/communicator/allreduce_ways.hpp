@@ -142,9 +142,16 @@ inline sent_by_way sent_in(detail::allreduce_way way, int ranks, int of, std::si
   auto const part = [&](int parts, int k) {
     return static_cast<std::size_t>(part_of({0, static_cast<std::int64_t>(n)}, k % parts, parts).count);
   };
-  if (way == detail::allreduce_way::ring)
-    return {bytes_each * (2 * n - part(ranks, of) - part(ranks, of + 1)),
-            2 * (static_cast<std::size_t>(ranks) - 1)};
+  if (way == detail::allreduce_way::ring) {
+    auto const all_ranks = static_cast<std::size_t>(ranks);
+    std::size_t const segment = (std::size_t{512} << 10) / bytes_each * all_ranks;
+    if (n > segment) {
+      sent_by_way const first = sent_in(way, ranks, of, bytes_each, segment),
+                        rest = sent_in(way, ranks, of, bytes_each, n - segment);
+      return {first.bytes + rest.bytes, first.messages + rest.messages};
+    }
+    return {bytes_each * (2 * n - part(ranks, of) - part(ranks, of + 1)), 2 * (all_ranks - 1)};
+  }
   int most = 1;
   while (2 * most <= ranks) most *= 2;
   bool const paired = of < 2 * (ranks - most);
@@ -179,6 +186,21 @@ inline void counts_what_each_way_sends(communicator& world) {
       for (detail::allreduce_way const way : all_ways) expect(way, [&] { allreduce_by(world, way, all); });
       expect(detail::way_of_allreduce(n * bytes_of(type), world.size()), [&] { world.allreduce(all); });
     }
+}
+
+/// Rings of more than a segment, of whole segments and not.
+inline void sums_segment_after_segment(communicator& world) {
+  std::size_t const segment = (std::size_t{512} << 10) / 4 * static_cast<std::size_t>(world.size());
+  for (std::size_t const n : {segment, 2 * segment, 2 * segment + 5}) {
+    std::vector<std::int32_t> all(n);
+    for (std::size_t i = 0; i < n; ++i) all[i] = static_cast<std::int32_t>(i % 1009) * (world.rank() + 1);
+    sent_by_way const own = sent_in(detail::allreduce_way::ring, world.size(), world.rank(), 4, n);
+    require_traffic(
+        world, [&] { world.allreduce(std::span(all)); }, own.bytes, own.messages, "segments");
+    for (std::size_t i = 0; i < n; ++i)
+      require(all[i] == static_cast<std::int32_t>(i % 1009) * (world.size() * (world.size() + 1) / 2),
+              "element " + std::to_string(i) + " of " + std::to_string(n));
+  }
 }
 
 }  // namespace conformance

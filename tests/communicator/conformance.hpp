@@ -433,6 +433,7 @@ inline constexpr test all_tests[] = {
     {"frees_relatives_in_any_order", frees_relatives_in_any_order},
     {"counts_what_it_sends", counts_what_it_sends},
     {"counts_what_each_way_sends", counts_what_each_way_sends},
+    {"sums_segment_after_segment", sums_segment_after_segment},
     {"refuses_ranks_and_tags_that_are_not_there", refuses_ranks_and_tags_that_are_not_there},
     {"survives_random_programs", survives_random_programs},
 };

@@ -55,6 +55,16 @@ TEST(bucket, closes_at_its_bounds_and_the_first_one_early) {
   EXPECT_EQ(make_buckets(table, 8, 41, 120)[0].parameters, 1) << "elements of 8 bytes fill it sooner";
 }
 
+TEST(bucket, gets_smaller_towards_the_end_down_to_a_bound) {
+  auto table = layers({{10}, {10}, {10}, {10}, {40}, {40}, {80}, {80}, {80}, {1}});
+  auto const buckets = make_buckets(table, 4, 4, 640, 40);
+  std::vector<std::int64_t> sizes;
+  for (bucket const& b : buckets) sizes.push_back(b.elements);
+  EXPECT_EQ(sizes, (std::vector<std::int64_t>{1, 160, 120, 40, 20, 10, 10}));
+  EXPECT_EQ(make_buckets(table, 4, 4, 640, 640).size(), 4U) << "1, 160, 160, 40";
+  EXPECT_EQ(make_buckets(table, 4, 4, 320, 40)[1].elements, 80);
+}
+
 TEST(bucket, never_cuts_a_layer_and_covers_all_elements_once) {
   auto table = layers({{5000, 7}, {3}, {1, 1, 1, 1}, {90'000, 50}, {20}});
   auto const buckets = make_buckets(table, 4);

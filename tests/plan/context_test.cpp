@@ -5,6 +5,8 @@
 #include <cohort/plan/make_plan.hpp>
 
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -93,6 +95,45 @@ TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
     EXPECT_EQ(early[b], std::vector<double>(last.begin() + seen[b].first,
                                             last.begin() + seen[b].first + seen[b].elements));
   EXPECT_EQ(seen[0].elements + seen[1].elements, t.store->elements());
+}
+
+TEST(context, says_in_forward_when_parameters_come_into_use) {
+  graph const net = graph::build([](builder& b) {
+    b.input({6}) | recorded{1} | dense{.units = 4} | recorded{2} | dense{.units = 3}
+        | softmax_cross_entropy{};
+  });
+  trial<B> t(net, {.batch = 2}), other(net, {.batch = 2}, 5);
+  double const before = t.forward(), everything = other.forward();
+  auto const forward = [&](int from) {
+    int calls = 0;
+    auto const initial =
+        std::vector<std::byte>(t.store->master(), t.store->master() + t.store->arena_bytes());
+    std::function<void()> const late = [&] {
+      ++calls;
+      for (int p = from; p < t.parameters(); ++p)
+        t.store->write(p, reinterpret_cast<std::byte const*>(other.dense(p, other.store->master()).data()),
+                       t.store->master());
+      t.store->refresh(0, 1, {.first = from});
+    };
+    t.run->forward(
+        {.inputs = t.batch.input_views, .targets = t.batch.target_views, .late_from = from, .late = &late});
+    double const loss = t.run->loss() / 2;
+    EXPECT_EQ(calls, 1);
+    for (int p = 0; p < t.parameters(); ++p)
+      EXPECT_EQ(t.dense(p, t.store->master()),
+                p < from ? t.dense(p, initial.data()) : other.dense(p, other.store->master()));
+    double const again = t.forward();
+    EXPECT_EQ(loss, again) << "what came late was there in time";
+    std::memcpy(t.store->master(), initial.data(), initial.size());
+    t.store->changed();
+    t.store->refresh(0, 1);
+    return loss;
+  };
+  EXPECT_EQ(forward(t.parameters()), before) << "none";
+  for (int from = 1; from < t.parameters(); ++from) EXPECT_NE(forward(from), before) << from;
+  other.batch = t.batch;
+  EXPECT_EQ(forward(0), other.forward()) << "all, but for those of the input";
+  EXPECT_NE(everything, before);
 }
 
 TEST(context, adds_the_gradients_of_micro_batches) {

@@ -90,6 +90,27 @@ TEST(parameter_store, renews_working_copies_of_frozen_layers_only_when_parameter
   EXPECT_EQ(first(trained), 3);
 }
 
+TEST(parameter_store, renews_working_copies_of_some_parameters) {
+  trial<reference<float>> const t(small(), {.batch = 1});
+  auto& store = *t.store;
+  int const low = store.copy(0, *store.settled(0), true), high = store.copy(2, *store.settled(2), true);
+  EXPECT_EQ(store.parameter_of_copy(low), 0);
+  EXPECT_EQ(store.parameter_of_copy(high), 2);
+  auto const first = [&](int copy) { return *reinterpret_cast<float const*>(store.copy_data(copy)); };
+  auto const write = [&](float value) {
+    for (int p : {0, 2}) *reinterpret_cast<float*>(store.parameter_data(p, store.master())) = value;
+    store.updated();
+  };
+  write(1);
+  store.refresh(0, 1);
+  write(2);
+  for (int worker : {1, 0}) store.refresh(worker, 2, {.last = 2});
+  EXPECT_EQ(first(low), 2);
+  EXPECT_EQ(first(high), 1);
+  for (int worker : {1, 0}) store.refresh(worker, 2, {.first = 2});
+  EXPECT_EQ(first(high), 2);
+}
+
 TEST(parameter_store, takes_and_gives_the_flat_view) {
   trial<reference<float>> const t(small(), {.batch = 1});
   std::vector<float> numbers(static_cast<std::size_t>(t.store->elements())), back(numbers.size());

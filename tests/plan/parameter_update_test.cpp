@@ -132,6 +132,33 @@ TYPED_TEST(parameter_update_of, any_number_of_workers_gives_the_same_bits) {
   }
 }
 
+TYPED_TEST(parameter_update_of, parameters_updated_one_after_another_get_the_same_bits) {
+  using T = TypeParam;
+  optimizer_settings const settings{.updater = adam{.rate = 0.01}, .l2 = 1e-3};
+  for (int const workers : {1, 2, 3}) {
+    fixture<T> whole, apart;
+    parameter_update at_once(whole.store, settings), later(apart.store, settings);
+    EXPECT_TRUE(later.comes_apart());
+    for (int step = 0; step < 3; ++step) {
+      for (int w = 0; w < workers; ++w) at_once.take(w, workers, whole.parts, step, 0, [] {});
+      auto const before = apart.parameters();
+      for (int w = 0; w < workers; ++w) later.take(w, workers, apart.parts, step, 0, [] {}, {.last = 2});
+      auto const between = apart.parameters();
+      for (std::size_t p = 0; p < before.size(); ++p) EXPECT_EQ(between[p] == before[p], p >= 2) << p;
+      for (int w = 0; w < workers; ++w) later.take(w, workers, apart.parts, step, 0, [] {}, {.first = 2});
+    }
+    EXPECT_EQ(apart.parameters(), whole.parameters());
+  }
+  fixture<T> any;
+  auto const comes_apart = [&](optimizer_settings const& how) {
+    return parameter_update(any.store, how).comes_apart();
+  };
+  EXPECT_TRUE(comes_apart({.normalisation = normalise::clip_elementwise{1}}));
+  EXPECT_FALSE(comes_apart({.normalisation = normalise::clip_global_norm{1}}));
+  EXPECT_FALSE(comes_apart({.updater = lars{}}));
+  EXPECT_FALSE(comes_apart({.updater = sgd{}, .constraint = constraint::max_norm{1}}));
+}
+
 TYPED_TEST(parameter_update_of, lars_goes_by_norms_of_whole_tensors) {
   using T = TypeParam;
   fixture<T> all;

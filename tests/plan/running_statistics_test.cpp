@@ -127,7 +127,11 @@ TEST(running_statistics, take_examples_by_their_weights) {
   }
   std::byte* const arenas[]{reinterpret_cast<std::byte*>(parts[0].data()),
                             reinterpret_cast<std::byte*>(parts[1].data())};
-  detail::follow_statistics(*store, arenas);
+  int const last = static_cast<int>(table.size());
+  std::vector<std::byte> const before(store->master(), store->master() + store->arena_bytes());
+  detail::follow_statistics(*store, arenas, {.first = last});
+  EXPECT_EQ(std::memcmp(before.data(), store->master(), before.size()), 0) << "none of these are statistics";
+  detail::follow_statistics(*store, arenas, {.last = last});
   double const whole = a[0] * b[0] + a[1] * b[1];
   double const spread = a[0] * (s[0] + std::pow(b[0] - whole, 2)) + a[1] * (s[1] + std::pow(b[1] - whole, 2));
   auto const* const master = reinterpret_cast<double const*>(store->master());

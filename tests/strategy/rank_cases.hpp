@@ -249,7 +249,8 @@ void more_ranks_than_examples_train_on(communicator& world) {
 }
 
 template <auto const& net = small>
-void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, bool averages) {
+void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, bool averages,
+                                                        allreduce const& how = {}) {
   if (world.size() == 1) return;
   bright_thirds examples(16 * world.size());
   dataset const data = examples.data();
@@ -259,7 +260,7 @@ void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, boo
         std::numeric_limits<float>::quiet_NaN();
   auto settings = with_state();
   training made = averages ? trainer<narrow>(net, world, parameter_averaging{.every = 2}, settings)
-                           : trainer<narrow>(net, world, allreduce{}, settings);
+                           : trainer<narrow>(net, world, how, settings);
   std::string said;
   try {
     made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
@@ -272,7 +273,7 @@ void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, boo
 
   settings.not_finite = when_not_finite::skip;
   training skipping = averages ? trainer<narrow>(net, world, parameter_averaging{.every = 2}, settings)
-                               : trainer<narrow>(net, world, allreduce{}, settings);
+                               : trainer<narrow>(net, world, how, settings);
   fit_report const report = skipping.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
   EXPECT_EQ(report.steps, 4);
   EXPECT_EQ(report.skipped, averages && world.rank() != bad ? 0 : 2);

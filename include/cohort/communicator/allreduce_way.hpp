@@ -31,7 +31,7 @@ inline bool (*advance_of(allreduce_way way))(task&) {
 }
 
 inline std::size_t scratch_of(allreduce_way way, port const& at, elements const& data, int ranks) {
-  return way == allreduce_way::ring      ? scratch_of_ring(at, data, ranks)
+  return way == allreduce_way::ring      ? scratch_of_ring(at, segment_of_ring(data, 0, ranks), ranks)
          : way == allreduce_way::halving ? scratch_of_halving(at, data, ranks)
                                          : scratch_of_doubling(data);
 }

@@ -145,8 +145,8 @@ class communicator {
   /// Moves     at most ⌈log2 P⌉·n from any rank.
   virtual request start_broadcast(elements data, int root) = 0;
   /// After     every rank holds the reduction over the ranks of each element.
-  /// Moves     up to 16 KiB log2 P messages of n a rank; up to 512 KiB 2·log2 P messages, beyond 2(P−1), with 2(P−1)/P·n
-  ///           together. Where P is no power of two: 64 KiB instead of 512; the logarithm is rounded down, and in its ways
+  /// Moves     up to 16 KiB log2 P messages of n a rank; up to 512 KiB 2·log2 P messages, beyond 2(P−1) for each P·512 KiB, with
+  ///           2(P−1)/P·n together. Where P is no power of two: 64 KiB instead of 512; the logarithm is rounded down, and in its ways
   ///           ranks in pairs send one message of n more.
   virtual request start_allreduce(elements data, reduction how) = 0;
   /// Whether start_allreduce takes elements of that space too: what was put in to be done there before its start is done first.

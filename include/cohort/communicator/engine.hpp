@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cohort/communicator/messages.hpp>
+#include <cohort/communicator/poll_rhythm.hpp>
 #include <cohort/communicator/task.hpp>
 #include <cohort/communicator/verdict.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -301,6 +302,7 @@ class engine final : public port {
         best = &one;
     if (!best) best = &tasks_.emplace_back(std::make_shared<task>(*this, *this));
     (*best)->phase = (*best)->step = 0;
+    (*best)->before = 0;
     (*best)->scratch.resize(scratch_bytes);
     return *best;
   }
@@ -318,25 +320,23 @@ class engine final : public port {
     return nullptr;
   }
 
-  /// The life of the engine's own thread: polls while something is under way, sleeping longer the longer nothing moves; where
-  /// nobody waits, long enough to leave the processor to who computes.
+  /// The life of the engine's own thread: polls while something is under way.
   void live() noexcept {
-    constexpr int eager_rounds = 50;
     ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // in ns: else a sleep of 50 µs takes 100
     std::uint64_t last_moves = 0;
-    int quiet_rounds = 0;
+    poll_rhythm looks;
     for (bool leaving = false; !leaving;) {
       round();
-      quiet_rounds = std::exchange(last_moves, moves) == moves ? std::min(quiet_rounds + 1, 1000) : 0;
       std::unique_lock lock(state_);
-      if (poisoned() || active_.empty())
+      bool const hurry = awaited_ > 0;
+      looks.looked(std::exchange(last_moves, moves) != moves, hurry);
+      if (poisoned() || active_.empty()) {
+        looks.begin();
         work_.wait_for(lock, std::chrono::milliseconds(1),
                        [&] { return ending_ || (!arrived_.empty() && !poisoned()); });
-      else if (bool const hurry = awaited_ > 0; quiet_rounds > eager_rounds)
-        work_.wait_for(lock,
-                       std::chrono::microseconds(hurry ? std::min(50, quiet_rounds - eager_rounds)
-                                                       : std::min(1000, 4 * (quiet_rounds - eager_rounds))),
-                       [&] { return ending_ || !arrived_.empty() || (!hurry && awaited_ > 0); });
+      } else if (auto const nap = looks.nap(hurry); nap.count() > 0) {
+        work_.wait_for(lock, nap, [&] { return ending_ || !arrived_.empty() || (!hurry && awaited_ > 0); });
+      }
       leaving = ending_;
     }
     poisoned() ? round() : wire->leave();  // so that what was said at last goes out

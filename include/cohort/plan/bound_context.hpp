@@ -50,7 +50,10 @@ class bound_context final : public context {
     inputs_.take(request);
     if (arena_ != memory_.arena.data()) bind();
     for (std::size_t i = 0; i < request.inputs.size(); ++i) point(static_cast<int>(i), inputs_.input(i));
-    run(forward_, 0, forward_.size());
+    std::size_t const before = request.late ? first_use(request.late_from) : 0;
+    run(forward_, 0, before);
+    if (request.late) (*request.late)();
+    run(forward_, before, forward_.size());
   }
 
   double loss() const override {
@@ -217,6 +220,18 @@ class bound_context final : public context {
         o.command->call.set(o.argument, to);
         o.now = to;
       }
+  }
+
+  /// The place in forward of the first kernel that has to do with parameters from this one on.
+  std::size_t first_use(int parameter) const {
+    auto const is_theirs = [&](address const& a) {
+      if (a.where == place::copy) return made_->store->parameter_of_copy(a.index) >= parameter;
+      return (a.where == place::parameter || a.where == place::gradient) && a.index >= parameter;
+    };
+    auto const& calls = made_->code.forward;
+    auto const first = std::ranges::find_if(
+        calls, [&](command<B> const& c) { return std::ranges::any_of(c.arguments, is_theirs); });
+    return static_cast<std::size_t>(first - calls.begin());
   }
 
   /// The first time as it is; then recorded, where that can be.

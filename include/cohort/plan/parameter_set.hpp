@@ -54,6 +54,10 @@ class parameter_set {
     parameter const& back = table_[static_cast<std::size_t>(b.first_parameter + b.parameters - 1)];
     return {front.offset, back.offset + back.room - front.offset};
   }
+  /// Where parameter p begins in an arena, in elements; where the last one ends, if there are not so many.
+  std::size_t place_of(int p) const {
+    return p < static_cast<int>(table_.size()) ? table_[static_cast<std::size_t>(p)].offset : arena_elements_;
+  }
   /// Memory of the working copies that plans asked for.
   virtual std::size_t copy_bytes() const = 0;
   /// Sets in which it is equal have each element of each parameter in the same place of their arenas, which lie in the
@@ -68,16 +72,20 @@ class parameter_set {
   virtual void read_beside(int p, std::byte const* arena, std::byte* dense) const { read(p, arena, dense); }
   virtual void write_beside(int p, std::byte const* dense, std::byte* arena) const { write(p, dense, arena); }
 
-  /// Derives the working copies anew: worker's share of those that training reads, or all that are stale.
-  /// Before    the master has changed; no kernel runs.  After refresh by every worker: training's copies are fresh.
-  virtual void refresh(int worker, int workers) = 0;
+  /// Derives the working copies anew: worker's share of those that training reads of some parameters, or all that are stale.
+  /// Before    the master has changed; no kernel runs that uses them.  After refresh by every worker: training's copies of
+  ///           these parameters are fresh.
+  virtual void refresh(int worker, int workers, parameter_range const& which) = 0;
+  void refresh(int worker, int workers) { refresh(worker, workers, {}); }
   virtual void refresh_stale() = 0;
   /// Whether training reads a rounded copy of parameter p that lies as the master does. Who updates p then writes it along, while
-  /// what was updated is in the cache: follow for each range, and followed, by one worker, for all of it.
+  /// what was updated is in the cache: follow for each range, and followed, by one worker, for all of it: then the copy is fresh
+  /// until the master changes again, if `updated` was said before.
   virtual bool is_followed(int p) const { return (void)p, false; }
   virtual void follow(int p, std::size_t begin, std::size_t n) { (void)p, (void)begin, (void)n; }
   virtual void followed(int p) { (void)p; }
-  /// Says that the master has changed: another version from now on; by an update, which leaves frozen layers as they are.
+  /// Says that the master has changed: another version from now on; or that an update changes it, which leaves frozen layers as
+  /// they are.
   void changed() { written_ = ++version_; }
   void updated() { ++version_; }
   std::uint64_t version() const { return version_; }

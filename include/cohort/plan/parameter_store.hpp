@@ -78,6 +78,10 @@ class parameter_store final : public parameter_set {
     std::lock_guard const lock(copying_);
     return copies_[static_cast<std::size_t>(c)].data.data();
   }
+  int parameter_of_copy(int c) const {
+    std::lock_guard const lock(copying_);
+    return copies_[static_cast<std::size_t>(c)].parameter;
+  }
   std::byte* parameter_data(int p, std::byte* arena) const {
     return arena + table_[static_cast<std::size_t>(p)].offset * sizeof(typename B::scalar);
   }
@@ -121,10 +125,12 @@ class parameter_store final : public parameter_set {
     });
   }
 
-  void refresh(int worker, int workers) override {
+  using parameter_set::refresh;
+  void refresh(int worker, int workers, parameter_range const& which) override {
     int turn = 0;
     for (working_copy& c : copies_)
-      if (c.training && turn++ % workers == worker && (is_stale(c) || !(is_frozen(c) || was_followed(c))))
+      if (c.training && which.has(c.parameter) && turn++ % workers == worker
+          && (is_stale(c) || !(is_frozen(c) || was_followed(c))))
         renew(c);
   }
   void refresh_stale() override {
@@ -144,7 +150,7 @@ class parameter_store final : public parameter_set {
     }
   }
   void followed(int p) override {
-    copies_[static_cast<std::size_t>(followers_[static_cast<std::size_t>(p)])].followed = version_ + 1;
+    copies_[static_cast<std::size_t>(followers_[static_cast<std::size_t>(p)])].followed = version_;
   }
 
  private:
@@ -163,7 +169,7 @@ class parameter_store final : public parameter_set {
     buffer data;
     std::optional<typename B::call> reorder{};
     std::uint64_t version = 0;
-    std::uint64_t followed = 0;  // the version that an update leaves, which wrote it along
+    std::uint64_t followed = 0;  // the version of an update that wrote it along
   };
 
   int find_copy(int p, std::optional<folding> const& folds, layout const& wanted) {

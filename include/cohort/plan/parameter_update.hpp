@@ -74,19 +74,23 @@ class parameter_update {
     }
   }
 
-  /// Worker's share of one update with the sum of the parts; wait() returns when every worker has called it as often.
+  /// Worker's share of one update with the sum of the parts; wait() returns when every worker has called it as often. Of some
+  /// parameters alone only where that comes_apart.
   template <class Wait>
   void take(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch,
-            Wait wait) {
+            Wait wait, parameter_range const& which = {}) {
     for (int phase = 0; phase < phases(workers); ++phase) {
       measure(phase, worker, workers, parts, step, epoch);
       wait();
     }
-    apply(worker, workers, parts, step, epoch);
+    apply(worker, workers, parts, step, epoch, which);
     if (!constrains(workers)) return;
     wait();
     constrain(worker, workers);
   }
+
+  /// Whether parameters can be updated at different times: no norm of whole tensors is measured and no constraint held.
+  bool comes_apart() const { return rounds() == 0 && !has_constraints(); }
 
   /// How many rounds of norms of whole tensors must be measured before apply: of gradients, then of steps. None by one
   /// worker, whose apply measures itself.
@@ -101,11 +105,11 @@ class parameter_update {
 
   /// Worker's share of the updaters' pass.
   void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
-             std::int64_t epoch) {
+             std::int64_t epoch, parameter_range const& which = {}) {
     for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
       measure(phase, worker, workers, parts, step, epoch);
-    apply_rules(worker, workers, parts, step, epoch);
-    if (worker == 0) detail::follow_statistics(parameters_, parts);
+    apply_rules(worker, workers, parts, step, epoch, which);
+    if (worker == 0) detail::follow_statistics(parameters_, parts, which);
     if (workers == 1) constrain(0, 1);
   }
 
@@ -198,11 +202,12 @@ class parameter_update {
   }
 
   void apply_rules(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
-                   std::int64_t epoch) {
+                   std::int64_t epoch, parameter_range const& which) {
     constexpr std::size_t unit = 16, in_cache = 16384;
-    std::size_t const units = parameters_.arena_elements() / unit;
+    std::size_t const front = parameters_.place_of(which.first),
+                      units = (parameters_.place_of(which.last) - front) / unit;
     auto const bound = [&](int w) {
-      return units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
+      return front + units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
     };
     std::size_t const first = bound(worker), last = bound(worker + 1);
     double const whole = factor_of_all();
@@ -217,7 +222,7 @@ class parameter_update {
       int const number = static_cast<int>(index);
       bool const is_followed =
           p.trains() && parameters_.is_followed(number) && rules_[index].constraint == parameter_constraint();
-      if (is_followed && worker == 0) parameters_.followed(number);
+      if (is_followed && worker == 0 && which.has(number)) parameters_.followed(number);
       if (begin >= end || !p.trains()) continue;
       updater const& rule = rules_[index].updater;
       update_scalars now = scalars(index, whole, step, epoch);

@@ -25,6 +25,8 @@ namespace cohort {
 ///           ranks of different backends, rank 0's go to all.
 ///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
 ///           rank rounds away it adds to its next gradient. Parameters and votes travel as they are.
+///           `into_forward`: sums of the last layers, which have half of all parameters or more, may end while the next step's
+///           forward runs below these layers.
 /// Order     a bucket leaves while backward still runs below it.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
 /// After     all have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), e_r being what r has rounded
@@ -33,16 +35,18 @@ namespace cohort {
 ///           one with 5 words more (with `wire`, and where it goes as it lies, they have an allreduce of their own); once in the
 ///           beginning n more at most ⌈log2 P⌉ times and an allreduce of 16 bytes, as at a resync. A single rank moves, packs
 ///           and waits for nothing.
-/// Errors    communicator_error on all ranks if one is lost.
+/// Errors    communicator_error on all ranks if one is lost; with `into_forward` some layers may then have missed the last step.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
 ///           With `wire` ranks hold the same bits as each other, and what is rounded away before a sum is conserved; the sums
 ///           are rounded too, once a rank.
 /// Source    CaffeOnSpark over MPI; buckets during backward: Li et al., PyTorch Distributed, VLDB 2020; error
-///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019.
+///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019; into forward: Jayarajan et al., P3, MLSys
+///           2019, and BytePS's cross-barrier.
 struct allreduce {
   int resync = 100;
   std::optional<element_type> wire{};
+  bool into_forward = false;
 
   std::unique_ptr<strategy> on(communicator& world) const;
 };
@@ -79,7 +83,8 @@ class allreduce_strategy final : public strategy {
 
   std::string describe() const override {
     return text_of({"allreduce, resync ", how_.resync, how_.wire ? ", on the wire " : "",
-                    how_.wire ? name_of(*how_.wire) : std::string_view()});
+                    how_.wire ? name_of(*how_.wire) : std::string_view(),
+                    how_.into_forward ? ", into forward" : ""});
   }
 
   void begin(step_info const& now, replica const& mine) override {
@@ -119,19 +124,22 @@ class allreduce_strategy final : public strategy {
       agreed_ = votes_->voted(agreed_.meetings);
     }
     if (narrow_) return take_narrow(now, gradients);
-    for (bucket const& one : gradients.parameters().buckets()) {
-      weighted_sum& sum = sum_of(one);
-      meter_.during_wait([&] { return sum.wait(); });
-      if (one.index == 0 && !votes_) agreed_ = sum.voted(agreed_.meetings);
-      if (agreed_.weight == 0) continue;
-      meter_.apply([&] {
-        sum.settle(agreed_.weight, now.expected);
-        if (!sum.borrows()) gradients.unpack(one, sum.data());
-      });
+    expected_ = now.expected;
+    if (!votes_ && !sums_.empty()) {
+      meter_.during_wait([&] { return sums_[0].wait(); });
+      agreed_ = sums_[0].voted(agreed_.meetings);
     }
-    meter_.finish();
-    under_way_ = false;
+    bool const resyncs = how_.resync > 0 && (now.step + 1) % how_.resync == 0;
+    left_ = how_.into_forward && proceeds() && !resyncs ? now.late : 0;
+    take(gradients, static_cast<std::size_t>(left_), sums_.size());
+    if (left_ == 0) end();
     return proceeds();
+  }
+
+  int left() const override { return left_; }
+  void take_left(gradient_parts& gradients) override {
+    take(gradients, 0, static_cast<std::size_t>(left_));
+    end();
   }
 
   void abandon(std::string_view why) noexcept override {
@@ -246,6 +254,24 @@ class allreduce_strategy final : public strategy {
     return sum.bytes();
   }
 
+  /// Waits for some buckets' sums and puts their means back.
+  void take(gradient_parts& gradients, std::size_t first, std::size_t last) {
+    for (bucket const& one : gradients.parameters().buckets().subspan(first, last - first)) {
+      weighted_sum& sum = sum_of(one);
+      meter_.during_wait([&] { return sum.wait(); });
+      if (agreed_.weight == 0) continue;
+      meter_.apply([&] {
+        sum.settle(agreed_.weight, expected_);
+        if (!sum.borrows()) gradients.unpack(one, sum.data());
+      });
+    }
+  }
+  void end() {
+    meter_.finish();
+    left_ = 0;
+    under_way_ = false;
+  }
+
   /// Where a step is not taken, what was rounded away in it is not kept either.
   bool take_narrow(step_info const& now, gradient_parts& gradients) {
     meter_.during_wait([&] { return narrow_->wait(); });
@@ -276,6 +302,8 @@ class allreduce_strategy final : public strategy {
   element_type saved_type_ = element_type::f32;
   agreement agreed_;
   exchange_meter meter_;
+  std::int64_t expected_ = 0;
+  int left_ = 0;  // buckets whose sums nobody has waited for
   bool started_ = false;
   bool under_way_ = false;
   bool restored_ = false;
@@ -294,6 +322,11 @@ inline std::unique_ptr<strategy> allreduce::on(communicator& world) const {
                          .where = "allreduce, wire",
                          .expected = "f32 or bf16",
                          .got = {name_of(*wire)}});
+  if (into_forward && wire == element_type::bf16)
+    throw setting_error({.what = "sums of few bits end before the update",
+                         .where = "allreduce, into_forward",
+                         .expected = "no wire, or f32",
+                         .got = "bf16"});
   return std::make_unique<detail::allreduce_strategy>(world.duplicate(), *this);
 }
 

@@ -45,6 +45,7 @@ struct agreement {
 ///
 /// Units     `step` counts updates from 0; `examples` those of this rank in this step; `expected` those of all ranks, exact
 ///           but where a stream ends; `weight` is Σ of the weights of this rank's, their number where they have none.
+///           `late` counts the buckets, from the first one on, whose sums may be there later than before_update returns.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -52,6 +53,7 @@ struct step_info {
   double weight = 0;
   std::int64_t expected = 0;
   votes mine{};
+  int late = 0;
 };
 
 /// What a strategy remembers of this rank between two steps, for a checkpoint.
@@ -100,6 +102,9 @@ enum class exchanged { nothing, gradient, parameters };
 ///                touches them, and they stay where they are
 /// before_update  with `gradient` only: every bucket was announced; what was exchanged is put back by
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank
+/// take_left      of the buckets that before_update has left under way (`left`, as many on every rank), at most step_info::late: puts
+///                back their sums. Once, before anything reads or writes their parameters or gradients: while the next step's forward
+///                runs below them, after its `begin`, or before any other hook
 /// after_update   the parameters have taken the step, or (`updated` false) have not: it had no examples, or a loss or
 ///                gradient was not finite
 /// end_of_epoch   no step is running; nothing may be outstanding afterwards. Also where a vote ends the run within an epoch,
@@ -123,6 +128,8 @@ class strategy {
   virtual void begin(step_info const&, replica const&) {}
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
   virtual bool before_update(step_info const&, gradient_parts&) { return true; }
+  virtual int left() const { return 0; }
+  virtual void take_left(gradient_parts&) {}
   virtual void after_update(step_info const&, replica const&, bool /*updated*/) {}
   virtual void end_of_epoch(step_info const&, replica const&) {}
   /// Whether ranks differ now; the same answer on every rank. False: merged is not called.

@@ -69,8 +69,9 @@ class training {
   graph_view network() const { return net_; }
   training_settings const& settings() const { return settings_; }
   std::string const& backend() const { return workers_->port().name; }
-  parameter_set& parameters() { return *workers_->port().parameters; }
-  parameter_set const& parameters() const { return *workers_->port().parameters; }
+  /// With all steps taken; after another step, ask again.
+  parameter_set& parameters() { return settle(), *workers_->port().parameters; }
+  parameter_set const& parameters() const { return settle(), *workers_->port().parameters; }
   communicator& world() const { return *world_; }
   /// What the strategy has measured on this rank.
   std::vector<measurement> exchange_report() const { return strategy_->report(); }
@@ -117,6 +118,7 @@ class training {
   /// The network's first output (for a softmax: probabilities) for any number of examples. Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
   predictions predict(std::span<tensor_view const> inputs) const {
+    settle();
     return std::move(predictor_->predict({}, 1, inputs)[0]);
   }
   /// Keys and inputs in, key → output out, in the order given.
@@ -232,13 +234,16 @@ class training {
   replica own() { return {parameters(), update()}; }
   /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.
   template <class F>
-  auto unless_late(std::shared_ptr<loader> const& batches, F f) {
+  auto unless_late(std::shared_ptr<loader> const& batches, F f) const {
     try {
       return f();
     } catch (deadline_error const&) {
       new std::tuple(workers_, strategy_, update_, batches);
       throw;
     }
+  }
+  void settle() const {
+    unless_late(nullptr, [&] { workers_->settle(); });
   }
   static void check_pieces(fit_settings const& how);
   void say_memory(plan const& made, dataset const& data, fit_settings const& how);
@@ -292,6 +297,7 @@ inline std::vector<keyed_prediction> training::predict(std::span<std::string con
 
 inline std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
                                                      std::span<tensor_view const> inputs) const {
+  settle();
   graph_view const net = net_;
   std::vector<int> const ids = named_layers(net, layers);
   return predictor_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);

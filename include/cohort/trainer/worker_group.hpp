@@ -13,12 +13,15 @@
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/backend_port.hpp>
 #include <cohort/trainer/batch_rows.hpp>
+#include <cohort/trainer/or_abandon.hpp>
 #include <cohort/trainer/settings.hpp>
-#include <cohort/trainer/step_times.hpp>
+#include <cohort/trainer/step_job.hpp>
 #include <cohort/trainer/synchronised_sums.hpp>
 #include <cohort/trainer/worker_contexts.hpp>
-#include <exception>
+#include <functional>
+#include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,7 +33,7 @@ namespace cohort::detail {
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a shard.
 ///           Two barriers a step where no gradient is exchanged, three where one is; one more for each round of norms and for
-///           constraints, two for each sum of a layer over the whole batch. Working copies are derived at the beginning, so
+///           constraints, two for each sum of a layer over the whole batch, three where buckets were left under way. Working copies are derived at the beginning, so
 ///           that whoever wrote parameters between two steps is heard.
 /// Errors    after a deadline_error a worker may still be at work: group, strategy, update, batch and data must live on.
 class worker_group {
@@ -80,23 +83,11 @@ class worker_group {
     return *gradients_;
   }
 
-  /// What a step has come to on this rank.
-  ///
-  /// Units     `loss` is Σ over its examples, weighted; `exchange_seconds` those in which it waited for other ranks.
-  struct outcome {
-    double loss = 0;
-    bool updated = false;
-    bool finite = true;      ///< of this rank's losses and gradients, and of what was exchanged
-    bool all_finite = true;  ///< of what was exchanged: the same on every rank
-    double exchange_seconds = 0;
-    step_times times{};
-  };
-
   /// One step on one batch of this rank, which may be empty; each worker takes its rows in so many pieces.
   ///
   /// After     where something is not finite or the strategy says so, no parameter has changed: trouble() says where.
-  outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update,
-               int pieces = 1) {
+  step_outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update,
+                    int pieces = 1) {
     job_ = {.data = &b,
             .kind = {.accumulates = pieces > 1},
             .pieces = pieces,
@@ -105,14 +96,17 @@ class worker_group {
             .agree = &agree,
             .update = &update,
             .exchanges = agree.what() == exchanged::gradient};
+    if (!job_.exchanges) settle();
+    job_.before = std::exchange(left_, {});
+    if (job_.exchanges && !sums_) job_.now.late = late_buckets(*port_.parameters, update);
     bad_.store(false, std::memory_order_relaxed);
     own_bad_.store(false, std::memory_order_relaxed);
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
     replica const mine{*port_.parameters, update};
-    outcome result;
+    step_outcome result;
     step_times& times = job_.times;
     times.prepare = clock::now();
-    try {
+    or_abandon(agree, [&] {
       prepare();
       gradients();
       auto const beginning = clock::now();
@@ -125,26 +119,28 @@ class worker_group {
         result.all_finite = !bad_.load();
         result.updated = job_.takes && result.all_finite;
       }
-      if (result.updated) port_.parameters->updated();
       if (b.count > 0)
         for (worker const& one : results_) result.loss += one.loss;
       times.settle = clock::now();
       job_.now.mine.not_finite |= !result.finite;
       agree.after_update(job_.now, mine, result.updated);
       times.end = clock::now();
-      result.exchange_seconds = seconds(times.forward - beginning) + seconds(times.update - times.exchange)
-                                + seconds(times.end - times.settle);
-      result.times = times;
-    } catch (deadline_error const&) {
-      throw;
-    } catch (std::exception const& e) {
-      abandon(agree, e.what());
-      throw;
-    } catch (...) {
-      abandon(agree, "an exception that is no std::exception");
-      throw;
-    }
+      result.exchange_seconds = job_.late_seconds + seconds(times.forward - beginning)
+                                + seconds(times.update - times.exchange) + seconds(times.end - times.settle);
+    });
+    result.times = times;
     return result;
+  }
+
+  /// Takes what the last step has left under way. Called before anything between two steps reads or writes parameters or the
+  /// updaters' state. Thread-safe.
+  ///
+  /// Errors    those of a step.
+  void settle() {
+    std::lock_guard const one_at_a_time(settling_);
+    if (!left_) return;
+    job_.before = std::exchange(left_, {});
+    or_abandon(job_.before.agree(), [&] { team_.run([&](int w) { take_late(w); }); });
   }
 
   /// Where the last step's numbers are not finite on this rank: "first in conv2d_1"; empty if they are.
@@ -164,6 +160,7 @@ class worker_group {
   /// `layers` are the nodes whose outputs a context then has; none: the network's outputs.
   template <class Take>
   void infer(batch const& b, std::span<int const> layers, Take take) {
+    settle();
     job_ = {.data = &b, .kind = {.training = false, .layers = {layers.begin(), layers.end()}}};
     prepare();
     refresh_stale();
@@ -194,20 +191,8 @@ class worker_group {
     double loss = 0;
     context* now = nullptr;
     ready_function ready{};
+    std::function<void()> late{};
     batch_rows rows{};
-  };
-  /// What the workers work on. A member, as everything that they touch: it outlives a call that a deadline ends.
-  struct job {
-    batch const* data = nullptr;
-    work_kind kind{};
-    int pieces = 1;
-    int rounds = 0;  // of sums over workers and ranks
-    step_info now{};
-    strategy* agree = nullptr;
-    parameter_update* update = nullptr;
-    bool exchanges = false;
-    bool takes = true;
-    step_times times{};  // of worker 0
   };
   struct step_call {
     worker_group* group;
@@ -221,9 +206,12 @@ class worker_group {
     }
   };
 
-  void abandon(strategy& agree, char const* why) {
-    if (sums_) sums_->abandon(why);
-    agree.abandon(why);
+  template <class F>
+  void or_abandon(strategy& agree, F f) {
+    detail::or_abandon(f, [&](char const* why) {
+      if (sums_) sums_->abandon(why);
+      agree.abandon(why);
+    });
   }
 
   /// Brings every working copy up to date, on a thread that has the workers' number of threads.
@@ -258,17 +246,28 @@ class worker_group {
     }
   }
 
-  context& forward(int w, order_slice const& rows) {
+  /// `late`: takes what was left under way before it is used.
+  context& forward(int w, order_slice const& rows, bool late = false) {
     worker& mine = results_[static_cast<std::size_t>(w)];
     mine.now = &contexts_.find(w, work_on(rows));
-    mine.now->forward(mine.rows.take(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
-                                     sums_ && job_.kind.training ? sums_->of(w) : nullptr));
+    forward_request request =
+        mine.rows.take(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
+                       sums_ && job_.kind.training ? sums_->of(w) : nullptr);
+    if (late) {
+      if (!mine.late) mine.late = [this, w] { take_late(w); };
+      request.late_from = job_.before.first_parameter();
+      request.late = &mine.late;
+    }
+    mine.now->forward(request);
     return *mine.now;
+  }
+  void take_late(int w) {
+    job_.before.take(*port_.parameters, w, size(), job_.late_seconds, [&] { team_.barrier(w); });
   }
 
   /// One worker's step.
   void work(int w) {
-    port_.parameters->refresh(w, size());
+    port_.parameters->refresh(w, size(), job_.before.early());
     team_.barrier(w);
     compute(w);
     team_.barrier(w);
@@ -278,7 +277,10 @@ class worker_group {
       team_.barrier(w);
     }
     if (!job_.takes || bad_.load(std::memory_order_relaxed)) return;
-    job_.update->take(w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); });
+    if (w == 0) port_.parameters->updated();
+    job_.update->take(
+        w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); },
+        left_.early());
   }
 
   /// Every rank checks the reduced gradient, which lies in the first part, and so all come to the same answer; that this rank's own
@@ -286,11 +288,15 @@ class worker_group {
   void finish_exchange() {
     job_.takes = job_.agree->before_update(now_with_votes(), *gradients_);
     job_.times.update = clock::now();
+    if (int const left = job_.agree->left(); left > 0)
+      left_ = late_update(*job_.agree, left, *gradients_, *job_.update, job_.now);
     bool const voted = job_.agree->agreed() != nullptr;
     bad_.store(job_.takes
-                   && (!finite(gradients_->all()[0], 0, port_.parameters->arena_elements())
+                   && (!finite(gradients_->first(), 0, port_.parameters->place_of(left_.early().last))
                        || (!voted && own_bad_.load(std::memory_order_relaxed))),
                std::memory_order_relaxed);
+    if (left_ && (!job_.takes || bad_.load(std::memory_order_relaxed)))
+      std::exchange(left_, {}).agree().take_left(*gradients_);  // sums that nobody wants
   }
 
   /// Gradients of the pieces are added up; buckets get complete in the last one. A loss is a vote that travels with the first bucket;
@@ -307,8 +313,10 @@ class worker_group {
     order_slice const rows = rows_of(w);
     int const pieces = pieces_of(rows);
     int forwards = 0, done = 0;
+    if (job_.before && pieces == 0) take_late(w);
     while (done < pieces && is_finite(mine.loss)) {
-      context& now = forward(w, part_of(rows, forwards++, pieces));
+      context& now = forward(w, part_of(rows, forwards, pieces), job_.before && forwards == 0);
+      ++forwards;
       if (job_.exchanges) mine.loss += now.loss();
       if (!is_finite(mine.loss)) break;
       if (w == 0 && pieces == 1) job_.times.backward = clock::now();
@@ -332,10 +340,15 @@ class worker_group {
       for (bucket const& one : port_.parameters->buckets()) arrive(one);
   }
 
-  /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket.
+  /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket. What is not finite in
+  /// buckets whose sums may be late is told by one that is not: the last.
   void arrive(bucket const& one) {
-    if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 == size())
-      job_.agree->ready(now_with_votes(), one, *gradients_);
+    if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 < size())
+      return;
+    if (job_.now.late > 0 && own_bad_.load() && one.index + 1 == std::ssize(arrived_))
+      passes().fill(gradients_->first(), port_.parameters->range_of(one).offset, 1,
+                    std::numeric_limits<double>::quiet_NaN());
+    job_.agree->ready(now_with_votes(), one, *gradients_);
   }
 
   step_info now_with_votes() const {
@@ -349,10 +362,8 @@ class worker_group {
   }
 
   bool finite(bucket const& one, std::byte const* arena) const {
-    auto const table = port_.parameters->table();
-    parameter const& last = table[static_cast<std::size_t>(one.first_parameter + one.parameters - 1)];
-    std::size_t const first = table[static_cast<std::size_t>(one.first_parameter)].offset;
-    return finite(arena, first, last.offset + last.room - first);
+    parameter_set::arena_range const lies = port_.parameters->range_of(one);
+    return finite(arena, lies.offset, lies.room);
   }
   bool finite(std::byte const* arena, std::size_t first, std::size_t count) const {
     element_type const type = port_.parameters->type();
@@ -375,7 +386,9 @@ class worker_group {
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> bad_{false};      // this step cannot be taken
   std::atomic<bool> own_bad_{false};  // by this rank's own numbers
-  job job_{};
+  step_job job_{};      // outlives a call that a deadline ends, as everything that workers touch
+  late_update left_{};  // of the last step
+  std::mutex settling_;
   step_call const step_{this};
   inference_call const inference_{this};
 };

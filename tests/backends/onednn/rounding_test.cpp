@@ -68,8 +68,8 @@ TEST_F(rounding, writes_a_copy_along_with_the_update_until_somebody_else_writes)
   std::byte* const gradient = t.run->gradients();
   auto const updated = [&] {
     t.step();
-    update.take(0, 1, {&gradient, 1}, 0, 0, [] {});
     t.store->updated();
+    update.take(0, 1, {&gradient, 1}, 0, 0, [] {});
     t.store->refresh(0, 1);
   };
   updated();
