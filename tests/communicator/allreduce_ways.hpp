@@ -144,11 +144,14 @@ inline sent_by_way sent_in(detail::allreduce_way way, int ranks, int of, std::si
   };
   if (way == detail::allreduce_way::ring) {
     auto const all_ranks = static_cast<std::size_t>(ranks);
-    std::size_t const segment = (std::size_t{512} << 10) / bytes_each * all_ranks;
-    if (n > segment) {
-      sent_by_way const first = sent_in(way, ranks, of, bytes_each, segment),
-                        rest = sent_in(way, ranks, of, bytes_each, n - segment);
-      return {first.bytes + rest.bytes, first.messages + rest.messages};
+    std::size_t const most = (std::size_t{512} << 10) / bytes_each * all_ranks;
+    if (auto const segments = static_cast<int>((n + most - 1) / most); segments > 1) {
+      sent_by_way all;
+      for (int k = 0; k < segments; ++k) {
+        sent_by_way const one = sent_in(way, ranks, of, bytes_each, part(segments, k));
+        all = {all.bytes + one.bytes, all.messages + one.messages};
+      }
+      return all;
     }
     return {bytes_each * (2 * n - part(ranks, of) - part(ranks, of + 1)), 2 * (all_ranks - 1)};
   }

@@ -2,6 +2,7 @@
 // Sums that end while the next forward runs: the same bits as those that end before the update.
 #include <cohort/communicator/launch.hpp>
 #include <cohort/trainer/late_update.hpp>
+#include "../checkpoint/scratch_folder.hpp"
 #include "rank_cases.hpp"
 
 namespace into_forward_test {
@@ -15,11 +16,10 @@ constexpr auto topped = network<[](builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-int late_in(graph_view net, training_settings const& settings) {
-  training const made = trainer<narrow>(graph(net), settings);
-  parameter_set const& parameters = made.parameters();
-  return detail::late_buckets(parameters,
-                              parameter_update(const_cast<parameter_set&>(parameters), settings.optimizer()));
+int late_in(graph_view net, training_settings const& settings, bool synchronised = false) {
+  training made = trainer<narrow>(graph(net), settings);
+  parameter_update const update(made.parameters(), settings.optimizer());
+  return detail::late_buckets(made.parameters(), update, settings.not_finite, synchronised);
 }
 
 TEST(into_forward, leaves_the_last_layers_that_have_half_of_the_elements_but_never_the_first_layer) {
@@ -29,7 +29,8 @@ TEST(into_forward, leaves_the_last_layers_that_have_half_of_the_elements_but_nev
   EXPECT_EQ(late_in(small, with_state()), 0) << "one bucket";
 }
 
-TEST(into_forward, leaves_nothing_where_the_update_does_not_come_apart) {
+TEST(into_forward, leaves_nothing_where_a_step_must_be_taken_as_a_whole) {
+  EXPECT_EQ(late_in(topped, with_state(), true), 0);
   training_settings settings = with_state();
   settings.normalisation = normalise::clip_elementwise{0.5};
   EXPECT_EQ(late_in(topped, settings), 2);
@@ -40,6 +41,9 @@ TEST(into_forward, leaves_nothing_where_the_update_does_not_come_apart) {
   EXPECT_EQ(late_in(topped, settings), 0);
   settings = with_state();
   settings.updater = lamb{.rate = 0.01};
+  EXPECT_EQ(late_in(topped, settings), 0);
+  settings = with_state();
+  settings.not_finite = when_not_finite::skip;
   EXPECT_EQ(late_in(topped, settings), 0);
 }
 
@@ -81,7 +85,6 @@ struct checksums final : listener {
 
 struct finished {
   std::vector<std::string> checksums;
-  std::uint64_t messages = 0;
   int left_steps = 0;
 };
 /// Some epochs whose last batch is smaller, then streams that end at different times, one of which has nothing.
@@ -96,7 +99,6 @@ finished run_of(communicator& world, allreduce how, int workers, int accumulate 
   if (world.size() > 1) made.fit(uneven_stream(), {.batch = 4, .epochs = 1, .listeners = {&seen}});
   all.checksums = seen.all;
   all.checksums.push_back(made.checksum());
-  all.messages = world.sent().messages_sent;
   return all;
 }
 
@@ -109,7 +111,7 @@ class into_forward_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, into_forward_over_threads, testing::Values(1, 2, 3, 4, 8));
 
-TEST_P(into_forward_over_threads, changes_no_bit_and_sends_as_many_messages) {
+TEST_P(into_forward_over_threads, changes_no_bit) {
   for (int const workers : {1, 2})
     for (int const accumulate : {1, 3}) {
       finished plain, late;
@@ -124,7 +126,6 @@ TEST_P(into_forward_over_threads, changes_no_bit_and_sends_as_many_messages) {
       to(plain, false);
       to(late, true);
       EXPECT_EQ(plain.checksums, late.checksums);
-      EXPECT_EQ(plain.messages, late.messages);
       EXPECT_EQ(plain.left_steps, 0);
       if (GetParam() == 1)
         EXPECT_EQ(late.left_steps, 0) << "a single rank waits for nothing";
@@ -136,6 +137,40 @@ TEST_P(into_forward_over_threads, changes_no_bit_and_sends_as_many_messages) {
 TEST_P(into_forward_over_threads, holds_for_a_backend_with_other_elements) {
   on_all([](communicator& world) {
     EXPECT_EQ(run_of<wide>(world, {}, 2).checksums, run_of<wide>(world, {.into_forward = true}, 2).checksums);
+  });
+}
+
+/// Says of its layouts what the other ranks' do not.
+struct unlike : narrow {
+  static constexpr std::string_view name = "unlike";
+  std::string describe(layout const&) const { return "another order"; }
+};
+
+TEST(into_forward, leaves_nothing_where_ranks_do_not_lie_alike) {
+  launch<threads>(2, [](communicator& world) {
+    auto const how = allreduce{.into_forward = true};
+    finished const mixed = world.rank() == 0 ? run_of<narrow>(world, how, 1) : run_of<unlike>(world, how, 1);
+    EXPECT_EQ(mixed.left_steps, 0);
+    EXPECT_EQ(mixed.checksums, run_of<narrow>(world, how, 1).checksums);
+  });
+}
+
+/// Some layers in the middle keep what they have.
+TEST(into_forward, changes_no_bit_beside_frozen_layers) {
+  bright_thirds const examples(103);
+  launch<threads>(2, [&](communicator& world) {
+    auto const trained = [&](bool into_forward) {
+      training_settings settings = with_state(2);
+      settings.layers = {{.layer = "dense_4", .frozen = true}};
+      int left = 0;
+      training made = trainer<narrow>(
+          topped, world, std::make_unique<counting>(world, allreduce{.into_forward = into_forward}, left),
+          settings);
+      made.fit(examples.data(), {.batch = 7, .epochs = 2});
+      EXPECT_EQ(left > 0, into_forward);
+      return made.checksum();
+    };
+    EXPECT_EQ(trained(false), trained(true));
   });
 }
 
@@ -259,6 +294,70 @@ TEST(into_forward, tells_other_ranks_what_ended_it) {
   };
   EXPECT_THROW(run(), data_error);
   EXPECT_EQ(heard, "rank 1 cannot go on: the shelf is empty");
+}
+
+/// What ends a rank between two steps the others hear, and it has whole steps.
+TEST(into_forward, ends_between_two_steps_with_whole_ones) {
+  bright_thirds const examples(64);
+  struct failing final : listener {
+    void on_step(training& run, step_report const& done) override {
+      if (done.step == 4 && run.world().rank() == 1) throw data_error({.what = "the pen is dry"});
+    }
+  } no_pen;
+  std::string heard, failed;
+  auto const run = [&](bool into_forward, bool asks = true) {
+    launch<threads>(2, [&](communicator& world) {
+      int left = 0;
+      training made = trainer<narrow>(
+          topped, world, std::make_unique<counting>(world, allreduce{.into_forward = into_forward}, left),
+          with_state());
+      try {
+        made.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&no_pen}});
+      } catch (data_error const&) {
+        EXPECT_EQ(left, into_forward ? 5 : 0);
+        if (asks) failed = made.checksum();
+        throw;
+      } catch (communicator_error const& e) {
+        heard = e.what();
+        throw;
+      }
+    });
+  };
+  EXPECT_THROW(run(false), data_error);
+  std::string const plain = failed;
+  EXPECT_THROW(run(true), data_error);
+  EXPECT_EQ(failed, plain);
+  for (bool const asks : {true, false}) {
+    heard.clear();
+    EXPECT_THROW(run(true, asks), data_error);
+    EXPECT_NE(heard.find("the pen is dry"), std::string::npos) << heard;
+  }
+}
+
+/// A checkpoint in the middle of an epoch has the whole step.
+TEST(into_forward, goes_on_from_a_checkpoint_bit_by_bit) {
+  bright_thirds const examples(96);
+  struct saving final : listener {
+    explicit saving(std::string to) : to(std::move(to)) {}
+    std::string to;
+    void on_step(training& run, step_report const& done) override {
+      if (done.step == 4) save_checkpoint(run, to);
+    }
+  };
+  scratch_folder const folder;
+  launch<threads>(2, [&](communicator& world) {
+    auto const make = [&] {
+      return trainer<narrow>(topped, world, allreduce{.into_forward = true}, with_state());
+    };
+    saving listening(folder.path());
+    training whole = make();
+    whole.fit(examples.data(), {.batch = 4, .epochs = 1, .listeners = {&listening}});
+    training resumed = make();
+    EXPECT_TRUE(resume(resumed, folder.path()));
+    EXPECT_EQ(resumed.step(), 5);
+    resumed.fit(examples.data(), {.batch = 4, .epochs = 1});
+    EXPECT_EQ(resumed.checksum(), whole.checksum());
+  });
 }
 
 TEST(into_forward, is_named_and_refused_with_few_bits) {

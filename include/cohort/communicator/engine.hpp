@@ -302,7 +302,7 @@ class engine final : public port {
         best = &one;
     if (!best) best = &tasks_.emplace_back(std::make_shared<task>(*this, *this));
     (*best)->phase = (*best)->step = 0;
-    (*best)->before = 0;
+    (*best)->segment = 0;
     (*best)->scratch.resize(scratch_bytes);
     return *best;
   }
@@ -331,7 +331,7 @@ class engine final : public port {
       bool const hurry = awaited_ > 0;
       looks.looked(std::exchange(last_moves, moves) != moves, hurry);
       if (poisoned() || active_.empty()) {
-        looks.begin();
+        looks.idle();
         work_.wait_for(lock, std::chrono::milliseconds(1),
                        [&] { return ending_ || (!arrived_.empty() && !poisoned()); });
       } else if (auto const nap = looks.nap(hurry); nap.count() > 0) {

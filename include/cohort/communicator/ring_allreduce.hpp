@@ -4,17 +4,26 @@
 #include <cohort/communicator/ring_allgather.hpp>
 #include <cohort/communicator/ring_reduce_scatter.hpp>
 #include <cohort/communicator/task.hpp>
+#include <cohort/data/order.hpp>
 #include <cstddef>
+#include <cstdint>
 
 namespace cohort::detail {
 
 /// The longest message of ring_allreduce: what is started later then waits for few of them on a link.
 inline constexpr std::size_t longest_of_ring = std::size_t{512} << 10;  // bytes
 
-/// The part of the elements from `first` on that goes round at once.
-inline elements segment_of_ring(elements const& all, std::size_t first, int ranks) {
-  std::size_t const most = longest_of_ring / bytes_of(all.type) * static_cast<std::size_t>(ranks);
-  return {all.data + first * bytes_of(all.type), all.type, std::min(most, all.count - first)};
+/// How many segments, as equal as possible, go round one after another.
+constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
+  std::size_t const most = longest_of_ring * static_cast<std::size_t>(ranks);
+  return std::max<std::size_t>(1, (bytes + most - 1) / most);
+}
+inline elements segment_of_ring(elements const& all, std::size_t k, int ranks) {
+  auto const segments = static_cast<std::int64_t>(segments_of_ring(all.bytes(), ranks));
+  order_slice const cut =
+      part_of({0, static_cast<std::int64_t>(all.count)}, static_cast<std::int64_t>(k), segments);
+  return {all.data + static_cast<std::size_t>(cut.first) * bytes_of(all.type), all.type,
+          static_cast<std::size_t>(cut.count)};
 }
 
 /// Every part of a segment is reduced on one rank, then handed to all: equal bits everywhere. One segment after another.
@@ -22,8 +31,8 @@ inline bool ring_allreduce(task& t) {
   enum { begins, reduces, gathers };
   for (;;) switch (t.phase) {
       case begins:
-        if (t.before == 0) t.whole = t.data;
-        t.data = segment_of_ring(t.whole, t.before, t.size());
+        if (t.segment == 0) t.whole = t.data;
+        t.data = segment_of_ring(t.whole, t.segment, t.size());
         t.step = 0;
         t.phase = reduces;
         [[fallthrough]];
@@ -34,8 +43,7 @@ inline bool ring_allreduce(task& t) {
         [[fallthrough]];
       default:
         if (!ring_allgather(t)) return false;
-        t.before += t.data.count;
-        if (t.before == t.whole.count) return true;
+        if (++t.segment == segments_of_ring(t.whole.bytes(), t.size())) return true;
         t.phase = begins;
     }
 }

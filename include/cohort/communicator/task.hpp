@@ -64,8 +64,8 @@ struct task final : activity {
 
   int phase = 0;
   int step = 0;
-  elements whole{};        ///< where `data` is a segment of it
-  std::size_t before = 0;  ///< elements of it that are done
+  elements whole{};  ///< where `data` is a segment of it
+  std::size_t segment = 0;
   std::optional<transport::waiting> found{};
   std::vector<standing> standings{};
   reusable_buffer scratch{};

@@ -223,15 +223,17 @@ class bound_context final : public context {
   }
 
   /// The place in forward of the first kernel that has to do with parameters from this one on.
-  std::size_t first_use(int parameter) const {
+  std::size_t first_use(int parameter) {
+    if (parameter == asked_for_) return first_use_;
     auto const is_theirs = [&](address const& a) {
-      if (a.where == place::copy) return made_->store->parameter_of_copy(a.index) >= parameter;
-      return (a.where == place::parameter || a.where == place::gradient) && a.index >= parameter;
+      return (a.where == place::copy && made_->store->parameter_of_copy(a.index) >= parameter)
+             || (a.where == place::parameter && a.index >= parameter);
     };
     auto const& calls = made_->code.forward;
     auto const first = std::ranges::find_if(
         calls, [&](command<B> const& c) { return std::ranges::any_of(c.arguments, is_theirs); });
-    return static_cast<std::size_t>(first - calls.begin());
+    asked_for_ = parameter;
+    return first_use_ = static_cast<std::size_t>(first - calls.begin());
   }
 
   /// The first time as it is; then recorded, where that can be.
@@ -322,6 +324,8 @@ class bound_context final : public context {
   std::vector<bound> backward_;
   std::vector<outside> outside_;
   std::vector<recording> recordings_;
+  int asked_for_ = -1;  // the parameter whose first use is known
+  std::size_t first_use_ = 0;
   bool accumulate_ = false;
   bool profiling_ = false;
   std::vector<double> seconds_;

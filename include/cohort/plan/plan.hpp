@@ -69,7 +69,7 @@ struct forward_request {
   std::int64_t step = 0;
   batch_sums* sums = nullptr;  ///< over the parts of the batch; it lives until backward has ended
   int late_from = 0;
-  /// Called once on this thread, before the first kernel that reads or writes anything of parameters from `late_from` on.
+  /// Called once on this thread, before the first kernel that reads parameters from `late_from` on.
   std::function<void()> const* late = nullptr;
 };
 

@@ -8,6 +8,7 @@
 #include <cohort/strategy/saved_values.hpp>
 #include <cohort/strategy/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,16 +27,16 @@ namespace cohort {
 ///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
 ///           rank rounds away it adds to its next gradient. Parameters and votes travel as they are.
 ///           `into_forward`: sums of the last layers, which have half of all parameters or more, may end while the next step's
-///           forward runs below these layers.
+///           forward runs below these layers; where all ranks' parameters lie alike, and the trainer allows it (step_info::late).
 /// Order     a bucket leaves while backward still runs below it.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
 /// After     all have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), e_r being what r has rounded
 ///           away so far.
 /// Moves     an allreduce of each bucket a step, n elements together and the padding of those that go as they lie, the first
-///           one with 5 words more (with `wire`, and where it goes as it lies, they have an allreduce of their own); once in the
+///           one with 5 words more (with `wire` and `into_forward`, and where it goes as it lies, they have an allreduce of their own); once in the
 ///           beginning n more at most ⌈log2 P⌉ times and an allreduce of 16 bytes, as at a resync. A single rank moves, packs
 ///           and waits for nothing.
-/// Errors    communicator_error on all ranks if one is lost; with `into_forward` some layers may then have missed the last step.
+/// Errors    communicator_error on all ranks if one is lost; with `into_forward` these layers may then have missed the last step.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
 ///           With `wire` ranks hold the same bits as each other, and what is rounded away before a sum is conserved; the sums
@@ -101,6 +102,8 @@ class allreduce_strategy final : public strategy {
     if (alone()) return;
     weighted_sum::share const mine{now.examples, now.weight};
     std::size_t sent = 0;
+    if (leaves(now) && now.mine.not_finite && &one == &gradients.parameters().buckets().back())
+      tell_not_finite(one, gradients);
     meter_.encode([&] { sent = fill(one, gradients); });
     meter_.start(sent, static_cast<std::size_t>(one.elements) * bytes_of(gradients.parameters().type()));
     under_way_ = true;
@@ -130,7 +133,7 @@ class allreduce_strategy final : public strategy {
       agreed_ = sums_[0].voted(agreed_.meetings);
     }
     bool const resyncs = how_.resync > 0 && (now.step + 1) % how_.resync == 0;
-    left_ = how_.into_forward && proceeds() && !resyncs ? now.late : 0;
+    left_ = leaves(now) && proceeds() && !resyncs ? now.late : 0;
     take(gradients, static_cast<std::size_t>(left_), sums_.size());
     if (left_ == 0) end();
     return proceeds();
@@ -138,6 +141,7 @@ class allreduce_strategy final : public strategy {
 
   int left() const override { return left_; }
   void take_left(gradient_parts& gradients) override {
+    meter_.go_on();
     take(gradients, 0, static_cast<std::size_t>(left_));
     end();
   }
@@ -206,6 +210,14 @@ class allreduce_strategy final : public strategy {
   bool alone() const { return world_->size() == 1; }
   bool proceeds() const { return agreed_.examples > 0 && !agreed_.all.not_finite; }
 
+  bool leaves(step_info const& now) const { return how_.into_forward && alike_ && now.late > 0; }
+  /// What is not finite behind the votes: all hear of it by a bucket that is not late, whose first element is no number then.
+  static void tell_not_finite(bucket const& last, gradient_parts& gradients) {
+    parameter_set const& parameters = gradients.parameters();
+    parameters.passes().fill(gradients.first(), parameters.range_of(last).offset, 1,
+                             std::numeric_limits<double>::quiet_NaN());
+  }
+
   bool narrows(parameter_set const& parameters) const {
     return how_.wire && bytes_of(*how_.wire) < bytes_of(parameters.type()) && !parameters.buckets().empty();
   }
@@ -224,14 +236,15 @@ class allreduce_strategy final : public strategy {
       narrow_.emplace(parameters, *how_.wire);
       narrow_->restore({saved_.data(), saved_.bytes()}, saved_type_);
     } else {
-      bool const alike = same_everywhere(*world_, parameters.layout_hash());
+      alike_ = same_everywhere(*world_, parameters.layout_hash());
       for (bucket const& one : parameters.buckets()) {
-        if (alike && lies_close(parameters, one))
+        if (alike_ && lies_close(parameters, one))
           sums_.emplace_back(parameters.passes(), type, parameters.range_of(one).room);
         else
-          sums_.emplace_back(type, static_cast<std::size_t>(one.elements), one.index == 0);
+          sums_.emplace_back(type, static_cast<std::size_t>(one.elements),
+                             one.index == 0 && !how_.into_forward);
       }
-      if (!sums_.empty() && sums_[0].borrows()) votes_.emplace(type, 0, true);
+      if (!sums_.empty() && (sums_[0].borrows() || how_.into_forward)) votes_.emplace(type, 0, true);
     }
     saved_ = {};
   }
@@ -303,7 +316,8 @@ class allreduce_strategy final : public strategy {
   agreement agreed_;
   exchange_meter meter_;
   std::int64_t expected_ = 0;
-  int left_ = 0;  // buckets whose sums nobody has waited for
+  bool alike_ = false;  // parameters lie so on all ranks
+  int left_ = 0;        // buckets whose sums nobody has waited for
   bool started_ = false;
   bool under_way_ = false;
   bool restored_ = false;

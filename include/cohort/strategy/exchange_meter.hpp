@@ -12,7 +12,7 @@ namespace cohort::detail {
 ///
 /// Units     seconds since the beginning. `transfer_seconds`: from an exchange's first start until its last part was complete on
 ///           this rank, so also what other ranks take until they start theirs. `hideable_seconds`: from that start until the
-///           rank begins to wait, whether something is under way so long or not. `waited_seconds`: in waits. `hidden`:
+///           rank begins to wait, for the last time if it goes on in between, whether something is under way so long or not. `waited_seconds`: in waits. `hidden`:
 ///           1 − waited / transfer, the share of the transfers in which the rank did something else; never below 0.
 ///           `message_bytes`, given into the exchange, stand for `dense_bytes`. `exchanges` counts those that were finished.
 /// Order     start as often as parts begin, during_wait for each of them, finish. One thread at a time.
@@ -35,6 +35,8 @@ class exchange_meter {
     span_.end = std::max(span_.end, until());
     waited_ += clock::now() - begin;
   }
+  /// Of what is left under way the rank does something else again before it waits.
+  void go_on() { waits_ = false; }
   void finish() {
     if (!std::exchange(under_way_, false)) return;
     span_.end = std::max(span_.end, span_.begin);

@@ -58,7 +58,9 @@ constexpr exchange_cost cost_of_allreduce(link_cost const& over, double bytes, i
     case allreduce_way::halving:
       return {over.seconds(2 * rounds, 2 * share * bytes) + fold};
     default:
-      return {over.seconds(2.0 * (ranks - 1), 2.0 * (ranks - 1) / ranks * bytes)};
+      return {over.seconds(
+          2.0 * (ranks - 1) * static_cast<double>(segments_of_ring(static_cast<std::size_t>(bytes), ranks)),
+          2.0 * (ranks - 1) / ranks * bytes)};
   }
 }
 
@@ -77,7 +79,7 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///     step = compute + (encode + max(0, transfer − hideable) + messages · decode) / every
 ///
 ///     transfer, for latency α and n bytes at β a second, of                     messages decoded
-///     allreduce, ring                      2(P−1)·α + 2(P−1)/P·n/β              1
+///     allreduce, ring                      2(P−1)·⌈n/(P·512 KiB)⌉·α + 2(P−1)/P·n/β    1
 ///     allreduce, halving                   2·log2 P·α + 2(P−1)/P·n/β            1
 ///     allreduce, doubling                  log2 P·(α + n/β)                     1
 ///     messages to all                      2(P−1)·α + (P−1)·n/β                 P

@@ -98,13 +98,14 @@ enum class exchanged { nothing, gradient, parameters };
 /// ready          with `gradient` only: a bucket's gradient is complete on all workers of this rank, while backward still runs
 ///                below it; `gradients.pack` gives the rank's sum. One bucket after another, in the same order on every
 ///                rank, on the thread of the worker that was last. A rank without examples announces zeros. Until
-///                before_update returns, or abandon, the bucket's elements of the first part may be under way: nobody else
+///                before_update returns (take_left, if it is left), or abandon, the bucket's elements of the first part may be under way: nobody else
 ///                touches them, and they stay where they are
 /// before_update  with `gradient` only: every bucket was announced; what was exchanged is put back by
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank
-/// take_left      of the buckets that before_update has left under way (`left`, as many on every rank), at most step_info::late: puts
-///                back their sums. Once, before anything reads or writes their parameters or gradients: while the next step's forward
-///                runs below them, after its `begin`, or before any other hook
+/// take_left      puts back the sums of the buckets that before_update has left under way (`left`, as many on every rank, at most
+///                step_info::late). Until then their layers have not taken the step, and nobody reads or writes their parameters or
+///                gradients: neither this step's after_update nor the next one's begin may. Called once: while the next step's
+///                forward runs below them, or before merged, state, bytes and end_of_epoch
 /// after_update   the parameters have taken the step, or (`updated` false) have not: it had no examples, or a loss or
 ///                gradient was not finite
 /// end_of_epoch   no step is running; nothing may be outstanding afterwards. Also where a vote ends the run within an epoch,

@@ -26,10 +26,10 @@ struct checkpoint_io {
                                .own = model_content(run.network()),
                                .settings_hash = fnv1a(detail::describe(run.settings())),
                                .seed = run.settings().seed};
+    replica const mine = run.own();
     if (run.strategy_->differs()) add_replica(run, content.own);
     add_strategy(run, content.own);
     {
-      replica const mine = run.own();
       detail::merged_scope const agreed(*run.strategy_, mine, mine.arrays());
       if (run.world().rank() == 0) add_replica(run, content.shared.emplace(run.network()));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/trainer/or_abandon.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cohort/version.hpp>
 #include <string>
@@ -119,6 +120,13 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   } const at_end{listeners_};
   fit_report all;
   auto const start = clock::now();
+  detail::or_abandon([&] { train_epochs(batches, how, all); }, [&](char const*) { settle_what_can_be(); });
+  all.seconds = since(start);
+  return all;
+}
+
+inline void training::train_epochs(std::shared_ptr<loader> const& batches, fit_settings const& how,
+                                   fit_report& all) {
   for (int e = 0; e < how.epochs && !all.stopped; ++e) {
     auto const epoch_start = clock::now();
     epoch_report of_epoch{
@@ -142,8 +150,10 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
     }
     all.stopped = !ended || tell_votes(agreed, how);
   }
-  all.seconds = since(start);
-  return all;
+}
+
+/// Where something else has ended the run already: what all have begun ends, so that this rank has whole steps.
+inline void training::settle_what_can_be() const try { settle(); } catch (std::exception const&) {
 }
 
 /// Lets the strategy settle what is outstanding. Returns what was voted then.

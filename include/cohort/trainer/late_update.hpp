@@ -5,6 +5,7 @@
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/trainer/settings.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,10 +14,14 @@ namespace cohort::detail {
 
 /// The buckets, from the first one on, whose sums may end while the next forward runs: those of the last layers that have half of
 /// what is exchanged, or more. 0: none, where the first layer would be among them, which forward needs at once; where arenas
-/// lie on a device; or where the update does not come apart.
-inline int late_buckets(parameter_set const& parameters, parameter_update const& update) {
+/// lie on a device; where the update does not come apart; where steps are left out as a whole; and where layers sum over the
+/// batch, between barriers of their own.
+inline int late_buckets(parameter_set const& parameters, parameter_update const& update,
+                        when_not_finite otherwise, bool synchronised) {
   std::span<bucket const> const all = parameters.buckets();
-  if (all.empty() || parameters.passes().space() || !update.comes_apart()) return 0;
+  if (all.empty() || parameters.passes().space() || !update.comes_apart() || synchronised
+      || otherwise == when_not_finite::skip)
+    return 0;
   std::int64_t whole = 0, late = 0;
   for (bucket const& one : all) whole += one.elements;
   std::size_t count = 0;
@@ -44,7 +49,8 @@ class late_update {
   /// Those that have taken the step.
   parameter_range early() const { return agree_ ? parameter_range{.last = which_.first} : parameter_range(); }
 
-  /// Worker's share; wait() returns when every worker has called it as often. `waited`: the seconds that worker 0 waits for ranks.
+  /// Worker's share; wait() returns when every worker has called it as often. `waited`: worker 0 adds the seconds that it waits for
+  /// other ranks.
   ///
   /// After     these parameters have taken the step, and training's copies of them are fresh.
   /// Errors    those of the strategy; numeric_error where a sum is not finite though its terms were: on all ranks alike.
@@ -53,7 +59,7 @@ class late_update {
     if (worker == 0) {
       auto const begin = std::chrono::steady_clock::now();
       agree_->take_left(*gradients_);
-      waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       require_finite(parameters);
     }
     wait();

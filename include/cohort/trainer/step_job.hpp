@@ -20,9 +20,8 @@ struct step_job {
   parameter_update* update = nullptr;
   bool exchanges = false;
   bool takes = true;
-  late_update before{};     ///< of the step before
-  double late_seconds = 0;  ///< in which that was waited for
-  step_times times{};       ///< of worker 0
+  late_update before{};  ///< of the step before
+  step_times times{};    ///< of worker 0
 };
 
 /// What a step has come to on this rank.

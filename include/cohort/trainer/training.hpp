@@ -223,6 +223,7 @@ class training {
   void check_fits(dataset const& data) const;
   void check_ranks(dataset const& data, fit_settings const& how) const;
   void synchronise(plan const& made);
+  void train_epochs(std::shared_ptr<loader> const& batches, fit_settings const& how, fit_report& all);
   after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
                         epoch_report& of_epoch, fit_report& all);
   bool tell_votes(votes const& all, fit_settings const& how);
@@ -245,6 +246,7 @@ class training {
   void settle() const {
     unless_late(nullptr, [&] { workers_->settle(); });
   }
+  void settle_what_can_be() const;
   static void check_pieces(fit_settings const& how);
   void say_memory(plan const& made, dataset const& data, fit_settings const& how);
   parameter_update& update() {

@@ -19,7 +19,6 @@
 #include <cohort/trainer/synchronised_sums.hpp>
 #include <cohort/trainer/worker_contexts.hpp>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,8 +32,8 @@ namespace cohort::detail {
 ///
 /// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a shard.
 ///           Two barriers a step where no gradient is exchanged, three where one is; one more for each round of norms and for
-///           constraints, two for each sum of a layer over the whole batch, three where buckets were left under way. Working copies are derived at the beginning, so
-///           that whoever wrote parameters between two steps is heard.
+///           constraints, two for each sum of a layer over the whole batch, three where buckets were left under way. Working
+///           copies are derived at the beginning, so that whoever wrote parameters between two steps is heard.
 /// Errors    after a deadline_error a worker may still be at work: group, strategy, update, batch and data must live on.
 class worker_group {
  public:
@@ -85,7 +84,7 @@ class worker_group {
 
   /// One step on one batch of this rank, which may be empty; each worker takes its rows in so many pieces.
   ///
-  /// After     where something is not finite or the strategy says so, no parameter has changed: trouble() says where.
+  /// After     where something is not finite or the strategy says so, no parameter has taken this step: trouble() says where.
   step_outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update,
                     int pieces = 1) {
     job_ = {.data = &b,
@@ -96,9 +95,8 @@ class worker_group {
             .agree = &agree,
             .update = &update,
             .exchanges = agree.what() == exchanged::gradient};
-    if (!job_.exchanges) settle();
     job_.before = std::exchange(left_, {});
-    if (job_.exchanges && !sums_) job_.now.late = late_buckets(*port_.parameters, update);
+    job_.now.late = late_buckets(*port_.parameters, update, settings_.not_finite, is_synchronised());
     bad_.store(false, std::memory_order_relaxed);
     own_bad_.store(false, std::memory_order_relaxed);
     for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
@@ -110,7 +108,7 @@ class worker_group {
       prepare();
       gradients();
       auto const beginning = clock::now();
-      agree.begin(now, mine);
+      agree.begin(job_.now, mine);
       times.forward = times.backward = times.exchange = times.update = clock::now();
       if (job_.exchanges || b.count > 0) {
         job_.takes = true;
@@ -125,7 +123,7 @@ class worker_group {
       job_.now.mine.not_finite |= !result.finite;
       agree.after_update(job_.now, mine, result.updated);
       times.end = clock::now();
-      result.exchange_seconds = job_.late_seconds + seconds(times.forward - beginning)
+      result.exchange_seconds = std::exchange(late_seconds_, 0) + seconds(times.forward - beginning)
                                 + seconds(times.update - times.exchange) + seconds(times.end - times.settle);
     });
     result.times = times;
@@ -140,7 +138,7 @@ class worker_group {
     std::lock_guard const one_at_a_time(settling_);
     if (!left_) return;
     job_.before = std::exchange(left_, {});
-    or_abandon(job_.before.agree(), [&] { team_.run([&](int w) { take_late(w); }); });
+    or_abandon(job_.before.agree(), [&] { team_.run(late_); });
   }
 
   /// Where the last step's numbers are not finite on this rank: "first in conv2d_1"; empty if they are.
@@ -197,6 +195,10 @@ class worker_group {
   struct step_call {
     worker_group* group;
     void operator()(int w) const { group->work(w); }
+  };
+  struct late_call {
+    worker_group* group;
+    void operator()(int w) const { group->take_late(w); }
   };
   struct inference_call {
     worker_group* group;
@@ -262,7 +264,7 @@ class worker_group {
     return *mine.now;
   }
   void take_late(int w) {
-    job_.before.take(*port_.parameters, w, size(), job_.late_seconds, [&] { team_.barrier(w); });
+    job_.before.take(*port_.parameters, w, size(), late_seconds_, [&] { team_.barrier(w); });
   }
 
   /// One worker's step.
@@ -340,15 +342,10 @@ class worker_group {
       for (bucket const& one : port_.parameters->buckets()) arrive(one);
   }
 
-  /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket. What is not finite in
-  /// buckets whose sums may be late is told by one that is not: the last.
+  /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket.
   void arrive(bucket const& one) {
-    if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 < size())
-      return;
-    if (job_.now.late > 0 && own_bad_.load() && one.index + 1 == std::ssize(arrived_))
-      passes().fill(gradients_->first(), port_.parameters->range_of(one).offset, 1,
-                    std::numeric_limits<double>::quiet_NaN());
-    job_.agree->ready(now_with_votes(), one, *gradients_);
+    if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 == size())
+      job_.agree->ready(now_with_votes(), one, *gradients_);
   }
 
   step_info now_with_votes() const {
@@ -389,7 +386,9 @@ class worker_group {
   step_job job_{};      // outlives a call that a deadline ends, as everything that workers touch
   late_update left_{};  // of the last step
   std::mutex settling_;
+  double late_seconds_ = 0;  // in which that was waited for, until a step reports them
   step_call const step_{this};
+  late_call const late_{this};
   inference_call const inference_{this};
 };
 

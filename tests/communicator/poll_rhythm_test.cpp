@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/communicator/poll_rhythm.hpp>
+
+namespace poll_rhythm_test {
+
+using cohort::detail::poll_rhythm;
+
+int nap_after(poll_rhythm& looks, int quiet, bool awaited) {
+  for (int i = 0; i < quiet; ++i) looks.looked(false, awaited);
+  return static_cast<int>(looks.nap(awaited).count());
+}
+
+TEST(poll_rhythm, looks_eagerly_at_first) {
+  poll_rhythm looks;
+  EXPECT_EQ(nap_after(looks, 50, false), 0);
+  EXPECT_EQ(nap_after(looks, 1, false), 6);
+}
+
+TEST(poll_rhythm, naps_longer_where_nobody_waits_and_a_fifth_after_a_message) {
+  poll_rhythm looks;
+  EXPECT_EQ(nap_after(looks, 1000, false), 345);
+  looks.looked(true, false);
+  EXPECT_EQ(nap_after(looks, 0, false), 68);
+  EXPECT_EQ(nap_after(looks, 4, false), 345) << "4 looks later as long as before";
+  for (int i = 0; i < 13; ++i) looks.looked(true, false);
+  EXPECT_EQ(nap_after(looks, 0, false), 0) << "many messages";
+}
+
+TEST(poll_rhythm, naps_at_most_50_us_where_somebody_waits_and_begins_anew_with_each_message) {
+  poll_rhythm looks;
+  EXPECT_EQ(nap_after(looks, 51, true), 1);
+  EXPECT_EQ(nap_after(looks, 1000, true), 50);
+  EXPECT_EQ(looks.nap(false).count(), 345) << "who waited has gone";
+  looks.looked(true, true);
+  EXPECT_EQ(nap_after(looks, 50, true), 0);
+}
+
+TEST(poll_rhythm, forgets_when_nothing_is_under_way) {
+  poll_rhythm looks;
+  nap_after(looks, 1000, false);
+  looks.idle();
+  EXPECT_EQ(nap_after(looks, 50, false), 0);
+}
+
+}  // namespace poll_rhythm_test
