@@ -12,7 +12,7 @@ using namespace cohort_test;
 /// Three buckets; the first two have more than half of the elements, and the first layer is in the third.
 constexpr auto topped = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 16} | relu{} | dense{.units = 256} | relu{}
-         | dense{.units = 512} | relu{} | dense{.units = 48} | batch_norm{} | relu{} | dense{.units = 3}
+         | dense{.units = 256} | relu{} | dense{.units = 72} | batch_norm{} | relu{} | dense{.units = 3}
          | softmax_cross_entropy{};
 }>();
 
@@ -109,7 +109,7 @@ class into_forward_over_threads : public testing::TestWithParam<int> {
     launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
   }
 };
-INSTANTIATE_TEST_SUITE_P(ranks, into_forward_over_threads, testing::Values(1, 2, 3, 4, 8));
+INSTANTIATE_TEST_SUITE_P(ranks, into_forward_over_threads, testing::Values(1, 2, 3, 8));
 
 TEST_P(into_forward_over_threads, changes_no_bit) {
   for (int const workers : {1, 2})
@@ -134,8 +134,8 @@ TEST_P(into_forward_over_threads, changes_no_bit) {
     }
 }
 
-TEST_P(into_forward_over_threads, holds_for_a_backend_with_other_elements) {
-  on_all([](communicator& world) {
+TEST(into_forward, changes_no_bit_of_double_precision) {
+  launch<threads>(3, [](communicator& world) {
     EXPECT_EQ(run_of<wide>(world, {}, 2).checksums, run_of<wide>(world, {.into_forward = true}, 2).checksums);
   });
 }
