@@ -20,8 +20,7 @@ inline std::size_t scratch_of_halving(port const& at, elements const& data, int 
 inline elements parts_in_a_row(task const& t, int ranks, int first, int count) {
   order_slice const all{0, static_cast<std::int64_t>(t.data.count)};
   order_slice const a = part_of(all, first, ranks), b = part_of(all, first + count - 1, ranks);
-  return {t.data.data + static_cast<std::size_t>(a.first) * bytes_of(t.data.type), t.data.type,
-          static_cast<std::size_t>(b.first + b.count - a.first)};
+  return slice_of(t.data, {a.first, b.first + b.count - a.first});
 }
 
 /// Halves are exchanged and reduced until each rank has one part, the farthest rank first; then the parts are gathered the

@@ -20,10 +20,8 @@ constexpr std::size_t segments_of_ring(std::size_t bytes, int ranks) {
 }
 inline elements segment_of_ring(elements const& all, std::size_t k, int ranks) {
   auto const segments = static_cast<std::int64_t>(segments_of_ring(all.bytes(), ranks));
-  order_slice const cut =
-      part_of({0, static_cast<std::int64_t>(all.count)}, static_cast<std::int64_t>(k), segments);
-  return {all.data + static_cast<std::size_t>(cut.first) * bytes_of(all.type), all.type,
-          static_cast<std::size_t>(cut.count)};
+  return slice_of(all,
+                  part_of({0, static_cast<std::int64_t>(all.count)}, static_cast<std::int64_t>(k), segments));
 }
 
 /// Every part of a segment is reduced on one rank, then handed to all: equal bits everywhere. One segment after another.

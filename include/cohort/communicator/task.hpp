@@ -33,6 +33,12 @@ struct port {
   std::atomic<std::uint64_t> messages_sent{0};
 };
 
+/// Some of the elements.
+inline elements slice_of(elements const& all, order_slice const& cut) {
+  return {all.data + static_cast<std::size_t>(cut.first) * bytes_of(all.type), all.type,
+          static_cast<std::size_t>(cut.count)};
+}
+
 class engine;
 
 /// An operation under way: what is to be done, and how far it is. Used again when it has ended and nobody holds it.
@@ -78,9 +84,7 @@ struct task final : activity {
 
   /// The k-th (modulo the ranks) of the parts in which the elements are cut, as equal as possible.
   elements part(int k) const {
-    order_slice const cut = part_of({0, static_cast<std::int64_t>(data.count)}, wrapped(k), size());
-    return {data.data + static_cast<std::size_t>(cut.first) * bytes_of(data.type), data.type,
-            static_cast<std::size_t>(cut.count)};
+    return slice_of(data, part_of({0, static_cast<std::int64_t>(data.count)}, wrapped(k), size()));
   }
 
   void send(int to, std::span<std::byte const> bytes) {
