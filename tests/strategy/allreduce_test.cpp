@@ -61,12 +61,6 @@ TEST(allreduce, changes_no_bit_of_a_run_of_one_rank) {
   });
 }
 
-/// Says of its layouts what another backend would not.
-struct elsewhere : narrow {
-  static constexpr std::string_view name = "elsewhere";
-  std::string describe(layout const&) const { return "another order"; }
-};
-
 /// How many messages one rank has sent after a run, and where it has come to.
 struct finished {
   std::uint64_t messages = 0;
@@ -94,11 +88,11 @@ finished with_others(graph_view net, int workers) {
 TEST(allreduce, sums_gradients_where_they_lie_only_if_they_lie_alike_and_gives_the_same_bits) {
   for (int const workers : {1, 2}) {
     finished const alike = with_others<narrow>(broad, workers),
-                   unlike = with_others<elsewhere>(broad, workers);
+                   unlike = with_others<other_order>(broad, workers);
     EXPECT_EQ(alike.checksum, unlike.checksum);
     EXPECT_GT(alike.messages, unlike.messages) << "votes travel by themselves";
   }
-  EXPECT_EQ(with_others<narrow>(small, 1), with_others<elsewhere>(small, 1)) << "too much padding";
+  EXPECT_EQ(with_others<narrow>(small, 1), with_others<other_order>(small, 1)) << "too much padding";
 }
 
 TEST_P(allreduce_over_threads, holds_where_gradients_are_summed_as_they_lie) {

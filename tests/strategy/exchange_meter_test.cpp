@@ -51,6 +51,25 @@ TEST(exchange_meter, hides_nothing_where_nothing_was_under_way) {
   EXPECT_EQ(meter.last().transfer.end, meter.last().transfer.begin);
 }
 
+TEST(exchange_meter, hides_what_is_left_under_way_until_its_own_wait) {
+  for (bool const goes_on : {false, true}) {
+    detail::exchange_meter meter;
+    auto const begin = clock::now();
+    meter.start(1, 1);
+    meter.during_wait([] { return clock::now(); });
+    std::chrono::duration<double> const before = clock::now() - begin;
+    if (goes_on) meter.go_on();
+    for (auto const until = clock::now() + std::chrono::milliseconds(20); clock::now() < until;) continue;
+    meter.during_wait([] { return clock::now(); });
+    meter.finish();
+    double const hideable = value_of(meter.report(), "hideable_seconds");
+    if (goes_on)
+      EXPECT_GE(hideable, 0.02);
+    else
+      EXPECT_LE(hideable, before.count());
+  }
+}
+
 /// What a strategy reports after 8 steps of each of two ranks.
 template <class Strategy>
 std::vector<measurement> measured_by(communicator& world, Strategy const& how) {

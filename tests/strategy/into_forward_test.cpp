@@ -140,16 +140,11 @@ TEST(into_forward, changes_no_bit_of_double_precision) {
   });
 }
 
-/// Says of its layouts what the other ranks' do not.
-struct unlike : narrow {
-  static constexpr std::string_view name = "unlike";
-  std::string describe(layout const&) const { return "another order"; }
-};
-
 TEST(into_forward, leaves_nothing_where_ranks_do_not_lie_alike) {
   launch<threads>(2, [](communicator& world) {
     auto const how = allreduce{.into_forward = true};
-    finished const mixed = world.rank() == 0 ? run_of<narrow>(world, how, 1) : run_of<unlike>(world, how, 1);
+    finished const mixed =
+        world.rank() == 0 ? run_of<narrow>(world, how, 1) : run_of<other_order>(world, how, 1);
     EXPECT_EQ(mixed.left_steps, 0);
     EXPECT_EQ(mixed.checksums, run_of<narrow>(world, how, 1).checksums);
   });

@@ -27,6 +27,12 @@ namespace cohort_test {
 using wide = reference<double>;
 using narrow = reference<float>;
 
+/// Says of its layouts what another backend would not.
+struct other_order : narrow {
+  static constexpr std::string_view name = "other_order";
+  std::string describe(layout const&) const { return "another order"; }
+};
+
 /// Two buckets with next to no padding, which are summed as they lie; those of `small` are packed.
 inline constexpr auto broad = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 320} | relu{} | dense{.units = 64} | relu{} | dense{.units = 3}

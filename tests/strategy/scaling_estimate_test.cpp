@@ -14,7 +14,7 @@ constexpr double step(scaling_costs const& of, int ranks) { return estimate_scal
 
 // By hand: latency 1 ms, 1 MB/s, a step of 1 s.
 constexpr scaling_costs ring{.step_seconds = 1, .bytes = 4e6, .decode_seconds = 0.5, .link = slow};
-static_assert(near(step(ring, 4), 1 + 12e-3 + 6 + 0.5));         // 2 segments, 2·3 messages each, 2·3/4·4 s
+static_assert(near(step(ring, 4), 1 + 12e-3 + 6 + 0.5));  // 2 segments, 2·3 messages each, 2·3/4·4 s
 static_assert(near(step(ring, 3), 1 + 12e-3 + 16.0 / 3 + 0.5));  // 3 segments, 2·2 messages each, 2·2/3·4 s
 constexpr scaling_costs halving{.step_seconds = 1, .bytes = 64e3, .link = slow};
 static_assert(near(step(halving, 8), 1 + 6e-3 + 0.112));                 // 2·3 messages, 2·7/8·64 ms
