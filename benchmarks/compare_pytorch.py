@@ -12,7 +12,7 @@ again. The ratio is that of the medians over the rounds, PyTorch's fastest mode 
 quartiles over the rounds. Memory is the largest resident memory less that before the network was made; of PyTorch's
 modes the smallest counts. The forecast is what Cohort's plan says before anything is allocated. With --recompute Cohort
 makes cheap layers again in backward instead of keeping what they made. With --device cuda both train on the first GPU,
-in f32 without TF32; memory is then what is held of the GPU's after the first steps, contexts included. Cohort waits for
+in f32 without TF32, in tf32 or in bf16; memory is then what is held of the GPU's after the first steps, contexts included. Cohort waits for
 each step, whose loss it returns, PyTorch for ten together.
 """
 import argparse
@@ -221,7 +221,7 @@ def table(rows):
 def settings_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nets", default="lenet,mlp", help=f"of {', '.join(BATCHES)} (lenet,mlp)")
-    parser.add_argument("--dtypes", default="f32", help="of f32, bf16 (f32)")
+    parser.add_argument("--dtypes", default="f32", help="of f32, bf16, on a GPU tf32 (f32)")
     parser.add_argument("--batch", type=int, help="examples a step (the network's own: "
                         + ", ".join(f"{net} {count}" for net, count in BATCHES.items()) + ")")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Cohort's workers together (all)")
@@ -239,7 +239,7 @@ def settings_of(arguments):
     parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
     settings = parser.parse_args(arguments)
     settings.modes = settings.modes or "eager,channels_last,compile" + (",graph,graph_channels_last" if settings.device == "cuda" else "")
-    for flag, given, known in (("nets", settings.nets, BATCHES), ("dtypes", settings.dtypes, ("f32", "bf16"))):
+    for flag, given, known in (("nets", settings.nets, BATCHES), ("dtypes", settings.dtypes, ("f32", "bf16", *(["tf32"] if settings.device == "cuda" else [])))):
         for one in given.split(","):
             if one not in known:
                 parser.error(f"--{flag}: expected {' or '.join(known)}, got {one}")

@@ -14,9 +14,12 @@ port port_to(std::string_view backend) {
   if (backend == "onednn_bf16") return cohort::detail::port_to<cohort::onednn_bf16>;
 #if __has_include(<cohort/cudnn.hpp>)
   if (backend == "cudnn") return cohort::detail::port_to<cohort::cudnn>;
+  if (backend == "cudnn_tf32") return cohort::detail::port_to<cohort::cudnn_tf32>;
+  if (backend == "cudnn_bf16") return cohort::detail::port_to<cohort::cudnn_bf16>;
 #endif
-  throw cohort::setting_error(
-      {.what = "no such backend is built", .expected = "onednn, onednn_bf16 or cudnn", .got = {backend}});
+  throw cohort::setting_error({.what = "no such backend is built",
+                               .expected = "onednn, onednn_bf16, cudnn, cudnn_tf32 or cudnn_bf16",
+                               .got = {backend}});
 }
 
 }  // namespace benchmarks

@@ -8,7 +8,8 @@ namespace benchmarks {
 
 using port = cohort::detail::backend_port (*)(cohort::graph_view, cohort::training_settings const&);
 
-/// `port_to` of a backend, compiled once for all programs: onednn, onednn_bf16, or cudnn where the component is on.
+/// `port_to` of a backend, compiled once for all programs: onednn, onednn_bf16; where the component is on cudnn, cudnn_tf32 and
+/// cudnn_bf16.
 ///
 /// Errors    setting_error for another name.
 port port_to(std::string_view backend);

@@ -4,11 +4,11 @@
 
     pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, or bf16:
-mixed precision as torch.autocast does it. Activations work in place; weight decay takes biases too, which costs the
+NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, on a GPU
+also tf32, or bf16: mixed precision as torch.autocast does it. Activations work in place; weight decay takes biases too, which costs the
 same. MODE is eager, channels_last or compile (torch.compile, channels last), on a GPU also graph and
 graph_channels_last (a whole step as one CUDA graph), any of them with +fused for PyTorch's fused updater. On a GPU f32
-is f32, without TF32, and nobody waits for a step but for ten of them. First comes a line about PyTorch. With SECONDS
+and bf16 are without TF32, and nobody waits for a step but for ten of them. First comes a line about PyTorch. With SECONDS
 one block follows; else a block for every line of standard input, which holds its seconds. The counterpart of
 train_step.cpp; needs `pip install torch`.
 """
@@ -151,7 +151,7 @@ def main():
     on_gpu = device == "cuda"
     if on_gpu and not torch.cuda.is_available():
         sys.exit("pytorch_step.py: PyTorch sees no GPU")
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
     torch.backends.cudnn.benchmark = True
     torch.set_num_threads(threads)
     torch.manual_seed(1)
@@ -162,8 +162,8 @@ def main():
     known = networks(torch.nn, torch.optim)
     if net_name not in known:
         sys.exit(f"pytorch_step.py: NET: expected {' or '.join(known)}, got {net_name}")
-    if dtype not in ("f32", "bf16"):
-        sys.exit(f"pytorch_step.py: DTYPE: expected f32 or bf16, got {dtype}")
+    if dtype not in ("f32", "bf16", *(["tf32"] if on_gpu else [])):
+        sys.exit(f"pytorch_step.py: DTYPE: expected f32, bf16 or on a GPU tf32, got {dtype}")
     make, updater_of = known[net_name]
     x, y = torch.rand(batch, *INPUTS[net_name]), torch.randint(CLASSES.get(net_name, 10), (batch,))
 

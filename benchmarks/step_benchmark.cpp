@@ -2,7 +2,7 @@
 // needs: onednn
 // uses: cudnn
 // step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
-// step/NET/cudnn/f32/batch:B                          the same on a GPU, skipped where there is none
+// step/NET/cudnn/f32/batch:B                          the same on a GPU, also tf32 and bf16; skipped where there is none
 // forward_backward/NET/onednn/f32/batch:B             beside the sum of its raw primitives, each timed alone
 //
 // `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are its quartiles
@@ -188,10 +188,11 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
   onednn::threads(former);
 }
 
-void declare_step(std::string const& backend, std::string const& net, int batch, int workers,
-                  std::string const& more) {
+void declare_step(std::string const& library, std::string const& type, std::string const& net, int batch,
+                  int workers, std::string const& more) {
+  std::string const backend = type == "f32" ? library : library + '_' + type;
   benchmark::RegisterBenchmark(
-      ("step/" + net + '/' + backend + "/f32/batch:" + std::to_string(batch) + more).c_str(),
+      ("step/" + net + '/' + library + '/' + type + "/batch:" + std::to_string(batch) + more).c_str(),
       [=](benchmark::State& state) { step(state, backend, net, batch, workers); })
       ->UseRealTime()
       ->Unit(benchmark::kMicrosecond);
@@ -200,9 +201,9 @@ void declare_step(std::string const& backend, std::string const& net, int batch,
 void declare(std::string const& net, int batch) {
   std::string const what = "/" + net + "/onednn/f32/batch:" + std::to_string(batch);
   for (int workers : {1, 2})
-    declare_step("onednn", net, batch, workers, "/workers:" + std::to_string(workers));
+    declare_step("onednn", "f32", net, batch, workers, "/workers:" + std::to_string(workers));
 #if __has_include(<cohort/cudnn.hpp>)
-  declare_step("cudnn", net, batch, 1, "");
+  for (char const* const type : {"f32", "tf32", "bf16"}) declare_step("cudnn", type, net, batch, 1, "");
 #endif
   benchmark::RegisterBenchmark(("forward_backward" + what).c_str(),
                                [=](benchmark::State& state) { forward_backward(state, net, batch); })

@@ -122,12 +122,12 @@ int main(int argc, char** argv) try {
     return 2;
   }
   std::string const type = argv[2];
-  if (type != "f32" && type != "bf16") {
-    std::fprintf(stderr, "train_step: DTYPE: expected f32 or bf16, got %s\n", argv[2]);
+  if (type != "f32" && type != "bf16" && !(on_a_gpu && type == "tf32")) {
+    std::fprintf(stderr, "train_step: DTYPE: expected f32, bf16 or on a GPU tf32, got %s\n", argv[2]);
     return 2;
   }
-  if (on_a_gpu && (type == "bf16" || tunes)) {
-    std::fprintf(stderr, "train_step: on a GPU expected f32 without --tune\n");
+  if (on_a_gpu && tunes) {
+    std::fprintf(stderr, "train_step: --tune: expected on the processor alone\n");
     return 2;
   }
   int const batch = number(argv[3], "BATCH");
@@ -139,7 +139,8 @@ int main(int argc, char** argv) try {
   if (tunes)
     settings.tune = cohort::tune<cohort::priority<cohort::onednn, cohort::onednn_bf16>>({.batch = batch});
   device on = on_a_gpu ? first_gpu() : this_machine();
-  repeated_step step(on_a_gpu ? "cudnn" : type == "f32" ? "onednn" : "onednn_bf16", *what, batch, settings);
+  std::string const library = on_a_gpu ? "cudnn" : "onednn";
+  repeated_step step(type == "f32" ? library : library + '_' + type, *what, batch, settings);
   double first = seconds([&] { step(); }), warm = first;
   for (int steps = 1; steps < 3 || (steps < 20 && warm < 3); ++steps) warm += seconds([&] { step(); });
   if (on_a_gpu) on.memory = [held = on.memory()] { return held; };  // before others come

@@ -15,6 +15,9 @@ using namespace cohort;
 /// moves a whole summand from one element of a gradient to another. Rounding on the processor takes up to 0.3 and 0.2 of it.
 inline constexpr ladder::tolerance in_tf32{.output = {0.025, 0.0125}, .gradient = {0.4, 0.3}};
 
+/// As on the processor (tests/backends/onednn/bf16_test.cpp).
+inline constexpr ladder::tolerance in_bf16{.output = {0.1, 0.05}, .gradient = {0.8, 0.6}};
+
 /// One stream and one set of kernels for all rungs: a GPU takes longer to make them than to climb a rung.
 template <class B>
 struct shared : B {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cmath>
 #include <cohort/cudnn/convolution_on_gpu.hpp>
 #include <cohort/layer/convolution_loops.hpp>
 #include <cohort/random/stream.hpp>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "fake_machine.hpp"
+#include "kernel_on_host.hpp"
 
 namespace cudnn_convolution_on_gpu_test {
 
@@ -28,30 +30,56 @@ class convolution_on_gpu : public testing::Test {
     for (std::size_t i = 0; i < made.size(); ++i) made[i] = from.normal<float>(i);
     return made;
   }
-  static float* place(buffer const& memory, numbers const& values) {
-    std::memcpy(memory.data(), values.data(), values.size() * sizeof(float));
-    return memory.as<float>();
-  }
+  /// A tensor in memory, in some layout.
+  struct laid_out {
+    detail::gpu_layout lies;
+    buffer memory;
 
-  void expect_each_pass(window const& moving, bool transposed, int groups) {
+    laid_out(detail::gpu_layout const& as, numbers const& values) : lies(as), memory(as.bytes()) {
+      numbers dense = values;
+      run_on_host(detail::kernels::reorder{dense.data(), elements(), lies.channels(), lies.places(), false,
+                                           lies.channels_last},
+                  values.size());
+    }
+    detail::kernels::elements elements() const { return {memory.data(), lies.is_narrow()}; }
+    numbers values() const {
+      numbers dense(lies.elements());
+      run_on_host(detail::kernels::reorder{elements(), dense.data(), lies.channels(), lies.places(),
+                                           lies.channels_last, false},
+                  dense.size());
+      return dense;
+    }
+  };
+
+  void expect_each_pass(window const& moving, bool transposed, int groups,
+                        detail::convolution_way const& way = {false, element_type::f32}) {
     shape const image{4, 7, 8};
     shape const map{6, slide(moving, image, 6).output[1], slide(moving, image, 6).output[2]};
     shape const weights{transposed ? 4 : 6, (transposed ? 6 : 4) / groups, moving.size.height,
                         moving.size.width};
-    numbers const x = random(image.batched(batch), "image"), w = random(weights, "weights"),
-                  y = random(map.batched(batch), "map");
+    auto const lies = [&](shape const& dims) {
+      return detail::gpu_layout(dims, way.channels_last, way.type);
+    };
+    bool const is_narrow = way.type == element_type::bf16;
+    // as they are, and rounded
+    numbers const x = laid_out(lies(image.batched(batch)), random(image.batched(batch), "image")).values(),
+                  w = laid_out(lies(weights), random(weights, "weights")).values(),
+                  y = laid_out(lies(map.batched(batch)), random(map.batched(batch), "map")).values();
     detail::convolution_loops const loops{image, map, moving, groups, transposed};
     for (convolution_pass const pass :
          {convolution_pass::output, convolution_pass::input, convolution_pass::weights}) {
       SCOPED_TRACE("pass " + std::to_string(static_cast<int>(pass)));
       detail::convolution_on_gpu const ours({.stream = stream, .blas = nullptr, .dnn = dnn}, pass,
-                                            {image, map, moving, groups, transposed}, batch, "conv2d_1");
-      buffer const memory[]{buffer(x.size() * 4), buffer(w.size() * 4), buffer(y.size() * 4)};
+                                            {image, map, moving, groups, transposed}, batch, "conv2d_1", way);
+      bool const gives_weights = pass == convolution_pass::weights;
+      laid_out const to_x(lies(image.batched(batch)), x),
+          to_w(gives_weights ? detail::gpu_layout(weights, way.channels_last, element_type::f32)
+                             : lies(weights),
+               w),
+          to_y(lies(map.batched(batch)), y);
       buffer const scratch(ours.scratch_bytes() + 64);
       std::memset(scratch.data(), 0x77, scratch.bytes());
-      float *const to_x = place(memory[0], x), *const to_w = place(memory[1], w),
-                   *const to_y = place(memory[2], y);
-      ours.run(to_x, to_w, to_y, scratch.data());
+      ours.run(to_x.memory.data(), to_w.memory.data(), to_y.memory.data(), scratch.data());
       stream->wait();
       numbers wanted_x = x, wanted_w = w, wanted_y = y;
       if (pass == convolution_pass::output) {
@@ -64,19 +92,26 @@ class convolution_on_gpu : public testing::Test {
         wanted_w.assign(w.size(), 0);
         loops.correlate(batch, y.data(), x.data(), wanted_w.data());
       }
-      for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(to_x[i], wanted_x[i], 1e-4) << i;
-      for (std::size_t i = 0; i < w.size(); ++i) ASSERT_NEAR(to_w[i], wanted_w[i], 1e-4) << i;
-      for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(to_y[i], wanted_y[i], 1e-4) << i;
+      auto const expect_near = [&](numbers const& got, numbers const& wanted, bool rounded) {
+        for (std::size_t i = 0; i < got.size(); ++i)
+          ASSERT_NEAR(got[i], wanted[i], rounded ? 1e-4 + std::abs(wanted[i]) / 256 : 1e-4) << i;
+      };
+      expect_near(to_x.values(), wanted_x, is_narrow);
+      expect_near(to_w.values(), wanted_w, is_narrow && !fake_dnn::now.mixes_types);
+      expect_near(to_y.values(), wanted_y, is_narrow);
       for (std::size_t i = scratch.bytes() - 64; i < scratch.bytes(); ++i)
         ASSERT_EQ(scratch.data()[i], std::byte{0x77}) << "written behind the scratch memory";
     }
   }
   void expect_each_kind(window const& moving) {
-    for (int const groups : {1, 2}) {
-      SCOPED_TRACE(std::to_string(groups) + " groups");
-      expect_each_pass(moving, false, groups);
-      expect_each_pass(moving, true, groups);
-    }
+    for (bool const last : {false, true})
+      for (element_type const type : {element_type::f32, element_type::bf16})
+        for (int const groups : {1, 2}) {
+          SCOPED_TRACE(std::to_string(groups) + " groups, " + (last ? "channels last, " : "")
+                       + std::string(name_of(type)));
+          expect_each_pass(moving, false, groups, {last, type});
+          expect_each_pass(moving, true, groups, {last, type});
+        }
   }
 
   fake_dnn::settings with;
@@ -100,6 +135,13 @@ TEST_F(convolution_on_gpu, pads_itself_where_no_engine_does) {
   fake_dnn::now.pads_each_side = false;
   expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
   expect_each_kind({.size = {2, 4}, .stride = {2, 1}, .dilation = 2, .padding = padding::same});
+}
+
+TEST_F(convolution_on_gpu, widens_weights_gradients_where_no_engine_does) {
+  fake_dnn::now.mixes_types = false;
+  expect_each_kind({.size = {3, 2}});
+  fake_dnn::now.pads_each_side = false;
+  expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
 }
 
 TEST_F(convolution_on_gpu, names_the_layer_that_no_engine_is_for) {

@@ -185,6 +185,8 @@ TEST_F(cudnn_backend, is_taken_with_its_name_where_it_has_all_kernels) {
   EXPECT_GT(accuracy, 0.8);
   EXPECT_EQ(trained_by_priority<pretended_cudnn_tf32>(cudnn_cases::mlp).first,
             "backend: cudnn_tf32 on Pretended GPU");
+  EXPECT_EQ(trained_by_priority<pretended_cudnn_bf16>(cudnn_cases::mlp).first,
+            "backend: cudnn_bf16 on Pretended GPU");
 }
 
 TEST_F(cudnn_backend, names_the_convolution_that_no_engine_is_for) {

@@ -7,14 +7,15 @@
 #include <cstdint>
 #include <cstring>
 
-#include "fake_tf32.hpp"
+#include "fake_numbers.hpp"
 
-/// cuBLASLt by plain loops, on the processor's memory. It refuses what the real one might take otherwise: other types than f32 and
-/// TF32, a workspace or an alignment that was not agreed.
+/// cuBLASLt by plain loops, on the processor's memory. It refuses what the real one might take otherwise: other types than f32,
+/// TF32 and bf16, a bias of what is bf16, a workspace or an alignment that was not agreed.
 struct fake_blas {
   struct matrix {
     std::uint64_t rows, columns;
     std::int64_t step;
+    bool is_narrow = false;
   };
   struct product {
     cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
@@ -68,9 +69,10 @@ struct fake_blas {
     };
     made.create_matrix = [](cublasLtMatrixLayout_t* one, cudaDataType type, std::uint64_t rows,
                             std::uint64_t columns, std::int64_t step) {
-      if (type != CUDA_R_32F || step < static_cast<std::int64_t>(rows)) return CUBLAS_STATUS_NOT_SUPPORTED;
+      if ((type != CUDA_R_32F && type != CUDA_R_16BF) || step < static_cast<std::int64_t>(rows))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
       cublasStatus_t const status = give<matrix>(one);
-      *reinterpret_cast<matrix*>(*one) = {rows, columns, step};
+      *reinterpret_cast<matrix*>(*one) = {rows, columns, step, type == CUDA_R_16BF};
       return status;
     };
     made.destroy_matrix = [](cublasLtMatrixLayout_t one) { return take<matrix>(one); };
@@ -139,7 +141,8 @@ struct fake_blas {
       aligned = aligned && reinterpret_cast<std::uintptr_t>(one) % algorithm->data[1] == 0;
     if (!context_is_current() || !fit || !aligned || !workspace || workspace_bytes < algorithm->data[0]
         || c != d || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
-        || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr))
+        || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr) || A.is_narrow != B.is_narrow
+        || (D.is_narrow && (!A.is_narrow || how.bias)))
       return CUBLAS_STATUS_INVALID_VALUE;
     put_into(stream, [=, how = how, A = A, B = B, D = D] { compute(how, a, A, b, B, d, D); });
     return CUBLAS_STATUS_SUCCESS;
@@ -151,15 +154,17 @@ struct fake_blas {
     auto const element = [&how](void const* of, matrix const& m, bool transposed, std::uint64_t row,
                                 std::uint64_t column) {
       auto const step = static_cast<std::uint64_t>(m.step);
-      float const found =
-          static_cast<float const*>(of)[transposed ? row * step + column : column * step + row];
+      float const found = fake_tensor{
+          const_cast<void*>(of),
+          m.is_narrow}[static_cast<std::int64_t>(transposed ? row * step + column : column * step + row)];
       return how.in_tf32 ? to_tf32(found) : found;
     };
     for (std::uint64_t column = 0; column < D.columns; ++column)
       for (std::uint64_t row = 0; row < D.rows; ++row) {
         float sum = how.bias ? how.bias[row] : 0;
         for (std::uint64_t i = 0; i < k; ++i) sum += element(a, A, ta, row, i) * element(b, B, tb, i, column);
-        static_cast<float*>(d)[column * static_cast<std::uint64_t>(D.step) + row] = sum;
+        fake_tensor{d, D.is_narrow}.put(
+            static_cast<std::int64_t>(column * static_cast<std::uint64_t>(D.step) + row), sum);
       }
   }
 };

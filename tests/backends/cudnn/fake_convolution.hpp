@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cstdint>
 #include <set>
 
@@ -9,6 +10,12 @@
 struct fake_convolution_loops {
   std::int64_t batch, channels, rows, columns, filters, depth, high, wide, down, along;
   std::int64_t step[2], dilation[2], before[2];
+  std::array<std::int64_t, 4> of_input, of_weights, of_output;  // strides
+
+  static std::int64_t place(std::array<std::int64_t, 4> const& strides, std::int64_t a, std::int64_t b,
+                            std::int64_t c, std::int64_t d) {
+    return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
+  }
 
   /// Calls visit(input element, weight, output element) for each.
   template <class Visit>
@@ -24,9 +31,8 @@ struct fake_convolution_loops {
                   std::int64_t const h = p * step[0] + r * dilation[0] - before[0];
                   std::int64_t const v = q * step[1] + s * dilation[1] - before[1];
                   if (h >= 0 && h < rows && v >= 0 && v < columns)
-                    visit(((n * channels + k / group * depth + c) * rows + h) * columns + v,
-                          ((k * depth + c) * high + r) * wide + s,
-                          ((n * filters + k) * down + p) * along + q);
+                    visit(place(of_input, n, k / group * depth + c, h, v), place(of_weights, k, c, r, s),
+                          place(of_output, n, k, p, q));
                 }
   }
 };
@@ -96,13 +102,34 @@ struct fake_convolution {
       ids.insert(one->at(CUDNN_ATTR_TENSOR_UNIQUE_ID));
     return fit && ids.size() == 3;
   }
+  static bool is_narrow(fake_description const* of) {
+    return of->at(CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_BFLOAT16;
+  }
+  bool has_narrow() const { return is_narrow(input) || is_narrow(weights); }
+  bool mixes_types() const { return is_narrow(input) != is_narrow(weights); }
+  /// Whether it makes a difference how channels lie.
+  static bool has_an_order(fake_description const* of) {
+    return extent(of, 1) > 1 && extent(of, 2) * extent(of, 3) > 1;
+  }
+  bool has_an_order() const { return has_an_order(input) || has_an_order(weights) || has_an_order(output); }
+  bool is_channels_last() const {
+    auto const lies_last = [](fake_description const* of) {
+      return has_an_order(of) && of->at(CUDNN_ATTR_TENSOR_STRIDES, 1) == 1;
+    };
+    return lies_last(input) || lies_last(weights) || lies_last(output);
+  }
   bool is_symmetric() const { return before(0) == after(0) && before(1) == after(1); }
 
   fake_convolution_loops loops() const {
-    return {extent(input, 0),      extent(input, 1),   extent(input, 2),   extent(input, 3),
-            extent(weights, 0),    extent(weights, 1), extent(weights, 2), extent(weights, 3),
-            extent(output, 2),     extent(output, 3),  {step(0), step(1)}, {dilation(0), dilation(1)},
-            {before(0), before(1)}};
+    return {extent(input, 0),       extent(input, 1),   extent(input, 2),   extent(input, 3),
+            extent(weights, 0),     extent(weights, 1), extent(weights, 2), extent(weights, 3),
+            extent(output, 2),      extent(output, 3),  {step(0), step(1)}, {dilation(0), dilation(1)},
+            {before(0), before(1)}, strides(input),     strides(weights),   strides(output)};
+  }
+  static std::array<std::int64_t, 4> strides(fake_description const* of) {
+    std::array<std::int64_t, 4> all{};
+    for (std::size_t axis = 0; axis < 4; ++axis) all[axis] = of->at(CUDNN_ATTR_TENSOR_STRIDES, axis);
+    return all;
   }
   static std::int64_t elements(fake_description const& tensor) {
     std::int64_t product = 1;

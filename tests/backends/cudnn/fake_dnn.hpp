@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cohort/cudnn/cudnn_functions.hpp>
 #include <cstddef>
@@ -14,7 +15,7 @@
 #include <vector>
 
 #include "fake_convolution.hpp"
-#include "fake_tf32.hpp"
+#include "fake_numbers.hpp"
 
 /// What the heuristics of a pretended cuDNN name, and what its engines do.
 struct fake_choices {
@@ -29,11 +30,14 @@ struct fake_choices {
   std::vector<fake_engine> fallback{{20, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}, {21, {}}};
   bool has_heuristics = true;
   bool pads_each_side = true;  ///< else engines for paddings that differ are not named
-  bool computes = true;        ///< else all results are zero
+  bool mixes_types = true;     ///< else engines for weights' gradients in f32 of images in bf16 are not named
+  bool takes_narrow = true;
+  bool takes_channels_first = true, takes_channels_last = true;
+  bool computes = true;  ///< else all results are zero
 };
 
-/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32, or in TF32 by engines that
-/// use tensor cores. It refuses what the real one might take otherwise: other types and strides, sizes that do not fit, attributes
+/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32 or bf16, or in TF32 by engines
+/// that use tensor cores, axis by axis or channels last. It refuses what the real one might take otherwise: other types and strides, sizes that do not fit, attributes
 /// that are missing, descriptions that are used before they are finalized or after they are destroyed, operands that lie otherwise
 /// than was said.
 ///
@@ -147,11 +151,18 @@ inline cudnnStatus_t fake_dnn::finalize(description& of) {
       return CUDNN_STATUS_BAD_PARAM;
   switch (of.type) {
     case CUDNN_BACKEND_TENSOR_DESCRIPTOR: {
+      bool const last =
+          of.at(CUDNN_ATTR_TENSOR_STRIDES, 1) == 1 && of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, 1) > 1;
       std::int64_t stride = 1;
-      for (std::size_t axis = 4; axis-- > 0; stride *= of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis))
-        if (of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis) < 1 || of.at(CUDNN_ATTR_TENSOR_STRIDES, axis) != stride)
+      for (std::size_t const axis : last ? std::array{1, 3, 2, 0} : std::array{3, 2, 1, 0}) {
+        if (of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis) < 1
+            || (of.at(CUDNN_ATTR_TENSOR_STRIDES, axis) != stride
+                && of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis) > 1))
           return CUDNN_STATUS_NOT_SUPPORTED;
-      return of.at(CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_FLOAT
+        stride *= of.at(CUDNN_ATTR_TENSOR_DIMENSIONS, axis);
+      }
+      std::int64_t const type = of.at(CUDNN_ATTR_TENSOR_DATA_TYPE);
+      return (type == CUDNN_DATA_FLOAT || type == CUDNN_DATA_BFLOAT16)
                      && of.at(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) % 4 == 0
                  ? CUDNN_STATUS_SUCCESS
                  : CUDNN_STATUS_NOT_SUPPORTED;
@@ -223,7 +234,12 @@ inline cudnnStatus_t fake_dnn::get(description& of, cudnnBackendAttributeName_t 
   };
   if (!of.finalized) return CUDNN_STATUS_BAD_PARAM;
   if (of.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR && name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
-    bool const names_any = now.pads_each_side || convolution(*of.graph->graph).is_symmetric();
+    convolution const its(*of.graph->graph);
+    bool const names_any = (now.takes_narrow || !its.has_narrow())
+                           && (now.pads_each_side || its.is_symmetric())
+                           && (now.mixes_types || !its.mixes_types())
+                           && (its.is_channels_last() ? now.takes_channels_last
+                                                      : now.takes_channels_first || !its.has_an_order());
     std::vector<engine> const named = !names_any ? std::vector<engine>()
                                       : of.at(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_A ? now.best
                                                                                                : now.fallback;
@@ -258,7 +274,7 @@ inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack, voi
     std::byte *begin, *end;
   };
   std::vector<piece> pieces;
-  auto const operand = [&](description const& tensor) -> float* {
+  auto const operand = [&](description const& tensor) -> fake_tensor {
     for (std::size_t i = 0; i < 3; ++i)
       if (pack.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i) == tensor.at(CUDNN_ATTR_TENSOR_UNIQUE_ID)) {
         void* const found = pack.pointers.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)[i];
@@ -266,14 +282,15 @@ inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack, voi
         bool const aligned = reinterpret_cast<std::uintptr_t>(found)
                                  % static_cast<std::uintptr_t>(tensor.at(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT))
                              == 0;
-        pieces.push_back({begin, begin + convolution::elements(tensor) * 4});
-        return aligned ? static_cast<float*>(found) : nullptr;
+        bool const is_narrow = tensor.at(CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_BFLOAT16;
+        pieces.push_back({begin, begin + convolution::elements(tensor) * (is_narrow ? 2 : 4)});
+        return {aligned ? found : nullptr, is_narrow};
       }
-    return nullptr;
+    return {};
   };
-  float *const x = operand(*its.input), *const w = operand(*its.weights), *const y = operand(*its.output);
+  fake_tensor const x = operand(*its.input), w = operand(*its.weights), y = operand(*its.output);
   auto* const workspace = static_cast<std::byte*>(pack.pointers.at(CUDNN_ATTR_VARIANT_PACK_WORKSPACE)[0]);
-  if (!x || !w || !y || (plan.chosen.workspace > 0) != (workspace != nullptr)
+  if (!x.at || !w.at || !y.at || (plan.chosen.workspace > 0) != (workspace != nullptr)
       || reinterpret_cast<std::uintptr_t>(workspace) % 256 != 0)
     return CUDNN_STATUS_BAD_PARAM;
   if (workspace) pieces.push_back({workspace, workspace + plan.chosen.workspace});
@@ -284,21 +301,22 @@ inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack, voi
   auto const& notes = plan.chosen.notes;
   bool const in_tf32 = std::find(notes.begin(), notes.end(), CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();
   auto const product = [in_tf32](float a, float b) { return in_tf32 ? to_tf32(a) * to_tf32(b) : a * b; };
-  float* const to = its.written == its.input ? x : its.written == its.weights ? w : y;
-  std::int64_t const written = convolution::elements(*its.written);
+  fake_tensor const to = its.written == its.input ? x : its.written == its.weights ? w : y;
+  auto const written = static_cast<std::size_t>(convolution::elements(*its.written));
   put_into(stream, [=, bytes = static_cast<std::size_t>(plan.chosen.workspace), computes = now.computes,
                     loops = its.loops()] {
     if (workspace) std::memset(workspace, 0xff, bytes);
-    std::fill_n(to, written, 0.F);
-    if (!computes) return;
-    loops.each_product([&](std::int64_t i, std::int64_t k, std::int64_t o) {
-      if (to == y)
-        y[o] += product(w[k], x[i]);
-      else if (to == x)
-        x[i] += product(w[k], y[o]);
-      else
-        w[k] += product(x[i], y[o]);
-    });
+    std::vector<float> sums(written);
+    if (computes)
+      loops.each_product([&](std::int64_t i, std::int64_t k, std::int64_t o) {
+        if (to.at == y.at)
+          sums[static_cast<std::size_t>(o)] += product(w[k], x[i]);
+        else if (to.at == x.at)
+          sums[static_cast<std::size_t>(i)] += product(w[k], y[o]);
+        else
+          sums[static_cast<std::size_t>(k)] += product(x[i], y[o]);
+      });
+    for (std::size_t i = 0; i < written; ++i) to.put(static_cast<std::int64_t>(i), sums[i]);
   });
   return CUDNN_STATUS_SUCCESS;
 }

@@ -14,14 +14,16 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
   unsigned long long const threads = detail::block_threads;
   for (unsigned long long block = 0; block < blocks; ++block) {
     if constexpr (detail::summing_kernel<Kernel>) {
-      unsigned long long const begin = block * detail::sum_chunk;
-      unsigned long long const end = detail::kernels::end_of_chunk(kernel, begin, n, 0);
+      auto const& terms = detail::kernels::terms_of(kernel, n, 0);
+      unsigned long long const begin = block * detail::sum_chunk, end = terms.end(begin);
       double sums[detail::block_threads] = {};
       for (unsigned long long t = 0; t < threads; ++t)
-        for (unsigned long long i = begin + t; i < end; i += threads) sums[t] += kernel.term(i);
-      for (unsigned long long half = threads / 2; half > 0; half /= 2)
+        for (unsigned long long i = begin + t; i < end && terms.has(begin + t); i += threads)
+          sums[t] += kernel.term(i);
+      for (unsigned long long half = threads / 2; half >= terms.lanes(); half /= 2)
         for (unsigned long long t = 0; t < half; ++t) sums[t] += sums[t + half];
-      kernel.finish(block, sums[0]);
+      for (unsigned long long t = 0; t < terms.lanes() && terms.has(begin + t); ++t)
+        kernel.finish(terms.slot(begin + t), sums[t]);
     } else if constexpr (detail::marking_kernel<Kernel>) {
       unsigned long long const end = std::min((block + 1) * threads, n);
       for (unsigned long long word = block * threads / 32; 32 * word < end; ++word) {

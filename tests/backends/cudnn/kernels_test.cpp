@@ -68,12 +68,20 @@ TEST(kernels, drop_what_the_layers_drop) {
     std::vector<float> const x = normal_numbers(examples * static_cast<std::size_t>(dims.elements()), 1);
     std::vector<float> got(x.size());
     std::size_t const places = static_cast<std::size_t>(area);
-    run_on_host(
-        detail::kernels::dropout{x.data(), got.data(), drawn(), 103, places,
-                                 static_cast<unsigned>(rate * 0x1p32), static_cast<float>(1 / (1 - rate))},
-        examples * 26 * places);
+    auto const drop = [&](std::vector<float> const& from, std::vector<float>& to, bool last) {
+      run_on_host(
+          detail::kernels::dropout{from.data(), to.data(), drawn(), 103, places, last,
+                                   static_cast<unsigned>(rate * 0x1p32), static_cast<float>(1 / (1 - rate))},
+          examples * 26 * places);
+    };
+    drop(x, got, false);
     EXPECT_EQ(got, area == 1 ? on_the_processor(dropout{.rate = rate}, dims, x, now)
                              : on_the_processor(spatial_dropout{.rate = rate}, dims, x, now));
+    std::vector<float> last(x.size()), dropped(x.size()), back(x.size());
+    run_on_host(detail::kernels::reorder{x.data(), last.data(), 103, places, false, true}, x.size());
+    drop(last, dropped, true);
+    run_on_host(detail::kernels::reorder{dropped.data(), back.data(), 103, places, true, false}, x.size());
+    EXPECT_EQ(back, got) << "channels last";
     EXPECT_NEAR(
         static_cast<double>(std::count(got.begin(), got.end(), 0.F)) / static_cast<double>(got.size()), rate,
         0.05);
@@ -98,11 +106,43 @@ TEST(kernels, sum_the_terms_that_there_are) {
     std::vector<float> const x(all, 1);
     std::size_t const chunks = (each + detail::sum_chunk - 1) / detail::sum_chunk;
     std::vector<double> sums(static_cast<std::size_t>(rows) * chunks, -1);
-    detail::kernels::channel_terms const terms{static_cast<std::size_t>(rows), each, each, chunks};
+    detail::kernels::channel_terms const terms{static_cast<std::size_t>(rows), each, each, chunks, false};
     run_on_host(detail::kernels::channel_sums{terms, x.data(), sums.data()}, sums.size() * detail::sum_chunk);
     for (std::size_t k = 0; k < sums.size(); ++k)
       EXPECT_EQ(sums[k], static_cast<double>(std::min<std::size_t>(each - k % chunks * 4096, 4096))) << k;
   }
+}
+
+/// 32 channels share a chunk, of which each has 128 rows; the last ones may be fewer.
+TEST(kernels, sum_channels_that_lie_side_by_side) {
+  for (auto const& [channels, rows] : {std::pair{3, 300}, {32, 128}, {70, 129}, {1, 5}}) {
+    auto const across = static_cast<std::size_t>(channels), down = static_cast<std::size_t>(rows);
+    std::vector<float> x(across * down);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % across + 1);
+    std::size_t const chunks = (down + 127) / 128;
+    std::vector<double> sums(across * chunks + 1, -1);
+    detail::kernels::channel_terms const terms{across, 1, down, chunks, true};
+    run_on_host(detail::kernels::channel_sums{terms, x.data(), sums.data()},
+                (across + 31) / 32 * chunks * detail::sum_chunk);
+    for (std::size_t c = 0; c < across; ++c)
+      for (std::size_t k = 0; k < chunks; ++k)
+        EXPECT_EQ(sums[c * chunks + k],
+                  static_cast<double>((c + 1) * std::min<std::size_t>(down - 128 * k, 128)))
+            << "channel " << c << ", chunk " << k;
+    EXPECT_EQ(sums.back(), -1) << "written behind the sums";
+  }
+}
+
+TEST(kernels, reorder_elements) {
+  std::vector<float> const first{0,  1,  2,  3,  10, 11,
+                                 12, 13, 20, 21, 22, 23};  // 2 examples × 3 channels × 2 places
+  std::vector<float> last(12), back(12);
+  std::vector<unsigned short> narrow(12);
+  run_on_host(detail::kernels::reorder{first.data(), last.data(), 3, 2, false, true}, 12);
+  EXPECT_EQ(last, (std::vector<float>{0, 2, 10, 1, 3, 11, 12, 20, 22, 13, 21, 23}));
+  run_on_host(detail::kernels::reorder{last.data(), {narrow.data(), true}, 3, 2, true, false}, 12);
+  run_on_host(detail::kernels::reorder{{narrow.data(), true}, back.data(), 3, 2, false, false}, 12);
+  EXPECT_EQ(back, first);
 }
 
 TEST(kernels, add_up_more_chunks_than_a_block_has_terms) {

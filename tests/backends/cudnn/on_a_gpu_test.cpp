@@ -46,7 +46,9 @@ struct rung_on_a_gpu : ladder::rung<cudnn_ladder::shared<B>> {
 };
 bool const registered = cudnn_ladder::register_rungs<cudnn, rung_on_a_gpu<cudnn>>("cudnn")
                         && cudnn_ladder::register_rungs<cudnn_tf32, rung_on_a_gpu<cudnn_tf32>>(
-                            "cudnn_tf32", cudnn_ladder::in_tf32);
+                            "cudnn_tf32", cudnn_ladder::in_tf32)
+                        && cudnn_ladder::register_rungs<cudnn_bf16, rung_on_a_gpu<cudnn_bf16>>(
+                            "cudnn_bf16", cudnn_ladder::in_bf16);
 TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
 
 class on_a_gpu : public testing::Test {
@@ -97,6 +99,7 @@ TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
 TEST_F(on_a_gpu, probe_takes_it) { EXPECT_EQ(cudnn::probe().reason, ""); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 TEST_F(on_a_gpu, a_network_learns_in_tf32) { cudnn_cases::learns<cudnn_tf32>(); }
+TEST_F(on_a_gpu, a_network_learns_in_bf16) { cudnn_cases::learns<cudnn_bf16>(); }
 
 TEST_F(on_a_gpu, messages_are_those_of_the_processor) {
   auto const on = machine_under_test().stream();

@@ -33,3 +33,4 @@ struct pretended : Backend, pretended_gpu {
 
 using pretended_cudnn = pretended<cohort::cudnn>;
 using pretended_cudnn_tf32 = pretended<cohort::cudnn_tf32>;
+using pretended_cudnn_bf16 = pretended<cohort::cudnn_bf16>;

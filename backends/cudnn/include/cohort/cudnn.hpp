@@ -30,13 +30,14 @@ namespace cohort {
 /// The first GPU of NVIDIA's that the driver shows, in f32 without TF32. It has kernels for every kind of layer that the library
 /// brings, and none for those of users: see `supports`.
 ///
-/// Order     dense tensors; one stream of work a backend object, which its copies share.
+/// Order     tensors axis by axis, images channels last where convolutions have no other engine; one stream of work a backend
+///           object, which its copies share.
 /// Exact     one GPU, driver and libraries give one result, bit by bit.
 /// Errors    backend_error where there is no GPU that it can use (probe says why), or cuDNN has no engine for a convolution.
 class cudnn {
  public:
   using scalar = float;
-  using layout = shape;
+  using layout = detail::gpu_layout;
   using kernel = host_function;
   using call = host_call;
 
@@ -62,14 +63,18 @@ class cudnn {
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
   bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
-  std::size_t bytes(layout const& l) const { return detail::elements_of(l) * sizeof(float); }
-  element_type element(layout const&) const { return element_type::f32; }
-  std::string describe(layout const&) const { return "dense"; }
+  layout plain(layout const& l) const { return l.dims; }
+  std::size_t bytes(layout const& l) const { return l.bytes(); }
+  element_type element(layout const& l) const { return l.type; }
+  std::string describe(layout const& l) const { return l.text(); }
 
-  kernel reorder(layout const& from, layout const&) const { return detail::copy_on_gpu(stream_, from); }
+  kernel reorder(layout const& from, layout const& to) const {
+    return from == to ? detail::copy_on_gpu(stream_, from) : detail::reorder_on_gpu(stream_, from, to);
+  }
   kernel accumulate(layout const& l) const {
-    return [on = stream_, n = detail::elements_of(l)](std::span<void* const> a) {
-      on->launch(detail::kernels::add_to{detail::tensor_at(a, 0), detail::tensor_at(a, 1)}, n);
+    return [on = stream_, l](std::span<void* const> a) {
+      on->launch(detail::kernels::add_to{detail::elements_at(a, 0, l), detail::elements_at(a, 1, l)},
+                 l.elements());
     };
   }
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
@@ -87,7 +92,8 @@ class cudnn {
   static availability probe(detail::library_source const& from, std::string const& cache,
                             detail::product_precision products) try {
     auto const found = std::make_shared<detail::gpu>(from);
-    if (products == detail::product_precision::tf32) found->require_tf32();
+    if (products == detail::product_precision::tf32) found->require_tensor_cores("TF32");
+    if (products == detail::product_precision::bf16) found->require_tensor_cores("bf16");
     return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache), products);
   } catch (error const& why) {
     return {false, why.what()};
@@ -124,7 +130,7 @@ class cudnn {
 };
 
 /// The same with the products of convolutions and dense layers by tensor cores: their factors are rounded to TF32, 11 significant
-/// bits. All else is f32.
+/// bits. All else is f32. Images lie channels last.
 ///
 /// Errors    also not usable before compute capability 8.0 (Ampere).
 class cudnn_tf32 : public cudnn {
@@ -141,6 +147,28 @@ class cudnn_tf32 : public cudnn {
   }
 };
 
-static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32>);
+/// The same in mixed precision: activations, their gradients and working copies of weights in bf16, images channels last.
+///
+/// Exact     what is learned stays f32: parameters, their gradients, biases, statistics, losses, updaters' state. Convolutions and
+///           dense layers sum in f32 and round what they give on, so do pools, activations, norms of channels, sums, concatenations
+///           and dropout; other layers work in f32.
+/// Errors    also not usable before compute capability 8.0 (Ampere).
+/// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16 for Deep Learning
+///           Training, 2019.
+class cudnn_bf16 : public cudnn {
+ public:
+  static constexpr std::string_view name = "cudnn_bf16";
+
+  cudnn_bf16() : cudnn_bf16(std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>())) {}
+  explicit cudnn_bf16(std::shared_ptr<detail::compute_stream> on)
+      : cudnn(std::move(on), detail::product_precision::bf16) {}
+
+  static availability probe() { return probe(detail::system_libraries(), cache_folder("kernels")); }
+  static availability probe(detail::library_source const& from, std::string const& cache) {
+    return cudnn::probe(from, cache, detail::product_precision::bf16);
+  }
+};
+
+static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_backend<cudnn_bf16>);
 
 }  // namespace cohort

@@ -32,8 +32,8 @@ template <has_a_curve Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  std::size_t const n = elements_of(lies);
+  gpu_layout const lies = request.inputs[0];
+  std::size_t const n = lies.elements();
   auto const curve = curve_of(layer);
   using curve_type = std::remove_const_t<decltype(curve)>;
   gpu_operation made;
@@ -41,7 +41,8 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   made.overwrites = Layer::in_place;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::activate<curve_type>{curve, tensor_at(a, 0), tensor_at(a, 1)}, n);
+         on->launch(kernels::activate<curve_type>{curve, elements_at(a, 0, lies), elements_at(a, 1, lies)},
+                    n);
        },
        {{input, 0, lies}, {output, 0, lies}},
        "nvrtc",
@@ -51,9 +52,11 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   if (!Layer::in_place) operands.push_back({input, 0, lies});
   made.backward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::activate_gradient<curve_type>{curve, a.size() > 3 ? tensor_at(a, 3) : nullptr,
-                                                           tensor_at(a, 0), tensor_at(a, 1), tensor_at(a, 2)},
-                    n);
+         on->launch(
+             kernels::activate_gradient<curve_type>{curve, a.size() > 3 ? elements_at(a, 3, lies) : nullptr,
+                                                    elements_at(a, 0, lies), elements_at(a, 1, lies),
+                                                    elements_at(a, 2, lies)},
+             n);
        },
        std::move(operands), "nvrtc", static_cast<double>(n)});
   return made;

@@ -4,17 +4,19 @@
 
 namespace cohort::detail {
 
-/// Sums over the elements of each channel of N×C×…: blocks sum chunks, and a thread a channel adds these up in their order.
+/// Sums over the elements of each channel of N×C×…: blocks sum chunks, and a block a channel adds these up.
 ///
 /// Before    the scratch memory, of scratch_bytes, is used by one sum after the other.
 /// Exact     in double, in an order that the shape alone settles.
 class channel_sums_on_gpu {
  public:
-  channel_sums_on_gpu(shared_stream on, shape const& tensor) : on_(std::move(on)) {
-    terms_.channels = static_cast<kernels::size>(tensor[1]);
-    terms_.area = elements_of(tensor.example()) / terms_.channels;
-    terms_.count = elements_of(tensor) / terms_.channels;
-    terms_.chunks = (terms_.count + sum_chunk - 1) / sum_chunk;
+  channel_sums_on_gpu(shared_stream on, gpu_layout const& tensor) : on_(std::move(on)) {
+    terms_.channels = tensor.channels();
+    terms_.area = tensor.area();
+    terms_.count = tensor.elements() / terms_.channels;
+    terms_.last = terms_.area == 1;
+    std::size_t const rows = sum_chunk / terms_.lanes();
+    terms_.chunks = (terms_.count + rows - 1) / rows;
   }
 
   kernels::channel_terms const& terms() const { return terms_; }
@@ -23,8 +25,10 @@ class channel_sums_on_gpu {
   /// to[c] = the sum that the kernel leaves of channel c, divided.
   template <class Kernel>
   void run(Kernel sums, float* to, double divisor = 1) const {
-    on_->launch(sums, terms_.channels * terms_.chunks * sum_chunk);
-    on_->launch(kernels::finish_channels{sums.sums, to, terms_.chunks, divisor}, terms_.channels);
+    std::size_t const rows = (terms_.channels + terms_.lanes() - 1) / terms_.lanes();
+    on_->launch(sums, rows * terms_.chunks * sum_chunk);
+    on_->launch(kernels::finish_channels{{terms_.chunks}, sums.sums, to, divisor},
+                terms_.channels * sum_chunk);
   }
 
  private:

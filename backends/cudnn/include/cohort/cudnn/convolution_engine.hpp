@@ -19,13 +19,14 @@ namespace cohort::detail {
 /// What a convolution makes of the other two: its output, the gradient of its input, that of its weights.
 enum class convolution_pass { output, input, weights };
 
-/// A convolution on dense tensors.
+/// A convolution on dense tensors, all in one order; f32, but `narrow` ones are bf16.
 ///
 /// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'; what cuDNN takes groups from.
 struct convolution_extents {
   shape input, weights, output;
   extent2 stride, dilation;
   border rows, columns;
+  bool channels_last = false, narrow_images = false, narrow_weights = false;
 
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
@@ -36,7 +37,7 @@ struct convolution_extents {
 /// Before    run: found(); operands lie on 16 bytes, the workspace on workspace_alignment.
 /// Exact     engines that round inputs or sums to less than was asked for are left out, and those that are not deterministic: in f32
 ///           also those that use tensor cores, which round to TF32.
-/// Errors    backend_error with what cuDNN says of the description.
+/// Errors    backend_error with what cuDNN says of the description; but a mix of types that it does not know is not found().
 class convolution_engine {
  public:
   static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
@@ -45,8 +46,7 @@ class convolution_engine {
                      convolution_extents const& its, product_precision products = product_precision::f32)
       : dnn_(std::move(dnn)), products_(products) {
     auto const held = dnn_->alone();
-    describe(pass, its);
-    if (!choose(CUDNN_HEUR_MODE_A)) choose(CUDNN_HEUR_MODE_FALLBACK);
+    if (describe(pass, its) && !choose(CUDNN_HEUR_MODE_A)) choose(CUDNN_HEUR_MODE_FALLBACK);
   }
 
   bool found() const { return plan_.has_value(); }
@@ -54,8 +54,7 @@ class convolution_engine {
   [[noreturn]] void refuse(std::string const& where) const {
     throw backend_error({.what = "cuDNN has no engine for this convolution",
                          .where = where,
-                         .expected = {"one in ", products_ == product_precision::f32 ? "f32" : "f32 or TF32",
-                                      " that gives the same bits each time"},
+                         .expected = {"one in ", name_of(products_), " that gives the same bits each time"},
                          .got = {engines_, " engines, ", left_out_, " of them not so",
                                  refusal_.empty() ? "" : ", and the answer " + refusal_}});
   }
@@ -79,15 +78,17 @@ class convolution_engine {
  private:
   static constexpr std::int64_t input_id = 1, weights_id = 2, output_id = 3;
 
-  dnn_description tensor(std::int64_t id, shape const& dims) const {
+  dnn_description tensor(std::int64_t id, shape const& dims, bool channels_last, bool is_narrow) const {
     dnn_description made(*dnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     std::array<std::int64_t, 4> extents{}, strides{};
     std::int64_t stride = 1;
-    for (std::size_t axis = 4; axis-- > 0; stride *= extents[axis]) {
-      extents[axis] = dims[static_cast<int>(axis)];
-      strides[axis] = stride;
+    for (int const axis : channels_last ? std::array{1, 3, 2, 0} : std::array{3, 2, 1, 0}) {
+      auto const at = static_cast<std::size_t>(axis);
+      extents[at] = dims[axis];
+      strides[at] = stride;
+      stride *= extents[at];
     }
-    made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
+    made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, is_narrow ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT);
     made.set(CUDNN_ATTR_TENSOR_DIMENSIONS, extents);
     made.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
     made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
@@ -144,11 +145,12 @@ class convolution_engine {
     }
   }
 
-  void describe(convolution_pass pass, convolution_extents const& its) {
+  /// Whether cuDNN knows such a graph. Of one type for all tensors it has to.
+  bool describe(convolution_pass pass, convolution_extents const& its) {
     names const of = names_of(pass);
-    parts_.push_back(tensor(input_id, its.input));
-    parts_.push_back(tensor(weights_id, its.weights));
-    parts_.push_back(tensor(output_id, its.output));
+    parts_.push_back(tensor(input_id, its.input, its.channels_last, its.narrow_images));
+    parts_.push_back(tensor(weights_id, its.weights, its.channels_last, its.narrow_weights));
+    parts_.push_back(tensor(output_id, its.output, its.channels_last, its.narrow_images));
     parts_.push_back(moving(its));
     dnn_description operation(*dnn_, of.operation);
     operation.set(of.alpha, 1.0F);
@@ -157,13 +159,22 @@ class convolution_engine {
     operation.set(of.weights, parts_[1]);
     operation.set(of.output, parts_[2]);
     operation.set(of.moving, parts_[3]);
-    operation.finalize();
+    bool const is_mixed = its.narrow_images != its.narrow_weights;
+    if (!is_mixed) operation.finalize();
+    if (is_mixed && !accepts(operation)) return false;
     parts_.push_back(std::move(operation));
     dnn_description graph(*dnn_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, dnn_->handle());
     graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, parts_[4]);
-    graph.finalize();
+    if (!is_mixed) graph.finalize();
+    if (is_mixed && !accepts(graph)) return false;
     parts_.push_back(std::move(graph));
+    return true;
+  }
+  bool accepts(dnn_description& one) {
+    cudnnStatus_t const status = one.try_finalize();
+    if (status != CUDNN_STATUS_SUCCESS) refusal_ = dnn_->functions().error_text(status);
+    return status == CUDNN_STATUS_SUCCESS;
   }
 
   /// Whether one of these engines can be used: then it is the plan.
@@ -171,10 +182,7 @@ class convolution_engine {
     dnn_description wanted(*dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     wanted.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_.back());
     wanted.set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
-    if (cudnnStatus_t const status = wanted.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
-      refusal_ = dnn_->functions().error_text(status);
-      return false;
-    }
+    if (!accepts(wanted)) return false;
     std::vector<dnn_description> found;
     std::vector<cudnnBackendDescriptor_t> handles;
     for (std::size_t i = wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span<cudnnBackendDescriptor_t>());
@@ -201,10 +209,7 @@ class convolution_engine {
     dnn_description plan(*dnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, dnn_->handle());
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-    if (cudnnStatus_t const status = plan.try_finalize(); status != CUDNN_STATUS_SUCCESS) {
-      refusal_ = dnn_->functions().error_text(status);
-      return false;
-    }
+    if (!accepts(plan)) return false;
     engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::span(&number_, 1));
     std::int64_t bytes = 0;
     plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, std::span(&bytes, 1));

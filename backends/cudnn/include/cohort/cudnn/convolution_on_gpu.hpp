@@ -8,11 +8,13 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -26,16 +28,42 @@ struct convolution_windows {
   bool transposed = false;
 };
 
-/// One pass of a convolution with what has to be done around cuDNN's engine: weights of a transposed layer change places, and
-/// where no engine takes paddings that differ from side to side, the image is padded before, or its gradient cut out after.
+/// How a convolution's tensors lie: images and maps in `type`, weights in an order alike.
+struct convolution_way {
+  bool channels_last;
+  element_type type;
+};
+
+/// What tensor cores like best first, then what has an engine all the same.
+/// Source    NVIDIA, cuDNN Developer Guide: tensor cores read channels last.
+inline std::vector<convolution_way> ways_of(product_precision products) {
+  using enum element_type;
+  switch (products) {
+    case product_precision::f32:
+      return {{false, f32}, {true, f32}};
+    case product_precision::tf32:
+      return {{true, f32}, {false, f32}};
+    default:
+      return {{true, bf16}, {false, bf16}, {false, f32}};
+  }
+}
+
+/// One pass of a convolution with what has to be done around cuDNN's engine: weights of a transposed layer change places; where no
+/// engine takes paddings that differ from side to side, the image is padded before, or its gradient cut out after; and where none
+/// makes the gradient of the weights in f32 of images in bf16, it is widened after.
 ///
+/// Shapes    images and maps as the way says, weights too where they are read; their gradient is f32.
 /// Before    run: scratch memory of scratch_bytes.
 /// Errors    backend_error naming `where`, if cuDNN has no engine.
 class convolution_on_gpu {
  public:
   convolution_on_gpu(gpu_target const& where, convolution_pass pass, convolution_windows const& its,
-                     int batch, std::string const& name)
-      : on_(where.stream), pass_(pass), swaps_(its.transposed) {
+                     int batch, std::string const& name, convolution_way const& way)
+      : on_(where.stream),
+        pass_(pass),
+        last_(way.channels_last),
+        narrow_(way.type == element_type::bf16),
+        swaps_(its.transposed) {
     int const depth = its.image[0] / its.groups, filters = its.map[0] / its.groups;
     int const rows = its.window.size.height, columns = its.window.size.width;
     weights_ = elements_of({its.map[0], depth, rows, columns});
@@ -48,11 +76,14 @@ class convolution_on_gpu {
                                 its.window.stride,
                                 its.window.dilation,
                                 vertical_border(its.window, its.image[1]),
-                                horizontal_border(its.window, its.image[2])};
-    engine_.emplace(where.dnn, pass, extents, where.products);
+                                horizontal_border(its.window, its.image[2]),
+                                last_,
+                                narrow_,
+                                narrow_ && pass != convolution_pass::weights};
+    look(where, extents);
     if (!engine_->found() && !extents.is_symmetric()) {
       frame(extents);
-      engine_.emplace(where.dnn, pass, extents, where.products);
+      look(where, extents);
     }
     if (!engine_->found()) engine_->refuse(name);
   }
@@ -60,42 +91,66 @@ class convolution_on_gpu {
   std::size_t scratch_bytes() const {
     std::size_t const workspace = engine_->workspace_bytes();
     return (workspace > 0 ? workspace + convolution_engine::workspace_alignment : 0) + framed_bytes()
-           + swapped_bytes();
+           + ordered_bytes();
   }
   std::string implementation() const { return "cudnn:" + std::to_string(engine_->number()); }
 
   /// Puts it into the stream; the pass says which of the tensors is written.
-  void run(float* image, float* weights, float* map, void* scratch) const {
+  void run(void* image, void* weights, void* map, void* scratch) const {
     auto* at = static_cast<std::byte*>(scratch);
-    float *whole = image, *ordered = weights;
-    if (framed_bytes() > 0) whole = reinterpret_cast<float*>(std::exchange(at, at + framed_bytes()));
-    if (swaps_) ordered = reinterpret_cast<float*>(std::exchange(at, at + swapped_bytes()));
+    void *whole = image, *ordered = weights;
+    if (framed_bytes() > 0) whole = std::exchange(at, at + framed_bytes());
+    if (ordered_bytes() > 0) ordered = std::exchange(at, at + ordered_bytes());
+    bool const gives_weights = pass_ == convolution_pass::weights;
+    kernels::elements const outer{whole, narrow_}, inner{image, narrow_};
     if (whole != image && pass_ != convolution_pass::input)
-      on_->launch(kernels::frame_image{image, whole, frame_}, framed_);
-    if (swaps_ && pass_ != convolution_pass::weights)
-      on_->launch(kernels::swap_filters{weights, ordered, depth_, filters_, taps_}, weights_);
+      on_->launch(kernels::frame_image{inner, outer, frame_}, framed_);
+    if (swaps_ && !gives_weights)
+      on_->launch(
+          kernels::swap_filters{{weights, narrow_}, {ordered, narrow_}, depth_, filters_, taps_, last_},
+          weights_);
     engine_->run(whole, ordered, map, aligned(at));
     if (whole != image && pass_ == convolution_pass::input)
-      on_->launch(kernels::unframe_image{whole, image, frame_}, image_);
-    if (swaps_ && pass_ == convolution_pass::weights)
-      on_->launch(kernels::swap_filters{ordered, weights, filters_, depth_, taps_}, weights_);
+      on_->launch(kernels::unframe_image{outer, inner, frame_}, image_);
+    if (swaps_ && gives_weights)
+      on_->launch(kernels::swap_filters{{ordered, widens_}, {weights, false}, filters_, depth_, taps_, last_},
+                  weights_);
+    else if (widens_)
+      on_->launch(
+          kernels::from_bf16{static_cast<unsigned short const*>(ordered), static_cast<float*>(weights)},
+          weights_);
   }
 
  private:
+  void look(gpu_target const& where, convolution_extents extents) {
+    engine_.emplace(where.dnn, pass_, extents, where.products);
+    widens_ = false;
+    if (engine_->found() || extents.narrow_images == extents.narrow_weights) return;
+    extents.narrow_weights = widens_ = true;
+    engine_.emplace(where.dnn, pass_, extents, where.products);
+  }
   /// Moves the padding into the image.
   void frame(convolution_extents& its) {
     shape const image = its.input;
     its.input[2] += its.rows.before + its.rows.after;
     its.input[3] += its.columns.before + its.columns.after;
-    frame_ = {static_cast<kernels::size>(image[2]),        static_cast<kernels::size>(image[3]),
-              static_cast<kernels::size>(its.rows.before), static_cast<kernels::size>(its.columns.before),
-              static_cast<kernels::size>(its.input[2]),    static_cast<kernels::size>(its.input[3])};
+    frame_ = {static_cast<kernels::size>(image[2]),
+              static_cast<kernels::size>(image[3]),
+              static_cast<kernels::size>(its.rows.before),
+              static_cast<kernels::size>(its.columns.before),
+              static_cast<kernels::size>(its.input[2]),
+              static_cast<kernels::size>(its.input[3]),
+              last_ ? static_cast<kernels::size>(image[1]) : 1};
     its.rows = its.columns = {};
     image_ = elements_of(image);
     framed_ = elements_of(its.input);
   }
-  std::size_t framed_bytes() const { return round_to_alignment(framed_ * sizeof(float)); }
-  std::size_t swapped_bytes() const { return swaps_ ? round_to_alignment(weights_ * sizeof(float)) : 0; }
+  std::size_t framed_bytes() const { return round_to_alignment(framed_ * (narrow_ ? 2 : 4)); }
+  /// Of weights as the engine has them.
+  std::size_t ordered_bytes() const {
+    bool const is_narrow = pass_ == convolution_pass::weights ? widens_ : narrow_;
+    return swaps_ || widens_ ? round_to_alignment(weights_ * (is_narrow ? 2 : 4)) : 0;
+  }
   static void* aligned(std::byte* at) {
     constexpr std::size_t to = convolution_engine::workspace_alignment;
     return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + to - 1) / to * to);
@@ -103,28 +158,30 @@ class convolution_on_gpu {
 
   shared_stream on_;
   convolution_pass pass_;
-  bool swaps_;
+  bool last_, narrow_, swaps_, widens_ = false;
   std::size_t weights_ = 0, image_ = 0, framed_ = 0;  // elements; framed_ 0: no padding of ours
   kernels::size taps_ = 0, depth_ = 0, filters_ = 0;
   kernels::image_frame frame_{};
   std::optional<convolution_engine> engine_;
 };
 
-[[gnu::noinline]] inline gpu_operation prepare_convolution(gpu_target const& where,
-                                                           gpu_request const& request,
-                                                           convolution_windows const& its, double flops) {
+inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
+                                         convolution_windows const& its, double flops,
+                                         convolution_way const& way) {
   using enum operand_role;
-  shape const from = batched_input(request), to = batched_output(request);
+  gpu_layout const from(batched_input(request), way.channels_last, way.type),
+      to(batched_output(request), way.channels_last, way.type),
+      weights(request.parameter_specs[0].dims, way.channels_last, way.type),
+      learned(weights.dims, way.channels_last, element_type::f32);
   bool const has_bias = request.parameter_specs.size() > 1, back = its.transposed;
   gpu_operation made;
   made.output = to;
-  for (parameter_spec const& spec : request.parameter_specs) made.parameters.push_back(spec.dims);
-  shape const weights = made.parameters[0];
+  made.parameters.push_back(learned);
+  if (has_bias) made.parameters.push_back(request.parameter_specs[1].dims);
   auto const pass = [&](convolution_pass which) {
-    return std::make_shared<convolution_on_gpu const>(where, which, its, request.batch, request.name);
+    return std::make_shared<convolution_on_gpu const>(where, which, its, request.batch, request.name, way);
   };
   channel_sums_on_gpu const sums(where.stream, to);
-  kernels::size const channels = sums.terms().channels, area = sums.terms().area;
 
   auto const forward = pass(back ? convolution_pass::input : convolution_pass::output);
   gpu_operands operands{{input, 0, from},
@@ -132,32 +189,31 @@ class convolution_on_gpu {
                         {output, 0, to},
                         {scratch, 0, room_for(forward->scratch_bytes())}};
   if (has_bias) operands.push_back({parameter, 1, made.parameters[1]});
-  made.forward.push_back({[=, on = where.stream, n = elements_of(to)](std::span<void* const> a) {
-                            float *const x = tensor_at(a, 0), *const y = tensor_at(a, 2);
-                            forward->run(back ? y : x, tensor_at(a, 1), back ? x : y, a[3]);
+  made.forward.push_back({[=, on = where.stream](std::span<void* const> a) {
+                            forward->run(a[back ? 2 : 0], a[1], a[back ? 0 : 2], a[3]);
                             if (a.size() > 4)
-                              on->launch(kernels::add_to_channels{tensor_at(a, 4), y, channels, area}, n);
+                              on->launch(kernels::add_to_channels{tensor_at(a, 4), elements_at(a, 2, to),
+                                                                  to.channels(), to.area()},
+                                         to.elements());
                           },
                           std::move(operands), forward->implementation(), flops});
   if (!request.training) return made;
 
   if (!request.frozen) {
     auto const correlate = pass(convolution_pass::weights);
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               float *const x = tensor_at(a, 0), *const dy = tensor_at(a, 1);
-                               correlate->run(back ? dy : x, tensor_at(a, 2), back ? x : dy, a[3]);
-                             },
-                             {{input, 0, from},
-                              {diff_output, 0, to},
-                              {diff_parameter, 0, weights},
-                              {scratch, 0, room_for(correlate->scratch_bytes())}},
-                             correlate->implementation(),
-                             flops});
+    made.backward.push_back(
+        {[=](std::span<void* const> a) { correlate->run(a[back ? 1 : 0], a[2], a[back ? 0 : 1], a[3]); },
+         {{input, 0, from},
+          {diff_output, 0, to},
+          {diff_parameter, 0, learned},
+          {scratch, 0, room_for(correlate->scratch_bytes())}},
+         correlate->implementation(),
+         flops});
   }
   if (has_bias && !request.frozen)
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           sums.run(kernels::channel_sums{sums.terms(), tensor_at(a, 0), static_cast<double*>(a[2])},
+           sums.run(kernels::channel_sums{sums.terms(), elements_at(a, 0, to), static_cast<double*>(a[2])},
                     tensor_at(a, 1));
          },
          {{diff_output, 0, to},
@@ -167,18 +223,29 @@ class convolution_on_gpu {
          static_cast<double>(to.elements())});
   if (request.wants_diff_input[0]) {
     auto const data = pass(back ? convolution_pass::output : convolution_pass::input);
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               float *const dx = tensor_at(a, 2), *const dy = tensor_at(a, 1);
-                               data->run(back ? dy : dx, tensor_at(a, 0), back ? dx : dy, a[3]);
-                             },
-                             {{parameter, 0, weights},
-                              {diff_output, 0, to},
-                              {diff_input, 0, from},
-                              {scratch, 0, room_for(data->scratch_bytes())}},
-                             data->implementation(),
-                             flops});
+    made.backward.push_back(
+        {[=](std::span<void* const> a) { data->run(a[back ? 1 : 2], a[0], a[back ? 2 : 1], a[3]); },
+         {{parameter, 0, weights},
+          {diff_output, 0, to},
+          {diff_input, 0, from},
+          {scratch, 0, room_for(data->scratch_bytes())}},
+         data->implementation(),
+         flops});
   }
   return made;
+}
+
+/// By the first way that has engines for all passes.
+[[gnu::noinline]] inline gpu_operation prepare_convolution(gpu_target const& where,
+                                                           gpu_request const& request,
+                                                           convolution_windows const& its, double flops) {
+  std::exception_ptr first;
+  for (convolution_way const& way : ways_of(where.products)) try {
+      return prepare_convolution(where, request, its, flops, way);
+    } catch (backend_error const&) {
+      if (!first) first = std::current_exception();
+    }
+  std::rethrow_exception(first);
 }
 
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer) {

@@ -8,38 +8,52 @@
 namespace cohort::detail {
 
 /// Rows of a tensor are columns for cuBLASLt: a batch of N rows of I elements is a matrix I×N, weights U×I one of I×U.
+///
+/// In bf16 the gradients of the parameters are f32 all the same, and the bias, which is f32, is added by a kernel of its own.
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, dense const& layer) {
   using enum operand_role;
+  shared_stream const on = where.stream;
   int const rows = request.batch, inputs = static_cast<int>(request.input_shapes[0].elements()),
             units = layer.units;
   double const flops = layer.flops(request.input_shapes) * rows;
-  shape const from = batched_input(request), to = batched_output(request), weights{units, inputs},
-              bias{units};
+  gpu_layout const from(batched_input(request), false, where.type()),
+      to = from.like_this(batched_output(request)), weights({units, inputs}, false, where.type());
+  shape const bias{units};
+  bool const is_narrow = to.is_narrow(), adds_bias = layer.bias && is_narrow;
   auto const product = [&](matrix_product::extents const& its) {
     return std::make_shared<matrix_product const>(where.blas, its, where.products);
   };
 
   gpu_operation made;
   made.output = to;
-  made.parameters.push_back(weights);
+  made.parameters.push_back(weights.dims);
   gpu_operands operands{{input, 0, from}, {parameter, 0, weights}, {output, 0, to}};
   if (layer.bias) {
     made.parameters.push_back(bias);
     operands.push_back({parameter, 1, bias});
   }
-  made.forward.push_back(
-      {[run = product({.m = units, .n = rows, .k = inputs, .transposes_a = true, .has_bias = layer.bias})](
-           std::span<void* const> a) { run->run(a[1], a[0], a.size() > 3 ? a[3] : nullptr, a[2]); },
-       std::move(operands), "cublaslt", flops});
+  made.forward.push_back({[=, run = product({.m = units,
+                                             .n = rows,
+                                             .k = inputs,
+                                             .transposes_a = true,
+                                             .has_bias = layer.bias && !is_narrow,
+                                             .result = to.type})](std::span<void* const> a) {
+                            run->run(a[1], a[0], a.size() > 3 && !adds_bias ? a[3] : nullptr, a[2]);
+                            if (adds_bias)
+                              on->launch(kernels::add_to_channels{tensor_at(a, 3), elements_at(a, 2, to),
+                                                                  static_cast<kernels::size>(units), 1},
+                                         to.elements());
+                          },
+                          std::move(operands), "cublaslt", flops});
   if (!request.training) return made;
   made.backward.push_back({[run = product({.m = inputs, .n = units, .k = rows, .transposes_b = true})](
                                std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },
-                           {{input, 0, from}, {diff_output, 0, to}, {diff_parameter, 0, weights}},
+                           {{input, 0, from}, {diff_output, 0, to}, {diff_parameter, 0, weights.dims}},
                            "cublaslt",
                            flops});
   if (layer.bias)
-    made.backward.push_back({[on = where.stream, rows, units](std::span<void* const> a) {
-                               on->launch(kernels::sum_columns{tensor_at(a, 0), tensor_at(a, 1),
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               on->launch(kernels::sum_columns{elements_at(a, 0, to), tensor_at(a, 1),
                                                                static_cast<kernels::size>(rows),
                                                                static_cast<kernels::size>(units)},
                                           static_cast<std::size_t>(units));
@@ -48,9 +62,8 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
                              "nvrtc",
                              static_cast<double>(to.elements())});
   if (request.wants_diff_input[0])
-    made.backward.push_back({[run = product({.m = inputs, .n = rows, .k = units})](std::span<void* const> a) {
-                               run->run(a[0], a[1], nullptr, a[2]);
-                             },
+    made.backward.push_back({[run = product({.m = inputs, .n = rows, .k = units, .result = from.type})](
+                                 std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },
                              {{parameter, 0, weights}, {diff_output, 0, to}, {diff_input, 0, from}},
                              "cublaslt",
                              flops});

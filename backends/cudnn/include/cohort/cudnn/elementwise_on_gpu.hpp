@@ -9,27 +9,29 @@ namespace cohort::detail {
 /// relu (slope 0) and leaky relu: the gradient needs the output alone.
 inline gpu_operation prepare_rectifier(shared_stream const& on, gpu_request const& request, double slope) {
   using enum operand_role;
-  shape const lies = batched_output(request);
-  std::size_t const n = elements_of(lies);
+  gpu_layout const lies = request.inputs[0];
+  std::size_t const n = lies.elements();
   kernels::rectifier_slopes const slopes{static_cast<float>(slope), nullptr, 1, 1};
   gpu_operation made;
   made.output = lies;
   made.overwrites = true;
-  made.forward.push_back({[=](std::span<void* const> a) {
-                            on->launch(kernels::rectify{tensor_at(a, 0), tensor_at(a, 1), slopes}, n);
-                          },
-                          {{input, 0, lies}, {output, 0, lies}},
-                          "nvrtc",
-                          static_cast<double>(n)});
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::rectify{elements_at(a, 0, lies), elements_at(a, 1, lies), slopes}, n);
+       },
+       {{input, 0, lies}, {output, 0, lies}},
+       "nvrtc",
+       static_cast<double>(n)});
   if (request.training && request.wants_diff_input[0])
-    made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           on->launch(kernels::rectify_gradient{tensor_at(a, 0), tensor_at(a, 1), tensor_at(a, 2), slopes},
-                      n);
-         },
-         {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
-         "nvrtc",
-         static_cast<double>(n)});
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               on->launch(
+                                   kernels::rectify_gradient{elements_at(a, 0, lies), elements_at(a, 1, lies),
+                                                             elements_at(a, 2, lies), slopes},
+                                   n);
+                             },
+                             {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
+                             "nvrtc",
+                             static_cast<double>(n)});
   return made;
 }
 
@@ -41,16 +43,26 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
 }
 
 /// Nothing is done where both are one.
-inline host_function copy_on_gpu(shared_stream const& on, shape const& lies) {
-  return [on, bytes = elements_of(lies) * sizeof(float)](std::span<void* const> a) {
+inline host_function copy_on_gpu(shared_stream const& on, gpu_layout const& lies) {
+  return [on, bytes = lies.bytes()](std::span<void* const> a) {
     if (a[0] != a[1]) on->copy(static_cast<std::byte const*>(a[0]), static_cast<std::byte*>(a[1]), bytes);
   };
 }
 
+/// From one layout of a tensor into another.
+inline host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gpu_layout const& to) {
+  return [=](std::span<void* const> a) {
+    on->launch(kernels::reorder{elements_at(a, 0, from), elements_at(a, 1, to), to.channels(), to.places(),
+                                from.channels_last, to.channels_last},
+               to.elements());
+  };
+}
+
 /// The same elements in the same order; where the layer works in place, at no cost.
-inline gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request) {
+inline gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request,
+                                  gpu_layout const& from) {
   using enum operand_role;
-  shape const from = batched_input(request), to = batched_output(request);
+  gpu_layout const to = from.like_this(batched_output(request));
   gpu_operation made;
   made.output = to;
   made.overwrites = request.kind->in_place;
@@ -58,6 +70,13 @@ inline gpu_operation prepare_copy(shared_stream const& on, gpu_request const& re
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back({copy_on_gpu(on, to), {{diff_output, 0, to}, {diff_input, 0, from}}, "copy", 0});
   return made;
+}
+
+/// As the input lies; but where the shape changes, channels come first.
+inline gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request) {
+  gpu_layout const is = request.inputs[0];
+  return prepare_copy(on, request,
+                      {is.dims, is.channels_last && is.dims == batched_output(request), is.type});
 }
 
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, reshape const&) {

@@ -35,9 +35,9 @@ inline std::string cudnn_version_text(std::size_t version) {
 class gpu {
  public:
   static constexpr int oldest_cuda = 12000;
-  static constexpr int newest_library = 13;            ///< of CUDA: newer ones have other interfaces
-  static constexpr int least_capability = 75;          ///< Turing
-  static constexpr int least_capability_of_tf32 = 80;  ///< Ampere
+  static constexpr int newest_library = 13;              ///< of CUDA: newer ones have other interfaces
+  static constexpr int least_capability = 75;            ///< Turing
+  static constexpr int least_capability_of_narrow = 80;  ///< Ampere: TF32 and bf16
   static constexpr std::size_t oldest_cudnn = 90000;
   static constexpr std::size_t least_free_bytes = std::size_t{512} << 20;
 
@@ -85,7 +85,9 @@ class gpu {
     make_current();
     driver_.free_page_locked(memory);
   }
-  void require_tf32() const { require(least_capability_of_tf32, "the GPU has no tensor cores for TF32"); }
+  void require_tensor_cores(char const* of) const {
+    require(least_capability_of_narrow, {"the GPU has no tensor cores for ", of});
+  }
 
  private:
   void open_driver(library_source const& from) {
@@ -118,7 +120,7 @@ class gpu {
                   + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     require(least_capability, "the GPU is too old");
   }
-  void require(int capability, char const* what) const {
+  void require(int capability, clause const& what) const {
     if (capability_ < capability)
       throw backend_error({.what = what,
                            .where = name_,

@@ -3,6 +3,7 @@
 #include <cohort/backend/host_call.hpp>
 #include <cohort/backend/operation.hpp>
 #include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/cudnn/gpu_layout.hpp>
 #include <cohort/cudnn/product_precision.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/kind.hpp>
@@ -13,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-/// A step on a GPU: dense tensors, and functions on the processor that put kernels into the stream.
+/// A step on a GPU: functions on the processor that put kernels into the stream.
 namespace cohort::detail {
 
-using gpu_request = basic_request<shape>;
-using gpu_operation = basic_operation<host_function, shape>;
-using gpu_invocation = basic_invocation<host_function, shape>;
-using gpu_operands = std::vector<operand<shape>>;
+using gpu_request = basic_request<gpu_layout>;
+using gpu_operation = basic_operation<host_function, gpu_layout>;
+using gpu_invocation = basic_invocation<host_function, gpu_layout>;
+using gpu_operands = std::vector<operand<gpu_layout>>;
 using shared_stream = std::shared_ptr<compute_stream const>;
 
 class blas_on_gpu;
@@ -31,13 +32,17 @@ struct gpu_target {
   std::shared_ptr<blas_on_gpu const> blas;
   std::shared_ptr<dnn_on_gpu const> dnn;
   product_precision products = product_precision::f32;
+
+  /// What products read, and leave for the next ones.
+  element_type type() const {
+    return products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
+  }
 };
 
 inline shape batched_input(gpu_request const& of, std::size_t i = 0) {
   return of.input_shapes[i].batched(of.batch);
 }
 inline shape batched_output(gpu_request const& of) { return of.output_shape.batched(of.batch); }
-inline std::size_t elements_of(shape const& s) { return static_cast<std::size_t>(s.elements()); }
 
 /// Room for so many bytes as a layout.
 inline shape room_for(std::size_t bytes) {
@@ -57,6 +62,11 @@ inline kernels::step_constants const* constants_of(step_scalars const& now) {
 
 inline float* tensor_at(std::span<void* const> arguments, std::size_t i) {
   return static_cast<float*>(arguments[i]);
+}
+/// The same of a tensor that lies so.
+inline kernels::elements elements_at(std::span<void* const> arguments, std::size_t i,
+                                     gpu_layout const& lies) {
+  return {arguments[i], lies.is_narrow()};
 }
 
 }  // namespace cohort::detail

@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/cudnn/elementwise_on_gpu.hpp>
 #include <cohort/layer/arithmetic.hpp>
 #include <cohort/layer/join.hpp>
 
 namespace cohort::detail {
 
-/// The output, and behind it all inputs.
-inline gpu_operands joined_operands(gpu_request const& request) {
-  gpu_operands made{{operand_role::output, 0, batched_output(request)}};
+/// The output, and behind it all inputs, which lie as `lies` does.
+inline gpu_operands joined_operands(gpu_request const& request, gpu_layout const& lies) {
+  gpu_operands made{{operand_role::output, 0, lies.like_this(batched_output(request))}};
   for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
-    made.push_back({operand_role::input, static_cast<int>(i), batched_input(request, i)});
+    made.push_back({operand_role::input, static_cast<int>(i), lies.like_this(batched_input(request, i))});
   return made;
 }
+/// The same in f32, axis by axis.
+inline gpu_operands joined_operands(gpu_request const& request) { return joined_operands(request, shape()); }
 
+/// Two inputs by one kernel; a sum of more is rounded after each.
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
+  gpu_layout const lies = request.inputs[0];
+  std::size_t const n = lies.elements(), inputs = request.input_shapes.size();
   gpu_operation made;
   made.output = lies;
-  made.forward.push_back({[=](std::span<void* const> a) {
-                            on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]),
-                                     n * sizeof(float));
-                            for (std::size_t i = 2; i < a.size(); ++i)
-                              on->launch(kernels::add_to{tensor_at(a, i), tensor_at(a, 0)}, n);
-                          },
-                          joined_operands(request), "nvrtc", static_cast<double>((inputs - 1) * n)});
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         kernels::elements const sum = elements_at(a, 0, lies);
+         for (std::size_t i = 2; i < a.size(); ++i)
+           on->launch(
+               kernels::sum_of_two{i == 2 ? elements_at(a, 1, lies) : sum, elements_at(a, i, lies), sum}, n);
+       },
+       joined_operands(request, lies), "nvrtc", static_cast<double>((inputs - 1) * n)});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
     if (request.wants_diff_input[i])
       made.backward.push_back({copy_on_gpu(on, lies),
@@ -125,37 +130,43 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   return made;
 }
 
-/// An example's part of each input is a row of the output.
+/// An example's part of each input is a row of the output; channels last, a place's part.
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, concatenate const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  auto const rows = static_cast<std::size_t>(request.batch);
-  std::size_t const whole = elements_of(request.output_shape), inputs = request.input_shapes.size();
+  bool const last = std::any_of(request.inputs.begin(), request.inputs.end(),
+                                [](gpu_layout const& one) { return one.channels_last; });
+  gpu_layout const lies(batched_output(request), last, request.inputs[0].type);
+  std::size_t const places = last ? lies.places() : 1,
+                    rows = static_cast<std::size_t>(request.batch) * places, whole = lies.elements() / rows,
+                    inputs = request.input_shapes.size();
   std::vector<std::size_t> widths, begins;
   for (shape const& one : request.input_shapes) {
     begins.push_back(begins.empty() ? 0 : begins.back() + widths.back());
-    widths.push_back(elements_of(one));
+    widths.push_back(elements_of(one) / places);
   }
   gpu_operation made;
   made.output = lies;
   made.forward.push_back({[=](std::span<void* const> a) {
                             for (std::size_t i = 0; i < inputs; ++i)
-                              on->launch(kernels::copy_rows{tensor_at(a, i + 1), tensor_at(a, 0) + begins[i],
-                                                            widths[i], widths[i], whole},
-                                         rows * widths[i]);
+                              on->launch(
+                                  kernels::copy_rows{elements_at(a, i + 1, lies), elements_at(a, 0, lies),
+                                                     widths[i], 0, widths[i], begins[i], whole},
+                                  rows * widths[i]);
                           },
-                          joined_operands(request), "nvrtc", 0});
+                          joined_operands(request, lies), "nvrtc", 0});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
     if (request.wants_diff_input[i])
-      made.backward.push_back(
-          {[=, width = widths[i], begin = begins[i]](std::span<void* const> a) {
-             on->launch(kernels::copy_rows{tensor_at(a, 0) + begin, tensor_at(a, 1), width, whole, width},
-                        rows * width);
-           },
-           {{diff_output, 0, lies}, {diff_input, static_cast<int>(i), batched_input(request, i)}},
-           "nvrtc",
-           0});
+      made.backward.push_back({[=, width = widths[i], begin = begins[i]](std::span<void* const> a) {
+                                 on->launch(
+                                     kernels::copy_rows{elements_at(a, 0, lies), elements_at(a, 1, lies),
+                                                        width, begin, whole, 0, width},
+                                     rows * width);
+                               },
+                               {{diff_output, 0, lies},
+                                {diff_input, static_cast<int>(i), lies.like_this(batched_input(request, i))}},
+                               "nvrtc",
+                               0});
   return made;
 }
 

@@ -53,6 +53,7 @@ inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
 #include <cohort/optimizer/updater_formulas.inc>
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
+#include <cohort/cudnn/kernels/elements.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/activations.inc>
 #include <cohort/cudnn/kernels/channels.inc>
@@ -110,6 +111,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/optimizer/updater_formulas.inc>
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
+#include <cohort/cudnn/kernels/elements.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/activations.inc>
 #include <cohort/cudnn/kernels/channels.inc>

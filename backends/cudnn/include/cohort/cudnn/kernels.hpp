@@ -8,10 +8,11 @@
 
 namespace cohort::detail {
 
-/// A kernel that adds up the terms of chunks of sum_chunk elements; the last may be shorter, or of channel_terms the last of each
-/// channel.
+/// A kernel that adds up the terms of chunks of sum_chunk elements, a sum for each lane of them: `terms` says how they lie, else they
+/// are one row.
 ///
-/// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order; then halves are added to halves.
+/// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order; then halves are added to halves,
+///           until there is one sum a lane.
 template <class Kernel>
 concept summing_kernel = requires(Kernel const& k) {
   { k.term(0ULL) } -> std::same_as<double>;
@@ -28,8 +29,10 @@ namespace kernels {
 /// Calls visit.operator()<Kernel>(type) for each kernel, with its type's name in the kernels' text.
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
+  visit.template operator()<reorder>("reorder");
   visit.template operator()<fill>("fill");
   visit.template operator()<add_to>("add_to");
+  visit.template operator()<sum_of_two>("sum_of_two");
   visit.template operator()<multiply_by>("multiply_by");
   visit.template operator()<scale>("scale");
   visit.template operator()<scaled>("scaled");
@@ -189,17 +192,20 @@ void run_marks(Kernel const& k, size n) {
 template <class Kernel>
 void run_sums(Kernel const& k, size n) {
   __shared__ double sums[block_threads];
+  auto const& terms = terms_of(k, n, 0);
   size const begin = size{blockIdx.x} * sum_chunk;
-  size const end = end_of_chunk(k, begin, n, 0);
+  size const end = terms.end(begin);
+  size const own = begin + threadIdx.x;
   double sum = 0;
-  for (size i = begin + threadIdx.x; i < end; i += block_threads) sum += k.term(i);
+  if (terms.has(own))
+    for (size i = own; i < end; i += block_threads) sum += k.term(i);
   sums[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = block_threads / 2; half > 0; half /= 2) {
+  for (int half = block_threads / 2; half >= terms.lanes(); half /= 2) {
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     __syncthreads();
   }
-  if (threadIdx.x == 0) k.finish(blockIdx.x, sums[0]);
+  if (threadIdx.x < terms.lanes() && terms.has(own)) k.finish(terms.slot(own), sums[threadIdx.x]);
 }
 )";
   each_kernel([&]<class Kernel>(char const* type) {

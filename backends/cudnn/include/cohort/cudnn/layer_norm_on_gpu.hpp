@@ -13,7 +13,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   shape const lies = batched_output(request), each = layer.last_axes(request.output_shape);
   std::size_t const n = elements_of(lies);
   int const places = static_cast<int>(each.elements()), rows = static_cast<int>(n / elements_of(each));
-  channel_sums_on_gpu const by_rows(on, {1, rows, places}), by_places(on, {rows, places});
+  channel_sums_on_gpu const by_rows(on, shape{1, rows, places}), by_places(on, shape{rows, places});
   shape const statistics{2 * rows}, room = room_for(by_rows.scratch_bytes());
   double const flops = layer.flops(request.input_shapes) * request.batch;
   auto const norm = [=, epsilon = static_cast<float>(layer.epsilon)](float const* found, float const* scale) {

@@ -3,6 +3,7 @@
 #include <cohort/cudnn/compute_stream.hpp>
 #include <cohort/cudnn/product_precision.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,7 +44,8 @@ class blas_on_gpu {
 /// D = op(A)·op(B), and where wanted a bias for each row of D.
 ///
 /// Shapes    columns lie one behind the other: op(A) m×k, op(B) k×n, D m×n, the bias m. A is stored k×m where it is transposed.
-/// Before    operands lie on buffer::alignment, on the stream's GPU.
+///           A and B are bf16 where products are, D what `result` says, the bias f32.
+/// Before    operands lie on buffer::alignment, on the stream's GPU; a bias only where D is f32.
 /// Exact     one GPU and library give one result, bit by bit.
 /// Errors    backend_error where cuBLASLt has no algorithm, or fails.
 class matrix_product {
@@ -51,6 +53,7 @@ class matrix_product {
   struct extents {
     int m, n, k;
     bool transposes_a = false, transposes_b = false, has_bias = false;
+    element_type result = element_type::f32;
   };
 
   matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& its,
@@ -60,16 +63,17 @@ class matrix_product {
     descriptors& d = descriptors_;
     blas_->check(f.create_product(
                      &d.product,
-                     products == product_precision::f32 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32,
+                     products == product_precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                      CUDA_R_32F),
                  "describing a matrix product");
     cublasOperation_t const as_it_is = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
     set(CUBLASLT_MATMUL_DESC_TRANSA, its.transposes_a ? transposed : as_it_is);
     set(CUBLASLT_MATMUL_DESC_TRANSB, its.transposes_b ? transposed : as_it_is);
     if (its.has_bias) set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    describe(d.a, its.transposes_a ? its.k : its.m, its.transposes_a ? its.m : its.k);
-    describe(d.b, its.transposes_b ? its.n : its.k, its.transposes_b ? its.k : its.n);
-    describe(d.result, its.m, its.n);
+    auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
+    describe(d.a, factor, its.transposes_a ? its.k : its.m, its.transposes_a ? its.m : its.k);
+    describe(d.b, factor, its.transposes_b ? its.n : its.k, its.transposes_b ? its.k : its.n);
+    describe(d.result, its.result, its.m, its.n);
     choose();
   }
 
@@ -114,9 +118,10 @@ class matrix_product {
     blas_->check(blas_->functions().set_preference(descriptors_.preference, attribute, &value, sizeof value),
                  "saying what a matrix product may use");
   }
-  void describe(cublasLtMatrixLayout_t& matrix, int rows, int columns) const {
-    blas_->check(blas_->functions().create_matrix(&matrix, CUDA_R_32F, static_cast<std::uint64_t>(rows),
-                                                  static_cast<std::uint64_t>(columns), rows),
+  void describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows, int columns) const {
+    blas_->check(blas_->functions().create_matrix(
+                     &matrix, type == element_type::bf16 ? CUDA_R_16BF : CUDA_R_32F,
+                     static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),
                  "describing a matrix");
   }
 

@@ -22,34 +22,36 @@ inline kernels::norm_of_groups norm_of_channels(kernels::channel_terms const& te
 template <class Layer>
 gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
-  shape const lies = batched_output(request), each{request.output_shape[0]};
+  gpu_layout const lies = request.inputs[0];
+  shape const each{request.output_shape[0]};
   kernels::channel_terms const terms = channel_sums_on_gpu(on, lies).terms();
-  std::size_t const n = elements_of(lies);
+  std::size_t const n = lies.elements();
   gpu_operation made;
   made.output = lies;
   made.parameters.assign(4, each);
-  made.forward.push_back({[=, epsilon = layer.epsilon](std::span<void* const> a) {
-                            on->launch(
-                                kernels::normalise_groups{norm_of_channels(terms, epsilon, tensor_at(a, 4),
-                                                                           tensor_at(a, 5), tensor_at(a, 2)),
-                                                          tensor_at(a, 3), tensor_at(a, 0), tensor_at(a, 1)},
-                                n);
-                          },
-                          {{input, 0, lies},
-                           {output, 0, lies},
-                           {parameter, 0, each},
-                           {parameter, 1, each},
-                           {parameter, 2, each},
-                           {parameter, 3, each}},
-                          "nvrtc",
-                          layer.flops(request.input_shapes) * request.batch});
+  made.forward.push_back(
+      {[=, epsilon = layer.epsilon](std::span<void* const> a) {
+         on->launch(
+             kernels::normalise_groups{
+                 norm_of_channels(terms, epsilon, tensor_at(a, 4), tensor_at(a, 5), tensor_at(a, 2)),
+                 tensor_at(a, 3), elements_at(a, 0, lies), elements_at(a, 1, lies)},
+             n);
+       },
+       {{input, 0, lies},
+        {output, 0, lies},
+        {parameter, 0, each},
+        {parameter, 1, each},
+        {parameter, 2, each},
+        {parameter, 3, each}},
+       "nvrtc",
+       layer.flops(request.input_shapes) * request.batch});
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=, epsilon = layer.epsilon](std::span<void* const> a) {
            on->launch(
                kernels::normalise_groups_gradient{
                    norm_of_channels(terms, epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0)), nullptr,
-                   tensor_at(a, 2), nullptr, nullptr, tensor_at(a, 3), 1},
+                   elements_at(a, 2, lies), nullptr, nullptr, elements_at(a, 3, lies), 1},
                n);
          },
          {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, lies}, {diff_input, 0, lies}},
@@ -67,12 +69,12 @@ template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
   if (!request.training || request.frozen) return prepare_frozen_norm(on, request, layer);
-  shape const lies = batched_output(request), each{request.output_shape[0]},
-              statistics{2 * request.output_shape[0]};
+  gpu_layout const lies = request.inputs[0];
+  shape const each{request.output_shape[0]}, statistics{2 * request.output_shape[0]};
   channel_sums_on_gpu const sums(on, lies);
   kernels::channel_terms const terms = sums.terms();
   statistics_of_parts const parts(on, terms);
-  std::size_t const n = elements_of(lies);
+  std::size_t const n = lies.elements();
   auto const count = static_cast<double>(terms.count);
   double const flops = layer.flops(request.input_shapes) * request.batch;
   shape const room = room_for(sums.scratch_bytes());
@@ -82,8 +84,8 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   made.parameters.assign(4, each);
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         float *const x = tensor_at(a, 0), *const means = tensor_at(a, 5),
-                      *const variances = means + terms.channels;
+         kernels::elements const x = elements_at(a, 0, lies);
+         float *const means = tensor_at(a, 5), *const variances = means + terms.channels;
          auto* const partial = static_cast<double*>(a[7]);
          sums.run(kernels::channel_sums{terms, x, partial}, means, count);
          sums.run(kernels::channel_square_sums{terms, x, means, partial}, variances, count);
@@ -91,7 +93,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
            parts.join_statistics(*over, means, tensor_at(a, 4));
          on->launch(
              kernels::normalise_groups{norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 2)),
-                                       tensor_at(a, 3), x, tensor_at(a, 1)},
+                                       tensor_at(a, 3), x, elements_at(a, 1, lies)},
              n);
        },
        {{input, 0, lies},
@@ -120,10 +122,9 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, lies});
   made.backward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         float *const x = tensor_at(a, 0), *const means = tensor_at(a, 3),
-                      *const variances = means + terms.channels;
-         float *const dy = tensor_at(a, 5), *const diff_scale = tensor_at(a, 6),
-                      *const diff_shift = tensor_at(a, 7);
+         kernels::elements const x = elements_at(a, 0, lies), dy = elements_at(a, 5, lies);
+         float *const means = tensor_at(a, 3), *const variances = means + terms.channels,
+                      *const diff_scale = tensor_at(a, 6), *const diff_shift = tensor_at(a, 7);
          auto const& now = *static_cast<step_scalars const*>(a[4]);
          auto* const partial = static_cast<double*>(a[10]);
          kernels::norm_of_groups const norm =
@@ -141,7 +142,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
            sum = joined, along = joined + terms.channels;
          }
          if (a.size() > 12)
-           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, tensor_at(a, 12),
+           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, elements_at(a, 12, lies),
                                                          static_cast<float>(over_elements)},
                       n);
        },

@@ -8,9 +8,13 @@ namespace cohort::detail {
 
 /// `small` images within `large` ones, between these sides.
 inline kernels::image_frame frame_of(shape const& small, shape const& large, padding const& sides) {
-  return {static_cast<kernels::size>(small[1]),  static_cast<kernels::size>(small[2]),
-          static_cast<kernels::size>(sides.top), static_cast<kernels::size>(sides.left),
-          static_cast<kernels::size>(large[1]),  static_cast<kernels::size>(large[2])};
+  return {static_cast<kernels::size>(small[1]),
+          static_cast<kernels::size>(small[2]),
+          static_cast<kernels::size>(sides.top),
+          static_cast<kernels::size>(sides.left),
+          static_cast<kernels::size>(large[1]),
+          static_cast<kernels::size>(large[2]),
+          1};
 }
 
 /// Zeros around an image, or what is within it; each is the other's gradient.
@@ -63,7 +67,8 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   made.output = to;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::copy_rows{tensor_at(a, 0) + begin, tensor_at(a, 1), part, whole, part}, outputs);
+         on->launch(kernels::copy_rows{tensor_at(a, 0), tensor_at(a, 1), part, begin, whole, 0, part},
+                    outputs);
        },
        {{input, 0, from}, {output, 0, to}},
        "nvrtc",
@@ -72,7 +77,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
     made.backward.push_back(
         {[=, bytes = elements_of(from) * sizeof(float)](std::span<void* const> a) {
            on->clear(static_cast<std::byte*>(a[1]), bytes);
-           on->launch(kernels::copy_rows{tensor_at(a, 0), tensor_at(a, 1) + begin, part, part, whole},
+           on->launch(kernels::copy_rows{tensor_at(a, 0), tensor_at(a, 1), part, 0, part, begin, whole},
                       outputs);
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},

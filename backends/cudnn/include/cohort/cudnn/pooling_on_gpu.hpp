@@ -20,13 +20,14 @@ inline kernels::moving_window window_of(window const& moving, gpu_request const&
           in[1],
           in[2],
           out[1],
-          out[2]};
+          out[2],
+          request.inputs[0].inner()};
 }
 
 /// One window, over a plane as one row.
 inline kernels::moving_window whole_plane(gpu_request const& request) {
   auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
-  return {1, area, 1, 1, 0, 0, 1, area, 1, 1};
+  return {1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].inner()};
 }
 
 template <class Layer>
@@ -39,29 +40,29 @@ inline gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const
                                       kernels::moving_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const from = batched_input(request), to = batched_output(request);
-  std::size_t const inputs = elements_of(from), outputs = elements_of(to);
+  gpu_layout const from = request.inputs[0], to = from.like_this(batched_output(request));
+  std::size_t const inputs = from.elements(), outputs = to.elements();
   gpu_operation made;
   made.output = to;
   gpu_operands operands{{input, 0, from}, {output, 0, to}};
   shape const places = room_for(outputs * sizeof(int));
   if (request.training) operands.push_back({workspace, 0, places});
   made.forward.push_back({[=](std::span<void* const> a) {
-                            on->launch(kernels::max_pool{tensor_at(a, 0), tensor_at(a, 1),
+                            on->launch(kernels::max_pool{elements_at(a, 0, from), elements_at(a, 1, to),
                                                          a.size() > 2 ? static_cast<int*>(a[2]) : nullptr, w},
                                        outputs);
                           },
                           std::move(operands), "nvrtc", flops});
   if (request.training && request.wants_diff_input[0])
-    made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           on->launch(
-               kernels::max_pool_gradient{tensor_at(a, 0), static_cast<int const*>(a[1]), tensor_at(a, 2), w},
-               inputs);
-         },
-         {{diff_output, 0, to}, {workspace, 0, places}, {diff_input, 0, from}},
-         "nvrtc",
-         flops});
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               on->launch(kernels::max_pool_gradient{elements_at(a, 0, to),
+                                                                     static_cast<int const*>(a[1]),
+                                                                     elements_at(a, 2, from), w},
+                                          inputs);
+                             },
+                             {{diff_output, 0, to}, {workspace, 0, places}, {diff_input, 0, from}},
+                             "nvrtc",
+                             flops});
   return made;
 }
 
@@ -69,13 +70,13 @@ inline gpu_operation prepare_average_pool(gpu_target const& where, gpu_request c
                                           kernels::moving_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const from = batched_input(request), to = batched_output(request);
-  std::size_t const inputs = elements_of(from), outputs = elements_of(to);
+  gpu_layout const from = request.inputs[0], to = from.like_this(batched_output(request));
+  std::size_t const inputs = from.elements(), outputs = to.elements();
   gpu_operation made;
   made.output = to;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::average_pool{tensor_at(a, 0), tensor_at(a, 1), w, true}, outputs);
+         on->launch(kernels::average_pool{elements_at(a, 0, from), elements_at(a, 1, to), w, true}, outputs);
        },
        {{input, 0, from}, {output, 0, to}},
        "nvrtc",
@@ -83,7 +84,8 @@ inline gpu_operation prepare_average_pool(gpu_target const& where, gpu_request c
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           on->launch(kernels::average_pool_gradient{tensor_at(a, 0), tensor_at(a, 1), w, true}, inputs);
+           on->launch(kernels::average_pool_gradient{elements_at(a, 0, to), elements_at(a, 1, from), w, true},
+                      inputs);
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
          "nvrtc",
@@ -111,16 +113,17 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   using enum operand_role;
   shared_stream const on = where.stream;
   extent2 const by = layer.factor;
-  shape const small = request.input_shapes[0], large = request.output_shape, from = batched_input(request),
-              to = batched_output(request);
-  kernels::moving_window const w{by.height, by.width, by.height, by.width, 0,
-                                 0,         large[1], large[2],  small[1], small[2]};
-  std::size_t const inputs = elements_of(from), outputs = elements_of(to);
+  shape const small = request.input_shapes[0], large = request.output_shape;
+  gpu_layout const from = request.inputs[0], to = from.like_this(large.batched(request.batch));
+  kernels::moving_window const w{by.height, by.width, by.height, by.width, 0,           0,
+                                 large[1],  large[2], small[1],  small[2], from.inner()};
+  std::size_t const inputs = from.elements(), outputs = to.elements();
   gpu_operation made;
   made.output = to;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::average_pool_gradient{tensor_at(a, 0), tensor_at(a, 1), w, false}, outputs);
+         on->launch(kernels::average_pool_gradient{elements_at(a, 0, from), elements_at(a, 1, to), w, false},
+                    outputs);
        },
        {{input, 0, from}, {output, 0, to}},
        "nvrtc",
@@ -128,7 +131,8 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           on->launch(kernels::average_pool{tensor_at(a, 0), tensor_at(a, 1), w, false}, inputs);
+           on->launch(kernels::average_pool{elements_at(a, 0, to), elements_at(a, 1, from), w, false},
+                      inputs);
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
          "nvrtc",

@@ -12,7 +12,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   shape const lies = batched_output(request), each{layer.per_channel ? request.output_shape[0] : 1};
   std::size_t const n = elements_of(lies);
   channel_sums_on_gpu const sums(
-      on, {request.batch, each[0], static_cast<int>(request.output_shape.elements()) / each[0]});
+      on, shape{request.batch, each[0], static_cast<int>(request.output_shape.elements()) / each[0]});
   kernels::channel_terms const terms = sums.terms();
   auto const slopes = [terms](float const* learned) {
     return kernels::rectifier_slopes{0, learned, terms.channels, terms.area};

@@ -3,9 +3,16 @@
 
 namespace cohort::detail {
 
-/// What a product's factors, which are f32, are rounded to: not at all, or to TF32 for tensor cores, 11 significant bits with f32's
-/// range. Sums are f32.
+/// What a product's factors are: f32 that is not rounded; f32 that tensor cores round to TF32, 11 significant bits with f32's range;
+/// or bf16. Sums are f32.
 /// Source    NVIDIA A100 Tensor Core GPU Architecture, 2020.
-enum class product_precision { f32, tf32 };
+enum class product_precision { f32, tf32, bf16 };
+
+/// How they are named to users.
+inline char const* name_of(product_precision products) {
+  return products == product_precision::f32    ? "f32"
+         : products == product_precision::tf32 ? "f32 or TF32"
+                                               : "bf16 with sums in f32";
+}
 
 }  // namespace cohort::detail

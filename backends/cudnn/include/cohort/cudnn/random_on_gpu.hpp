@@ -21,20 +21,23 @@ class random_on_gpu {
   std::uint64_t purpose_;
 };
 
-/// Drops whole channels of `area` elements. Backward makes the mask again.
+/// Drops elements, or whole channels. Backward makes the mask again.
 inline gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request, double rate,
-                                     std::size_t area) {
+                                     bool whole_channels) {
   using enum operand_role;
   if (!request.training || request.frozen) return prepare_copy(on, request);
-  shape const lies = batched_output(request);
+  gpu_layout const is = request.inputs[0], lies(is.dims, is.channels_last && whole_channels, is.type);
+  std::size_t const area =
+      whole_channels ? elements_of(request.output_shape) / static_cast<std::size_t>(request.output_shape[0])
+                     : 1;
   random_on_gpu const random(request);
   auto const dropped_below = static_cast<unsigned>(rate * 0x1p32);
   auto const factor = static_cast<float>(1 / (1 - rate));
   std::size_t const channels = elements_of(request.output_shape) / area,
                     calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
   auto const mask = [=](std::span<void* const> a) {
-    on->launch(kernels::dropout{tensor_at(a, 0), tensor_at(a, 1), random.draw(a[2]), channels, area,
-                                dropped_below, factor},
+    on->launch(kernels::dropout{elements_at(a, 0, lies), elements_at(a, 1, lies), random.draw(a[2]), channels,
+                                area, lies.channels_last, dropped_below, factor},
                calls);
   };
   auto const n = static_cast<double>(lies.elements());
@@ -48,13 +51,11 @@ inline gpu_operation prepare_dropout(shared_stream const& on, gpu_request const&
 }
 
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer) {
-  return prepare_dropout(where.stream, request, layer.rate, 1);
+  return prepare_dropout(where.stream, request, layer.rate, false);
 }
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                              spatial_dropout const& layer) {
-  shape const& made = request.output_shape;
-  return prepare_dropout(where.stream, request, layer.rate,
-                         elements_of(made) / static_cast<std::size_t>(made[0]));
+  return prepare_dropout(where.stream, request, layer.rate, true);
 }
 
 /// Normal numbers are made in double, as on the processor; gradients pass.
@@ -62,9 +63,9 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
                              gaussian_noise const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  gpu_operation made = prepare_copy(on, request);
-  if (!request.training || request.frozen) return made;
   shape const lies = batched_output(request);
+  gpu_operation made = prepare_copy(on, request, lies);
+  if (!request.training || request.frozen) return made;
   random_on_gpu const random(request);
   std::size_t const elements = elements_of(request.output_shape);
   made.forward[0] = {[=, batch = static_cast<std::size_t>(request.batch),
