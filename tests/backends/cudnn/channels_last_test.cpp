@@ -40,7 +40,8 @@ TEST_F(channels_last, layers_agree_with_the_reference) {
     concat(x + y + z, x, z | conv2d{.filters = 2, .kernel = 1} | dropout{.rate = 0.3})
         | avg_pool{.window = {3, 2}, .stride = {2, 1}} | conv2d_transposed{.filters = 4, .kernel = 2}
         | batch_norm{} | upsampling{.factor = 2} | conv2d{.filters = 6, .kernel = 3, .stride = 2, .groups = 2}
-        | global_max_pool{} | dense{.units = 3} | softmax_cross_entropy{};
+        | flatten{} | dense{.units = 4} | reshape{.extents = shape{2, 1, 2}} | global_max_pool{}
+        | dense{.units = 3} | softmax_cross_entropy{};
   });
   trial<pretended_cudnn> got(net, {.batch = 4});
   trial<reference<double>> wanted(net, {.batch = 4});
