@@ -239,7 +239,7 @@ def settings_of(arguments):
     parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
     settings = parser.parse_args(arguments)
     settings.modes = settings.modes or "eager,channels_last,compile" + (",graph,graph_channels_last" if settings.device == "cuda" else "")
-    for flag, given, known in (("nets", settings.nets, BATCHES), ("dtypes", settings.dtypes, ("f32", "bf16", *(["tf32"] if settings.device == "cuda" else [])))):
+    for flag, given, known in (("nets", settings.nets, BATCHES), ("dtypes", settings.dtypes, ("f32", "bf16") + (("tf32",) if settings.device == "cuda" else ()))):
         for one in given.split(","):
             if one not in known:
                 parser.error(f"--{flag}: expected {' or '.join(known)}, got {one}")

@@ -9,7 +9,16 @@ using namespace cohort;
 
 fake_machine machine;
 bool const ready = (pretended_cudnn::machine = &machine) != nullptr;
-bool const registered = cudnn_ladder::register_rungs<pretended_cudnn>("cudnn");
+/// Where cuDNN takes images channels last alone, so that f32 lies so too.
+struct rung_channels_last : ladder::rung<cudnn_ladder::shared<pretended_cudnn>> {
+  using ladder::rung<cudnn_ladder::shared<pretended_cudnn>>::rung;
+  void SetUp() override { fake_dnn::now.takes_channels_first = false; }
+  void TearDown() override { fake_dnn::now.takes_channels_first = true; }
+};
+
+bool const registered =
+    cudnn_ladder::register_rungs<pretended_cudnn>("cudnn")
+    && cudnn_ladder::register_rungs<pretended_cudnn, rung_channels_last>("cudnn_channels_last");
 
 TEST(ladder, has_its_rungs) { EXPECT_TRUE(ready && registered); }
 

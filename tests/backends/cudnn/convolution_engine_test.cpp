@@ -72,7 +72,7 @@ TEST_F(engine_of_a_convolution, may_use_tensor_cores_where_tf32_is_asked_for) {
   fake_dnn::now.best.resize(2);
   fake_dnn::now.fallback.resize(1);
   EXPECT_EQ(refusal(detail::product_precision::tf32),
-            "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 or TF32 that gives the "
+            "cuDNN has no engine for this convolution (conv2d_7): expected one in TF32 or f32 that gives the "
             "same bits each time, got 3 engines, 3 of them not so");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <cmath>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
 #include <limits>
@@ -43,6 +44,21 @@ inline constexpr auto normed = network<[](builder& net) {
   tensor const y = x | conv2d{.filters = 6, .kernel = 3, .padding = 1, .bias = false} | batch_norm{} | relu{}
                    | conv2d{.filters = 6, .kernel = 3, .padding = 1, .bias = false} | batch_norm{};
   return ((x + y) | relu{}) | conv2d{.filters = 3, .kernel = 1} | global_avg_pool{} | softmax_cross_entropy{};
+}>();
+
+/// Whose kernels know both orders of images: a sum of three, a concatenation, pools, a norm, activations, masks; shapes behind them.
+inline constexpr auto many_layers = network<[](builder& net) {
+  tensor const x = net.input({3, 9, 8}) | conv2d{.filters = 5, .kernel = 2};
+  tensor const y = x | conv2d{.filters = 5, .kernel = 3, .padding = padding::same} | sigmoid{};
+  tensor const z = x | spatial_dropout{.rate = 0.3} | swish{};
+  tensor const joined =
+      concat(join(add{}, x, y, z), x, z | conv2d{.filters = 2, .kernel = 1} | dropout{.rate = 0.3})
+      | max_pool{.window = 2, .stride = 1} | avg_pool{.window = {3, 2}, .stride = {2, 1}}
+      | conv2d_transposed{.filters = 4, .kernel = 2} | batch_norm{} | upsampling{.factor = 2};
+  tensor const largest = joined | global_max_pool{};
+  tensor const rows = joined | conv2d{.filters = 6, .kernel = 3, .stride = 2, .groups = 2} | flatten{}
+                      | dense{.units = 4} | reshape{.extents = shape{2, 1, 2}} | global_avg_pool{};
+  return concat(largest, rows) | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
 /// Norms over a whole batch and over examples, and what is random.
@@ -112,6 +128,32 @@ void agrees_with_the_reference() {
       ladder::expect_close(inferred.output(0), outputs.output(0), {2e-5, 2e-5}, "output");
     }
   }
+}
+
+template <class B>
+void layers_of_images_agree_with_the_reference() {
+  trial<B> got(graph(many_layers), {.batch = 4});
+  trial<reference<double>> wanted(graph(many_layers), {.batch = 4});
+  EXPECT_NEAR(got.step(), wanted.step(), 2e-5);
+  for (int p = 0; p < wanted.parameters(); ++p)
+    ladder::expect_close(got.gradient(p), wanted.gradient(p), {2e-5, 2e-5},
+                         "gradient of " + wanted.parameter(p).name);
+}
+
+/// Steps that bf16 parameters would round away add up in those of f32.
+template <class B>
+void loses_no_small_step() {
+  bright_thirds const examples(64);
+  training made = trainer<B>(normed, {.updater = sgd{.rate = 1e-5}});
+  std::vector<float> const before = parameters_of<float>(made);
+  made.fit(examples.data(), {.batch = 16, .epochs = 5});
+  std::vector<float> const after = parameters_of<float>(made);
+  std::size_t by_little = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    double const step = std::abs(double{after[i]} - double{before[i]});
+    by_little += step > 0 && step < 0x1p-9 * std::abs(double{before[i]});
+  }
+  EXPECT_GT(by_little, before.size() / 4);
 }
 
 inline constexpr auto mlp = network<[](builder& net) {

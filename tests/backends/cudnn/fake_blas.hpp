@@ -10,7 +10,7 @@
 #include "fake_numbers.hpp"
 
 /// cuBLASLt by plain loops, on the processor's memory. It refuses what the real one might take otherwise: other types than f32,
-/// TF32 and bf16, a bias of what is bf16, a workspace or an alignment that was not agreed.
+/// TF32 and bf16, sums by parts that are rounded, a workspace or an alignment that was not agreed.
 struct fake_blas {
   struct matrix {
     std::uint64_t rows, columns;
@@ -20,11 +20,12 @@ struct fake_blas {
   struct product {
     cublasOperation_t a = CUBLAS_OP_N, b = CUBLAS_OP_N;
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    float const* bias = nullptr;
+    void const* bias = nullptr;
     bool in_tf32 = false;
   };
   struct preference {
     std::uint64_t workspace = 0;
+    std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
     std::uint32_t alignment[4] = {256, 256, 256, 256};
   };
   /// Descriptions that are made and not destroyed.
@@ -82,6 +83,7 @@ struct fake_blas {
                              void const* value, std::size_t bytes) {
       preference& of = *reinterpret_cast<preference*>(one);
       if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return put(of.workspace, value, bytes);
+      if (which == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) return put(of.reductions, value, bytes);
       int const operand = which - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
       return operand >= 0 && operand < 4 ? put(of.alignment[operand], value, bytes)
                                          : CUBLAS_STATUS_NOT_SUPPORTED;
@@ -90,7 +92,8 @@ struct fake_blas {
                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t one,
                      int wanted, cublasLtMatmulHeuristicResult_t* found, int* count) {
       preference const& of = *reinterpret_cast<preference const*>(one);
-      *count = has_algorithms && wanted > 0 ? 1 : 0;
+      // others add parts in the result's type, or in any order
+      *count = has_algorithms && wanted > 0 && of.reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
       found->workspaceSize = of.workspace;
       found->algo.data[0] = of.workspace;  // and how its operands lie, at least:
       found->algo.data[1] = std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
@@ -142,7 +145,7 @@ struct fake_blas {
     if (!context_is_current() || !fit || !aligned || !workspace || workspace_bytes < algorithm->data[0]
         || c != d || *static_cast<float const*>(alpha) != 1 || *static_cast<float const*>(beta) != 0
         || (how.epilogue == CUBLASLT_EPILOGUE_BIAS) != (how.bias != nullptr) || A.is_narrow != B.is_narrow
-        || (D.is_narrow && (!A.is_narrow || how.bias)))
+        || (D.is_narrow && !A.is_narrow))
       return CUBLAS_STATUS_INVALID_VALUE;
     put_into(stream, [=, how = how, A = A, B = B, D = D] { compute(how, a, A, b, B, d, D); });
     return CUBLAS_STATUS_SUCCESS;
@@ -161,7 +164,8 @@ struct fake_blas {
     };
     for (std::uint64_t column = 0; column < D.columns; ++column)
       for (std::uint64_t row = 0; row < D.rows; ++row) {
-        float sum = how.bias ? how.bias[row] : 0;
+        fake_tensor const bias{const_cast<void*>(how.bias), D.is_narrow};
+        float sum = how.bias ? bias[static_cast<std::int64_t>(row)] : 0;
         for (std::uint64_t i = 0; i < k; ++i) sum += element(a, A, ta, row, i) * element(b, B, tb, i, column);
         fake_tensor{d, D.is_narrow}.put(
             static_cast<std::int64_t>(column * static_cast<std::uint64_t>(D.step) + row), sum);

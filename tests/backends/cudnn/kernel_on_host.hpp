@@ -20,9 +20,9 @@ void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long 
       for (unsigned long long t = 0; t < threads; ++t)
         for (unsigned long long i = begin + t; i < end && terms.has(begin + t); i += threads)
           sums[t] += kernel.term(i);
-      for (unsigned long long half = threads / 2; half >= terms.lanes(); half /= 2)
+      for (unsigned long long half = threads / 2; half >= terms.lanes; half /= 2)
         for (unsigned long long t = 0; t < half; ++t) sums[t] += sums[t + half];
-      for (unsigned long long t = 0; t < terms.lanes() && terms.has(begin + t); ++t)
+      for (unsigned long long t = 0; t < terms.lanes && terms.has(begin + t); ++t)
         kernel.finish(terms.slot(begin + t), sums[t]);
     } else if constexpr (detail::marking_kernel<Kernel>) {
       unsigned long long const end = std::min((block + 1) * threads, n);

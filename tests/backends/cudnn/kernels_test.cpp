@@ -78,9 +78,9 @@ TEST(kernels, drop_what_the_layers_drop) {
     EXPECT_EQ(got, area == 1 ? on_the_processor(dropout{.rate = rate}, dims, x, now)
                              : on_the_processor(spatial_dropout{.rate = rate}, dims, x, now));
     std::vector<float> last(x.size()), dropped(x.size()), back(x.size());
-    run_on_host(detail::kernels::reorder{x.data(), last.data(), 103, places, false, true}, x.size());
+    run_on_host(detail::kernels::reorder{x.data(), last.data(), 103, places, true}, x.size());
     drop(last, dropped, true);
-    run_on_host(detail::kernels::reorder{dropped.data(), back.data(), 103, places, true, false}, x.size());
+    run_on_host(detail::kernels::reorder{dropped.data(), back.data(), 103, places, false}, x.size());
     EXPECT_EQ(back, got) << "channels last";
     EXPECT_NEAR(
         static_cast<double>(std::count(got.begin(), got.end(), 0.F)) / static_cast<double>(got.size()), rate,
@@ -106,42 +106,60 @@ TEST(kernels, sum_the_terms_that_there_are) {
     std::vector<float> const x(all, 1);
     std::size_t const chunks = (each + detail::sum_chunk - 1) / detail::sum_chunk;
     std::vector<double> sums(static_cast<std::size_t>(rows) * chunks, -1);
-    detail::kernels::channel_terms const terms{static_cast<std::size_t>(rows), each, each, chunks, false};
+    detail::kernels::channel_terms const terms{static_cast<std::size_t>(rows), each, each, chunks, 1};
     run_on_host(detail::kernels::channel_sums{terms, x.data(), sums.data()}, sums.size() * detail::sum_chunk);
     for (std::size_t k = 0; k < sums.size(); ++k)
-      EXPECT_EQ(sums[k], static_cast<double>(std::min<std::size_t>(each - k % chunks * 4096, 4096))) << k;
+      EXPECT_EQ(sums[k], static_cast<double>(
+                             std::min<std::size_t>(each - k / static_cast<std::size_t>(rows) * 4096, 4096)))
+          << k;
   }
 }
 
-/// 32 channels share a chunk, of which each has 128 rows; the last ones may be fewer.
+/// Up to 32 channels share a chunk; the last ones, and the last rows, may be fewer.
 TEST(kernels, sum_channels_that_lie_side_by_side) {
-  for (auto const& [channels, rows] : {std::pair{3, 300}, {32, 128}, {70, 129}, {1, 5}}) {
-    auto const across = static_cast<std::size_t>(channels), down = static_cast<std::size_t>(rows);
-    std::vector<float> x(across * down);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % across + 1);
-    std::size_t const chunks = (down + 127) / 128;
-    std::vector<double> sums(across * chunks + 1, -1);
-    detail::kernels::channel_terms const terms{across, 1, down, chunks, true};
+  struct row {
+    std::size_t channels, count, lanes;
+  };
+  for (auto const& [channels, count, lanes] :
+       {row{3, 3000, 4}, row{32, 128, 32}, row{70, 129, 32}, row{1, 5, 1}, row{17, 300, 32}}) {
+    std::vector<float> x(channels * count);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % channels + 1);
+    std::size_t const rows = detail::sum_chunk / lanes, chunks = (count + rows - 1) / rows;
+    std::vector<double> sums(channels * chunks + 1, -1);
+    detail::kernels::channel_terms const terms{channels, 1, count, chunks, lanes};
     run_on_host(detail::kernels::channel_sums{terms, x.data(), sums.data()},
-                (across + 31) / 32 * chunks * detail::sum_chunk);
-    for (std::size_t c = 0; c < across; ++c)
+                (channels + lanes - 1) / lanes * chunks * detail::sum_chunk);
+    for (std::size_t c = 0; c < channels; ++c)
       for (std::size_t k = 0; k < chunks; ++k)
-        EXPECT_EQ(sums[c * chunks + k],
-                  static_cast<double>((c + 1) * std::min<std::size_t>(down - 128 * k, 128)))
+        EXPECT_EQ(sums[k * channels + c],
+                  static_cast<double>((c + 1) * std::min<std::size_t>(count - rows * k, rows)))
             << "channel " << c << ", chunk " << k;
     EXPECT_EQ(sums.back(), -1) << "written behind the sums";
   }
+}
+
+/// More chunks than a block has rows of 32 channels.
+TEST(kernels, finish_the_sums_of_many_chunks) {
+  for (std::size_t const channels : {1, 32, 45})
+    for (std::size_t const chunks : {1, 128, 300}) {
+      std::vector<double> sums(channels * chunks);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = static_cast<double>(i % channels);
+      std::vector<float> got(channels + 1, -1);
+      run_on_host(detail::kernels::finish_channels{{channels, chunks}, sums.data(), got.data(), 2},
+                  (channels + 31) / 32 * detail::sum_chunk);
+      for (std::size_t c = 0; c < channels; ++c)
+        EXPECT_EQ(got[c], static_cast<float>(c * chunks) / 2) << channels << ' ' << chunks << ' ' << c;
+      EXPECT_EQ(got.back(), -1);
+    }
 }
 
 TEST(kernels, reorder_elements) {
   std::vector<float> const first{0,  1,  2,  3,  10, 11,
                                  12, 13, 20, 21, 22, 23};  // 2 examples × 3 channels × 2 places
   std::vector<float> last(12), back(12);
-  std::vector<unsigned short> narrow(12);
-  run_on_host(detail::kernels::reorder{first.data(), last.data(), 3, 2, false, true}, 12);
+  run_on_host(detail::kernels::reorder{first.data(), last.data(), 3, 2, true}, 12);
   EXPECT_EQ(last, (std::vector<float>{0, 2, 10, 1, 3, 11, 12, 20, 22, 13, 21, 23}));
-  run_on_host(detail::kernels::reorder{last.data(), {narrow.data(), true}, 3, 2, true, false}, 12);
-  run_on_host(detail::kernels::reorder{{narrow.data(), true}, back.data(), 3, 2, false, false}, 12);
+  run_on_host(detail::kernels::reorder{last.data(), back.data(), 3, 2, false}, 12);
   EXPECT_EQ(back, first);
 }
 
@@ -177,8 +195,8 @@ TEST(kernels, round_to_bf16_and_back) {
   std::vector<float> const x{1, -2.5F, 1.00390625F, 1.01171875F, 3e38F, 3.4e38F, 1e-40F, -0.F};
   std::vector<unsigned short> narrow(x.size());
   std::vector<float> back(x.size());
-  run_on_host(detail::kernels::to_bf16{x.data(), narrow.data()}, x.size());
-  run_on_host(detail::kernels::from_bf16{narrow.data(), back.data()}, x.size());
+  run_on_host(detail::kernels::convert{x.data(), {narrow.data(), true}}, x.size());
+  run_on_host(detail::kernels::convert{{narrow.data(), true}, back.data()}, x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     EXPECT_EQ(narrow[i], bf16::nearest(x[i]).pattern) << x[i];
     EXPECT_EQ(back[i], bf16::nearest(x[i]).value()) << x[i];

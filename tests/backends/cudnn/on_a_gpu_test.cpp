@@ -96,7 +96,16 @@ TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
 TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
   cudnn_cases::refuses_an_index_as_the_reference_does<cudnn>();
 }
-TEST_F(on_a_gpu, probe_takes_it) { EXPECT_EQ(cudnn::probe().reason, ""); }
+TEST_F(on_a_gpu, probes_take_it) {
+  EXPECT_EQ(cudnn::probe().reason, "");
+  if (machine_under_test().found->capability() < 80) return;
+  EXPECT_EQ(cudnn_tf32::probe().reason, "");
+  EXPECT_EQ(cudnn_bf16::probe().reason, "");
+}
+TEST_F(on_a_gpu, layers_of_images_agree_with_the_reference) {
+  cudnn_cases::layers_of_images_agree_with_the_reference<cudnn>();
+}
+TEST_F(on_a_gpu, bf16_loses_no_small_step) { cudnn_cases::loses_no_small_step<cudnn_bf16>(); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 TEST_F(on_a_gpu, a_network_learns_in_tf32) { cudnn_cases::learns<cudnn_tf32>(); }
 TEST_F(on_a_gpu, a_network_learns_in_bf16) { cudnn_cases::learns<cudnn_bf16>(); }

@@ -69,11 +69,11 @@ class cudnn {
   std::string describe(layout const& l) const { return l.text(); }
 
   kernel reorder(layout const& from, layout const& to) const {
-    return from == to ? detail::copy_on_gpu(stream_, from) : detail::reorder_on_gpu(stream_, from, to);
+    return detail::reorder_on_gpu(stream_, from, to);
   }
   kernel accumulate(layout const& l) const {
     return [on = stream_, l](std::span<void* const> a) {
-      on->launch(detail::kernels::add_to{detail::elements_at(a, 0, l), detail::elements_at(a, 1, l)},
+      on->launch(detail::kernels::add_to{detail::values_at(a, 0, l), detail::values_at(a, 1, l)},
                  l.elements());
     };
   }
@@ -92,8 +92,7 @@ class cudnn {
   static availability probe(detail::library_source const& from, std::string const& cache,
                             detail::product_precision products) try {
     auto const found = std::make_shared<detail::gpu>(from);
-    if (products == detail::product_precision::tf32) found->require_tensor_cores("TF32");
-    if (products == detail::product_precision::bf16) found->require_tensor_cores("bf16");
+    if (products != detail::product_precision::f32) found->require_tensor_cores(detail::name_of(products));
     return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache), products);
   } catch (error const& why) {
     return {false, why.what()};
@@ -129,44 +128,46 @@ class cudnn {
   detail::gpu_target on_;
 };
 
+namespace detail {
+
+/// The same with other products.
+template <product_precision products>
+class cudnn_multiplying_in : public cudnn {
+ public:
+  cudnn_multiplying_in() : cudnn_multiplying_in(std::make_shared<compute_stream>(std::make_shared<gpu>())) {}
+  explicit cudnn_multiplying_in(std::shared_ptr<compute_stream> on) : cudnn(std::move(on), products) {}
+
+  static availability probe() { return probe(system_libraries(), cache_folder("kernels")); }
+  static availability probe(library_source const& from, std::string const& cache) {
+    return cudnn::probe(from, cache, products);
+  }
+};
+
+}  // namespace detail
+
 /// The same with the products of convolutions and dense layers by tensor cores: their factors are rounded to TF32, 11 significant
 /// bits. All else is f32. Images lie channels last.
 ///
 /// Errors    also not usable before compute capability 8.0 (Ampere).
-class cudnn_tf32 : public cudnn {
+class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision::tf32> {
  public:
   static constexpr std::string_view name = "cudnn_tf32";
-
-  cudnn_tf32() : cudnn_tf32(std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>())) {}
-  explicit cudnn_tf32(std::shared_ptr<detail::compute_stream> on)
-      : cudnn(std::move(on), detail::product_precision::tf32) {}
-
-  static availability probe() { return probe(detail::system_libraries(), cache_folder("kernels")); }
-  static availability probe(detail::library_source const& from, std::string const& cache) {
-    return cudnn::probe(from, cache, detail::product_precision::tf32);
-  }
+  using cudnn_multiplying_in::cudnn_multiplying_in;
 };
 
 /// The same in mixed precision: activations, their gradients and working copies of weights in bf16, images channels last.
 ///
-/// Exact     what is learned stays f32: parameters, their gradients, biases, statistics, losses, updaters' state. Convolutions and
-///           dense layers sum in f32 and round what they give on, so do pools, activations, norms of channels, sums, concatenations
-///           and dropout; other layers work in f32.
+/// Exact     what is learned stays f32: parameters, their gradients, statistics, losses, updaters' state. Convolutions and dense
+///           layers sum in f32 and round what they give on; a convolution's bias is added to that, a dense layer's is read in
+///           bf16. Pools, activations, norms of channels, sums, concatenations, dropout and upsampling work in f32 on what is bf16, other
+///           layers on f32.
 /// Errors    also not usable before compute capability 8.0 (Ampere).
 /// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16 for Deep Learning
 ///           Training, 2019.
-class cudnn_bf16 : public cudnn {
+class cudnn_bf16 : public detail::cudnn_multiplying_in<detail::product_precision::bf16> {
  public:
   static constexpr std::string_view name = "cudnn_bf16";
-
-  cudnn_bf16() : cudnn_bf16(std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>())) {}
-  explicit cudnn_bf16(std::shared_ptr<detail::compute_stream> on)
-      : cudnn(std::move(on), detail::product_precision::bf16) {}
-
-  static availability probe() { return probe(detail::system_libraries(), cache_folder("kernels")); }
-  static availability probe(detail::library_source const& from, std::string const& cache) {
-    return cudnn::probe(from, cache, detail::product_precision::bf16);
-  }
+  using cudnn_multiplying_in::cudnn_multiplying_in;
 };
 
 static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_backend<cudnn_bf16>);

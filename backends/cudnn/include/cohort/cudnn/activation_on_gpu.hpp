@@ -41,8 +41,7 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   made.overwrites = Layer::in_place;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::activate<curve_type>{curve, elements_at(a, 0, lies), elements_at(a, 1, lies)},
-                    n);
+         on->launch(kernels::activate<curve_type>{curve, values_at(a, 0, lies), values_at(a, 1, lies)}, n);
        },
        {{input, 0, lies}, {output, 0, lies}},
        "nvrtc",
@@ -50,15 +49,14 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   if (!request.training || !request.wants_diff_input[0]) return made;
   gpu_operands operands{{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}};
   if (!Layer::in_place) operands.push_back({input, 0, lies});
-  made.backward.push_back(
-      {[=](std::span<void* const> a) {
-         on->launch(
-             kernels::activate_gradient<curve_type>{curve, a.size() > 3 ? elements_at(a, 3, lies) : nullptr,
-                                                    elements_at(a, 0, lies), elements_at(a, 1, lies),
-                                                    elements_at(a, 2, lies)},
-             n);
-       },
-       std::move(operands), "nvrtc", static_cast<double>(n)});
+  made.backward.push_back({[=](std::span<void* const> a) {
+                             on->launch(
+                                 kernels::activate_gradient<curve_type>{
+                                     curve, a.size() > 3 ? values_at(a, 3, lies) : nullptr,
+                                     values_at(a, 0, lies), values_at(a, 1, lies), values_at(a, 2, lies)},
+                                 n);
+                           },
+                           std::move(operands), "nvrtc", static_cast<double>(n)});
   return made;
 }
 

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <cohort/cudnn/gpu_operation.hpp>
 
 namespace cohort::detail {
 
-/// Sums over the elements of each channel of N×C×…: blocks sum chunks, and a block a channel adds these up.
+/// Sums over the elements of each channel of N×C×…: blocks sum chunks, and a block for 32 channels adds these up.
 ///
 /// Before    the scratch memory, of scratch_bytes, is used by one sum after the other.
-/// Exact     in double, in an order that the shape alone settles.
+/// Exact     in double, in an order that the layout alone settles.
 class channel_sums_on_gpu {
  public:
   channel_sums_on_gpu(shared_stream on, gpu_layout const& tensor) : on_(std::move(on)) {
     terms_.channels = tensor.channels();
     terms_.area = tensor.area();
     terms_.count = tensor.elements() / terms_.channels;
-    terms_.last = terms_.area == 1;
-    std::size_t const rows = sum_chunk / terms_.lanes();
+    terms_.lanes = terms_.area == 1 ? std::bit_ceil(std::min<std::size_t>(terms_.channels, most_lanes)) : 1;
+    std::size_t const rows = sum_chunk / terms_.lanes;
     terms_.chunks = (terms_.count + rows - 1) / rows;
   }
 
@@ -25,13 +27,15 @@ class channel_sums_on_gpu {
   /// to[c] = the sum that the kernel leaves of channel c, divided.
   template <class Kernel>
   void run(Kernel sums, float* to, double divisor = 1) const {
-    std::size_t const rows = (terms_.channels + terms_.lanes() - 1) / terms_.lanes();
-    on_->launch(sums, rows * terms_.chunks * sum_chunk);
-    on_->launch(kernels::finish_channels{{terms_.chunks}, sums.sums, to, divisor},
-                terms_.channels * sum_chunk);
+    on_->launch(sums, groups_of(terms_.lanes) * terms_.chunks * sum_chunk);
+    on_->launch(kernels::finish_channels{{terms_.channels, terms_.chunks}, sums.sums, to, divisor},
+                groups_of(most_lanes) * sum_chunk);
   }
 
  private:
+  static constexpr std::size_t most_lanes = 32;  // channels beside each other that a warp reads
+  std::size_t groups_of(std::size_t lanes) const { return (terms_.channels + lanes - 1) / lanes; }
+
   shared_stream on_;
   kernels::channel_terms terms_;
 };

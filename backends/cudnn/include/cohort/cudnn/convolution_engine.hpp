@@ -31,6 +31,11 @@ struct convolution_extents {
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 
+/// cuDNN has no engine that is fit.
+struct no_convolution_engine : backend_error {
+  using backend_error::backend_error;
+};
+
 /// One pass of a convolution by cuDNN: the first engine of those that its heuristics name, best first, that keeps to the precision
 /// and gives the same bits each time.
 ///
@@ -42,21 +47,29 @@ class convolution_engine {
  public:
   static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
 
+  /// Asks what is best, or what may do where nothing is.
+  enum class search { best, fallback, both };
+
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
-                     convolution_extents const& its, product_precision products = product_precision::f32)
+                     convolution_extents const& its, product_precision products = product_precision::f32,
+                     search among = search::both)
       : dnn_(std::move(dnn)), products_(products) {
     auto const held = dnn_->alone();
-    if (describe(pass, its) && !choose(CUDNN_HEUR_MODE_A)) choose(CUDNN_HEUR_MODE_FALLBACK);
+    if (!describe(pass, its)) return;
+    if (among != search::fallback && choose(CUDNN_HEUR_MODE_A)) return;
+    if (among != search::best) choose(CUDNN_HEUR_MODE_FALLBACK);
   }
 
   bool found() const { return plan_.has_value(); }
   /// What stood against it, naming `where`.
   [[noreturn]] void refuse(std::string const& where) const {
-    throw backend_error({.what = "cuDNN has no engine for this convolution",
-                         .where = where,
-                         .expected = {"one in ", name_of(products_), " that gives the same bits each time"},
-                         .got = {engines_, " engines, ", left_out_, " of them not so",
-                                 refusal_.empty() ? "" : ", and the answer " + refusal_}});
+    throw no_convolution_engine(
+        {.what = "cuDNN has no engine for this convolution",
+         .where = where,
+         .expected = {"one in ", name_of(products_), products_ == product_precision::f32 ? "" : " or f32",
+                      " that gives the same bits each time"},
+         .got = {engines_, " engines, ", left_out_, " of them not so",
+                 refusal_.empty() ? "" : ", and the answer " + refusal_}});
   }
 
   /// The engine's number, by which cuDNN's release notes name it.
@@ -145,7 +158,7 @@ class convolution_engine {
     }
   }
 
-  /// Whether cuDNN knows such a graph. Of one type for all tensors it has to.
+  /// Whether cuDNN knows such a graph: tensors of two types it may not know, all others it has to.
   bool describe(convolution_pass pass, convolution_extents const& its) {
     names const of = names_of(pass);
     parts_.push_back(tensor(input_id, its.input, its.channels_last, its.narrow_images));

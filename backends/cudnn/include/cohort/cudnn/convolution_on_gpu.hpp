@@ -28,23 +28,28 @@ struct convolution_windows {
   bool transposed = false;
 };
 
-/// How a convolution's tensors lie: images and maps in `type`, weights in an order alike.
+/// How a convolution's tensors lie, and what its factors are.
 struct convolution_way {
   bool channels_last;
-  element_type type;
+  product_precision products;
+
+  bool is_narrow() const { return products == product_precision::bf16; }
+  gpu_layout layout_of(shape const& dims) const {
+    return {dims, channels_last, is_narrow() ? element_type::bf16 : element_type::f32};
+  }
 };
 
 /// What tensor cores like best first, then what has an engine all the same.
 /// Source    NVIDIA, cuDNN Developer Guide: tensor cores read channels last.
 inline std::vector<convolution_way> ways_of(product_precision products) {
-  using enum element_type;
+  using enum product_precision;
   switch (products) {
-    case product_precision::f32:
+    case f32:
       return {{false, f32}, {true, f32}};
-    case product_precision::tf32:
-      return {{true, f32}, {false, f32}};
+    case tf32:
+      return {{true, tf32}, {false, tf32}};
     default:
-      return {{true, bf16}, {false, bf16}, {false, f32}};
+      return {{true, bf16}, {false, bf16}, {true, f32}, {false, f32}};
   }
 }
 
@@ -54,7 +59,7 @@ inline std::vector<convolution_way> ways_of(product_precision products) {
 ///
 /// Shapes    images and maps as the way says, weights too where they are read; their gradient is f32.
 /// Before    run: scratch memory of scratch_bytes.
-/// Errors    backend_error naming `where`, if cuDNN has no engine.
+/// Errors    no_convolution_engine naming `where`.
 class convolution_on_gpu {
  public:
   convolution_on_gpu(gpu_target const& where, convolution_pass pass, convolution_windows const& its,
@@ -62,7 +67,7 @@ class convolution_on_gpu {
       : on_(where.stream),
         pass_(pass),
         last_(way.channels_last),
-        narrow_(way.type == element_type::bf16),
+        narrow_(way.is_narrow()),
         swaps_(its.transposed) {
     int const depth = its.image[0] / its.groups, filters = its.map[0] / its.groups;
     int const rows = its.window.size.height, columns = its.window.size.width;
@@ -80,10 +85,10 @@ class convolution_on_gpu {
                                 last_,
                                 narrow_,
                                 narrow_ && pass != convolution_pass::weights};
-    look(where, extents);
+    look(where, extents, way.products);
     if (!engine_->found() && !extents.is_symmetric()) {
       frame(extents);
-      look(where, extents);
+      look(where, extents, way.products);
     }
     if (!engine_->found()) engine_->refuse(name);
   }
@@ -102,32 +107,35 @@ class convolution_on_gpu {
     if (framed_bytes() > 0) whole = std::exchange(at, at + framed_bytes());
     if (ordered_bytes() > 0) ordered = std::exchange(at, at + ordered_bytes());
     bool const gives_weights = pass_ == convolution_pass::weights;
-    kernels::elements const outer{whole, narrow_}, inner{image, narrow_};
+    kernels::values const framed{whole, narrow_}, given{image, narrow_};
     if (whole != image && pass_ != convolution_pass::input)
-      on_->launch(kernels::frame_image{inner, outer, frame_}, framed_);
+      on_->launch(kernels::frame_image{given, framed, frame_}, framed_);
     if (swaps_ && !gives_weights)
       on_->launch(
           kernels::swap_filters{{weights, narrow_}, {ordered, narrow_}, depth_, filters_, taps_, last_},
           weights_);
     engine_->run(whole, ordered, map, aligned(at));
     if (whole != image && pass_ == convolution_pass::input)
-      on_->launch(kernels::unframe_image{outer, inner, frame_}, image_);
+      on_->launch(kernels::unframe_image{framed, given, frame_}, image_);
     if (swaps_ && gives_weights)
       on_->launch(kernels::swap_filters{{ordered, widens_}, {weights, false}, filters_, depth_, taps_, last_},
                   weights_);
     else if (widens_)
-      on_->launch(
-          kernels::from_bf16{static_cast<unsigned short const*>(ordered), static_cast<float*>(weights)},
-          weights_);
+      on_->launch(kernels::convert{{ordered, true}, {weights, false}}, weights_);
   }
 
  private:
-  void look(gpu_target const& where, convolution_extents extents) {
-    engine_.emplace(where.dnn, pass_, extents, where.products);
-    widens_ = false;
-    if (engine_->found() || extents.narrow_images == extents.narrow_weights) return;
-    extents.narrow_weights = widens_ = true;
-    engine_.emplace(where.dnn, pass_, extents, where.products);
+  /// The weights' gradient rather widened from bf16 than by an engine that is a fallback.
+  void look(gpu_target const& where, convolution_extents extents, product_precision products) {
+    using search = convolution_engine::search;
+    bool const may_widen = narrow_ && pass_ == convolution_pass::weights;
+    for (search const among : {search::best, search::fallback})
+      for (bool const widens : {false, true}) {
+        if (widens && !may_widen) continue;
+        if (may_widen) extents.narrow_weights = widens_ = widens;
+        engine_.emplace(where.dnn, pass_, extents, products, among);
+        if (engine_->found()) return;
+      }
   }
   /// Moves the padding into the image.
   void frame(convolution_extents& its) {
@@ -169,10 +177,9 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
                                          convolution_windows const& its, double flops,
                                          convolution_way const& way) {
   using enum operand_role;
-  gpu_layout const from(batched_input(request), way.channels_last, way.type),
-      to(batched_output(request), way.channels_last, way.type),
-      weights(request.parameter_specs[0].dims, way.channels_last, way.type),
-      learned(weights.dims, way.channels_last, element_type::f32);
+  gpu_layout const from = way.layout_of(batched_input(request)), to = way.layout_of(batched_output(request)),
+                   weights = way.layout_of(request.parameter_specs[0].dims),
+                   learned(weights.dims, way.channels_last, element_type::f32);
   bool const has_bias = request.parameter_specs.size() > 1, back = its.transposed;
   gpu_operation made;
   made.output = to;
@@ -192,7 +199,7 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
   made.forward.push_back({[=, on = where.stream](std::span<void* const> a) {
                             forward->run(a[back ? 2 : 0], a[1], a[back ? 0 : 2], a[3]);
                             if (a.size() > 4)
-                              on->launch(kernels::add_to_channels{tensor_at(a, 4), elements_at(a, 2, to),
+                              on->launch(kernels::add_to_channels{tensor_at(a, 4), values_at(a, 2, to),
                                                                   to.channels(), to.area()},
                                          to.elements());
                           },
@@ -213,7 +220,7 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
   if (has_bias && !request.frozen)
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           sums.run(kernels::channel_sums{sums.terms(), elements_at(a, 0, to), static_cast<double*>(a[2])},
+           sums.run(kernels::channel_sums{sums.terms(), values_at(a, 0, to), static_cast<double*>(a[2])},
                     tensor_at(a, 1));
          },
          {{diff_output, 0, to},
@@ -239,13 +246,15 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
 [[gnu::noinline]] inline gpu_operation prepare_convolution(gpu_target const& where,
                                                            gpu_request const& request,
                                                            convolution_windows const& its, double flops) {
-  std::exception_ptr first;
-  for (convolution_way const& way : ways_of(where.products)) try {
+  std::exception_ptr refused;
+  for (convolution_way const& way : ways_of(where.products)) {
+    try {
       return prepare_convolution(where, request, its, flops, way);
-    } catch (backend_error const&) {
-      if (!first) first = std::current_exception();
+    } catch (no_convolution_engine const&) {
+      if (!refused) refused = std::current_exception();
     }
-  std::rethrow_exception(first);
+  }
+  std::rethrow_exception(refused);
 }
 
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer) {

@@ -9,7 +9,7 @@ namespace cohort::detail {
 
 /// Rows of a tensor are columns for cuBLASLt: a batch of N rows of I elements is a matrix I×N, weights U×I one of I×U.
 ///
-/// In bf16 the gradients of the parameters are f32 all the same, and the bias, which is f32, is added by a kernel of its own.
+/// In bf16 cuBLASLt reads a working copy of the bias in bf16 too; the gradients of the parameters are f32 all the same.
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, dense const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
@@ -17,9 +17,8 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
             units = layer.units;
   double const flops = layer.flops(request.input_shapes) * rows;
   gpu_layout const from(batched_input(request), false, where.type()),
-      to = from.like_this(batched_output(request)), weights({units, inputs}, false, where.type());
-  shape const bias{units};
-  bool const is_narrow = to.is_narrow(), adds_bias = layer.bias && is_narrow;
+      to = from.like_this(batched_output(request)), weights = from.like_this({units, inputs}),
+      bias = from.like_this({units});
   auto const product = [&](matrix_product::extents const& its) {
     return std::make_shared<matrix_product const>(where.blas, its, where.products);
   };
@@ -29,20 +28,16 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   made.parameters.push_back(weights.dims);
   gpu_operands operands{{input, 0, from}, {parameter, 0, weights}, {output, 0, to}};
   if (layer.bias) {
-    made.parameters.push_back(bias);
+    made.parameters.push_back(bias.dims);
     operands.push_back({parameter, 1, bias});
   }
-  made.forward.push_back({[=, run = product({.m = units,
-                                             .n = rows,
-                                             .k = inputs,
-                                             .transposes_a = true,
-                                             .has_bias = layer.bias && !is_narrow,
-                                             .result = to.type})](std::span<void* const> a) {
-                            run->run(a[1], a[0], a.size() > 3 && !adds_bias ? a[3] : nullptr, a[2]);
-                            if (adds_bias)
-                              on->launch(kernels::add_to_channels{tensor_at(a, 3), elements_at(a, 2, to),
-                                                                  static_cast<kernels::size>(units), 1},
-                                         to.elements());
+  made.forward.push_back({[run = product({.m = units,
+                                          .n = rows,
+                                          .k = inputs,
+                                          .transposes_a = true,
+                                          .has_bias = layer.bias,
+                                          .result = to.type})](std::span<void* const> a) {
+                            run->run(a[1], a[0], a.size() > 3 ? a[3] : nullptr, a[2]);
                           },
                           std::move(operands), "cublaslt", flops});
   if (!request.training) return made;
@@ -53,12 +48,12 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
                            flops});
   if (layer.bias)
     made.backward.push_back({[=](std::span<void* const> a) {
-                               on->launch(kernels::sum_columns{elements_at(a, 0, to), tensor_at(a, 1),
+                               on->launch(kernels::sum_columns{values_at(a, 0, to), tensor_at(a, 1),
                                                                static_cast<kernels::size>(rows),
                                                                static_cast<kernels::size>(units)},
                                           static_cast<std::size_t>(units));
                              },
-                             {{diff_output, 0, to}, {diff_parameter, 1, bias}},
+                             {{diff_output, 0, to}, {diff_parameter, 1, bias.dims}},
                              "nvrtc",
                              static_cast<double>(to.elements())});
   if (request.wants_diff_input[0])

@@ -17,7 +17,7 @@ inline gpu_operation prepare_rectifier(shared_stream const& on, gpu_request cons
   made.overwrites = true;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::rectify{elements_at(a, 0, lies), elements_at(a, 1, lies), slopes}, n);
+         on->launch(kernels::rectify{values_at(a, 0, lies), values_at(a, 1, lies), slopes}, n);
        },
        {{input, 0, lies}, {output, 0, lies}},
        "nvrtc",
@@ -25,8 +25,8 @@ inline gpu_operation prepare_rectifier(shared_stream const& on, gpu_request cons
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back({[=](std::span<void* const> a) {
                                on->launch(
-                                   kernels::rectify_gradient{elements_at(a, 0, lies), elements_at(a, 1, lies),
-                                                             elements_at(a, 2, lies), slopes},
+                                   kernels::rectify_gradient{values_at(a, 0, lies), values_at(a, 1, lies),
+                                                             values_at(a, 2, lies), slopes},
                                    n);
                              },
                              {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
@@ -51,10 +51,14 @@ inline host_function copy_on_gpu(shared_stream const& on, gpu_layout const& lies
 
 /// From one layout of a tensor into another.
 inline host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gpu_layout const& to) {
+  if (from == to) return copy_on_gpu(on, from);
   return [=](std::span<void* const> a) {
-    on->launch(kernels::reorder{elements_at(a, 0, from), elements_at(a, 1, to), to.channels(), to.places(),
-                                from.channels_last, to.channels_last},
-               to.elements());
+    kernels::values const source = values_at(a, 0, from), target = values_at(a, 1, to);
+    if (from.channels_last == to.channels_last)
+      on->launch(kernels::convert{source, target}, to.elements());
+    else
+      on->launch(kernels::reorder{source, target, to.channels(), to.places(), to.channels_last},
+                 to.elements());
   };
 }
 

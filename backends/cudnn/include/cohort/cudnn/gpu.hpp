@@ -35,9 +35,9 @@ inline std::string cudnn_version_text(std::size_t version) {
 class gpu {
  public:
   static constexpr int oldest_cuda = 12000;
-  static constexpr int newest_library = 13;              ///< of CUDA: newer ones have other interfaces
-  static constexpr int least_capability = 75;            ///< Turing
-  static constexpr int least_capability_of_narrow = 80;  ///< Ampere: TF32 and bf16
+  static constexpr int newest_library = 13;                     ///< of CUDA: newer ones have other interfaces
+  static constexpr int least_capability = 75;                   ///< Turing
+  static constexpr int least_capability_of_tf32_and_bf16 = 80;  ///< Ampere
   static constexpr std::size_t oldest_cudnn = 90000;
   static constexpr std::size_t least_free_bytes = std::size_t{512} << 20;
 
@@ -86,7 +86,7 @@ class gpu {
     driver_.free_page_locked(memory);
   }
   void require_tensor_cores(char const* of) const {
-    require(least_capability_of_narrow, {"the GPU has no tensor cores for ", of});
+    require(least_capability_of_tf32_and_bf16, {"the GPU has no tensor cores for ", of});
   }
 
  private:

@@ -30,17 +30,17 @@ struct gpu_layout {
   std::size_t elements() const { return elements_of(dims); }
   std::size_t bytes() const { return elements() * bytes_of(type); }
   std::size_t channels() const { return dims.rank > 1 ? static_cast<std::size_t>(dims[1]) : 1; }
-  /// Of each example's channels.
+  /// Elements of a channel in one example.
   std::size_t places() const {
     return dims.rank > 0 ? elements() / static_cast<std::size_t>(dims[0]) / channels() : 1;
   }
   /// Elements of a channel that lie side by side.
   std::size_t area() const { return channels_last ? 1 : places(); }
   /// Elements that lie side by side at a place: one, or channels last all.
-  std::size_t inner() const { return channels_last ? channels() : 1; }
+  std::size_t depth() const { return channels_last ? channels() : 1; }
   bool is_narrow() const { return type == element_type::bf16; }
   std::string text() const {
-    return std::string(channels_last ? "channels last" : "dense") + (is_narrow() ? " bf16" : "");
+    return std::string(channels_last ? "channels last" : "axis by axis") + (is_narrow() ? " bf16" : "");
   }
   /// Another tensor that lies likewise.
   gpu_layout like_this(shape const& other) const { return {other, channels_last, type}; }

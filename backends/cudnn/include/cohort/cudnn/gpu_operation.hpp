@@ -64,8 +64,7 @@ inline float* tensor_at(std::span<void* const> arguments, std::size_t i) {
   return static_cast<float*>(arguments[i]);
 }
 /// The same of a tensor that lies so.
-inline kernels::elements elements_at(std::span<void* const> arguments, std::size_t i,
-                                     gpu_layout const& lies) {
+inline kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& lies) {
   return {arguments[i], lies.is_narrow()};
 }
 

@@ -7,6 +7,16 @@
 
 namespace cohort::detail {
 
+/// Channels last if any input is, bf16 if any is.
+inline gpu_layout layout_of_joined(gpu_request const& request) {
+  auto const any = [&](bool (*is)(gpu_layout const&)) {
+    return std::any_of(request.inputs.begin(), request.inputs.end(), is);
+  };
+  return {
+      batched_output(request), any([](gpu_layout const& one) { return one.channels_last; }),
+      any([](gpu_layout const& one) { return one.is_narrow(); }) ? element_type::bf16 : element_type::f32};
+}
+
 /// The output, and behind it all inputs, which lie as `lies` does.
 inline gpu_operands joined_operands(gpu_request const& request, gpu_layout const& lies) {
   gpu_operands made{{operand_role::output, 0, lies.like_this(batched_output(request))}};
@@ -15,22 +25,24 @@ inline gpu_operands joined_operands(gpu_request const& request, gpu_layout const
   return made;
 }
 /// The same in f32, axis by axis.
-inline gpu_operands joined_operands(gpu_request const& request) { return joined_operands(request, shape()); }
+inline gpu_operands joined_operands(gpu_request const& request) {
+  return joined_operands(request, batched_output(request));
+}
 
 /// Two inputs by one kernel; a sum of more is rounded after each.
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  gpu_layout const lies = request.inputs[0];
+  gpu_layout const lies = layout_of_joined(request);
   std::size_t const n = lies.elements(), inputs = request.input_shapes.size();
   gpu_operation made;
   made.output = lies;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         kernels::elements const sum = elements_at(a, 0, lies);
+         kernels::values const sum = values_at(a, 0, lies);
          for (std::size_t i = 2; i < a.size(); ++i)
-           on->launch(
-               kernels::sum_of_two{i == 2 ? elements_at(a, 1, lies) : sum, elements_at(a, i, lies), sum}, n);
+           on->launch(kernels::sum_of_two{i == 2 ? values_at(a, 1, lies) : sum, values_at(a, i, lies), sum},
+                      n);
        },
        joined_operands(request, lies), "nvrtc", static_cast<double>((inputs - 1) * n)});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
@@ -134,10 +146,8 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
 inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, concatenate const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  bool const last = std::any_of(request.inputs.begin(), request.inputs.end(),
-                                [](gpu_layout const& one) { return one.channels_last; });
-  gpu_layout const lies(batched_output(request), last, request.inputs[0].type);
-  std::size_t const places = last ? lies.places() : 1,
+  gpu_layout const lies = layout_of_joined(request);
+  std::size_t const places = lies.channels_last ? lies.places() : 1,
                     rows = static_cast<std::size_t>(request.batch) * places, whole = lies.elements() / rows,
                     inputs = request.input_shapes.size();
   std::vector<std::size_t> widths, begins;
@@ -149,19 +159,17 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   made.output = lies;
   made.forward.push_back({[=](std::span<void* const> a) {
                             for (std::size_t i = 0; i < inputs; ++i)
-                              on->launch(
-                                  kernels::copy_rows{elements_at(a, i + 1, lies), elements_at(a, 0, lies),
-                                                     widths[i], 0, widths[i], begins[i], whole},
-                                  rows * widths[i]);
+                              on->launch(kernels::copy_rows{values_at(a, i + 1, lies), values_at(a, 0, lies),
+                                                            widths[i], 0, widths[i], begins[i], whole},
+                                         rows * widths[i]);
                           },
                           joined_operands(request, lies), "nvrtc", 0});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
     if (request.wants_diff_input[i])
       made.backward.push_back({[=, width = widths[i], begin = begins[i]](std::span<void* const> a) {
-                                 on->launch(
-                                     kernels::copy_rows{elements_at(a, 0, lies), elements_at(a, 1, lies),
-                                                        width, begin, whole, 0, width},
-                                     rows * width);
+                                 on->launch(kernels::copy_rows{values_at(a, 0, lies), values_at(a, 1, lies),
+                                                               width, begin, whole, 0, width},
+                                            rows * width);
                                },
                                {{diff_output, 0, lies},
                                 {diff_input, static_cast<int>(i), lies.like_this(batched_input(request, i))}},

@@ -35,7 +35,7 @@ class kernel_module {
     on_->driver().unload_module(module_);
   }
 
-  /// Puts a kernel over n elements into the stream; one that sums writes a sum for each chunk of sum_chunk of them.
+  /// Puts a kernel over n elements into the stream; one that sums has a block for each chunk of sum_chunk of them.
   template <class Kernel>
   void launch(Kernel kernel, unsigned long long n, CUstream stream) const {
     if (n == 0) return;

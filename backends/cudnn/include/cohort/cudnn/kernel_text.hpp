@@ -7,7 +7,8 @@
 ///
 /// A kernel is a struct whose members are its arguments, so that an object made here is what a launch passes. Either it has
 /// operator()(i), which does element i and touches nothing that another element writes; or term(i), the number that element i
-/// brings to the sum of its chunk, and finish(chunk, sum); or marks(i), two bits for element i, and finish(word, first, second),
+/// brings to a sum of its chunk, and finish(slot, sum), where `terms` says how terms lie and where their sums go, or each chunk has one
+/// (channels.inc); or marks(i), two bits for element i, and finish(word, first, second),
 /// which gets those of 32 elements together. Elements may write to the same word by or_into, and the same value. The texts use
 /// what updater_formulas.inc may, and: `size`, exponential and the other functions that stand below, pattern_of, number_of (an f32
 /// and its bits; wide: of a double), block_threads, sum_chunk, templates, pointers.
@@ -53,7 +54,7 @@ inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
 #include <cohort/optimizer/updater_formulas.inc>
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
-#include <cohort/cudnn/kernels/elements.inc>
+#include <cohort/cudnn/kernels/values.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/activations.inc>
 #include <cohort/cudnn/kernels/channels.inc>
@@ -111,7 +112,7 @@ inline constexpr char kernel_text[] =
 #include <cohort/optimizer/updater_formulas.inc>
 #include <cohort/plan/statistics_formulas.inc>
 #include <cohort/tensor/bf16_formulas.inc>
-#include <cohort/cudnn/kernels/elements.inc>
+#include <cohort/cudnn/kernels/values.inc>
 // and what is made of these
 #include <cohort/cudnn/kernels/activations.inc>
 #include <cohort/cudnn/kernels/channels.inc>

@@ -29,6 +29,7 @@ namespace kernels {
 /// Calls visit.operator()<Kernel>(type) for each kernel, with its type's name in the kernels' text.
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
+  visit.template operator()<convert>("convert");
   visit.template operator()<reorder>("reorder");
   visit.template operator()<fill>("fill");
   visit.template operator()<add_to>("add_to");
@@ -36,8 +37,6 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<multiply_by>("multiply_by");
   visit.template operator()<scale>("scale");
   visit.template operator()<scaled>("scaled");
-  visit.template operator()<to_bf16>("to_bf16");
-  visit.template operator()<from_bf16>("from_bf16");
   visit.template operator()<find_not_finite>("find_not_finite");
   visit.template operator()<find_not_finite_bf16>("find_not_finite_bf16");
   visit.template operator()<dropout>("dropout");
@@ -201,11 +200,11 @@ void run_sums(Kernel const& k, size n) {
     for (size i = own; i < end; i += block_threads) sum += k.term(i);
   sums[threadIdx.x] = sum;
   __syncthreads();
-  for (int half = block_threads / 2; half >= terms.lanes(); half /= 2) {
+  for (int half = block_threads / 2; half >= terms.lanes; half /= 2) {
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
     __syncthreads();
   }
-  if (threadIdx.x < terms.lanes() && terms.has(own)) k.finish(terms.slot(own), sums[threadIdx.x]);
+  if (threadIdx.x < terms.lanes && terms.has(own)) k.finish(terms.slot(own), sums[threadIdx.x]);
 }
 )";
   each_kernel([&]<class Kernel>(char const* type) {

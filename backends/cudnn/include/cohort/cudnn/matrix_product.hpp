@@ -44,9 +44,9 @@ class blas_on_gpu {
 /// D = op(A)·op(B), and where wanted a bias for each row of D.
 ///
 /// Shapes    columns lie one behind the other: op(A) m×k, op(B) k×n, D m×n, the bias m. A is stored k×m where it is transposed.
-///           A and B are bf16 where products are, D what `result` says, the bias f32.
-/// Before    operands lie on buffer::alignment, on the stream's GPU; a bias only where D is f32.
-/// Exact     one GPU and library give one result, bit by bit.
+///           A and B are bf16 where products are, D and the bias what `result` says.
+/// Before    operands lie on buffer::alignment, on the stream's GPU.
+/// Exact     parts of a sum are f32 and added in one order: one GPU and library give one result, bit by bit.
 /// Errors    backend_error where cuBLASLt has no algorithm, or fails.
 class matrix_product {
  public:
@@ -130,6 +130,7 @@ class matrix_product {
     descriptors& d = descriptors_;
     blas_->check(f.create_preference(&d.preference), "saying what a matrix product may use");
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, blas_on_gpu::workspace_bytes);
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     for (auto const operand :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})

@@ -31,11 +31,10 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
   made.parameters.assign(4, each);
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         on->launch(
-             kernels::normalise_groups{
-                 norm_of_channels(terms, epsilon, tensor_at(a, 4), tensor_at(a, 5), tensor_at(a, 2)),
-                 tensor_at(a, 3), elements_at(a, 0, lies), elements_at(a, 1, lies)},
-             n);
+         on->launch(kernels::normalise_groups{norm_of_channels(terms, epsilon, tensor_at(a, 4),
+                                                               tensor_at(a, 5), tensor_at(a, 2)),
+                                              tensor_at(a, 3), values_at(a, 0, lies), values_at(a, 1, lies)},
+                    n);
        },
        {{input, 0, lies},
         {output, 0, lies},
@@ -51,7 +50,7 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
            on->launch(
                kernels::normalise_groups_gradient{
                    norm_of_channels(terms, epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0)), nullptr,
-                   elements_at(a, 2, lies), nullptr, nullptr, elements_at(a, 3, lies), 1},
+                   values_at(a, 2, lies), nullptr, nullptr, values_at(a, 3, lies), 1},
                n);
          },
          {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, lies}, {diff_input, 0, lies}},
@@ -84,7 +83,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   made.parameters.assign(4, each);
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         kernels::elements const x = elements_at(a, 0, lies);
+         kernels::values const x = values_at(a, 0, lies);
          float *const means = tensor_at(a, 5), *const variances = means + terms.channels;
          auto* const partial = static_cast<double*>(a[7]);
          sums.run(kernels::channel_sums{terms, x, partial}, means, count);
@@ -93,7 +92,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
            parts.join_statistics(*over, means, tensor_at(a, 4));
          on->launch(
              kernels::normalise_groups{norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 2)),
-                                       tensor_at(a, 3), x, elements_at(a, 1, lies)},
+                                       tensor_at(a, 3), x, values_at(a, 1, lies)},
              n);
        },
        {{input, 0, lies},
@@ -122,7 +121,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, lies});
   made.backward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         kernels::elements const x = elements_at(a, 0, lies), dy = elements_at(a, 5, lies);
+         kernels::values const x = values_at(a, 0, lies), dy = values_at(a, 5, lies);
          float *const means = tensor_at(a, 3), *const variances = means + terms.channels,
                       *const diff_scale = tensor_at(a, 6), *const diff_shift = tensor_at(a, 7);
          auto const& now = *static_cast<step_scalars const*>(a[4]);
@@ -142,7 +141,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
            sum = joined, along = joined + terms.channels;
          }
          if (a.size() > 12)
-           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, elements_at(a, 12, lies),
+           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, values_at(a, 12, lies),
                                                          static_cast<float>(over_elements)},
                       n);
        },

@@ -21,13 +21,13 @@ inline kernels::moving_window window_of(window const& moving, gpu_request const&
           in[2],
           out[1],
           out[2],
-          request.inputs[0].inner()};
+          request.inputs[0].depth()};
 }
 
 /// One window, over a plane as one row.
 inline kernels::moving_window whole_plane(gpu_request const& request) {
   auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
-  return {1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].inner()};
+  return {1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].depth()};
 }
 
 template <class Layer>
@@ -48,16 +48,16 @@ inline gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const
   shape const places = room_for(outputs * sizeof(int));
   if (request.training) operands.push_back({workspace, 0, places});
   made.forward.push_back({[=](std::span<void* const> a) {
-                            on->launch(kernels::max_pool{elements_at(a, 0, from), elements_at(a, 1, to),
+                            on->launch(kernels::max_pool{values_at(a, 0, from), values_at(a, 1, to),
                                                          a.size() > 2 ? static_cast<int*>(a[2]) : nullptr, w},
                                        outputs);
                           },
                           std::move(operands), "nvrtc", flops});
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back({[=](std::span<void* const> a) {
-                               on->launch(kernels::max_pool_gradient{elements_at(a, 0, to),
+                               on->launch(kernels::max_pool_gradient{values_at(a, 0, to),
                                                                      static_cast<int const*>(a[1]),
-                                                                     elements_at(a, 2, from), w},
+                                                                     values_at(a, 2, from), w},
                                           inputs);
                              },
                              {{diff_output, 0, to}, {workspace, 0, places}, {diff_input, 0, from}},
@@ -76,7 +76,7 @@ inline gpu_operation prepare_average_pool(gpu_target const& where, gpu_request c
   made.output = to;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::average_pool{elements_at(a, 0, from), elements_at(a, 1, to), w, true}, outputs);
+         on->launch(kernels::average_pool{values_at(a, 0, from), values_at(a, 1, to), w, true}, outputs);
        },
        {{input, 0, from}, {output, 0, to}},
        "nvrtc",
@@ -84,7 +84,7 @@ inline gpu_operation prepare_average_pool(gpu_target const& where, gpu_request c
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           on->launch(kernels::average_pool_gradient{elements_at(a, 0, to), elements_at(a, 1, from), w, true},
+           on->launch(kernels::average_pool_gradient{values_at(a, 0, to), values_at(a, 1, from), w, true},
                       inputs);
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
@@ -116,13 +116,13 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   shape const small = request.input_shapes[0], large = request.output_shape;
   gpu_layout const from = request.inputs[0], to = from.like_this(large.batched(request.batch));
   kernels::moving_window const w{by.height, by.width, by.height, by.width, 0,           0,
-                                 large[1],  large[2], small[1],  small[2], from.inner()};
+                                 large[1],  large[2], small[1],  small[2], from.depth()};
   std::size_t const inputs = from.elements(), outputs = to.elements();
   gpu_operation made;
   made.output = to;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::average_pool_gradient{elements_at(a, 0, from), elements_at(a, 1, to), w, false},
+         on->launch(kernels::average_pool_gradient{values_at(a, 0, from), values_at(a, 1, to), w, false},
                     outputs);
        },
        {{input, 0, from}, {output, 0, to}},
@@ -131,8 +131,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           on->launch(kernels::average_pool{elements_at(a, 0, to), elements_at(a, 1, from), w, false},
-                      inputs);
+           on->launch(kernels::average_pool{values_at(a, 0, to), values_at(a, 1, from), w, false}, inputs);
          },
          {{diff_output, 0, to}, {diff_input, 0, from}},
          "nvrtc",

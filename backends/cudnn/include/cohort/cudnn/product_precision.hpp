@@ -8,11 +8,8 @@ namespace cohort::detail {
 /// Source    NVIDIA A100 Tensor Core GPU Architecture, 2020.
 enum class product_precision { f32, tf32, bf16 };
 
-/// How they are named to users.
-inline char const* name_of(product_precision products) {
-  return products == product_precision::f32    ? "f32"
-         : products == product_precision::tf32 ? "f32 or TF32"
-                                               : "bf16 with sums in f32";
+constexpr char const* name_of(product_precision products) {
+  return products == product_precision::f32 ? "f32" : products == product_precision::tf32 ? "TF32" : "bf16";
 }
 
 }  // namespace cohort::detail

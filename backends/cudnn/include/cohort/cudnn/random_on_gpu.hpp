@@ -36,7 +36,7 @@ inline gpu_operation prepare_dropout(shared_stream const& on, gpu_request const&
   std::size_t const channels = elements_of(request.output_shape) / area,
                     calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
   auto const mask = [=](std::span<void* const> a) {
-    on->launch(kernels::dropout{elements_at(a, 0, lies), elements_at(a, 1, lies), random.draw(a[2]), channels,
+    on->launch(kernels::dropout{values_at(a, 0, lies), values_at(a, 1, lies), random.draw(a[2]), channels,
                                 area, lies.channels_last, dropped_below, factor},
                calls);
   };
