@@ -3,6 +3,7 @@
 
 #include <cohort/onednn.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <cohort/trainer/tune.hpp>
 #if __has_include(<cohort/cudnn.hpp>)
 #include <cohort/cudnn.hpp>
 #endif
@@ -20,6 +21,14 @@ port port_to(std::string_view backend) {
   throw cohort::setting_error({.what = "no such backend is built",
                                .expected = "onednn, onednn_bf16, cudnn, cudnn_tf32 or cudnn_bf16",
                                .got = {backend}});
+}
+
+std::shared_ptr<cohort::run_tuning> tuning_of_any(int batch) {
+  return cohort::tune<cohort::priority<cohort::onednn, cohort::onednn_bf16
+#if __has_include(<cohort/cudnn.hpp>)
+                                       , cohort::cudnn, cohort::cudnn_tf32, cohort::cudnn_bf16
+#endif
+                                       >>({.batch = batch});
 }
 
 }  // namespace benchmarks

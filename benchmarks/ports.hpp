@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/trainer/backend_port.hpp>
 #include <cohort/trainer/settings.hpp>
+#include <memory>
 #include <string_view>
 
 namespace benchmarks {
@@ -13,5 +14,8 @@ using port = cohort::detail::backend_port (*)(cohort::graph_view, cohort::traini
 ///
 /// Errors    setting_error for another name.
 port port_to(std::string_view backend);
+
+/// cohort::tune for any of them, compiled once too.
+std::shared_ptr<cohort::run_tuning> tuning_of_any(int batch);
 
 }  // namespace benchmarks

@@ -13,7 +13,6 @@
 #include "stopwatch.hpp"
 
 #include <cohort/onednn.hpp>
-#include <cohort/trainer/tune.hpp>
 #if __has_include(<cohort/cudnn/gpu.hpp>)
 #include <cohort/cudnn/gpu.hpp>
 #endif
@@ -126,18 +125,13 @@ int main(int argc, char** argv) try {
     std::fprintf(stderr, "train_step: DTYPE: expected f32, bf16 or on a GPU tf32, got %s\n", argv[2]);
     return 2;
   }
-  if (on_a_gpu && tunes) {
-    std::fprintf(stderr, "train_step: --tune: expected on the processor alone\n");
-    return 2;
-  }
   int const batch = number(argv[3], "BATCH");
   cohort::training_settings settings{.updater = what->updater,
                                      .l2 = what->l2,
                                      .workers = number(argv[4], "WORKERS"),
                                      .threads = number(argv[5], "THREADS"),
                                      .recompute = {.cheap = recomputes}};
-  if (tunes)
-    settings.tune = cohort::tune<cohort::priority<cohort::onednn, cohort::onednn_bf16>>({.batch = batch});
+  if (tunes) settings.tune = tuning_of_any(batch);
   device on = on_a_gpu ? first_gpu() : this_machine();
   std::string const library = on_a_gpu ? "cudnn" : "onednn";
   repeated_step step(type == "f32" ? library : library + '_' + type, *what, batch, settings);

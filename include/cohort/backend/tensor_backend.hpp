@@ -28,7 +28,8 @@ namespace cohort {
 /// `round(from, to, i, n)`  n scalars to elements i, i + 1, … of such a copy, with the bits that a reorder gives
 /// `candidates(request)`  only where a step has several ways to run: their names, that of the fixed rule first; one or none
 ///                     where it has not. `prepare` takes a request for each of them, or throws backend_error.
-/// `describe_machine()`   static, with it: what the ways' times depend on beside the processor: library, threads
+/// `prepare(request, tuning)`  only where it is smaller things than steps that can run in several ways: asks for each of them
+/// `describe_machine()`   static, with candidates: what the ways' times depend on beside the processor: library, threads
 /// `passes()`          only where arenas do not lie in the processor's memory: who knows how to reach them (arena_passes)
 ///
 /// Errors    never a wrong result: what a backend cannot do it refuses when the plan is made.

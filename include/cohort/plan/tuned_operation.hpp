@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
+#include <cohort/execution/least_seconds.hpp>
 #include <cohort/plan/describe_machine.hpp>
 #include <cohort/plan/lone_operation.hpp>
 #include <cohort/plan/tuning.hpp>
@@ -30,24 +30,6 @@ template <tensor_backend B>
   text += ", output " + to_string(r.output_shape);
   for (auto const& p : r.parameters) text += ", " + (p ? backend.describe(*p) : "any");
   return text;
-}
-
-/// The least of some runs, in a few hundredths of a second if a run is short.
-template <class Run>
-double least_seconds(Run&& run) {
-  using clock = std::chrono::steady_clock;
-  constexpr int fewest = 3, most = 200;
-  constexpr double enough = 0.02;
-  run();
-  double least = std::numeric_limits<double>::infinity(), all = 0;
-  for (int runs = 0; runs < fewest || (runs < most && all < enough); ++runs) {
-    auto const start = clock::now();
-    run();
-    double const seconds = std::chrono::duration<double>(clock::now() - start).count();
-    least = seconds < least ? seconds : least;
-    all += seconds;
-  }
-  return least;
 }
 
 /// Whether both run the same kernels on the same layouts.
@@ -114,6 +96,8 @@ class tuned_steps : public detail::step_tuning<B> {
   operation<B> prepare(B const& backend, operation_request<B>& request) override {
     if constexpr (detail::has_candidates<B>)
       return detail::tuned_operation(backend, request, dynamic_cast<tuning&>(*this));
+    else if constexpr (detail::asks_a_tuning<B>)
+      return backend.prepare(request, dynamic_cast<tuning&>(*this));
     else
       return backend.prepare(request);
   }

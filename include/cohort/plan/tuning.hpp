@@ -40,6 +40,13 @@ concept has_candidates = tensor_backend<B> && requires(B const& backend,
   { backend.candidates(request) } -> std::same_as<std::vector<std::string>>;
 };
 
+/// A backend that asks a tuning by itself, for what is smaller than a step.
+template <class B>
+concept asks_a_tuning = tensor_backend<B> && requires(B const& backend, operation_request<B> const& request,
+                                                      tuning& by) {
+  { backend.prepare(request, by) } -> std::same_as<operation<B>>;
+};
+
 /// Prepares steps on B by what is chosen. A tuning is one of each backend that it tunes: plan/tuned_operation.hpp has it, apart
 /// because it costs 15 MB to compile.
 template <class B>
@@ -53,7 +60,7 @@ struct step_tuning {
 /// Who tunes steps on B, or nobody.
 template <tensor_backend B>
 step_tuning<B>* tuning_of(plan_settings const& settings) {
-  if constexpr (has_candidates<B>) {
+  if constexpr (has_candidates<B> || asks_a_tuning<B>) {
     if (auto* const found = dynamic_cast<step_tuning<B>*>(settings.tune)) return found;
     if (settings.tune)
       throw setting_error({.what = "tune is for other backends than the one that is used",

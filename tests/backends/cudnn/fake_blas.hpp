@@ -42,6 +42,7 @@ struct fake_blas {
     made.status_text = [](cublasStatus_t status) {
       return status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "another status";
     };
+    made.version = [] { return std::size_t{130000}; };
     made.create = [](cublasLtHandle_t* handle) { return give<int>(handle); };
     made.destroy = [](cublasLtHandle_t handle) { return take<int>(handle); };
     made.create_product = [](cublasLtMatmulDesc_t* one, cublasComputeType_t in, cudaDataType_t scale) {
@@ -93,10 +94,14 @@ struct fake_blas {
                      int wanted, cublasLtMatmulHeuristicResult_t* found, int* count) {
       preference const& of = *reinterpret_cast<preference const*>(one);
       // others add parts in the result's type, or in any order
-      *count = has_algorithms && wanted > 0 && of.reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-      found->workspaceSize = of.workspace;
-      found->algo.data[0] = of.workspace;  // and how its operands lie, at least:
-      found->algo.data[1] = std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
+      bool const any = has_algorithms && of.reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+      *count = any ? std::min(wanted, 2) : 0;
+      for (int i = 0; i < *count; ++i) {
+        found[i].workspaceSize = of.workspace;
+        found[i].algo.data[0] = of.workspace;  // and how its operands lie, at least:
+        found[i].algo.data[1] =
+            std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
+      }
       return CUBLAS_STATUS_SUCCESS;
     };
     made.multiply = multiply;

@@ -33,7 +33,8 @@ struct fake_choices {
   bool mixes_types = true;     ///< else engines for weights' gradients in f32 of images in bf16 are not named
   bool takes_narrow = true;
   bool takes_channels_first = true, takes_channels_last = true;
-  bool computes = true;  ///< else all results are zero
+  bool computes = true;    ///< else all results are zero
+  std::int64_t fails = 0;  ///< an engine that does not run
 };
 
 /// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32 or bf16, or in TF32 by engines
@@ -297,6 +298,7 @@ inline cudnnStatus_t fake_dnn::execute(description& plan, description& pack, voi
   for (std::size_t i = 0; i < pieces.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (pieces[i].begin < pieces[j].end && pieces[j].begin < pieces[i].end) return CUDNN_STATUS_BAD_PARAM;
+  if (plan.chosen.number == now.fails) return CUDNN_STATUS_NOT_SUPPORTED;
   ++runs[plan.chosen.number];
   auto const& notes = plan.chosen.notes;
   bool const in_tf32 = std::find(notes.begin(), notes.end(), CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();

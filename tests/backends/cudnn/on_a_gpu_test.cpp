@@ -3,6 +3,7 @@
 // The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone may.
 #include <cohort/cudnn.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/trainer/tune.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -95,6 +96,12 @@ TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
 }
 TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
   cudnn_cases::refuses_an_index_as_the_reference_does<cudnn>();
+}
+TEST_F(on_a_gpu, engines_and_algorithms_are_chosen_by_their_times) {
+  training made = trainer<cudnn>(cudnn_cases::normed, {.tune = tune<cudnn>({.batch = 16, .folder = ""})});
+  cudnn_cases::bright_thirds const examples(300);
+  made.fit(examples.data(), {.batch = 16, .epochs = 5});
+  EXPECT_GT(made.evaluate(examples.data()).accuracy().value(), 0.95);
 }
 TEST_F(on_a_gpu, probes_take_it) {
   EXPECT_EQ(cudnn::probe().reason, "");

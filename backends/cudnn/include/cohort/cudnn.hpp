@@ -83,6 +83,12 @@ class cudnn {
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const {
     return kernels_of(*request.kind)(on_, request);
   }
+  /// The same by the engines of cuDNN's and the algorithms of cuBLASLt's that `by` chooses by their times.
+  basic_operation<kernel, layout> prepare(basic_request<layout> const& request, tuning& by) const {
+    detail::gpu_target timed = on_;
+    timed.tune = &by;
+    return kernels_of(*request.kind)(timed, request);
+  }
 
  protected:
   cudnn(std::shared_ptr<detail::compute_stream> on, detail::product_precision products)

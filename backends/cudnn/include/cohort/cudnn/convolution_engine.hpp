@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cohort/cudnn/dnn_on_gpu.hpp>
+#include <cohort/cudnn/gpu_layout.hpp>
 #include <cohort/cudnn/product_precision.hpp>
+#include <cohort/cudnn/timed_choice.hpp>
 #include <cohort/layer/window.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ struct convolution_extents {
   border rows, columns;
   bool channels_last = false, narrow_images = false, narrow_weights = false;
 
+  static std::size_t bytes(shape const& of, bool is_narrow) { return elements_of(of) * (is_narrow ? 2 : 4); }
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 
@@ -37,7 +39,7 @@ struct no_convolution_engine : backend_error {
 };
 
 /// One pass of a convolution by cuDNN: the first engine of those that its heuristics name, best first, that keeps to the precision
-/// and gives the same bits each time.
+/// and gives the same bits each time; where a tuning is given, the fastest of the first eight such.
 ///
 /// Before    run: found(); operands lie on 16 bytes, the workspace on workspace_alignment.
 /// Exact     engines that round inputs or sums to less than was asked for are left out, and those that are not deterministic: in f32
@@ -52,15 +54,13 @@ class convolution_engine {
 
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
                      convolution_extents const& its, product_precision products = product_precision::f32,
-                     search among = search::both)
-      : dnn_(std::move(dnn)), products_(products) {
-    auto const held = dnn_->alone();
-    if (!describe(pass, its)) return;
-    if (among != search::fallback && choose(CUDNN_HEUR_MODE_A)) return;
-    if (among != search::best) choose(CUDNN_HEUR_MODE_FALLBACK);
+                     search among = search::both, tuning* by = nullptr)
+      : dnn_(std::move(dnn)), products_(products), most_(by ? most_to_time : 1) {
+    look(pass, its, among);
+    if (by && plans_.size() > 1) take_fastest(*by, pass, its);
   }
 
-  bool found() const { return plan_.has_value(); }
+  bool found() const { return !plans_.empty(); }
   /// What stood against it, naming `where`.
   [[noreturn]] void refuse(std::string const& where) const {
     throw no_convolution_engine(
@@ -73,23 +73,70 @@ class convolution_engine {
   }
 
   /// The engine's number, by which cuDNN's release notes name it.
-  std::int64_t number() const { return number_; }
+  std::int64_t number() const { return plans_[0].number; }
   /// Of memory that a run may use, and another after it.
-  std::size_t workspace_bytes() const { return workspace_bytes_; }
+  std::size_t workspace_bytes() const { return plans_[0].workspace_bytes; }
 
   /// Puts it into the stream.
   void run(void* input, void* weights, void* output, void* workspace) const {
-    dnn_description operands(*dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    operands.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                 std::array<std::int64_t, 3>{input_id, weights_id, output_id});
-    operands.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::array<void*, 3>{input, weights, output});
-    operands.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, workspace_bytes_ > 0 ? workspace : nullptr);
-    operands.finalize();
-    dnn_->execute(plan_->handle(), operands.handle());
+    run(plans_[0], input, weights, output, workspace);
   }
 
  private:
   static constexpr std::int64_t input_id = 1, weights_id = 2, output_id = 3;
+  static constexpr std::size_t most_to_time = 8;
+
+  /// An engine that can be used, as it is configured.
+  struct usable {
+    dnn_description configuration, plan;
+    std::int64_t number = -1;
+    std::size_t workspace_bytes = 0;
+  };
+
+  void look(convolution_pass pass, convolution_extents const& its, search among) {
+    auto const held = dnn_->alone();
+    if (!describe(pass, its)) return;
+    if (among != search::fallback && choose(CUDNN_HEUR_MODE_A)) return;
+    if (among != search::best) choose(CUDNN_HEUR_MODE_FALLBACK);
+  }
+
+  void run(usable const& engine, void* input, void* weights, void* output, void* workspace) const {
+    dnn_description operands(*dnn_, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    operands.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                 std::array<std::int64_t, 3>{input_id, weights_id, output_id});
+    operands.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::array<void*, 3>{input, weights, output});
+    operands.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, engine.workspace_bytes > 0 ? workspace : nullptr);
+    operands.finalize();
+    dnn_->execute(engine.plan.handle(), operands.handle());
+  }
+
+  void take_fastest(tuning& by, convolution_pass pass, convolution_extents const& its) {
+    std::vector<std::string> names;
+    std::vector<std::int64_t> numbers;
+    for (usable const& one : plans_) {
+      auto const before = std::count(numbers.begin(), numbers.end(), one.number);
+      names.push_back("engine " + std::to_string(one.number)
+                      + (before > 0 ? ", configuration " + std::to_string(before + 1) : ""));
+      numbers.push_back(one.number);
+    }
+    std::vector<buffer> memory;
+    auto const put = [&](std::size_t way) {
+      if (memory.empty()) {
+        std::size_t room = 0;
+        for (usable const& one : plans_) room = std::max(room, one.workspace_bytes);
+        for (std::size_t const bytes :
+             {its.bytes(its.input, its.narrow_images), its.bytes(its.weights, its.narrow_weights),
+              its.bytes(its.output, its.narrow_images), room + workspace_alignment})
+          memory.push_back(memory_to_time_on(dnn_->shared_stream(), bytes));
+      }
+      run(plans_[way], memory[0].data(), memory[1].data(), memory[2].data(), aligned(memory[3].data()));
+    };
+    std::size_t const taken = timed_choice(
+        by, dnn_->stream(), text_of({"cuDNN ", dnn_->functions().version(), ", ", describe_text(pass, its)}),
+        names, put);
+    std::swap(plans_[0], plans_[taken]);
+    plans_.erase(plans_.begin() + 1, plans_.end());
+  }
 
   dnn_description tensor(std::int64_t id, shape const& dims, bool channels_last, bool is_narrow) const {
     dnn_description made(*dnn_, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -190,7 +237,7 @@ class convolution_engine {
     return status == CUDNN_STATUS_SUCCESS;
   }
 
-  /// Whether one of these engines can be used: then it is the plan.
+  /// Whether one of these engines can be used; the first ones that can are plans.
   bool choose(cudnnBackendHeurMode_t mode) {
     dnn_description wanted(*dnn_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     wanted.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, parts_.back());
@@ -203,33 +250,65 @@ class convolution_engine {
       handles.push_back(found.emplace_back(*dnn_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).handle());
     std::size_t const count =
         std::min(wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span(handles)), handles.size());
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count && plans_.size() < most_; ++i) {
       ++engines_;
-      if (take(std::move(found[i]))) return true;
+      take(std::move(found[i]));
     }
-    return false;
+    return !plans_.empty();
   }
 
-  /// Makes the plan by an engine as it is configured, if it keeps to the precision and cuDNN can.
-  bool take(dnn_description configuration) {
+  /// Makes a plan by an engine as it is configured, if it keeps to the precision and cuDNN can.
+  void take(dnn_description configuration) {
     dnn_description engine(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendDescriptor_t handle = engine.handle();
     configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&handle, 1));
     if (!keeps_precision(engine)) {
       ++left_out_;
-      return false;
+      return;
     }
     dnn_description plan(*dnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, dnn_->handle());
     plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
-    if (!accepts(plan)) return false;
-    engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::span(&number_, 1));
-    std::int64_t bytes = 0;
+    if (!accepts(plan)) return;
+    std::int64_t number = -1, bytes = 0;
+    engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, std::span(&number, 1));
     plan.get(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, std::span(&bytes, 1));
-    workspace_bytes_ = static_cast<std::size_t>(bytes);
-    configuration_.emplace(std::move(configuration));
-    plan_.emplace(std::move(plan));
-    return true;
+    plans_.push_back({std::move(configuration), std::move(plan), number, static_cast<std::size_t>(bytes)});
+  }
+
+  static void* aligned(std::byte* at) {
+    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + workspace_alignment - 1)
+                                   / workspace_alignment * workspace_alignment);
+  }
+  std::string describe_text(convolution_pass pass, convolution_extents const& its) const {
+    auto const sides = [](border const& one) { return text_of({one.before, '+', one.after}); };
+    return text_of({"convolution's ",
+                    pass == convolution_pass::output  ? "output"
+                    : pass == convolution_pass::input ? "input"
+                                                      : "weights",
+                    ", input ",
+                    to_string(its.input),
+                    ", weights ",
+                    to_string(its.weights),
+                    ", output ",
+                    to_string(its.output),
+                    ", stride ",
+                    its.stride.height,
+                    'x',
+                    its.stride.width,
+                    ", dilation ",
+                    its.dilation.height,
+                    'x',
+                    its.dilation.width,
+                    ", padding ",
+                    sides(its.rows),
+                    ' ',
+                    sides(its.columns),
+                    its.channels_last ? ", channels last" : "",
+                    its.narrow_images ? ", bf16" : "",
+                    its.narrow_weights ? ", weights bf16" : "",
+                    ", by ",
+                    name_of(products_)});
   }
 
   /// An engine with more notes than there were when this was written does not: one may say so.
@@ -251,10 +330,8 @@ class convolution_engine {
   std::shared_ptr<dnn_on_gpu const> dnn_;
   product_precision products_;
   std::vector<dnn_description> parts_;  // tensors, the window, the operation, the graph
-  std::optional<dnn_description> configuration_;
-  std::optional<dnn_description> plan_;
-  std::int64_t number_ = -1;
-  std::size_t workspace_bytes_ = 0;
+  std::size_t most_;                    // plans that are made
+  std::vector<usable> plans_;           // the first one is used
   int engines_ = 0, left_out_ = 0;
   std::string refusal_;
 };

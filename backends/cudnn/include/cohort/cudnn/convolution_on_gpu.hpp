@@ -98,7 +98,7 @@ class convolution_on_gpu {
     return (workspace > 0 ? workspace + convolution_engine::workspace_alignment : 0) + framed_bytes()
            + ordered_bytes();
   }
-  std::string implementation() const { return "cudnn:" + std::to_string(engine_->number()); }
+  std::int64_t engine() const { return engine_->number(); }
 
   /// Puts it into the stream; the pass says which of the tensors is written.
   void run(void* image, void* weights, void* map, void* scratch) const {
@@ -133,7 +133,7 @@ class convolution_on_gpu {
       for (bool const widens : {false, true}) {
         if (widens && !may_widen) continue;
         if (may_widen) extents.narrow_weights = widens_ = widens;
-        engine_.emplace(where.dnn, pass_, extents, products, among);
+        engine_.emplace(where.dnn, pass_, extents, products, among, where.tune);
         if (engine_->found()) return;
       }
   }
@@ -188,6 +188,9 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
   auto const pass = [&](convolution_pass which) {
     return std::make_shared<convolution_on_gpu const>(where, which, its, request.batch, request.name, way);
   };
+  auto const named = [&](convolution_on_gpu const& one) {
+    return where.implementation("cudnn:" + std::to_string(one.engine()));
+  };
   channel_sums_on_gpu const sums(where.stream, to);
 
   auto const forward = pass(back ? convolution_pass::input : convolution_pass::output);
@@ -203,7 +206,7 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
                                                                   to.channels(), to.area()},
                                          to.elements());
                           },
-                          std::move(operands), forward->implementation(), flops});
+                          std::move(operands), named(*forward), flops});
   if (!request.training) return made;
 
   if (!request.frozen) {
@@ -214,7 +217,7 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
           {diff_output, 0, to},
           {diff_parameter, 0, learned},
           {scratch, 0, room_for(correlate->scratch_bytes())}},
-         correlate->implementation(),
+         named(*correlate),
          flops});
   }
   if (has_bias && !request.frozen)
@@ -236,7 +239,7 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
           {diff_output, 0, to},
           {diff_input, 0, from},
           {scratch, 0, room_for(data->scratch_bytes())}},
-         data->implementation(),
+         named(*data),
          flops});
   }
   return made;

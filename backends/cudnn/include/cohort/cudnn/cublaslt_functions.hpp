@@ -7,6 +7,7 @@ namespace cohort::detail {
 /// The functions of cuBLASLt that are used.
 struct cublaslt_functions {
   decltype(&::cublasLtGetStatusString) status_text = nullptr;
+  decltype(&::cublasLtGetVersion) version = nullptr;
   decltype(&::cublasLtCreate) create = nullptr;
   decltype(&::cublasLtDestroy) destroy = nullptr;
   decltype(&::cublasLtMatmulDescCreate) create_product = nullptr;
@@ -23,6 +24,7 @@ struct cublaslt_functions {
   template <class Visit>
   void each(Visit visit) {
     visit("cublasLtGetStatusString", status_text);
+    visit("cublasLtGetVersion", version);
     visit("cublasLtCreate", create);
     visit("cublasLtDestroy", destroy);
     visit("cublasLtMatmulDescCreate", create_product);

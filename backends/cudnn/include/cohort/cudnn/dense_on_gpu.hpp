@@ -20,7 +20,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
       to = from.like_this(batched_output(request)), weights = from.like_this({units, inputs}),
       bias = from.like_this({units});
   auto const product = [&](matrix_product::extents const& its) {
-    return std::make_shared<matrix_product const>(where.blas, its, where.products);
+    return std::make_shared<matrix_product const>(where.blas, its, where.products, where.tune);
   };
 
   gpu_operation made;
@@ -39,12 +39,12 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
                                           .result = to.type})](std::span<void* const> a) {
                             run->run(a[1], a[0], a.size() > 3 ? a[3] : nullptr, a[2]);
                           },
-                          std::move(operands), "cublaslt", flops});
+                          std::move(operands), where.implementation("cublaslt"), flops});
   if (!request.training) return made;
   made.backward.push_back({[run = product({.m = inputs, .n = units, .k = rows, .transposes_b = true})](
                                std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },
                            {{input, 0, from}, {diff_output, 0, to}, {diff_parameter, 0, weights.dims}},
-                           "cublaslt",
+                           where.implementation("cublaslt"),
                            flops});
   if (layer.bias)
     made.backward.push_back({[=](std::span<void* const> a) {
@@ -60,7 +60,7 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
     made.backward.push_back({[run = product({.m = inputs, .n = rows, .k = units, .result = from.type})](
                                  std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },
                              {{parameter, 0, weights}, {diff_output, 0, to}, {diff_input, 0, from}},
-                             "cublaslt",
+                             where.implementation("cublaslt"),
                              flops});
   return made;
 }

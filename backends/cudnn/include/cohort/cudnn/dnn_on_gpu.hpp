@@ -38,6 +38,7 @@ class dnn_on_gpu {
       throw backend_error({.what = {doing, " failed"}, .where = functions().error_text(status)});
   }
   compute_stream const& stream() const { return *on_; }
+  std::shared_ptr<compute_stream const> const& shared_stream() const { return on_; }
   cudnn_functions const& functions() const { return on_->device().networks(); }
   cudnnHandle_t handle() const { return handle_; }
   /// Waits for other threads that use the handle; the GPU's context is current on this one.

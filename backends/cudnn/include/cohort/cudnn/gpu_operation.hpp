@@ -14,6 +14,10 @@
 #include <utility>
 #include <vector>
 
+namespace cohort {
+class tuning;
+}
+
 /// A step on a GPU: functions on the processor that put kernels into the stream.
 namespace cohort::detail {
 
@@ -26,17 +30,20 @@ using shared_stream = std::shared_ptr<compute_stream const>;
 class blas_on_gpu;
 class dnn_on_gpu;
 
-/// Where a backend's operations run, and how they multiply.
+/// Where a backend's operations run, how they multiply, and who chooses how by time, if somebody does.
 struct gpu_target {
   shared_stream stream;
   std::shared_ptr<blas_on_gpu const> blas;
   std::shared_ptr<dnn_on_gpu const> dnn;
   product_precision products = product_precision::f32;
+  tuning* tune = nullptr;
 
   /// What products read, and leave for the next ones.
   element_type type() const {
     return products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
   }
+  /// What a plan says of a product by this library.
+  std::string implementation(std::string const& library) const { return library + (tune ? ", tuned" : ""); }
 };
 
 inline shape batched_input(gpu_request const& of, std::size_t i = 0) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <array>
 #include <cohort/cudnn/compute_stream.hpp>
 #include <cohort/cudnn/product_precision.hpp>
+#include <cohort/cudnn/timed_choice.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -31,6 +35,7 @@ class blas_on_gpu {
       throw backend_error({.what = {doing, " failed"}, .where = functions().status_text(status)});
   }
   compute_stream const& stream() const { return *on_; }
+  std::shared_ptr<compute_stream const> shared_stream() const { return on_; }
   cublaslt_functions const& functions() const { return on_->device().blas(); }
   cublasLtHandle_t handle() const { return handle_; }
   void* workspace() const { return workspace_.data(); }
@@ -57,7 +62,7 @@ class matrix_product {
   };
 
   matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& its,
-                 product_precision products = product_precision::f32)
+                 product_precision products = product_precision::f32, tuning* by = nullptr)
       : blas_(std::move(blas)), descriptors_{blas_->functions()} {
     cublaslt_functions const& f = blas_->functions();
     descriptors& d = descriptors_;
@@ -75,22 +80,31 @@ class matrix_product {
     describe(d.b, factor, its.transposes_b ? its.n : its.k, its.transposes_b ? its.k : its.n);
     describe(d.result, its.result, its.m, its.n);
     choose();
+    if (by && algorithms_.size() > 1) take_fastest(*by, its, products);
+    algorithms_.resize(1);
   }
 
   /// Puts it into the stream.
   void run(void const* a, void const* b, void const* bias, void* result) const {
+    run(algorithms_[0], a, b, bias, result);
+  }
+
+ private:
+  static constexpr std::size_t most_to_time = 8;
+
+  void run(cublasLtMatmulAlgo_t const& algorithm, void const* a, void const* b, void const* bias,
+           void* result) const {
     auto const turn = blas_->stream().turn();
     std::lock_guard const one_at_a_time(mutex_);  // the bias is a property of the description
     if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
     float const one = 1, zero = 0;
     descriptors const& d = descriptors_;
     blas_->check(blas_->functions().multiply(blas_->handle(), d.product, &one, a, d.a, b, d.b, &zero, result,
-                                             d.result, result, d.result, &algorithm_, blas_->workspace(),
+                                             d.result, result, d.result, &algorithm, blas_->workspace(),
                                              blas_on_gpu::workspace_bytes, blas_->stream().handle()),
                  "multiplying matrices");
   }
 
- private:
   struct descriptors {
     cublaslt_functions const& functions;
     cublasLtMatmulDesc_t product = nullptr;
@@ -135,19 +149,44 @@ class matrix_product {
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
       prefer(operand, static_cast<std::uint32_t>(buffer::alignment));
-    cublasLtMatmulHeuristicResult_t found{};
+    std::array<cublasLtMatmulHeuristicResult_t, most_to_time> found{};
     int count = 0;
     blas_->stream().device().use();
-    blas_->check(
-        f.choose(blas_->handle(), d.product, d.a, d.b, d.result, d.result, d.preference, 1, &found, &count),
-        "choosing how to multiply matrices");
+    blas_->check(f.choose(blas_->handle(), d.product, d.a, d.b, d.result, d.result, d.preference,
+                          static_cast<int>(found.size()), found.data(), &count),
+                 "choosing how to multiply matrices");
     if (count == 0) throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
-    algorithm_ = found.algo;
+    for (int i = 0; i < count; ++i) algorithms_.push_back(found[static_cast<std::size_t>(i)].algo);
+  }
+
+  void take_fastest(tuning& by, extents const& its, product_precision products) {
+    std::vector<std::string> names;
+    for (std::size_t i = 1; i <= algorithms_.size(); ++i) names.push_back("algorithm " + std::to_string(i));
+    auto const bytes = [](int rows, int columns, element_type type) {
+      return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) * bytes_of(type);
+    };
+    auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
+    std::vector<buffer> memory;
+    auto const put = [&](std::size_t way) {
+      if (memory.empty())
+        for (std::size_t const one : {bytes(its.m, its.k, factor), bytes(its.k, its.n, factor),
+                                      bytes(its.m, 1, its.result), bytes(its.m, its.n, its.result)})
+          memory.push_back(memory_to_time_on(blas_->shared_stream(), one));
+      run(algorithms_[way], memory[0].data(), memory[1].data(), its.has_bias ? memory[2].data() : nullptr,
+          memory[3].data());
+    };
+    std::size_t const taken = timed_choice(
+        by, blas_->stream(),
+        text_of({"cuBLASLt ", blas_->functions().version(), ", product ", its.m, 'x', its.n, 'x', its.k,
+                 its.transposes_a ? ", a transposed" : "", its.transposes_b ? ", b transposed" : "",
+                 its.has_bias ? ", bias" : "", ", by ", name_of(products), " to ", name_of(its.result)}),
+        names, put);
+    std::swap(algorithms_[0], algorithms_[taken]);
   }
 
   std::shared_ptr<blas_on_gpu const> blas_;
   descriptors descriptors_;
-  cublasLtMatmulAlgo_t algorithm_{};
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;  // the first one is used
   mutable std::mutex mutex_;
 };
 
