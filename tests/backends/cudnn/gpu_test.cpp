@@ -26,7 +26,9 @@ std::string refusal_of(fake_machine& machine) {
 
 class gpu : public testing::Test {
  protected:
-  cohort_test::with_variable const all{"CUDA_VISIBLE_DEVICES", nullptr};
+  cohort_test::with_variable const all{"CUDA_VISIBLE_DEVICES", nullptr},
+      alone{"OMPI_COMM_WORLD_LOCAL_RANK", nullptr}, by_itself{"MPI_LOCALRANKID", nullptr},
+      without_slurm{"SLURM_LOCALID", nullptr};
   fake_machine machine;
 };
 
@@ -36,6 +38,20 @@ TEST_F(gpu, is_used_where_nothing_is_missing) {
   EXPECT_EQ(found.capability(), 90);
   EXPECT_EQ(machine.opened, (std::vector<std::string>{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13",
                                                       "libcudnn.so.9"}));
+}
+
+TEST_F(gpu, is_that_of_the_rank_on_its_machine) {
+  auto const taken = [&](char const* variable, char const* rank) {
+    cohort_test::with_variable const started_as(variable, rank);
+    return detail::gpu(machine.source()).name();
+  };
+  EXPECT_EQ(taken("OMPI_COMM_WORLD_LOCAL_RANK", "1"), "Pretended GPU") << "there is one";
+  machine.gpus = 3;
+  EXPECT_EQ(taken("OMPI_COMM_WORLD_LOCAL_RANK", "1"), "Pretended GPU, number 1 of 3");
+  EXPECT_EQ(taken("MPI_LOCALRANKID", "2"), "Pretended GPU, number 2 of 3");
+  EXPECT_EQ(taken("SLURM_LOCALID", "4"), "Pretended GPU, number 1 of 3");
+  EXPECT_EQ(detail::gpu(machine.source()).name(), "Pretended GPU, number 0 of 3");
+  EXPECT_EQ(taken("SLURM_LOCALID", "-7"), "Pretended GPU, number 0 of 3");
 }
 
 TEST_F(gpu, is_passed_over_without_a_driver) {

@@ -26,7 +26,7 @@ inline std::string cudnn_version_text(std::size_t version) {
          + std::to_string(version % 100);
 }
 
-/// The first GPU that the driver shows (CUDA_VISIBLE_DEVICES is the driver's to obey), its context, and the libraries to use
+/// One of the GPUs that the driver shows (CUDA_VISIBLE_DEVICES is the driver's to obey), its context, and the libraries to use
 /// it by. Nothing of CUDA's is linked: all is found while the program runs.
 ///
 /// Order     first what a machine without a GPU lacks, then what may be missing or wrong beside one: driver, its version,
@@ -100,6 +100,13 @@ class gpu {
                            .got = {"one for CUDA ", cuda_version_text(cuda_)}});
   }
 
+  /// Of this process, as whoever starts ranks says: Open MPI, MPICH or Slurm. Else 0.
+  static int rank_on_machine() {
+    for (char const* const variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+      if (char const* const text = std::getenv(variable)) return std::max(0, std::atoi(text));
+    return 0;
+  }
+  /// Ranks of one machine take its GPUs in turn.
   void choose_device() {
     char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");  // which hides all where it is empty
     std::string hint;
@@ -111,10 +118,11 @@ class gpu {
       driver_.check(driver_.device_count(&count), "counting the GPUs");
     }
     if (count == 0) throw backend_error({.what = {"the NVIDIA driver shows no GPU", hint}});
-    driver_.check(driver_.device(&device_, 0), "asking for the first GPU");
+    int const number = rank_on_machine() % count;
+    driver_.check(driver_.device(&device_, number), "asking for a GPU");
     char name[128] = {};
     driver_.check(driver_.device_name(name, sizeof name, device_), "asking for a GPU's name");
-    name_ = name;
+    name_ = count == 1 ? name : text_of({name, ", number ", number, " of ", count});
     driver_.check(driver_.device_identity(&identity_, device_), "asking for a GPU's identity");
     capability_ = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
                   + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
