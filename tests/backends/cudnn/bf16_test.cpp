@@ -13,8 +13,7 @@ namespace cudnn_bf16_test {
 
 using namespace cohort;
 
-fake_machine machine;
-bool const ready = (pretended_gpu::machine = &machine) != nullptr;
+bool const ready = pretended_gpu::stands();
 bool const registered =
     cudnn_ladder::register_rungs<pretended_cudnn_bf16>("cudnn_bf16", cudnn_ladder::in_bf16);
 
@@ -67,6 +66,7 @@ TEST(cudnn_bf16, lies_as_cudnn_takes_it_narrow_rather_than_channels_last) {
 }
 
 TEST(cudnn_bf16, is_passed_over_where_there_is_none) {
+  fake_machine& machine = *pretended_gpu::machine;
   machine.major = 7;
   machine.minor = 5;
   EXPECT_EQ(pretended_cudnn_bf16::probe().reason,

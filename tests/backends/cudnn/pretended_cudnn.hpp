@@ -11,6 +11,12 @@
 /// Before    there is a machine.
 struct pretended_gpu {
   static inline cohort::fake_machine* machine = nullptr;
+  /// One for the whole program, for tests that have none of their own.
+  static bool stands() {
+    static cohort::fake_machine of_all;
+    machine = &of_all;
+    return true;
+  }
 
   static std::shared_ptr<cohort::detail::compute_stream> stream() {
     std::lock_guard const in_turn(looking);
