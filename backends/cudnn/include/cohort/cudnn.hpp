@@ -27,8 +27,8 @@
 
 namespace cohort {
 
-/// A GPU of NVIDIA's, in f32 without TF32: of those that the driver shows the first one, or that of the process's rank on its machine. It has kernels for every kind of layer that the library
-/// brings, and none for those of users: see `supports`.
+/// A GPU of NVIDIA's, in f32 without TF32: of those that the driver shows the first one, or that of the process's rank on its machine.
+/// It has kernels for every kind of layer that the library brings, and none for those of users: see `supports`.
 ///
 /// Order     tensors axis by axis, images channels last where convolutions have no other engine; one stream of work a backend
 ///           object, which its copies share.

@@ -49,6 +49,12 @@ class convolution_engine {
  public:
   static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
 
+  /// The first place for a workspace in memory that has workspace_alignment more.
+  static void* aligned(std::byte* at) {
+    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + workspace_alignment - 1)
+                                   / workspace_alignment * workspace_alignment);
+  }
+
   /// Asks what is best, or what may do where nothing is.
   enum class search { best, fallback, both };
 
@@ -276,10 +282,6 @@ class convolution_engine {
     plans_.push_back({std::move(configuration), std::move(plan), number, static_cast<std::size_t>(bytes)});
   }
 
-  static void* aligned(std::byte* at) {
-    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + workspace_alignment - 1)
-                                   / workspace_alignment * workspace_alignment);
-  }
   std::string describe_text(convolution_pass pass, convolution_extents const& its) const {
     auto const sides = [](border const& one) { return text_of({one.before, '+', one.after}); };
     return text_of({"convolution's ",

@@ -114,7 +114,7 @@ class convolution_on_gpu {
       on_->launch(
           kernels::swap_filters{{weights, narrow_}, {ordered, narrow_}, depth_, filters_, taps_, last_},
           weights_);
-    engine_->run(whole, ordered, map, aligned(at));
+    engine_->run(whole, ordered, map, convolution_engine::aligned(at));
     if (whole != image && pass_ == convolution_pass::input)
       on_->launch(kernels::unframe_image{framed, given, frame_}, image_);
     if (swaps_ && gives_weights)
@@ -159,11 +159,6 @@ class convolution_on_gpu {
     bool const is_narrow = pass_ == convolution_pass::weights ? widens_ : narrow_;
     return swaps_ || widens_ ? round_to_alignment(weights_ * (is_narrow ? 2 : 4)) : 0;
   }
-  static void* aligned(std::byte* at) {
-    constexpr std::size_t to = convolution_engine::workspace_alignment;
-    return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(at) + to - 1) / to * to);
-  }
-
   shared_stream on_;
   convolution_pass pass_;
   bool last_, narrow_, swaps_, widens_ = false;
