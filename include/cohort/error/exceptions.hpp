@@ -77,7 +77,7 @@ struct setting_error : error {
 struct backend_error : error {
   using error::error;
 };
-/// More memory needed than allowed.
+/// More memory needed than allowed, or than there is.
 struct memory_error : error {
   using error::error;
 };

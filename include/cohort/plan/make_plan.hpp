@@ -112,7 +112,7 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
   if (settings.max_bytes > 0 && needed > settings.max_bytes) {
     int const fits = detail::largest_batch(*store, net, settings);
-    throw memory_error({.what = {"the plan needs more memory than allowed\n", table(*made)},
+    throw memory_error({.what = {"the plan needs more memory than it may take\n", table(*made)},
                         .where = {"batch ", settings.batch},
                         .expected = {"at most ", settings.max_bytes, " bytes",
                                      (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)

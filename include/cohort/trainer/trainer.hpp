@@ -48,18 +48,21 @@ backend_port port_to(graph_view net, training_settings const& settings) {
     make({.batch = std::max(1, ordinary / settings.workers),
           .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
   }
+  auto const device = store->passes().space();
+  std::size_t const most = settings.max_bytes > 0 ? settings.max_bytes : device ? device->room() : 0;
   std::size_t const least =
       store->arena_bytes() * static_cast<std::size_t>(1 + rules.state_arrays() + settings.workers);
-  if (settings.max_bytes > 0 && least > settings.max_bytes)
+  if (most > 0 && least > most)
     throw memory_error(
-        {.what = "the parameters, their gradients and the updater's state need more memory than allowed",
-         .expected = {"at most ", settings.max_bytes, " bytes"},
+        {.what =
+             "the parameters, their gradients and the updater's state need more memory than they may take",
+         .expected = {"at most ", most, " bytes"},
          .got = {least, " bytes"}});
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })
     if (auto const note = B::environment_note(); settings.log && !note.empty()) settings.log(note);
   return {std::string(B::name), store, make, [](int threads) { return B::threads(threads); },
-          rules.state_arrays()};
+          rules.state_arrays(), most};
 }
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../data/refused.hpp"
 #include "../../execution/with_variable.hpp"
 #include "cudnn_cases.hpp"
 #include "pretended_cudnn.hpp"
@@ -161,6 +162,17 @@ TEST_F(cudnn_backend, counts_the_memory_of_engines_in_the_forecast) {
   EXPECT_THROW(trainer<pretended_cudnn>(cudnn_cases::lenet, {.max_bytes = 40'000'000})
                    .fit(cudnn_cases::large_thirds(4).data(), {.batch = 2}),
                memory_error);
+}
+
+TEST_F(cudnn_backend, refuses_what_does_not_fit_and_says_what_would) {
+  machine.free_bytes = std::size_t{600} << 20;
+  training made = trainer<pretended_cudnn>(cudnn_cases::lenet, {});
+  std::size_t const held = machine.memory.size();
+  cudnn_cases::large_thirds const many(8000), few(4);
+  expect_parts(refused<memory_error>([&] { made.fit(many.data(), {.batch = 8000}); }),
+               {"conv2d_1", "batch 8000", "at most 629145600 bytes; the largest batch that fits is "});
+  EXPECT_EQ(machine.memory.size(), held);
+  made.fit(few.data(), {.batch = 4});
 }
 
 TEST_F(cudnn_backend, refuses_a_layer_that_it_has_no_kernels_for_by_name) {

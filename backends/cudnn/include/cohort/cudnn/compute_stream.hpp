@@ -35,6 +35,8 @@ class compute_stream final : public memory_space {
                           std::chrono::milliseconds longest = std::chrono::seconds(120))
       : on_(std::move(on)), kernels_(on_, cache), longest_(longest), staging_(on_) {
     driver().check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream on the GPU");
+    std::size_t total = 0;
+    driver().memory(&room_, &total);
   }
   compute_stream(compute_stream const&) = delete;
   compute_stream& operator=(compute_stream const&) = delete;
@@ -75,6 +77,8 @@ class compute_stream final : public memory_space {
     driver().free(device_address(memory));
   } catch (error const&) {
   }
+
+  std::size_t room() const override { return room_; }
 
   void clear(std::byte* memory, std::size_t bytes) const {
     auto const held = turn();
@@ -246,6 +250,7 @@ class compute_stream final : public memory_space {
   std::shared_ptr<gpu const> on_;
   kernel_module kernels_;
   std::chrono::milliseconds longest_;
+  std::size_t room_ = 0;
   CUstream stream_ = nullptr;
   mutable std::shared_mutex recording_;
   mutable std::atomic<std::thread::id> recorder_{};
