@@ -62,7 +62,7 @@ constexpr flag all_flags[]{
     {"tune", [](options& o, text, text) { o.tune = true; }, no_argument},
     {"communicator",
      [](options& o, text f, text v) {
-       o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi"});
+       o.communicator = name_of(f, v, {"auto", "self", "threads", "mpi", "nccl"});
      }},
     {"strategy",
      [](options& o, text f, text v) {
@@ -97,7 +97,8 @@ constexpr flag all_flags[]{
     {"rate", [](options& o, text f, text v) { o.rate = number_of(f, v, 1e-9, 1e9); }},
     {"backend",
      [](options& o, text f, text v) {
-       o.backend = name_of(f, v, {"auto", "onednn", "onednn_bf16", "reference"});
+       o.backend =
+           name_of(f, v, {"auto", "onednn", "onednn_bf16", "cudnn", "cudnn_tf32", "cudnn_bf16", "reference"});
      }},
     {"seed", [](options& o, text f, text v) { o.seed = number_of<std::uint64_t>(f, v, 0, UINT64_MAX); }},
     {"original", [](options& o, text, text) { o.original = true; }, no_argument},
@@ -134,7 +135,8 @@ constexpr char const* after_data = R"(
   --recompute      norms, activations and the like run again in backward and are not kept: less memory, more time
   --tune           times several ways to run the layers once, and keeps the fastest in the cache; with neither
                    --workers nor --threads, one worker a processor against one of as many threads as well
-  --communicator NAME  auto, self, threads or mpi; auto: mpi under mpirun, threads for more than one rank (auto)
+  --communicator NAME  auto, self, threads, mpi or nccl (mpi, and gradients from GPU to GPU); auto: mpi under mpirun,
+                   threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)
   --into-forward   gradients of the last layers may be under way until the next step's forward needs these layers
@@ -153,8 +155,8 @@ constexpr char const* after_batch = R"()
 constexpr char const* after_epochs = R"()
   --rate X         )";
 constexpr char const* after_rate = R"()
-  --backend NAME   auto, onednn, onednn_bf16 (mixed precision) or reference; auto: the first of onednn and reference
-                   that works here (auto)
+  --backend NAME   auto, onednn, cudnn (GPUs), onednn_bf16 or cudnn_bf16 (mixed precision), cudnn_tf32 or reference;
+                   auto: the first of cudnn, onednn and reference that is built and works here (auto)
   --seed N         of the initial weights and the order of the images ()";
 constexpr char const* before_original = R"()
   --original       )";

@@ -17,8 +17,14 @@
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/timeline.hpp>
 #include <cohort/trainer/tune.hpp>
+#if __has_include(<cohort/cudnn.hpp>)
+#include <cohort/cudnn.hpp>
+#endif
 #if __has_include(<cohort/mpi.hpp>)
 #include <cohort/mpi.hpp>
+#endif
+#if __has_include(<cohort/nccl.hpp>)
+#include <cohort/nccl.hpp>
 #endif
 #include <cstdint>
 #include <cstdio>
@@ -242,7 +248,10 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   if (!chosen.save.empty()) save(training, chosen.save);
   if (!speaks) return 0;
 
-  if (chosen.profile) {
+  bool const on_gpu = training.backend().starts_with("cudnn");
+  if (chosen.profile && on_gpu)
+    std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
+  if (chosen.profile && !on_gpu) {
     int const workers = training.settings().workers, threads = workers * training.settings().threads;
     cohort::machine_peaks const peaks = cohort::measure_peaks(threads);
     std::printf("\n%s%d threads of this machine: %.0f GFLOP/s in f32, %.0f GB/s\n",
@@ -268,6 +277,16 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   return 0;
 }
 
+int work_over_nccl([[maybe_unused]] program const& what, [[maybe_unused]] options const& chosen,
+                   [[maybe_unused]] cohort::communicator& world, [[maybe_unused]] sets const& images) {
+#if __has_include(<cohort/nccl.hpp>)
+  cohort::nccl between_gpus(world);
+  return work(what, chosen, between_gpus, images);
+#else
+  throw usage_error{"--communicator: this program was built without the component nccl"};
+#endif
+}
+
 int launch(program const& what, options const& chosen, int argc, char** argv) {
   if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
     throw usage_error{"--checkpoints: " + chosen.checkpoints
@@ -280,21 +299,23 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
                                           .heartbeat = milliseconds(chosen.heartbeat),
                                           .log = cohort::stderr_sink()};
   int status = 0;
+  std::string which = chosen.communicator;
   auto const body = [&](cohort::communicator& world) {
-    int const mine = work(what, chosen, world, images);
+    int const mine =
+        which == "nccl" ? work_over_nccl(what, chosen, world, images) : work(what, chosen, world, images);
     if (world.rank() == 0 || world.name() == "mpi") status = mine;
   };
-  std::string which = chosen.communicator;
 #if __has_include(<cohort/mpi.hpp>)
   if (which == "auto" && cohort::mpi_started()) which = "mpi";
-  if (which == "mpi") {
+  if (which == "mpi" || which == "nccl") {
     if (chosen.ranks > 1 && !cohort::mpi_started())
-      throw usage_error{"--ranks: expected 1 for --communicator mpi, whose ranks mpirun starts"};
+      throw usage_error{"--ranks: expected 1 for --communicator " + which + ", whose ranks mpirun starts"};
     int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
     return failed != 0 ? failed : status;
   }
 #else
-  if (which == "mpi") throw usage_error{"--communicator: this program was built without MPI"};
+  if (which == "mpi" || which == "nccl")
+    throw usage_error{"--communicator: this program was built without MPI"};
 #endif
   if (which == "auto") which = chosen.ranks > 1 ? "threads" : "self";
   if (which == "self" && chosen.ranks > 1) throw usage_error{"--ranks: expected 1 for --communicator self"};
@@ -303,6 +324,35 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
   else
     cohort::launch<cohort::threads>(chosen.ranks, how, body);
   return status;
+}
+
+#if __has_include(<cohort/cudnn.hpp>)
+using first_that_works = cohort::priority<cohort::cudnn, cohort::onednn, cohort::reference<float>>;
+using any_that_tunes = cohort::priority<cohort::onednn, cohort::onednn_bf16, cohort::cudnn,
+                                        cohort::cudnn_tf32, cohort::cudnn_bf16>;
+#else
+using first_that_works = cohort::priority<cohort::onednn, cohort::reference<float>>;
+using any_that_tunes = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
+#endif
+
+template <class Backend>
+cohort::training made_on(cohort::graph net, cohort::communicator& world,
+                         std::unique_ptr<cohort::strategy> how, cohort::training_settings const& settings) {
+  return cohort::trainer<Backend>(std::move(net), world, std::move(how), settings);
+}
+
+decltype(&made_on<first_that_works>) maker_on(std::string_view backend) {
+  using namespace cohort;
+  if (backend == "auto") return made_on<first_that_works>;
+  if (backend == "onednn") return made_on<require<onednn>>;
+  if (backend == "onednn_bf16") return made_on<require<onednn_bf16>>;
+  if (backend == "reference") return made_on<require<reference<float>>>;
+#if __has_include(<cohort/cudnn.hpp>)
+  if (backend == "cudnn") return made_on<require<cudnn>>;
+  if (backend == "cudnn_tf32") return made_on<require<cudnn_tf32>>;
+  if (backend == "cudnn_bf16") return made_on<require<cudnn_bf16>>;
+#endif
+  throw usage_error{"--backend: this program was built without the component cudnn"};
 }
 
 }  // namespace
@@ -317,20 +367,10 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   if (chosen.tune) {
     int const ranks_here = world.name() == "threads" ? world.size() : 1;
     int const processors = std::max(1, cohort::usable_processors() / ranks_here);
-    using tuned = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
-    settings.tune = cohort::tune<tuned>({.batch = chosen.batch, .processors = processors});
+    settings.tune = cohort::tune<any_that_tunes>({.batch = chosen.batch, .processors = processors});
   }
   settings.log = cohort::stderr_sink();
-  using oracle = cohort::reference<float>;
-  if (chosen.backend == "onednn")
-    return cohort::trainer<cohort::require<cohort::onednn>>(std::move(net), world, std::move(how), settings);
-  if (chosen.backend == "onednn_bf16")
-    return cohort::trainer<cohort::require<cohort::onednn_bf16>>(std::move(net), world, std::move(how),
-                                                                 settings);
-  if (chosen.backend == "reference")
-    return cohort::trainer<cohort::require<oracle>>(std::move(net), world, std::move(how), settings);
-  return cohort::trainer<cohort::priority<cohort::onednn, oracle>>(std::move(net), world, std::move(how),
-                                                                   settings);
+  return maker_on(chosen.backend)(std::move(net), world, std::move(how), settings);
 }
 
 void save(cohort::training& trained, std::string const& path) { trained.save(path, true); }

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+os.environ.setdefault("BACKEND_PRIORITY_CPU", "200")  # the checks of bits are the processor's
 PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
 
 
@@ -75,6 +76,19 @@ class lenet_mnist(unittest.TestCase):
         self.assertTrue(os.listdir(os.path.join(cache, "cohort/choices")))
         by_hand = run("--tune", "--workers", "1", "--epochs", "0", XDG_CACHE_HOME=cache)
         self.assertNotIn("calibrated", by_hand.stderr)
+
+    def test_takes_a_gpu_or_says_why_not(self):
+        here = run("--epochs", "0", BACKEND_PRIORITY_CPU="0").stderr.splitlines()[0]
+        gpu = subprocess.run([PROGRAM, "--epochs", "0", "--backend", "cudnn"], capture_output=True, text=True, timeout=240)
+        if gpu.returncode == 2:
+            self.assertIn("built without the component cudnn", gpu.stderr)
+            self.assertEqual(here, "backend: onednn")
+        elif gpu.returncode == 1:
+            self.assertTrue(here.startswith("backend: onednn (passed over: cudnn: "), here)
+            self.assertIn(here.partition("cudnn: ")[2].removesuffix(")"), gpu.stderr)  # the same reason
+        else:
+            self.assertEqual((gpu.returncode, gpu.stderr.splitlines()[0]), (0, here))
+            self.assertTrue(here.startswith("backend: cudnn on "), here)
 
     def test_refuses_in_one_sentence(self):
         for flags, code in ((["--wrokers", "2"], 2), (["--workers", "two"], 2), (["--batch", "0"], 2),
