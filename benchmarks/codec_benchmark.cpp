@@ -8,7 +8,8 @@
 // codec/quantile/…                  the same with a threshold by sample, and a check that the gradient can be sent (`checked`)
 // codec/ranks:P/…                   what the rank does that has most to do when P ranks' messages are merged pairwise, and the sum is
 //                                   decoded into an array of zeros: `merge_ms`, `decode_ms`, `zero_ms`, and `of_two`: over that of two ranks
-// codec/cudnn/quantile/…            codec/quantile on a GPU, beside `r += g` there: `ratio`, `decode`, `decode_ms`
+// codec/cudnn/quantile/…            codec/quantile on a GPU, beside `r += g` there: `ratio`, `decode`, `decode_ms`; `of_copy`: the bytes of
+//                                   `r += g` that it makes a second, over those of a copy
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -138,7 +139,7 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
   std::span<float> const g(x.as<float>(), n), residual(r.as<float>(), n), sums(dense.as<float>(), n);
   threshold_compressor codec({{"all", n}}, {.threshold = threshold::quantile{.density = density}}, nullptr,
                              best_isa(), std::make_shared<detail::threshold_on_gpu>(stream));
-  std::vector<double> add_times, encode_times, decode_times;
+  std::vector<double> copy_times, add_times, encode_times, decode_times;
   std::vector<std::byte> message;
   bool good = true;
   auto const alone = [&](auto work) {
@@ -149,6 +150,7 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
     });
   };
   for (std::uint64_t step = 0; [[maybe_unused]] auto _ : state) {
+    copy_times.push_back(alone([&] { stream->copy(x.data(), dense.data(), 4 * n); }));
     stream->clear(r.data(), r.bytes());
     add_times.push_back(alone([&] {
       stream->launch(detail::kernels::add_to{g.data(), residual.data()}, n);
@@ -166,6 +168,7 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
   if (!good) state.SkipWithError("a gradient that cannot be sent");
   state.counters["density"] = codec.report().density();
   state.counters["ratio"] = median(add_times) / median(encode_times);
+  state.counters["of_copy"] = 12 * median(copy_times) / (8 * median(encode_times));
   state.counters["decode"] = median(encode_times) / median(decode_times);
   state.counters["decode_ms"] = 1e3 * median(decode_times);
   state.counters["bytes"] = static_cast<double>(message.size());

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 // uses: onednn
+#include "golden_curves.hpp"
+
 #include <cohort/backend/reference.hpp>
-#include <cohort/data/arrays.hpp>
-#include <cohort/graph/network.hpp>
-#include <cohort/trainer/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>
 #endif
-#include <gtest/gtest.h>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
 
 namespace curves_test {
 
@@ -27,151 +18,7 @@ using fast = onednn;
 using fast = reference<float>;
 #endif
 
-constexpr auto lenet = network<[](builder& net) {
-  return net.input({1, 28, 28}) | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
-         | conv2d{.filters = 50, .kernel = 5, .stride = 2} | relu{} | max_pool{.window = 2}
-         | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
-}>();
-training_settings const lenet_settings{.updater = adagrad{.rate = 0.02}, .l2 = 5e-4};
-
-constexpr auto mlp = network<[](builder& net) {
-  return net.input({1, 28, 28}) | dense{.units = 500} | leaky_relu{} | dense{.units = 100} | leaky_relu{}
-         | dense{.units = 10} | softmax_cross_entropy{};
-}>();
-training_settings const mlp_settings{.updater = nesterov{.rate = 0.02, .momentum = 0.9}, .l2 = 1e-4};
-
-constexpr auto cifar = network<[](builder& net) {
-  auto const same = [](int filters, int kernel) {
-    return [=](tensor x) {
-      return x | conv2d{.filters = filters, .kernel = kernel, .padding = padding::same} | relu{};
-    };
-  };
-  return net.input({3, 16, 16}) | same(8, 4) | same(8, 4) | max_pool{.window = 2} | same(12, 4) | same(12, 4)
-         | same(16, 3) | same(16, 3) | same(32, 2) | same(32, 2) | max_pool{.window = 2} | dense{.units = 32}
-         | relu{} | dense{.units = 32} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
-}>();
-training_settings const cifar_settings{.updater = adam{.rate = 1e-3}};
-
-constexpr auto darknet = network<[](builder& net) {
-  auto const block = [](int filters, int kernel) {
-    return [=](tensor x) {
-      return x | conv2d{.filters = filters, .kernel = kernel, .padding = padding::same, .bias = false}
-             | batch_norm{} | leaky_relu{.slope = 0.1};
-    };
-  };
-  return net.input({3, 16, 16}) | block(8, 3) | block(16, 3) | max_pool{.window = 2} | block(16, 2)
-         | block(32, 2) | max_pool{.window = 2} | conv2d{.filters = 10, .kernel = 1} | global_avg_pool{}
-         | softmax_cross_entropy{};
-}>();
-training_settings const darknet_settings{.updater = amsgrad{.rate = 8e-3}, .l2 = 1e-4};
-
-constexpr auto resnet = network<[](builder& net) {
-  auto const conv = [](int filters, int kernel, int stride = 1) {
-    return [=](tensor x) {
-      return x
-             | conv2d{.filters = filters,
-                      .kernel = kernel,
-                      .stride = stride,
-                      .padding = kernel / 2,
-                      .bias = false}
-             | batch_norm{};
-    };
-  };
-  auto const bottleneck = [&](int width, int stride, bool projects) {
-    return [=](tensor x) {
-      tensor const y = x | conv(width, 1) | relu{} | conv(width, 3, stride) | relu{} | conv(4 * width, 1);
-      return (y + (projects ? x | conv(4 * width, 1, stride) : x)) | relu{};
-    };
-  };
-  return net.input({3, 16, 16}) | conv(8, 3) | relu{} | bottleneck(4, 1, true) | bottleneck(4, 1, false)
-         | bottleneck(8, 2, true) | global_avg_pool{} | dense{.units = 10} | softmax_cross_entropy{};
-}>();
-training_settings const resnet_settings{.updater = momentum{.rate = 0.05, .momentum = 0.9}, .l2 = 1e-4};
-
-constexpr int batch_size = 8, batches = 5;
-
-/// What golden/curves.py draws: 16 bits of a mix of the tensor's and the element's number.
-std::uint32_t hashed(std::uint32_t tensor, std::size_t element) {
-  std::uint32_t x = static_cast<std::uint32_t>(element) * 0x9E3779B1U + tensor * 0x85EBCA6BU;
-  for (int round = 0; round < 2; ++round) x = (x ^ (x >> 15)) * 0x2C1B3C6DU;
-  return (x ^ (x >> 16)) & 0xFFFFU;
-}
-double drawn(std::uint32_t tensor, std::size_t element) { return hashed(tensor, element) / 65536.0 - 0.5; }
-
-/// All but those of norms, which begin at 1 and 0.
-template <class T>
-void draw_parameters(parameter_set& all) {
-  std::vector<T> values;
-  std::uint32_t number = 1;
-  for (int p = 0; p < static_cast<int>(all.table().size()); ++p) {
-    parameter_spec const& spec = all.table()[static_cast<std::size_t>(p)].spec;
-    if (spec.dims.rank == 1 && spec.name != "bias") continue;
-    ++number;
-    int const fan_in = spec.dims.rank > 1 ? static_cast<int>(spec.dims.example().elements()) : 256;
-    double const scale = 2 / std::floor(std::sqrt(fan_in));  // biases: 1/8
-    values.resize(static_cast<std::size_t>(spec.dims.elements()));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(drawn(number, i) * scale);
-    all.write(p, reinterpret_cast<std::byte const*>(values.data()), all.master());
-  }
-  all.changed();
-}
-
-struct recording final : listener {
-  std::vector<double> losses;
-  void on_step(training&, step_report const& done) override { losses.push_back(done.loss); }
-};
-
-template <class B>
-std::vector<double> curve(graph const& net, training_settings const& settings, int epochs) {
-  shape const image = net.view()[0].output;
-  std::vector<float> images(static_cast<std::size_t>(batches * batch_size * image.elements()));
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(batches * batch_size));
-  for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(drawn(0, i) + 0.5);
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(hashed(1, i) % 10);
-  training run = trainer<B>(net, settings);
-  draw_parameters<typename B::scalar>(run.parameters());
-  recording seen;
-  run.fit(arrays(images, image, labels, 10),
-          {.batch = batch_size, .epochs = epochs, .shuffle = false, .listeners = {&seen}});
-  return seen.losses;
-}
-
-std::vector<double> golden(std::string const& name) {
-  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/curves.txt");
-  for (std::string line, word; std::getline(file, line);) {
-    std::istringstream words(line);
-    words >> word;
-    if (word != name) continue;
-    std::vector<double> losses;
-    for (double loss = 0; words >> loss;) losses.push_back(loss);
-    return losses;
-  }
-  return {};
-}
-
-/// The first `steps` losses. Rounding grows from step to step, so that the last ones are the furthest apart.
-void expect_curve(std::vector<double> const& got, std::string const& name, std::size_t steps,
-                  double tolerance) {
-  std::vector<double> const wanted = golden(name);
-  ASSERT_GE(got.size(), steps);
-  ASSERT_GE(wanted.size(), steps);
-  for (std::size_t i = 0; i < steps; ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << name << ", step " << i;
-}
-
-TEST(curves, in_double_are_those_of_pytorch) {
-  expect_curve(curve<reference<double>>(lenet, lenet_settings, 4), "lenet", 20, 1e-8);
-  expect_curve(curve<reference<double>>(mlp, mlp_settings, 4), "mlp", 20, 1e-8);
-  expect_curve(curve<reference<double>>(cifar, cifar_settings, 4), "cifar", 20, 1e-8);
-  expect_curve(curve<reference<double>>(darknet, darknet_settings, 4), "darknet", 20, 1e-8);
-  expect_curve(curve<reference<double>>(resnet, resnet_settings, 4), "resnet", 20, 1e-8);
-}
-
-TEST(curves, in_single_precision_begin_as_those_of_pytorch) {
-  expect_curve(curve<fast>(lenet, lenet_settings, 1), "lenet", 5, 1e-3);
-  expect_curve(curve<fast>(mlp, mlp_settings, 1), "mlp", 5, 1e-3);
-  expect_curve(curve<fast>(cifar, cifar_settings, 1), "cifar", 5, 1e-3);
-  expect_curve(curve<fast>(darknet, darknet_settings, 1), "darknet", 5, 1e-3);
-  expect_curve(curve<fast>(resnet, resnet_settings, 1), "resnet", 5, 1e-3);
-}
+TEST(curves, in_double_are_those_of_pytorch) { golden_curves::expect_all<reference<double>>(20, 1e-8); }
+TEST(curves, in_single_precision_begin_as_those_of_pytorch) { golden_curves::expect_all<fast>(5, 1e-3); }
 
 }  // namespace curves_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
+#include "../../trainer/golden_curves.hpp"
 #include "conformance.hpp"
 #include "pretended_cudnn.hpp"
 
@@ -25,5 +26,7 @@ TEST(ladder, leaves_out_what_has_no_kernels_alone) {
   EXPECT_EQ(cudnn_ladder::rows_without_kernels<pretended_cudnn>(),
             (std::vector<std::string>{"rung_31_a_layer_of_a_user"}));
 }
+
+TEST(curves, on_a_gpu_begin_as_those_of_pytorch) { golden_curves::expect_all<pretended_cudnn>(5, 1e-3); }
 
 }  // namespace conformance_test

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "../../trainer/golden_curves.hpp"
 #include "conformance.hpp"
 #include "cudnn_cases.hpp"
 #include "threshold_cases.hpp"
@@ -112,6 +113,7 @@ TEST_F(on_a_gpu, probes_take_it) {
 TEST_F(on_a_gpu, layers_of_images_agree_with_the_reference) {
   cudnn_cases::layers_of_images_agree_with_the_reference<cudnn>();
 }
+TEST_F(on_a_gpu, losses_begin_as_those_of_pytorch) { golden_curves::expect_all<cudnn>(5, 1e-3); }
 TEST_F(on_a_gpu, bf16_loses_no_small_step) { cudnn_cases::loses_no_small_step<cudnn_bf16>(); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 TEST_F(on_a_gpu, a_network_learns_in_tf32) { cudnn_cases::learns<cudnn_tf32>(); }

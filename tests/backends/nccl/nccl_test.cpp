@@ -17,12 +17,13 @@
 #include "../cudnn/cudnn_cases.hpp"
 #include "../cudnn/pretended_cudnn.hpp"
 #include "fake_nccl.hpp"
+#include "nccl_cases.hpp"
 
 namespace nccl_test {
 
 using namespace cohort;
 using namespace std::chrono_literals;
-using cohort_test::bright_thirds;
+using namespace nccl_cases;
 
 class nccl_between_pretended_gpus : public testing::Test {
  protected:
@@ -42,58 +43,12 @@ class nccl_between_pretended_gpus : public testing::Test {
   fake_nccl library;
 };
 
-/// An array in a GPU's memory.
-template <class T>
-struct gpu_array {
-  std::shared_ptr<detail::compute_stream> on;
-  buffer memory;
-  std::size_t count;
-
-  gpu_array(std::shared_ptr<detail::compute_stream> where, std::vector<T> const& values)
-      : on(std::move(where)), memory(values.size() * sizeof(T), on), count(values.size()) {
-    on->bring(values.data(), memory.data(), count * sizeof(T));
-  }
-  elements all() const {
-    if constexpr (std::is_same_v<T, bf16>)
-      return {memory.data(), element_type::bf16, count, on.get()};
-    else
-      return {memory.data(), element_of<T>, count, on.get()};
-  }
-  std::vector<T> fetched() const {
-    std::vector<T> values(count);
-    on->fetch(memory.data(), values.data(), count * sizeof(T));
-    return values;
-  }
-};
-
-std::vector<float> counting(std::size_t n, float first) {
-  std::vector<float> made(n);
-  for (float& x : made) x = first++;
-  return made;
-}
-
 TEST_F(nccl_between_pretended_gpus, sums_what_lies_there) {
   for (int const ranks : {1, 2, 3}) {
     int const status = launch<threads>(ranks, [&](communicator& world) {
       nccl over(world, library.source());
       EXPECT_EQ(over.name(), "nccl over threads");
-      auto const on = stream();
-      EXPECT_TRUE(over.sums_in(*on));
-      gpu_array<float> const some(on, counting(1000, static_cast<float>(over.rank())));
-      gpu_array<double> const others(on, std::vector<double>(7, over.rank() + 0.5));
-      request first = over.start_allreduce(some.all(), reduction::sum);
-      request second = over.start_allreduce(others.all(), reduction::maximum);
-      second.wait();
-      first.wait();
-      EXPECT_TRUE(first.done());
-      auto const p = static_cast<float>(ranks);
-      std::vector<float> const got = some.fetched();
-      for (std::size_t i = 0; i < got.size(); ++i)
-        ASSERT_EQ(got[i], p * static_cast<float>(i) + p * (p - 1) / 2) << i;
-      EXPECT_EQ(others.fetched(), std::vector<double>(7, ranks - 0.5));
-      gpu_array<bf16> const narrow(on, std::vector<bf16>(3, bf16::nearest(1.5F)));
-      over.allreduce(narrow.all());
-      EXPECT_EQ(narrow.fetched(), std::vector<bf16>(3, bf16::nearest(1.5F * p)));
+      sums_what_lies_there(over, stream());
     });
     EXPECT_EQ(status, 0);
   }
@@ -104,24 +59,7 @@ TEST_F(nccl_between_pretended_gpus, sums_what_lies_there) {
 TEST_F(nccl_between_pretended_gpus, relatives_sum_and_go_in_any_order) {
   launch<threads>(4, {.deadline = 60s}, [&](communicator& world) {
     nccl over(world, library.source());
-    auto const on = stream();
-    auto const summed = [&](communicator& by) {
-      gpu_array<float> const one(on, {1, 2});
-      by.allreduce(one.all());
-      return one.fetched()[1];
-    };
-    std::unique_ptr<communicator> first = over.duplicate(), second = over.duplicate();
-    std::unique_ptr<communicator> const half = over.split(over.rank() % 2, 0);
-    std::uint64_t const before = over.sent().messages_sent;
-    EXPECT_EQ(summed(*half), 4);
-    EXPECT_EQ(summed(*first), 8);
-    std::uint64_t const joined = over.sent().messages_sent;
-    EXPECT_GT(joined, before);
-    EXPECT_EQ(summed(*first), 8);
-    EXPECT_EQ(over.sent().messages_sent, joined + 1) << "a relative's sums are not counted";
-    EXPECT_EQ(summed(*second), 8);
-    (over.rank() == 0 ? first : second).reset();
-    (over.rank() == 0 ? second : first).reset();
+    relatives_sum_and_go_in_any_order(over, stream());
   });
   EXPECT_EQ(library.aborted, 0) << "ranks did not end together";
 }
@@ -155,10 +93,7 @@ template <class Rest>
 outcome trained(int ranks, fake_machine& machine,
                 std::function<std::unique_ptr<communicator>(communicator&)> const& over, int epochs = 2) {
   std::mutex printing;
-  bright_thirds const examples(61);
-  graph const net = graph::build([](builder& made) {
-    made.input({1, 8, 8}) | dense{.units = 400} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
-  });
+  cohort_test::bright_thirds const examples(61);
   outcome made;
   machine.crossed = 0;
   communicator_settings how;
@@ -176,9 +111,9 @@ outcome trained(int ranks, fake_machine& machine,
       made.parameters = cohort_test::parameters_of<float>(one);
     };
     if (world.rank() == 0)
-      run(trainer<pretended_cudnn>(net, used, allreduce{}, settings));
+      run(trainer<pretended_cudnn>(wide, used, allreduce{}, settings));
     else
-      run(trainer<Rest>(net, used, allreduce{}, settings));
+      run(trainer<Rest>(wide, used, allreduce{}, settings));
   });
   EXPECT_EQ(status, 0);
   made.crossed = machine.crossed;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// needs: mpi
+// label: gpu slow
+// ranks: 1 2
+// The cases of a pretended NCCL by the real one, between as many GPUs as there are ranks; where a machine has fewer they are
+// skipped, which this label alone may.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cohort/cudnn.hpp>
+#include <cohort/mpi.hpp>
+#include <cohort/nccl.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../../trainer/bright_thirds.hpp"
+#include "../../trainer/parameters_of.hpp"
+#include "../mpi/under_mpirun.hpp"
+#include "nccl_cases.hpp"
+
+namespace {
+
+using namespace cohort;
+using namespace nccl_cases;
+
+communicator* world = nullptr;
+
+/// Why sums between GPUs cannot be tried; the same on all ranks.
+std::string missing() {
+  std::string why;
+  using identity = std::array<std::byte, 16>;
+  identity mine{};
+  try {
+    detail::gpu const found;
+    std::ranges::copy(found.identity(), mine.begin());
+    detail::nccl_family const loads(detail::system_libraries());
+  } catch (backend_error const& problem) {
+    why = problem.what();
+  }
+  std::uint8_t lacks = why.empty() ? 0 : 1;
+  world->allreduce(std::span(&lacks, 1), reduction::maximum);
+  if (lacks != 0) return why.empty() ? "another rank lacks what is needed" : why;
+  std::vector<identity> all(static_cast<std::size_t>(world->size()));
+  all[static_cast<std::size_t>(world->rank())] = mine;
+  world->allgather({all.data()->data(), element_type::u8, sizeof(identity) * all.size()});
+  std::ranges::sort(all);
+  if (std::ranges::adjacent_find(all) == all.end()) return {};
+  return std::to_string(world->size()) + " ranks need as many GPUs";
+}
+
+class between_gpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string const why = missing(); !why.empty()) GTEST_SKIP() << why;
+  }
+  static std::shared_ptr<detail::compute_stream> stream() {
+    return std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>());
+  }
+};
+
+TEST_F(between_gpus, sums_what_lies_there) {
+  on_every_rank(*world, [] {
+    nccl over(*world);
+    ASSERT_EQ(over.why_not(), "");
+    sums_what_lies_there(over, stream());
+  });
+}
+
+TEST_F(between_gpus, relatives_sum_and_go_in_any_order) {
+  if (world->size() % 2 != 0) return;
+  on_every_rank(*world, [] {
+    nccl over(*world);
+    relatives_sum_and_go_in_any_order(over, stream());
+  });
+}
+
+TEST_F(between_gpus, ranks_train_as_by_the_memory_of_the_processor) {
+  on_every_rank(*world, [] {
+    cohort_test::bright_thirds const examples(61);
+    auto const trained = [&](communicator& ranks) {
+      training made =
+          trainer<require<cudnn>>(wide, ranks, allreduce{}, {.updater = momentum{.rate = 0.02}, .seed = 5});
+      made.fit(examples.data(), {.batch = 6, .epochs = 4});
+      return cohort_test::parameters_of<float>(made);
+    };
+    nccl over(*world);
+    auto const got = trained(over), wanted = trained(*world);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-5) << i;
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  int failed = 0;
+  communicator_settings settings;
+  settings.deadline = test_deadline;
+  settings.log = stderr_sink();
+  int const status = launch<mpi>(argc, argv, settings, [&](communicator& ranks) {
+    world = &ranks;
+    failed = run_tests_on_every_rank(ranks.rank());
+  });
+  return failed != 0 ? failed : status;
+}
