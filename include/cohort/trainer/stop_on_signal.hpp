@@ -22,9 +22,9 @@ class stop_on_signal final : public listener {
     own.ss_size = stack_.size();
     ::sigaltstack(&own, &former_stack_);
     if (users_.fetch_add(1) > 0) return;
-    arrived_ = 0;
+    arrived_ = false;
     struct sigaction action {};
-    action.sa_handler = [](int) { arrived_ = 1; };
+    action.sa_handler = [](int) { arrived_ = true; };
     action.sa_flags = SA_RESTART | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
     ::sigaction(SIGTERM, &action, &former_);
   }
@@ -37,11 +37,12 @@ class stop_on_signal final : public listener {
   void on_step(training& run, step_report const&) override {
     if (arrived_) run.request({.stop = true});
   }
-  static bool arrived() { return arrived_ != 0; }
+  static bool arrived() { return arrived_; }
 
  private:
-  // A signal is the process's: its handler reaches nothing else.
-  static inline std::sig_atomic_t volatile arrived_ = 0;
+  // A signal is the process's: its handler reaches nothing else. It runs on the thread of one rank, others ask.
+  static inline std::atomic<bool> arrived_ = false;
+  static_assert(std::atomic<bool>::is_always_lock_free);
   static inline std::atomic<int> users_ = 0;
   static inline struct sigaction former_ {};
 
