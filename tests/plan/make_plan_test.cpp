@@ -86,7 +86,7 @@ TEST(make_plan, refuses_more_memory_than_allowed_with_its_table_and_the_largest_
   EXPECT_NO_THROW(planned(net, {.batch = 10, .max_bytes = ten}));
   std::string const sentence =
       refused<memory_error>([&] { planned(net, {.batch = 1000, .max_bytes = ten}); });
-  expect_parts(sentence, {"more memory than it may take", "max_pool_1", "plain loops", "batch 1000", "parameters",
+  expect_parts(sentence, {"more memory than allowed", "max_pool_1", "plain loops", "batch 1000", "parameters",
                           std::to_string(ten).c_str(), "the largest batch that fits is "});
   int const fits = std::stoi(sentence.substr(sentence.find("that fits is ") + 13));
   EXPECT_GE(fits, 10);

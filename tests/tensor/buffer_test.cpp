@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/memory_space.hpp>
+#include <map>
+#include <memory>
+#include <new>
 
 #include <algorithm>
 #include <cstddef>
@@ -51,6 +56,36 @@ TEST(reusable_buffer, keeps_its_memory_when_it_shrinks) {
   EXPECT_EQ(memory.capacity(), 200U);
   memory.resize(201);
   EXPECT_EQ(memory.capacity(), 201U);
+}
+
+/// Room for so many bytes.
+struct narrow_space final : cohort::memory_space {
+  std::size_t room_left = 300;
+  std::map<std::byte*, std::size_t> taken{};
+
+  std::byte* take(std::size_t bytes) override {
+    if (bytes > room_left) throw cohort::memory_error({.what = "no room"});
+    room_left -= bytes;
+    auto* const made = new (std::align_val_t{64}) std::byte[bytes]{};
+    taken[made] = bytes;
+    return made;
+  }
+  void give_back(std::byte* memory) noexcept override {
+    room_left += taken[memory];
+    taken.erase(memory);
+    ::operator delete[](memory, std::align_val_t{64});
+  }
+};
+
+TEST(reusable_buffer, gives_back_what_it_has_before_it_grows) {
+  auto const where = std::make_shared<narrow_space>();
+  cohort::reusable_buffer memory;
+  memory.resize(200, where);
+  memory.resize(250, where);
+  EXPECT_EQ(memory.capacity(), 250U);
+  EXPECT_THROW(memory.resize(301, where), cohort::memory_error);
+  EXPECT_EQ(memory.capacity(), 250U) << "whoever uses it may go on";
+  EXPECT_NE(memory.data(), nullptr);
 }
 
 }  // namespace buffer_test

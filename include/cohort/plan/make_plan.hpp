@@ -71,20 +71,22 @@ inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& setti
                * static_cast<std::size_t>(settings.contexts);
 }
 
-/// The largest batch whose plan, on a store of its own, stays within the limit; 0 if none does.
+/// The largest batch whose plan, on a store of its own that only counts, stays within `most` bytes; 0 if none does.
 template <tensor_backend B>
-int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings const& settings) {
+int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings const& settings,
+                  std::size_t most) {
   plan_settings smaller = settings;
+  smaller.tune = nullptr;
   auto const needs = [&](int batch) {
     smaller.batch = batch;
-    auto store = std::make_shared<parameter_store<B>>(like.backend(), net);
+    auto store = std::make_shared<parameter_store<B>>(like.backend(), net, true);
     store->freeze([&](std::size_t p) { return like.table()[p].frozen; });
     return bytes_needed(backend_plan<B>(std::move(store), net, smaller).memory(), settings);
   };
   int fits = 0, too_large = settings.batch;
   while (too_large - fits > 1) {
     int const middle = fits + (too_large - fits) / 2;
-    (needs(middle) <= settings.max_bytes ? fits : too_large) = middle;
+    (needs(middle) <= most ? fits : too_large) = middle;
   }
   return fits;
 }
@@ -97,7 +99,7 @@ int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings 
 /// Exact     without `tune` a plan depends on nothing but its arguments, the machine and the number of threads.
 /// Errors    setting_error for a batch below 1, outputs that are no layers, or blocks that are none; backend_error, naming layer and backend,
 ///           where a layer has no fit kernel; graph_error where there is nothing to train; memory_error with the table,
-///           and the largest batch that fits, where the plan needs more than max_bytes.
+///           and the largest batch that fits, where the plan needs more than that.
 template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                       plan_settings const& settings) {
@@ -110,11 +112,14 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
                            .got = {id}});
   auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings);
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
-  if (settings.max_bytes > 0 && needed > settings.max_bytes) {
-    int const fits = detail::largest_batch(*store, net, settings);
-    throw memory_error({.what = {"the plan needs more memory than it may take\n", table(*made)},
+  auto const device = settings.max_bytes > 0 ? nullptr : store->passes().space();
+  std::size_t const most = device ? device->room() : settings.max_bytes;
+  if (most > 0 && needed > most) {
+    int const fits = detail::largest_batch(*store, net, settings, most);
+    throw memory_error({.what = {"the plan needs more memory than ",
+                                 device ? "its device has left\n" : "allowed\n", table(*made)},
                         .where = {"batch ", settings.batch},
-                        .expected = {"at most ", settings.max_bytes, " bytes",
+                        .expected = {"at most ", most, " bytes",
                                      (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)
                                                : "; no batch fits")},
                         .got = {needed, " bytes"}});

@@ -17,14 +17,15 @@ namespace cohort {
 ///
 /// Order     the first plan made on the store settles the layouts; then the arena is allocated, and later plans
 ///           (other batch sizes, inference) take them as they are or ask for working copies: one at a time, while contexts of
-///           earlier ones may run.
+///           earlier ones may run. One that only counts allocates nothing: its plans say what they would need.
 template <tensor_backend B>
 class parameter_store final : public parameter_set {
  public:
   using layout = typename B::layout;
 
-  parameter_store(B backend, graph_view net)
+  parameter_store(B backend, graph_view net, bool only_counts = false)
       : parameter_set(net, element_of<typename B::scalar>, passes_of(backend)),
+        only_counts_(only_counts),
         backend_(std::move(backend)),
         layouts_(table_.size()),
         followers_(table_.size(), -1) {}
@@ -54,7 +55,7 @@ class parameter_store final : public parameter_set {
       table_[p].room = (elements + unit - 1) / unit * unit;
       arena_elements_ += table_[p].room;
     }
-    master_ = buffer(arena_bytes(), passes_->space());
+    if (!only_counts_) master_ = buffer(arena_bytes(), passes_->space());
     allocated_ = true;
   }
 
@@ -89,7 +90,7 @@ class parameter_store final : public parameter_set {
   std::size_t copy_bytes() const override {
     std::lock_guard const lock(copying_);
     std::size_t bytes = 0;
-    for (auto const& c : copies_) bytes += c.data.bytes();
+    for (auto const& c : copies_) bytes += backend_.bytes(c.wanted);
     return bytes;
   }
   std::uint64_t layout_hash() const override {
@@ -179,7 +180,7 @@ class parameter_store final : public parameter_set {
     copies_.push_back({.parameter = p,
                        .folds = folds,
                        .wanted = wanted,
-                       .data = buffer(backend_.bytes(wanted), passes_->space())});
+                       .data = buffer(only_counts_ ? 0 : backend_.bytes(wanted), passes_->space())});
     return static_cast<int>(copies_.size()) - 1;
   }
   /// Of a layer that keeps its bits in updates. What is folded has its norm's statistics in it.
@@ -248,6 +249,7 @@ class parameter_store final : public parameter_set {
     move(run, leaves ? outside_.data() : nullptr, bytes);
   }
 
+  bool only_counts_;
   B backend_;
   std::vector<std::optional<layout>> layouts_;
   mutable std::mutex copying_;  // a plan may be made while others predict

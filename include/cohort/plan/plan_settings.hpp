@@ -11,7 +11,7 @@ class tuning;
 /// What a plan is made for.
 ///
 /// Units     `max_bytes`: parameters, `state_arrays` arenas of updater state, working copies, and what each of
-///           `contexts` contexts needs, together, adding up gradients if it `accumulates`; 0: no limit.
+///           `contexts` contexts needs, together, adding up gradients if it `accumulates`; 0: what a device has left, on the processor no limit.
 ///           `outputs`, at inference: the layers whose outputs are kept, as ids of nodes; none: the graph's outputs.
 ///           `recompute`: in training.
 ///           `tune`: who chooses where the backend has several ways to run a layer, one of the backend's; null: its fixed rules.

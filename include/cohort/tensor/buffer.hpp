@@ -60,11 +60,19 @@ class buffer {
 };
 
 /// Memory on a 64-byte boundary that is used again and again: it keeps what it has when it shrinks, and loses its
-/// contents when it must grow.
+/// contents when it must grow: what it had is given back first. Where there is no more, it has as many bytes as before.
 class reusable_buffer {
  public:
   void resize(std::size_t bytes, std::shared_ptr<memory_space> const& where = nullptr) {
-    if (bytes > memory_.bytes()) memory_ = buffer(bytes, where);
+    std::size_t const before = memory_.bytes();
+    if (bytes <= before) return;
+    memory_ = {};
+    try {
+      memory_ = buffer(bytes, where);
+    } catch (...) {
+      if (before > 0) memory_ = buffer(before, where);
+      throw;
+    }
   }
   std::byte* data() const { return memory_.data(); }
   std::size_t capacity() const { return memory_.bytes(); }

@@ -13,7 +13,7 @@ class memory_space {
   virtual ~memory_space() = default;
   virtual std::byte* take(std::size_t bytes) = 0;
   virtual void give_back(std::byte* memory) noexcept = 0;
-  /// Bytes that were free when this was made; 0: unknown.
+  /// Bytes that are free, and those that were taken from here; 0: unknown.
   virtual std::size_t room() const { return 0; }
 };
 

@@ -76,7 +76,7 @@ class predictor {
   static constexpr int largest_batch = 64;
 
   predictor(backend_port const& port, training_settings const& settings)
-      : port_(port), threads_(settings.threads) {}
+      : port_(port), threads_(settings.threads), max_bytes_(settings.max_bytes) {}
 
   /// The outputs of the layers of those ids, or the network's where there are none: the first `wanted`.
   std::vector<predictions> predict(std::span<int const> layers, std::size_t wanted,
@@ -178,8 +178,8 @@ class predictor {
     std::lock_guard const one_at_a_time(making_);
     if (auto found = find(batch, layers)) return found;
     made_plan one{batch, {layers.begin(), layers.end()}, {}};
-    one.made = port_.make_plan(
-        {.batch = batch, .training = false, .max_bytes = port_.most_bytes, .outputs = one.layers});
+    one.made =
+        port_.make_plan({.batch = batch, .training = false, .max_bytes = max_bytes_, .outputs = one.layers});
     port_.parameters->refresh_stale();  // its working copies
     std::lock_guard const lock(mutex_);
     return plans_.emplace_back(std::move(one)).made;
@@ -187,6 +187,7 @@ class predictor {
 
   backend_port const& port_;
   int threads_;
+  std::size_t max_bytes_;
   std::atomic<std::uint64_t> fresh_{0};
   std::mutex making_;  // plans and working copies; taken before the other
   std::mutex mutex_;   // what follows

@@ -26,9 +26,9 @@ enum class when_not_finite { stop, skip };
 ///
 /// Units     `workers`: threads that share this rank's parameters and split its batch; `threads`: threads inside
 ///           each worker's kernels (fastest for small networks: workers as processors, one thread each). With `tune`,
-///           0 workers means that a short calibration chooses between that and one worker with as many threads.
+///           0 workers means that a short calibration chooses between that and one worker with as many threads; on a GPU one worker.
 ///           `max_bytes`: parameters, state, and the gradients and activations of all workers, whose batches and pieces of
-///           all sizes take turns in one memory; each plan of prediction is held to it by itself; 0: on a device what it had left,
+///           all sizes take turns in one memory; each plan of prediction is held to it by itself; 0: on a device what it has left,
 ///           on the processor no limit.
 ///           `tune`, off where it is null: `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> times what the backend can run in
 ///           several ways on this machine, and keeps what it takes in the user's cache.

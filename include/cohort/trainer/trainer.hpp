@@ -9,6 +9,7 @@
 #include <cohort/plan/parameter_rules.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -46,23 +47,21 @@ backend_port port_to(graph_view net, training_settings const& settings) {
     thread_scope<B> const scope(settings.threads);
     int const ordinary = settings.tune ? settings.tune->batch() : 32;
     make({.batch = std::max(1, ordinary / settings.workers),
-          .training = !graph_view(*owned).with_role(layer_role::loss).empty()});
+          .training = !graph_view(*owned).with_role(layer_role::loss).empty(),
+          .max_bytes = std::numeric_limits<std::size_t>::max()});
   }
-  auto const device = store->passes().space();
-  std::size_t const most = settings.max_bytes > 0 ? settings.max_bytes : device ? device->room() : 0;
   std::size_t const least =
       store->arena_bytes() * static_cast<std::size_t>(1 + rules.state_arrays() + settings.workers);
-  if (most > 0 && least > most)
+  if (settings.max_bytes > 0 && least > settings.max_bytes)
     throw memory_error(
-        {.what =
-             "the parameters, their gradients and the updater's state need more memory than they may take",
-         .expected = {"at most ", most, " bytes"},
+        {.what = "the parameters, their gradients and the updater's state need more memory than allowed",
+         .expected = {"at most ", settings.max_bytes, " bytes"},
          .got = {least, " bytes"}});
   store->initialise(settings.seed, {.weights = settings.weights, .bias = settings.bias});
   if constexpr (requires { B::environment_note(); })
     if (auto const note = B::environment_note(); settings.log && !note.empty()) settings.log(note);
   return {std::string(B::name), store, make, [](int threads) { return B::threads(threads); },
-          rules.state_arrays(), most};
+          rules.state_arrays()};
 }
 
 }  // namespace detail
@@ -92,7 +91,9 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
   auto port = with_backend<Choice>(
       settings.log, [&]<class B>() { return detail::lacking<B>(net); },
       [&]<class B>() {
-        if (calibrates)
+        if (calibrates && detail::is_gpu<B>())
+          settings.workers = 1;
+        else if (calibrates)
           settings.tune->settle_workers(net, settings, detail::describe_machine<B>(), detail::port_to<B>);
         return detail::port_to<B>(net, settings);
       });

@@ -25,9 +25,10 @@ struct work_kind {
 /// Order     while no worker runs; but find may be called by a worker for itself.
 class worker_contexts {
  public:
-  worker_contexts(backend_port const& port, team& threads)
+  worker_contexts(backend_port const& port, team& threads, std::size_t max_bytes)
       : port_(port),
         team_(threads),
+        max_bytes_(max_bytes),
         memory_(static_cast<std::size_t>(threads.size())),
         contexts_(static_cast<std::size_t>(threads.size())) {}
 
@@ -35,7 +36,7 @@ class worker_contexts {
     auto& made = entry(plans_, what);
     plan_settings const wanted{.batch = what.examples,
                                .training = what.training,
-                               .max_bytes = port_.most_bytes,
+                               .max_bytes = max_bytes_,
                                .contexts = team_.size(),
                                .state_arrays = what.training ? port_.state_arrays : 0,
                                .accumulates = what.accumulates,
@@ -101,6 +102,7 @@ class worker_contexts {
 
   backend_port const& port_;
   team& team_;
+  std::size_t max_bytes_;
   std::vector<made_for<std::shared_ptr<plan const>>> plans_;
   std::vector<context_memory> memory_;  // of each worker
   std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;

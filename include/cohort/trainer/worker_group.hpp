@@ -49,7 +49,7 @@ class worker_group {
                      former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
                    },
                .leave = [this](int w) { port_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
-        contexts_(port_, team_),
+        contexts_(port_, team_, settings.max_bytes),
         results_(static_cast<std::size_t>(settings.workers)),
         arrived_(port_.parameters->buckets().size()) {}
 

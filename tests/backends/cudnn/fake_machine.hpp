@@ -50,7 +50,7 @@ struct fake_machine : fake_compiler {
 
   std::vector<std::string> opened{};        // in this order
   std::atomic<int> contexts = 0;            // that are held
-  std::set<void*> memory{};                 // of the GPU, that is taken
+  std::map<void*, std::size_t> memory{};    // of the GPU, that is taken, and its bytes
   std::size_t room = std::size_t{1} << 30;  // of one piece
   std::atomic<int> identities = 0;          // that were told
   std::set<fake_stream*> streams{};         // that are made
@@ -73,7 +73,7 @@ struct fake_machine : fake_compiler {
   fake_machine(fake_machine const&) = delete;
   fake_machine& operator=(fake_machine const&) = delete;
   ~fake_machine() {  // what was not given back
-    for (void* const one : memory) std::free(one);
+    for (auto const& one : memory) std::free(one.first);
     for (auto const& one : page_locked) std::free(const_cast<std::byte*>(one.first));
     now = nullptr;
   }
@@ -166,14 +166,12 @@ struct fake_machine : fake_compiler {
       --now->contexts;
       return CUDA_SUCCESS;
     };
-    driver.set_context = [](CUcontext context) {
-      current = context;
-      return CUDA_SUCCESS;
-    };
+    driver.set_context = [](CUcontext context) { return current = context, CUDA_SUCCESS; };
     driver.memory = [](std::size_t* free, std::size_t* total) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
-      *free = now->free_bytes;
-      *total = now->total_bytes;
+      std::lock_guard const in_turn(working);
+      *free = now->free_bytes, *total = now->total_bytes;
+      for (auto const& one : now->memory) *free -= one.second;
       return CUDA_SUCCESS;
     };
     driver.load_module = [](CUmodule* module, void const* code) {
@@ -220,10 +218,12 @@ struct fake_machine : fake_compiler {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
-      if (bytes > now->room) return CUDA_ERROR_OUT_OF_MEMORY;
+      std::size_t taken_bytes = bytes;
+      for (auto const& one : now->memory) taken_bytes += one.second;
+      if (bytes > now->room || taken_bytes > now->free_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
       void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc does
       std::memset(made, 0xff, bytes);                                         // what was there before
-      now->memory.insert(made);
+      now->memory[made] = bytes;
       *taken = reinterpret_cast<CUdeviceptr>(made);
       return CUDA_SUCCESS;
     };

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -35,8 +36,6 @@ class compute_stream final : public memory_space {
                           std::chrono::milliseconds longest = std::chrono::seconds(120))
       : on_(std::move(on)), kernels_(on_, cache), longest_(longest), staging_(on_) {
     driver().check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream on the GPU");
-    std::size_t total = 0;
-    driver().memory(&room_, &total);
   }
   compute_stream(compute_stream const&) = delete;
   compute_stream& operator=(compute_stream const&) = delete;
@@ -58,8 +57,7 @@ class compute_stream final : public memory_space {
       status = driver().allocate(&taken, bytes);
     }
     if (status == CUDA_ERROR_OUT_OF_MEMORY) {
-      std::size_t free = 0, total = 0;
-      driver().memory(&free, &total);
+      auto const [free, total] = on_->memory();
       throw memory_error({.what = "the GPU has too little memory left",
                           .where = on_->name(),
                           .expected = {bytes, " bytes"},
@@ -67,18 +65,31 @@ class compute_stream final : public memory_space {
     }
     driver().check(status, "taking memory of the GPU");
     auto* const memory = reinterpret_cast<std::byte*>(taken);
+    {
+      std::lock_guard const one_at_a_time(taken_mutex_);
+      taken_[memory] = bytes;
+    }
     clear(memory, bytes);
     return memory;
   }
   /// Memory that a GPU does not finish with is not given back.
   void give_back(std::byte* memory) noexcept override try {
     wait();
+    {
+      std::lock_guard const one_at_a_time(taken_mutex_);
+      taken_.erase(memory);
+    }
     auto const held = turn();
     driver().free(device_address(memory));
   } catch (error const&) {
   }
 
-  std::size_t room() const override { return room_; }
+  std::size_t room() const override {
+    std::size_t bytes = on_->memory().free;
+    std::lock_guard const one_at_a_time(taken_mutex_);
+    for (auto const& one : taken_) bytes += one.second;
+    return bytes;
+  }
 
   void clear(std::byte* memory, std::size_t bytes) const {
     auto const held = turn();
@@ -250,7 +261,8 @@ class compute_stream final : public memory_space {
   std::shared_ptr<gpu const> on_;
   kernel_module kernels_;
   std::chrono::milliseconds longest_;
-  std::size_t room_ = 0;
+  mutable std::mutex taken_mutex_;
+  std::map<std::byte const*, std::size_t> taken_;  // bytes
   CUstream stream_ = nullptr;
   mutable std::shared_mutex recording_;
   mutable std::atomic<std::thread::id> recorder_{};

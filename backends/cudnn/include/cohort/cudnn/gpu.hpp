@@ -69,6 +69,15 @@ class gpu {
   std::span<std::byte const> identity() const { return std::as_bytes(std::span(identity_.bytes)); }
   /// 90 is compute capability 9.0.
   int capability() const { return capability_; }
+  struct memory_bytes {
+    std::size_t free, total;
+  };
+  memory_bytes memory() const {
+    use();
+    memory_bytes now{};
+    driver_.check(driver_.memory(&now.free, &now.total), "asking for a GPU's memory");
+    return now;
+  }
   /// Memory of the processor that this GPU reads and writes while threads go on.  Before free: it is done with it.
   std::byte* take_page_locked(std::size_t bytes) const {
     use();
@@ -136,10 +145,8 @@ class gpu {
                            .got = capability_text(capability_)});
   }
 
-  void check_memory() {
-    use();
-    std::size_t free = 0, total = 0;
-    driver_.check(driver_.memory(&free, &total), "asking for a GPU's memory");
+  void check_memory() const {
+    auto const [free, total] = memory();
     if (free < least_free_bytes)
       throw backend_error({.what = "the GPU has too little free memory",
                            .where = name_,
