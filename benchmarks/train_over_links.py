@@ -84,7 +84,7 @@ def commands(how, case, flags):
     network, ranks, _, strategy = case
     if strategy != "ddp":
         program = str(how.programs / PROGRAMS[network])
-        return [hosts.mpirun(ranks, program, "--strategy", strategy, *FLAGS[strategy], *flags)]
+        return [hosts.mpirun(ranks, program, "--backend", "onednn", "--strategy", strategy, *FLAGS[strategy], *flags)]
     shared = [f"WORLD_SIZE={ranks}", f"MASTER_ADDR={hosts.address(0)}", f"MASTER_PORT={PORT}", "GLOO_SOCKET_IFNAME=eth0",
               "OMP_NUM_THREADS=1"]
     program = [how.python, str(HERE / "pytorch_mnist_ddp.py"), "--network", network]

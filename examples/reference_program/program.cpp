@@ -17,13 +17,13 @@
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/timeline.hpp>
 #include <cohort/trainer/tune.hpp>
-#if __has_include(<cohort/cudnn.hpp>)
+#if HAS_CUDNN
 #include <cohort/cudnn.hpp>
 #endif
-#if __has_include(<cohort/mpi.hpp>)
+#if HAS_MPI
 #include <cohort/mpi.hpp>
 #endif
-#if __has_include(<cohort/nccl.hpp>)
+#if HAS_NCCL
 #include <cohort/nccl.hpp>
 #endif
 #include <cstdint>
@@ -248,10 +248,9 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   if (!chosen.save.empty()) save(training, chosen.save);
   if (!speaks) return 0;
 
-  bool const on_gpu = training.backend().starts_with("cudnn");
-  if (chosen.profile && on_gpu)
+  if (chosen.profile && training.backend().starts_with("cudnn")) {
     std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
-  if (chosen.profile && !on_gpu) {
+  } else if (chosen.profile) {
     int const workers = training.settings().workers, threads = workers * training.settings().threads;
     cohort::machine_peaks const peaks = cohort::measure_peaks(threads);
     std::printf("\n%s%d threads of this machine: %.0f GFLOP/s in f32, %.0f GB/s\n",
@@ -277,20 +276,49 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   return 0;
 }
 
-int work_over_nccl([[maybe_unused]] program const& what, [[maybe_unused]] options const& chosen,
-                   [[maybe_unused]] cohort::communicator& world, [[maybe_unused]] sets const& images) {
-#if __has_include(<cohort/nccl.hpp>)
-  cohort::nccl between_gpus(world);
-  return work(what, chosen, between_gpus, images);
+#if HAS_CUDNN
+using first_that_works = cohort::priority<cohort::cudnn, cohort::onednn, cohort::reference<float>>;
+using all_that_tune = cohort::priority<cohort::onednn, cohort::onednn_bf16, cohort::cudnn, cohort::cudnn_tf32,
+                                       cohort::cudnn_bf16>;
 #else
-  throw usage_error{"--communicator: this program was built without the component nccl"};
+using first_that_works = cohort::priority<cohort::onednn, cohort::reference<float>>;
+using all_that_tune = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
 #endif
+
+template <class Backend>
+cohort::training made_on(cohort::graph net, cohort::communicator& world,
+                         std::unique_ptr<cohort::strategy> how, cohort::training_settings const& settings) {
+  return cohort::trainer<Backend>(std::move(net), world, std::move(how), settings);
+}
+
+using maker = decltype(&made_on<first_that_works>);
+
+/// What makes a training on a backend.
+///
+/// Errors    usage_error where this program was built without it.
+maker maker_on(std::string_view backend) {
+  using namespace cohort;
+  if (backend == "auto") return made_on<first_that_works>;
+  if (backend == "onednn") return made_on<require<onednn>>;
+  if (backend == "onednn_bf16") return made_on<require<onednn_bf16>>;
+  if (backend == "reference") return made_on<require<reference<float>>>;
+#if HAS_CUDNN
+  if (backend == "cudnn") return made_on<require<cudnn>>;
+  if (backend == "cudnn_tf32") return made_on<require<cudnn_tf32>>;
+  if (backend == "cudnn_bf16") return made_on<require<cudnn_bf16>>;
+#endif
+  throw usage_error{"--backend: this program was built without the component cudnn"};
 }
 
 int launch(program const& what, options const& chosen, int argc, char** argv) {
   if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
     throw usage_error{"--checkpoints: " + chosen.checkpoints
                       + " holds a checkpoint: expected --resume to go on from it, or another folder"};
+  maker_on(chosen.backend);  // refuses before anything begins
+#if !HAS_NCCL
+  if (chosen.communicator == "nccl")
+    throw usage_error{"--communicator: this program was built without the component nccl"};
+#endif
   sets const images = what.data(chosen);
   auto const milliseconds = [](double seconds) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
@@ -301,11 +329,14 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
   int status = 0;
   std::string which = chosen.communicator;
   auto const body = [&](cohort::communicator& world) {
-    int const mine =
-        which == "nccl" ? work_over_nccl(what, chosen, world, images) : work(what, chosen, world, images);
+    std::unique_ptr<cohort::communicator> between_gpus;
+#if HAS_NCCL
+    if (which == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
+#endif
+    int const mine = work(what, chosen, between_gpus ? *between_gpus : world, images);
     if (world.rank() == 0 || world.name() == "mpi") status = mine;
   };
-#if __has_include(<cohort/mpi.hpp>)
+#if HAS_MPI
   if (which == "auto" && cohort::mpi_started()) which = "mpi";
   if (which == "mpi" || which == "nccl") {
     if (chosen.ranks > 1 && !cohort::mpi_started())
@@ -326,35 +357,6 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
   return status;
 }
 
-#if __has_include(<cohort/cudnn.hpp>)
-using first_that_works = cohort::priority<cohort::cudnn, cohort::onednn, cohort::reference<float>>;
-using any_that_tunes = cohort::priority<cohort::onednn, cohort::onednn_bf16, cohort::cudnn,
-                                        cohort::cudnn_tf32, cohort::cudnn_bf16>;
-#else
-using first_that_works = cohort::priority<cohort::onednn, cohort::reference<float>>;
-using any_that_tunes = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
-#endif
-
-template <class Backend>
-cohort::training made_on(cohort::graph net, cohort::communicator& world,
-                         std::unique_ptr<cohort::strategy> how, cohort::training_settings const& settings) {
-  return cohort::trainer<Backend>(std::move(net), world, std::move(how), settings);
-}
-
-decltype(&made_on<first_that_works>) maker_on(std::string_view backend) {
-  using namespace cohort;
-  if (backend == "auto") return made_on<first_that_works>;
-  if (backend == "onednn") return made_on<require<onednn>>;
-  if (backend == "onednn_bf16") return made_on<require<onednn_bf16>>;
-  if (backend == "reference") return made_on<require<reference<float>>>;
-#if __has_include(<cohort/cudnn.hpp>)
-  if (backend == "cudnn") return made_on<require<cudnn>>;
-  if (backend == "cudnn_tf32") return made_on<require<cudnn_tf32>>;
-  if (backend == "cudnn_bf16") return made_on<require<cudnn_bf16>>;
-#endif
-  throw usage_error{"--backend: this program was built without the component cudnn"};
-}
-
 }  // namespace
 
 cohort::training make_training(cohort::graph net, cohort::training_settings settings, options const& chosen,
@@ -367,7 +369,7 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   if (chosen.tune) {
     int const ranks_here = world.name() == "threads" ? world.size() : 1;
     int const processors = std::max(1, cohort::usable_processors() / ranks_here);
-    settings.tune = cohort::tune<any_that_tunes>({.batch = chosen.batch, .processors = processors});
+    settings.tune = cohort::tune<all_that_tune>({.batch = chosen.batch, .processors = processors});
   }
   settings.log = cohort::stderr_sink();
   return maker_on(chosen.backend)(std::move(net), world, std::move(how), settings);

@@ -45,6 +45,16 @@ class ranks(unittest.TestCase):
         one, _ = program.report(self.folder, *self.flags, before=program.under_mpirun(1))
         self.assertEqual((one["communicator"], one["checksum"], one["bytes_sent"]), ("mpi", alone["checksum"], 0))
 
+    def test_sum_by_nccl_or_as_without_it(self):
+        flags = (*self.flags, "--strategy", "allreduce")
+        without, _ = program.report(self.folder, *flags, before=program.under_mpirun(2))
+        done = program.run(*flags, "--communicator", "nccl", before=program.under_mpirun(2), expect=(0, 2), folder=self.folder)
+        if done.returncode == 2:
+            self.assertIn("built without the component nccl", done.stderr)
+            return
+        made, done = program.report(self.folder, *flags, "--communicator", "nccl", before=program.under_mpirun(2))
+        self.assertEqual((made["communicator"], made["checksum"]), ("nccl over mpi", without["checksum"]))
+
     def refuse(self, flags, what):
         """Rank 1 with other flags than rank 0: what differs, and who has what, is said before the first step. mpirun ends the
         slower rank as soon as the other has ended, sometimes before it has said so too."""
