@@ -8,8 +8,8 @@
 // codec/quantile/…                  the same with a threshold by sample, and a check that the gradient can be sent (`checked`)
 // codec/ranks:P/…                   what the rank does that has most to do when P ranks' messages are merged pairwise, and the sum is
 //                                   decoded into an array of zeros: `merge_ms`, `decode_ms`, `zero_ms`, and `of_two`: over that of two ranks
-// codec/cudnn/quantile/…            codec/quantile on a GPU, beside `r += g` there: `ratio`, `decode`, `decode_ms`; `of_copy`: the bytes of
-//                                   `r += g` that it makes a second, over those of a copy
+// codec/cudnn/quantile/…            codec/quantile on a GPU, beside `r += g` there: `ratio`, `decode`, `decode_ms`; `of_copy`: its
+//                                   bandwidth, counted as the bytes of `r += g`, over that of a copy
 #include "context.hpp"
 #include "stopwatch.hpp"
 

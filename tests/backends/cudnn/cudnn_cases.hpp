@@ -46,6 +46,19 @@ inline constexpr auto normed = network<[](builder& net) {
   return ((x + y) | relu{}) | conv2d{.filters = 3, .kernel = 1} | global_avg_pool{} | softmax_cross_entropy{};
 }>();
 
+/// What runs inside a layer's kernels: sums with and without a rectifier behind norms and convolutions, rectifiers with and without a
+/// bias, a summand that others read too.
+inline constexpr auto fused = network<[](builder& net) {
+  auto const conv = [](bool bias) { return conv2d{.filters = 4, .kernel = 3, .padding = 1, .bias = bias}; };
+  tensor const x = net.input({2, 6, 5}) | conv(true) | leaky_relu{.slope = 0.3};
+  tensor const y = x | conv(false) | batch_norm{} | relu{} | conv(false) | batch_norm{};
+  tensor const z = (y + x) | leaky_relu{.slope = 0.2};
+  tensor const w = (z | conv(false) | batch_norm{}) + z;
+  tensor const v = ((w | conv(true)) + x) | relu{};
+  return (v + w) | conv2d_transposed{.filters = 3, .kernel = 2, .bias = false} | relu{} | dense{.units = 7}
+         | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+}>();
+
 /// Whose kernels know both orders of images: a sum of three, a concatenation, pools, a norm, activations, masks; shapes behind them.
 inline constexpr auto many_layers = network<[](builder& net) {
   tensor const x = net.input({3, 9, 8}) | conv2d{.filters = 5, .kernel = 2};
@@ -106,6 +119,7 @@ inline std::vector<named_network> networks() {
                  })});
   all.push_back({"lenet", graph(lenet)});
   all.push_back({"norms", graph(normed)});
+  all.push_back({"fused", graph(fused)});
   return all;
 }
 
@@ -330,6 +344,9 @@ void freezes_as_the_reference_does() {
   freezes(normed, {"batch_norm_2", "conv2d_2"});
   freezes(normed, {"conv2d_1", "batch_norm_1"});
   freezes(normed, {"batch_norm_3"});
+  freezes(fused, {"batch_norm_1"});
+  freezes(fused, {"batch_norm_2"});
+  freezes(fused, {"conv2d_1", "batch_norm_3"});
   freezes(varied, {"synchronised_batch_norm_1", "prelu_2"});
   freezes(varied, {"prelu_1", "layer_norm_1", "synchronised_batch_norm_2"});
   freezes(sentences(), {"embedding_1"});

@@ -7,6 +7,7 @@
 #include <cohort/onednn.hpp>
 #endif
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -149,6 +150,29 @@ TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {
             (std::map<std::int64_t, int>{{6, 5}}));  // the first layer's input has no gradient
 }
 
+/// Of a plan, without the passes.
+std::set<std::string> steps_of(bool training) {
+  std::set<std::string> found;
+  for (plan_row const& row :
+       trial<pretended_cudnn>(graph(cudnn_cases::fused), {.batch = 2, .training = training}).plan->rows())
+    if (row.implementation != "reorder") found.insert(row.step);
+  return found;
+}
+
+TEST_F(cudnn_backend, runs_sums_and_rectifiers_inside_other_kernels) {
+  EXPECT_EQ(steps_of(true),
+            (std::set<std::string>{"conv2d_1 + leaky_relu_1", "conv2d_2", "batch_norm_1 + relu_1", "conv2d_3",
+                                   "batch_norm_2 + add_1 + leaky_relu_2", "conv2d_4", "batch_norm_3 + add_2",
+                                   "conv2d_5", "add_3", "relu_2", "add_4", "conv2d_transposed_1 + relu_3",
+                                   "dense_1", "relu_4", "dense_2", "softmax_cross_entropy_1"}));
+  EXPECT_EQ(steps_of(false),
+            (std::set<std::string>{"conv2d_1 + leaky_relu_1", "conv2d_2 + batch_norm_1 + relu_1",
+                                   "conv2d_3 + batch_norm_2 + add_1 + leaky_relu_2",
+                                   "conv2d_4 + batch_norm_3 + add_2", "conv2d_5 + add_3 + relu_2", "add_4",
+                                   "conv2d_transposed_1 + relu_3", "dense_1", "relu_4", "dense_2",
+                                   "softmax_cross_entropy_1"}));
+}
+
 TEST_F(cudnn_backend, counts_the_memory_of_engines_in_the_forecast) {
   std::size_t activations[2];
   for (bool const large : {false, true}) {
@@ -170,7 +194,8 @@ TEST_F(cudnn_backend, refuses_what_does_not_fit_and_says_what_would) {
   std::size_t const held = machine.memory.size();
   cudnn_cases::large_thirds const many(8000), few(4);
   expect_parts(refused<memory_error>([&] { made.fit(many.data(), {.batch = 8000}); }),
-               {"conv2d_1", "batch 8000", "at most 629145600 bytes; the largest batch that fits is "});
+               {"conv2d_1", "batch 8000", "than its device has left",
+                "at most 629145600 bytes; the largest batch that fits is "});
   EXPECT_EQ(machine.memory.size(), held);
   made.fit(few.data(), {.batch = 4});
 }

@@ -11,21 +11,16 @@
 #include "../../trainer/golden_curves.hpp"
 #include "conformance.hpp"
 #include "cudnn_cases.hpp"
+#include "gpu_here.hpp"
 #include "threshold_cases.hpp"
 
 namespace {
 
 struct machine_under_test {
-  std::string missing{};
-  std::shared_ptr<cohort::detail::gpu> found{};
+  std::string missing = gpu_here::missing();
+  std::shared_ptr<cohort::detail::gpu> found =
+      missing.empty() ? std::make_shared<cohort::detail::gpu>() : nullptr;
 
-  machine_under_test() {
-    try {
-      found = std::make_shared<cohort::detail::gpu>();
-    } catch (cohort::backend_error const& why) {
-      missing = why.what();
-    }
-  }
   std::shared_ptr<cohort::detail::compute_stream> stream() const {
     return std::make_shared<cohort::detail::compute_stream>(found);
   }
@@ -37,13 +32,11 @@ struct machine_under_test {
 
 namespace {
 
-std::string missing() { return machine_under_test().missing; }
-
 template <class B>
 struct rung_on_a_gpu : ladder::rung<cudnn_ladder::shared<B>> {
   using ladder::rung<cudnn_ladder::shared<B>>::rung;
   void SetUp() override {
-    if (std::string const why = missing(); !why.empty()) GTEST_SKIP() << why;
+    if (std::string const why = gpu_here::missing(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 bool const registered = cudnn_ladder::register_rungs<cudnn, rung_on_a_gpu<cudnn>>("cudnn")
@@ -56,7 +49,7 @@ TEST(ladder, has_its_rungs) { EXPECT_TRUE(registered); }
 class on_a_gpu : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string const why = missing(); !why.empty()) GTEST_SKIP() << why;
+    if (std::string const why = gpu_here::missing(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 
@@ -137,3 +130,8 @@ TEST_F(on_a_gpu, messages_are_those_of_the_processor) {
 }
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return gpu_here::status_of(RUN_ALL_TESTS());
+}

@@ -38,7 +38,7 @@ struct gpu_array {
   }
 };
 
-std::vector<float> counting(std::size_t n, float first) {
+inline std::vector<float> counting(std::size_t n, float first) {
   std::vector<float> made(n);
   for (float& x : made) x = first++;
   return made;

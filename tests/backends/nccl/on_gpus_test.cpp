@@ -2,7 +2,7 @@
 // needs: mpi
 // label: gpu slow
 // ranks: 1 2
-// The cases of a pretended NCCL by the real one, between as many GPUs as there are ranks; where a machine has fewer they are
+// Sums, relatives and training by the real NCCL, between as many GPUs as there are ranks; where a machine has fewer they are
 // skipped, which this label alone may.
 #include <gtest/gtest.h>
 
@@ -16,12 +16,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "../../trainer/bright_thirds.hpp"
 #include "../../trainer/parameters_of.hpp"
+#include "../cudnn/gpu_here.hpp"
 #include "../mpi/under_mpirun.hpp"
 #include "nccl_cases.hpp"
 
@@ -32,23 +32,16 @@ using namespace nccl_cases;
 
 communicator* world = nullptr;
 
-/// Why sums between GPUs cannot be tried; the same on all ranks.
+/// Why a rank has no GPU of its own; the same on all ranks.
 std::string missing() {
-  std::string why;
-  using identity = std::array<std::byte, 16>;
-  identity mine{};
-  try {
-    detail::gpu const found;
-    std::ranges::copy(found.identity(), mine.begin());
-    detail::nccl_family const loads(detail::system_libraries());
-  } catch (backend_error const& problem) {
-    why = problem.what();
-  }
+  std::string const why = gpu_here::missing();
   std::uint8_t lacks = why.empty() ? 0 : 1;
   world->allreduce(std::span(&lacks, 1), reduction::maximum);
-  if (lacks != 0) return why.empty() ? "another rank lacks what is needed" : why;
+  if (lacks != 0) return why.empty() ? "another rank has no GPU" : why;
+  using identity = std::array<std::byte, 16>;
   std::vector<identity> all(static_cast<std::size_t>(world->size()));
-  all[static_cast<std::size_t>(world->rank())] = mine;
+  detail::gpu const found;
+  std::ranges::copy(found.identity(), all[static_cast<std::size_t>(world->rank())].begin());
   world->allgather({all.data()->data(), element_type::u8, sizeof(identity) * all.size()});
   std::ranges::sort(all);
   if (std::ranges::adjacent_find(all) == all.end()) return {};
@@ -74,7 +67,7 @@ TEST_F(between_gpus, sums_what_lies_there) {
 }
 
 TEST_F(between_gpus, relatives_sum_and_go_in_any_order) {
-  if (world->size() % 2 != 0) return;
+  if (world->size() % 2 != 0) return;  // their halves are of equal size
   on_every_rank(*world, [] {
     nccl over(*world);
     relatives_sum_and_go_in_any_order(over, stream());
@@ -82,6 +75,7 @@ TEST_F(between_gpus, relatives_sum_and_go_in_any_order) {
 }
 
 TEST_F(between_gpus, ranks_train_as_by_the_memory_of_the_processor) {
+  if (world->size() == 1) return;  // who sums nothing
   on_every_rank(*world, [] {
     cohort_test::bright_thirds const examples(61);
     auto const trained = [&](communicator& ranks) {
@@ -91,6 +85,7 @@ TEST_F(between_gpus, ranks_train_as_by_the_memory_of_the_processor) {
       return cohort_test::parameters_of<float>(made);
     };
     nccl over(*world);
+    ASSERT_EQ(over.why_not(), "");
     auto const got = trained(over), wanted = trained(*world);
     ASSERT_EQ(got.size(), wanted.size());
     for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-5) << i;
@@ -107,7 +102,7 @@ int main(int argc, char** argv) {
   settings.log = stderr_sink();
   int const status = launch<mpi>(argc, argv, settings, [&](communicator& ranks) {
     world = &ranks;
-    failed = run_tests_on_every_rank(ranks.rank());
+    failed = gpu_here::status_of(run_tests_on_every_rank(ranks.rank()));
   });
   return failed != 0 ? failed : status;
 }

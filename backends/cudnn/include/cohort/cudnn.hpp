@@ -5,6 +5,7 @@
 #include <cohort/cudnn/convolution_on_gpu.hpp>
 #include <cohort/cudnn/dense_on_gpu.hpp>
 #include <cohort/cudnn/embedding_on_gpu.hpp>
+#include <cohort/cudnn/fused_on_gpu.hpp>
 #include <cohort/cudnn/joining_on_gpu.hpp>
 #include <cohort/cudnn/layer_norm_on_gpu.hpp>
 #include <cohort/cudnn/lrn_on_gpu.hpp>
@@ -61,7 +62,9 @@ class cudnn {
   }
 
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
-  bool fuses(kind const&, kind const&, bool) const { return false; }
+  bool fuses(kind const& layer, kind const& behind, bool training) const {
+    return detail::fuses_on_gpu(layer, behind, training);
+  }
   layout plain(shape const& s) const { return s; }
   layout plain(layout const& l) const { return l.dims; }
   std::size_t bytes(layout const& l) const { return l.bytes(); }

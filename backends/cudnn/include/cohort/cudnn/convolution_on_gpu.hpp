@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/cudnn/channel_sums_on_gpu.hpp>
 #include <cohort/cudnn/convolution_engine.hpp>
+#include <cohort/cudnn/fused_on_gpu.hpp>
 #include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/layer/conv2d_transposed.hpp>
@@ -189,20 +190,26 @@ inline gpu_operation prepare_convolution(gpu_target const& where, gpu_request co
   channel_sums_on_gpu const sums(where.stream, to);
 
   auto const forward = pass(back ? convolution_pass::input : convolution_pass::output);
+  fused_behind const behind(request);
   gpu_operands operands{{input, 0, from},
                         {parameter, 0, weights},
                         {output, 0, to},
                         {scratch, 0, room_for(forward->scratch_bytes())}};
+  std::size_t const bias = operands.size(), summand = bias + (has_bias ? 1 : 0);
   if (has_bias) operands.push_back({parameter, 1, made.parameters[1]});
-  made.forward.push_back({[=, on = where.stream](std::span<void* const> a) {
-                            forward->run(a[back ? 2 : 0], a[1], a[back ? 0 : 2], a[3]);
-                            if (a.size() > 4)
-                              on->launch(kernels::add_to_channels{tensor_at(a, 4), values_at(a, 2, to),
-                                                                  to.channels(), to.area()},
-                                         to.elements());
-                          },
-                          std::move(operands), named(*forward), flops});
+  if (behind.sums) operands.push_back({input, static_cast<int>(request.inputs.size()) - 1, to});
+  made.forward.push_back(
+      {[=, on = where.stream](std::span<void* const> a) {
+         forward->run(a[back ? 2 : 0], a[1], a[back ? 0 : 2], a[3]);
+         if (!has_bias && !behind.sums && !behind.rectifies()) return;
+         on->launch(kernels::add_and_rectify{has_bias ? tensor_at(a, bias) : nullptr,
+                                             behind.sums ? values_at(a, summand, to) : nullptr,
+                                             values_at(a, 2, to), behind.slope, to.channels(), to.area()},
+                    to.elements());
+       },
+       std::move(operands), named(*forward), flops});
   if (!request.training) return made;
+  add_backward_of(made, where.stream, request, behind);
 
   if (!request.frozen) {
     auto const correlate = pass(convolution_pass::weights);

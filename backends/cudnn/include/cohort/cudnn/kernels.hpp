@@ -44,7 +44,7 @@ constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<rectify>("rectify");
   visit.template operator()<rectify_gradient>("rectify_gradient");
   visit.template operator()<sum_columns>("sum_columns");
-  visit.template operator()<add_to_channels>("add_to_channels");
+  visit.template operator()<add_and_rectify>("add_and_rectify");
   visit.template operator()<scale_channels>("scale_channels");
   visit.template operator()<channel_sums>("channel_sums");
   visit.template operator()<channel_product_sums>("channel_product_sums");

@@ -16,10 +16,12 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
   channel_sums_on_gpu const by_rows(on, shape{1, rows, places}), by_places(on, shape{rows, places});
   shape const statistics{2 * rows}, room = room_for(by_rows.scratch_bytes());
   double const flops = layer.flops(request.input_shapes) * request.batch;
-  auto const norm = [=, epsilon = static_cast<float>(layer.epsilon)](float const* found, float const* scale) {
+  auto const norm = [=, epsilon = static_cast<float>(layer.epsilon)](float const* found, float const* scale,
+                                                                     float const* shift = nullptr) {
     return kernels::norm_of_groups{found,
                                    found + rows,
                                    scale,
+                                   shift,
                                    epsilon,
                                    static_cast<kernels::size>(rows),
                                    static_cast<kernels::size>(places),
@@ -34,8 +36,9 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
          auto* const partial = static_cast<double*>(a[5]);
          by_rows.run(kernels::channel_sums{by_rows.terms(), x, partial}, means, places);
          by_rows.run(kernels::channel_square_sums{by_rows.terms(), x, means, partial}, variances, places);
-         on->launch(
-             kernels::normalise_groups{norm(means, tensor_at(a, 2)), tensor_at(a, 3), x, tensor_at(a, 1)}, n);
+         on->launch(kernels::normalise_groups{norm(means, tensor_at(a, 2), tensor_at(a, 3)), x, nullptr,
+                                              tensor_at(a, 1)},
+                    n);
        },
        {{input, 0, lies},
         {output, 0, lies},
@@ -51,9 +54,10 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
          float *const x = tensor_at(a, 0), *const dy = tensor_at(a, 2);
          auto* const partial = static_cast<double*>(a[5]);
          by_places.run(kernels::channel_sums{by_places.terms(), dy, partial}, tensor_at(a, 4));
-         by_places.run(kernels::norm_gradient_sums{by_places.terms(), norm(tensor_at(a, 1), nullptr), x, dy,
-                                                   partial, false},
-                       tensor_at(a, 3));
+         by_places.run(
+             kernels::norm_gradient_sums{
+                 by_places.terms(), norm(tensor_at(a, 1), nullptr), x, {dy}, partial, false, true},
+             tensor_at(a, 3));
        },
        {{input, 0, lies},
         {workspace, 0, statistics},
@@ -70,11 +74,12 @@ inline gpu_operation prepare(gpu_target const& where, gpu_request const& request
                         *const sum = along + rows;
            auto* const partial = static_cast<double*>(a[6]);
            kernels::norm_of_groups const by = norm(tensor_at(a, 2), tensor_at(a, 1));
-           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, nullptr, dy, partial, true}, sum);
-           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, x, dy, partial, true}, along);
-           on->launch(kernels::normalise_groups_gradient{by, x, dy, along, sum, tensor_at(a, 4),
-                                                         static_cast<float>(places)},
-                      n);
+           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, x, {dy}, partial, true, false}, sum);
+           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, x, {dy}, partial, true, true}, along);
+           on->launch(
+               kernels::normalise_groups_gradient{
+                   by, x, {dy}, along, sum, tensor_at(a, 4), static_cast<float>(places)},
+               n);
          },
          {{input, 0, lies},
           {parameter, 0, each},

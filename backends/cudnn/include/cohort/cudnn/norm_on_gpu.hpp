@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/channel_sums_on_gpu.hpp>
+#include <cohort/cudnn/fused_on_gpu.hpp>
 #include <cohort/cudnn/statistics_of_parts.hpp>
 #include <cohort/layer/batch_norm.hpp>
 #include <cohort/layer/synchronised_batch_norm.hpp>
@@ -14,8 +15,18 @@ inline constexpr bool sums_over_parts = std::same_as<Layer, synchronised_batch_n
 /// A norm of channels, as a kernel has it.
 inline kernels::norm_of_groups norm_of_channels(kernels::channel_terms const& terms, double epsilon,
                                                 float const* means, float const* variances,
-                                                float const* scale) {
-  return {means, variances, scale, static_cast<float>(epsilon), terms.channels, terms.area, false};
+                                                float const* scale, float const* shift) {
+  return {means, variances, scale, shift, static_cast<float>(epsilon), terms.channels, terms.area, false};
+}
+
+/// A norm's step, but for its kernels. A sum behind it may lie where the summand lies, which backward does not read.
+inline gpu_operation begin_norm(gpu_request const& request, fused_behind const& behind) {
+  gpu_operation made;
+  made.output = request.inputs[0];
+  made.parameters.assign(4, shape{request.output_shape[0]});
+  made.overwrites = behind.sums;
+  made.overwritten = behind.sums ? 1 : 0;
+  return made;
 }
 
 /// By running statistics, which are constants in both passes.
@@ -26,31 +37,35 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
   shape const each{request.output_shape[0]};
   kernels::channel_terms const terms = channel_sums_on_gpu(on, lies).terms();
   std::size_t const n = lies.elements();
-  gpu_operation made;
-  made.output = lies;
-  made.parameters.assign(4, each);
+  fused_behind const behind(request);
+  gpu_operation made = begin_norm(request, behind);
+  gpu_operands operands{{input, 0, lies},     {output, 0, lies},    {parameter, 0, each},
+                        {parameter, 1, each}, {parameter, 2, each}, {parameter, 3, each}};
+  if (behind.sums) operands.push_back({input, 1, lies});
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         on->launch(kernels::normalise_groups{norm_of_channels(terms, epsilon, tensor_at(a, 4),
-                                                               tensor_at(a, 5), tensor_at(a, 2)),
-                                              tensor_at(a, 3), values_at(a, 0, lies), values_at(a, 1, lies)},
-                    n);
+         on->launch(
+             kernels::normalise_groups{norm_of_channels(terms, epsilon, tensor_at(a, 4), tensor_at(a, 5),
+                                                        tensor_at(a, 2), tensor_at(a, 3)),
+                                       values_at(a, 0, lies), behind.sums ? values_at(a, 6, lies) : nullptr,
+                                       values_at(a, 1, lies), behind.slope},
+             n);
        },
-       {{input, 0, lies},
-        {output, 0, lies},
-        {parameter, 0, each},
-        {parameter, 1, each},
-        {parameter, 2, each},
-        {parameter, 3, each}},
-       "nvrtc",
-       layer.flops(request.input_shapes) * request.batch});
-  if (request.training && request.wants_diff_input[0])
+       std::move(operands), "nvrtc", layer.flops(request.input_shapes.first(1)) * request.batch});
+  if (!request.training) return made;
+  add_backward_of(made, on, request, behind);
+  if (request.wants_diff_input[0])
     made.backward.push_back(
         {[=, epsilon = layer.epsilon](std::span<void* const> a) {
            on->launch(
                kernels::normalise_groups_gradient{
-                   norm_of_channels(terms, epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0)), nullptr,
-                   values_at(a, 2, lies), nullptr, nullptr, values_at(a, 3, lies), 1},
+                   norm_of_channels(terms, epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0), nullptr),
+                   nullptr,
+                   {values_at(a, 2, lies)},
+                   nullptr,
+                   nullptr,
+                   values_at(a, 3, lies),
+                   1},
                n);
          },
          {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, lies}, {diff_input, 0, lies}},
@@ -60,7 +75,8 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 }
 
 /// By the statistics of the batch: of this part of it, or of all parts where their sums are given. Forward leaves means and
-/// variances in the workspace. Running statistics follow by gradients of their own: plan/running_statistics.hpp.
+/// variances in the workspace. What a rectifier behind it lets through of the gradient is found anew from the input; behind a sum it is
+/// done first. Running statistics follow by gradients of their own: plan/running_statistics.hpp.
 ///
 /// Order     where sums over parts are given, each pass waits for this part's, and for the other parts.
 /// Moves     where sums are given 5·C floats between GPU and processor in forward, 4·C in backward, with two waits each.
@@ -75,12 +91,20 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
   statistics_of_parts const parts(on, terms);
   std::size_t const n = lies.elements();
   auto const count = static_cast<double>(terms.count);
-  double const flops = layer.flops(request.input_shapes) * request.batch;
+  double const flops = layer.flops(request.input_shapes.first(1)) * request.batch;
   shape const room = room_for(sums.scratch_bytes());
   auto const shared = [](step_scalars const& now) { return sums_over_parts<Layer> ? now.sums : nullptr; };
-  gpu_operation made;
-  made.output = lies;
-  made.parameters.assign(4, each);
+  fused_behind const behind(request);
+  gpu_operation made = begin_norm(request, behind);
+  gpu_operands forward{{input, 0, lies},
+                       {output, 0, lies},
+                       {parameter, 0, each},
+                       {parameter, 1, each},
+                       {parameter, 2, each},
+                       {workspace, 0, statistics},
+                       {scalars},
+                       {scratch, 0, room}};
+  if (behind.sums) forward.push_back({input, 1, lies});
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
          kernels::values const x = values_at(a, 0, lies);
@@ -91,21 +115,15 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
          if (auto* const over = shared(*static_cast<step_scalars const*>(a[6])))
            parts.join_statistics(*over, means, tensor_at(a, 4));
          on->launch(
-             kernels::normalise_groups{norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 2)),
-                                       tensor_at(a, 3), x, values_at(a, 1, lies)},
+             kernels::normalise_groups{
+                 norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 2), tensor_at(a, 3)), x,
+                 behind.sums ? values_at(a, 8, lies) : nullptr, values_at(a, 1, lies), behind.slope},
              n);
        },
-       {{input, 0, lies},
-        {output, 0, lies},
-        {parameter, 0, each},
-        {parameter, 1, each},
-        {parameter, 2, each},
-        {workspace, 0, statistics},
-        {scalars},
-        {scratch, 0, room}},
-       "nvrtc",
-       flops});
+       std::move(forward), "nvrtc", flops});
 
+  bool const apart = behind.sums;  // what is behind has a backward of its own
+  if (apart) add_backward_of(made, on, request, behind);
   gpu_operands operands{{input, 0, lies},
                         {parameter, 0, each},
                         {parameter, 2, each},
@@ -117,19 +135,21 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                         {diff_parameter, 2, each},
                         {diff_parameter, 3, each},
                         {scratch, 0, room},
-                        {scratch, 1, statistics}};
+                        {scratch, 1, statistics},
+                        {parameter, 1, each}};
   if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, lies});
   made.backward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         kernels::values const x = values_at(a, 0, lies), dy = values_at(a, 5, lies);
+         kernels::values const x = values_at(a, 0, lies);
+         kernels::gradient_of_norm const dy{values_at(a, 5, lies), apart ? 1 : behind.slope};
          float *const means = tensor_at(a, 3), *const variances = means + terms.channels,
                       *const diff_scale = tensor_at(a, 6), *const diff_shift = tensor_at(a, 7);
          auto const& now = *static_cast<step_scalars const*>(a[4]);
          auto* const partial = static_cast<double*>(a[10]);
          kernels::norm_of_groups const norm =
-             norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 1));
-         sums.run(kernels::channel_sums{terms, dy, partial}, diff_shift);
-         sums.run(kernels::norm_gradient_sums{terms, norm, x, dy, partial, false}, diff_scale);
+             norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 1), tensor_at(a, 12));
+         sums.run(kernels::norm_gradient_sums{terms, norm, x, dy, partial, false, false}, diff_shift);
+         sums.run(kernels::norm_gradient_sums{terms, norm, x, dy, partial, false, true}, diff_scale);
          on->launch(kernels::shift_statistics{means, variances, tensor_at(a, 2), tensor_at(a, 8),
                                               tensor_at(a, 9), constants_of(now)},
                     terms.channels);
@@ -140,8 +160,8 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
            over_elements = parts.join_gradients(*over, now.gradient_scale, diff_shift, diff_scale, joined);
            sum = joined, along = joined + terms.channels;
          }
-         if (a.size() > 12)
-           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, values_at(a, 12, lies),
+         if (a.size() > 13)
+           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, values_at(a, 13, lies),
                                                          static_cast<float>(over_elements)},
                       n);
        },

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cohort/cudnn/gpu.hpp>
+#include <string>
+#include <string_view>
+
+/// Tests with the label gpu: they are skipped where the driver is missing or shows no GPU; all else that is missing beside one is a
+/// failure.
+namespace gpu_here {
+
+/// Why there is none; empty: there is one.
+inline std::string missing() {
+  try {
+    cohort::detail::gpu const found;
+  } catch (cohort::backend_error const& why) {
+    std::string_view const text = why.what();
+    if (text.starts_with("the NVIDIA driver cannot be loaded")
+        || text.starts_with("the NVIDIA driver shows no GPU"))
+      return why.what();
+  } catch (cohort::error const&) {
+  }
+  return {};
+}
+
+/// What main returns, by what RUN_ALL_TESTS has: CTest knows 77 as skipped.
+inline int status_of(int failed) {
+  constexpr int skipped = 77;
+  if (failed != 0) return failed;
+  return testing::UnitTest::GetInstance()->skipped_test_count() > 0 ? skipped : 0;
+}
+
+}  // namespace gpu_here
