@@ -3,6 +3,7 @@
 # ranks: 2
 # label: slow
 """The example under mpirun: the bits of ranks in threads, one mind before the first step, checkpoints."""
+import json
 import os
 import re
 import signal
@@ -46,14 +47,16 @@ class ranks(unittest.TestCase):
         self.assertEqual((one["communicator"], one["checksum"], one["bytes_sent"]), ("mpi", alone["checksum"], 0))
 
     def test_sum_by_nccl_or_as_without_it(self):
-        flags = (*self.flags, "--strategy", "allreduce")
-        without, _ = program.report(self.folder, *flags, before=program.under_mpirun(2))
-        done = program.run(*flags, "--communicator", "nccl", before=program.under_mpirun(2), expect=(0, 2), folder=self.folder)
+        path = os.path.join(self.folder, "nccl.json")
+        done = program.run(*self.flags, "--communicator", "nccl", "--json", path, before=program.under_mpirun(2), expect=(0, 2),
+                           folder=self.folder)
         if done.returncode == 2:
             self.assertIn("built without the component nccl", done.stderr)
             return
-        made, done = program.report(self.folder, *flags, "--communicator", "nccl", before=program.under_mpirun(2))
-        self.assertEqual((made["communicator"], made["checksum"]), ("nccl over mpi", without["checksum"]))
+        with open(path, encoding="utf-8") as file:
+            made = json.load(file)
+        threads, _ = program.report(self.folder, *self.flags, "--ranks", "2")
+        self.assertEqual((made["communicator"], made["checksum"]), ("nccl over mpi", threads["checksum"]))
 
     def refuse(self, flags, what):
         """Rank 1 with other flags than rank 0: what differs, and who has what, is said before the first step. mpirun ends the
