@@ -31,7 +31,8 @@ inline bool fuses_on_gpu(kind const& layer, kind const& behind, bool training) {
              convolution =
                  layer == kind_of<conv2d> || layer == kind_of<conv1d> || layer == kind_of<conv2d_transposed>;
   if (behind == kind_of<add>) return training ? norm : convolution;
-  return (behind == kind_of<relu> || behind == kind_of<leaky_relu>)&&(norm || convolution);
+  bool const rectifier = behind == kind_of<relu> || behind == kind_of<leaky_relu>;
+  return rectifier && (norm || convolution);
 }
 
 /// Backward of what is behind a layer: in place in diff_output, which the layer's own backward reads next; then the summand's gradient,
