@@ -124,7 +124,7 @@ reference_program::program const tiny_imagenet{
     .network =
         [](options const&, sets const& found) {
           int const classes = found.train.describe().targets[0].classes;
-          return graph::build([=](builder& net) { darknet(net, classes); });
+          return graph::build([=](builder& net) { return darknet(net, classes); });
         },
     .settings = settings_of,
     .afterwards = recognise};

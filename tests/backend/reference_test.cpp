@@ -72,8 +72,8 @@ void expect_near(std::vector<double> const& got, std::vector<double> const& want
 }
 
 void compare(golden_case& wanted, tensor (*body)(builder&)) {
-  graph const logits = graph::build([&](builder& net) { body(net); });
-  graph const whole = graph::build([&](builder& net) { body(net) | softmax_cross_entropy{}; });
+  graph const logits = graph::build([&](builder& net) { return body(net); });
+  graph const whole = graph::build([&](builder& net) { return body(net) | softmax_cross_entropy{}; });
   trial<B> trained(whole, {.batch = wanted.batch});
   trial<B> inferred(logits, {.batch = wanted.batch, .training = false}, 1, trained.store);
   for (int p = 0; p < trained.parameters(); ++p) {
@@ -121,7 +121,7 @@ TEST(reference, gives_a_ties_gradient_to_the_first_of_the_equal) {
 
 TEST(reference, gives_the_same_bits_each_time) {
   auto const run = [] {
-    trial<reference<float>> t(graph::build([](builder& net) { pools(net) | softmax_cross_entropy{}; }),
+    trial<reference<float>> t(graph::build([](builder& net) { return pools(net) | softmax_cross_entropy{}; }),
                               {.batch = 5});
     t.step();
     return t.all_gradients();

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <array>
 #include <cohort/graph/graph.hpp>
-
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
+
+#include "../data/refused.hpp"
 
 namespace builder_test {
 
@@ -131,8 +135,9 @@ TEST(builder, has_several_inputs_and_outputs) {
     tensor const picture =
         b.input({1, 6, 6}, "picture") | conv2d{.filters = 2, .kernel = 3} | dense{.units = 4};
     tensor const facts = b.input({3}, "facts");
-    facts | dense{.units = 2, .name = "side"};
-    concat(picture, facts) | dense{.units = 5} | softmax_cross_entropy{.name = "loss"};
+    tensor const loss =
+        concat(picture, facts) | dense{.units = 5} | softmax_cross_entropy{.name = "loss"};
+    return std::pair(facts | dense{.units = 2, .name = "side"}, loss);
   });
   EXPECT_EQ(net.view().with_role(layer_role::input).size(), 2U);
   EXPECT_EQ(net.view().with_role(layer_role::loss), std::vector<int>{net.view().find("loss")});
@@ -140,17 +145,68 @@ TEST(builder, has_several_inputs_and_outputs) {
   EXPECT_EQ(net.view()[net.view().find("concatenate_1")].output, shape{7});
 }
 
+TEST(builder, makes_outputs_of_what_the_function_returns_in_its_order) {
+  auto const heads = [](bool swapped) {
+    return graph::build([=](builder& b) {
+      tensor const x = b.input({4}) | dense{.units = 3};
+      std::vector<tensor> all{x | relu{.name = "a"}, x | sigmoid{.name = "b"}};
+      if (swapped) std::swap(all[0], all[1]);
+      return all;
+    });
+  };
+  for (bool const swapped : {false, true}) {
+    graph const net = heads(swapped);
+    std::vector<int> const outputs = net.view().outputs();
+    ASSERT_EQ(outputs.size(), 2U);
+    EXPECT_EQ(net.view().name(outputs[0]), swapped ? "b" : "a");
+    EXPECT_EQ(net.view().name(outputs[1]), swapped ? "a" : "b");
+  }
+}
+
+TEST(builder, refuses_a_tensor_that_is_neither_read_nor_returned) {
+  int const here = __LINE__;
+  auto const forgotten = [](builder& net) {
+    tensor const x = net.input({4}) | dense{.units = 5};
+    x | dense{.units = 7};
+    return x | dense{.units = 3} | softmax_cross_entropy{};
+  };
+  std::string const wrong = refused<graph_error>([&] { graph::build(forgotten); });
+  EXPECT_NE(wrong.find("builder_test.cpp:" + std::to_string(here + 3) + ": dense: nothing reads this tensor"),
+            std::string::npos)
+      << wrong;
+  auto const sentence = [](auto describe) {
+    return refused<graph_error>([&] { graph::build(describe); });
+  };
+  EXPECT_NE(sentence([](builder& net) {
+              net.input({2});
+              return net.input({4}) | relu{};
+            }).find("input: nothing reads this tensor"),
+            std::string::npos);
+  EXPECT_NE(sentence([](builder& net) {
+              tensor const x = net.input({4}) | relu{};
+              return std::tuple(x, x | dense{.units = 2});
+            }).find("relu: the network returns this tensor, but another layer reads it"),
+            std::string::npos);
+  EXPECT_NE(sentence([](builder& net) {
+              tensor const x = net.input({4}) | relu{};
+              return std::array{x, x};
+            }).find("relu: the network returns this tensor twice"),
+            std::string::npos);
+  EXPECT_NE(sentence([](builder& net) { return net.input({4}); }).find("input: the network returns an input"),
+            std::string::npos);
+}
+
 TEST(builder, takes_blocks_within_blocks) {
   auto const twice = [](auto block) { return [=](tensor x) { return x | block | block; }; };
   auto const layer = [](tensor x) { return x | dense{.units = 7} | relu{}; };
-  graph const net = graph::build([&](builder& b) { b.input({3}) | twice(twice(layer)); });
+  graph const net = graph::build([&](builder& b) { return b.input({3}) | twice(twice(layer)); });
   EXPECT_EQ(net.view().size(), 1 + 2 * 4);
   EXPECT_EQ(net.parameter_count(), 3 * 7 + 7 + 3 * (7 * 7 + 7));
 }
 
 TEST(builder, keeps_a_layers_own_initialisers) {
   graph const net = graph::build([](builder& b) {
-    b.input({3}) | dense{.units = 7, .settings = {.weights = init::relu{}}}
+    return b.input({3}) | dense{.units = 7, .settings = {.weights = init::relu{}}}
         | dense{.units = 2, .settings = {.bias = init::constant{.value = 3}}};
   });
   parameter_list const first = net.view().parameters(1), second = net.view().parameters(2);

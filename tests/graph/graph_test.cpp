@@ -30,7 +30,7 @@ TEST(graph, is_the_same_at_run_time_and_at_compile_time) {
 
 TEST(graph, has_a_hash_that_no_version_changes_unnoticed) {
   EXPECT_EQ(graph::build([](builder& net) {
-              net.input({4}) | dense{.units = 3, .name = "a"} | softmax_cross_entropy{};
+              return net.input({4}) | dense{.units = 3, .name = "a"} | softmax_cross_entropy{};
             }).hash(),
             0x258547a79306c596U);
 }
@@ -39,7 +39,7 @@ TEST(graph, has_another_hash_when_anything_that_matters_differs) {
   std::set<std::uint64_t> seen;
   int made = 0;
   auto const add_graph = [&](auto layer) {
-    seen.insert(graph::build([&](builder& net) { net.input({2, 8, 8}) | layer; }).hash());
+    seen.insert(graph::build([&](builder& net) { return net.input({2, 8, 8}) | layer; }).hash());
     ++made;
   };
   conv2d const plain{.filters = 3, .kernel = 3};

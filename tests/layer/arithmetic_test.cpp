@@ -62,7 +62,7 @@ TEST(joins, say_what_they_refuse) {
   EXPECT_EQ(refusal_of(average{}, shape{3}, shape{3}, shape{3, 1}),
             "only tensors of equal shape can be averaged");
   EXPECT_EQ(refusal_of(maximum{}, shape{3}, shape{1, 3}), "only tensors of equal shape have a maximum");
-  auto const unequal = [] { graph::build([](builder& net) { net.input({3}) * net.input({4}); }); };
+  auto const unequal = [] { graph::build([](builder& net) { return net.input({3}) * net.input({4}); }); };
   expect_parts(refused<graph_error>(unequal), {"multiply", "left 3", "right 4"});
 }
 

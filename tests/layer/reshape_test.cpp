@@ -59,7 +59,7 @@ TEST(embedding, gives_each_index_its_vector_as_channels_and_adds_gradients) {
 }
 
 TEST(embedding, names_example_and_index_of_what_is_not_in_its_vocabulary) {
-  graph const net = graph::build([](builder& b) { b.input({2}) | embedding{.vocabulary = 3, .width = 2}; });
+  graph const net = graph::build([](builder& b) { return b.input({2}) | embedding{.vocabulary = 3, .width = 2}; });
   trial<reference<float>> t(net, {.batch = 2, .training = false});
   t.batch.inputs[0] = {0, 2, 1, 0};
   t.run->forward(t.batch.input_views, {});

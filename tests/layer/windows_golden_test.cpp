@@ -99,8 +99,8 @@ void compare(std::string const& name, tensor (*body)(builder&)) {
   SCOPED_TRACE(name);
   golden_case const wanted = golden()[name];
   int const batch = static_cast<int>(wanted.at("batch").at(0));
-  graph const logits = graph::build([&](builder& net) { body(net); });
-  graph const whole = graph::build([&](builder& net) { body(net) | softmax_cross_entropy{}; });
+  graph const logits = graph::build([&](builder& net) { return body(net); });
+  graph const whole = graph::build([&](builder& net) { return body(net) | softmax_cross_entropy{}; });
   trial<B> trained(whole, {.batch = batch});
   for (int p = 0; p < trained.parameters(); ++p) {
     auto const& values = wanted.at("parameter " + trained.parameter(p).name);

@@ -42,7 +42,7 @@ TEST(allocation, does_not_happen_in_a_step) {
 TEST(allocation, does_not_happen_in_an_update_with_norms_and_constraints) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   graph const net = graph::build([](builder& b) {
-    b.input({8}) | dense{.units = 6} | relu{} | dense{.units = 4} | softmax_cross_entropy{};
+    return b.input({8}) | dense{.units = 6} | relu{} | dense{.units = 4} | softmax_cross_entropy{};
   });
   trial<reference<float>> t(net, {.batch = 3});
   parameter_update update(*t.store, {.updater = lamb{},

@@ -74,7 +74,7 @@ graph branched() {
 TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
   record.clear();
   graph const net = graph::build([](builder& b) {
-    b.input({300}) | recorded{1} | dense{.units = 200} | recorded{2} | dense{.units = 10}
+    return b.input({300}) | recorded{1} | dense{.units = 200} | recorded{2} | dense{.units = 10}
         | softmax_cross_entropy{};
   });
   trial<B> t(net, {.batch = 2});
@@ -99,7 +99,7 @@ TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
 
 TEST(context, says_in_forward_when_parameters_come_into_use) {
   graph const net = graph::build([](builder& b) {
-    b.input({6}) | recorded{1} | dense{.units = 4} | recorded{2} | dense{.units = 3}
+    return b.input({6}) | recorded{1} | dense{.units = 4} | recorded{2} | dense{.units = 3}
         | softmax_cross_entropy{};
   });
   trial<B> t(net, {.batch = 2}), other(net, {.batch = 2}, 5);
@@ -241,7 +241,7 @@ TEST(context, gives_probabilities_at_inference_that_agree_with_the_loss) {
 
 TEST(context, does_not_overflow_on_large_logits) {
   graph const net = graph::build(
-      [](builder& b) { b.input({3}) | dense{.units = 3, .bias = false} | softmax_cross_entropy{}; });
+      [](builder& b) { return b.input({3}) | dense{.units = 3, .bias = false} | softmax_cross_entropy{}; });
   trial<B> t(net, {.batch = 1});
   double const identity[]{1, 0, 0, 0, 1, 0, 0, 0, 1};
   t.store->write_all(reinterpret_cast<std::byte const*>(identity), t.store->master());
@@ -281,7 +281,7 @@ TEST(context, keeps_every_output_until_the_end) {
   ASSERT_EQ(t.plan->outputs().size(), 3U);
   for (int o = 0; o < 2; ++o) {
     graph const alone = graph::build([&](builder& b) {
-      b.input({2, 6, 6}) | conv2d{.filters = 3, .kernel = 3, .name = o == 0 ? "conv2d_1" : "conv2d_2"};
+      return b.input({2, 6, 6}) | conv2d{.filters = 3, .kernel = 3, .name = o == 0 ? "conv2d_1" : "conv2d_2"};
     });
     trial<B> one(alone, {.batch = 2, .training = false});
     one.run->forward(t.batch.input_views[0]);

@@ -114,7 +114,7 @@ struct doubled {
 
 TEST(folding, takes_kinds_of_the_users_own) {
   graph const net =
-      graph::build([](builder& b) { b.input({5}) | dense{.units = 3} | doubled{} | batch_norm{}; });
+      graph::build([](builder& b) { return b.input({5}) | dense{.units = 3} | doubled{} | batch_norm{}; });
   EXPECT_EQ(steps_of(*trial<B>(net, {.batch = 2, .training = false}).plan),
             "dense_1 + doubled_1 + batch_norm_1; ");
   expect_equal_outputs<B>(net, 1e-12);

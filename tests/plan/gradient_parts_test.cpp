@@ -15,7 +15,7 @@ using namespace cohort;
 template <class T>
 void sums_as_one_after_another() {
   graph const net = graph::build([](builder& made) {
-    made.input({1, 30, 30}) | dense{.units = 11} | dense{.units = 2} | softmax_cross_entropy{};
+    return made.input({1, 30, 30}) | dense{.units = 11} | dense{.units = 2} | softmax_cross_entropy{};
   });
   trial<reference<T>> const t(net, {.batch = 1});
   parameter_set const& parameters = *t.store;
@@ -53,7 +53,7 @@ TEST(gradient_parts, are_summed_in_the_order_of_workers_and_cleared) {
 /// Nothing but the bucket's own parameters is touched; packing gives the canonical view and unpacking takes it.
 TEST(gradient_parts, of_one_bucket_leave_the_others_alone) {
   graph const net = graph::build([](builder& made) {
-    made.input({1, 4, 4}) | dense{.units = 3} | dense{.units = 2} | softmax_cross_entropy{};
+    return made.input({1, 4, 4}) | dense{.units = 3} | dense{.units = 2} | softmax_cross_entropy{};
   });
   trial<reference<float>> const t(net, {.batch = 1});
   parameter_set const& parameters = *t.store;

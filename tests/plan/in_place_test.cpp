@@ -38,7 +38,7 @@ constexpr int width = 1024, batch = 4;
 template <class Chain>
 graph between_dense_layers(Chain chain) {
   return graph::build([&](builder& b) {
-    chain(b.input({2}) | dense{.units = width, .name = "first"}) | dense{.units = 2, .name = "last"}
+    return chain(b.input({2}) | dense{.units = width, .name = "first"}) | dense{.units = 2, .name = "last"}
         | mean_squared_error{};
   });
 }

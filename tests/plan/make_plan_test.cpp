@@ -19,7 +19,7 @@ std::shared_ptr<plan const> planned(graph_view net, plan_settings const& setting
 }
 graph small() {
   return graph::build([](builder& net) {
-    net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2}
+    return net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2}
         | dense{.units = 4} | softmax_cross_entropy{};
   });
 }
@@ -67,7 +67,7 @@ TEST(make_plan, refuses_a_batch_of_nothing) {
 }
 
 TEST(make_plan, refuses_to_train_without_a_loss) {
-  graph const net = graph::build([](builder& b) { b.input({3}) | dense{.units = 4}; });
+  graph const net = graph::build([](builder& b) { return b.input({3}) | dense{.units = 4}; });
   expect_parts(refused<graph_error>([&] { planned(net, {}); }),
                {"cannot be trained", "no loss layer", "softmax_cross_entropy"});
   EXPECT_NO_THROW(planned(net, {.training = false}));
@@ -75,7 +75,7 @@ TEST(make_plan, refuses_to_train_without_a_loss) {
 
 TEST(make_plan, refuses_a_kind_that_the_backend_does_not_know_by_name) {
   graph const net = graph::build(
-      [](builder& b) { b.input({3}) | unheard_of{.name = "odd one"} | softmax_cross_entropy{}; });
+      [](builder& b) { return b.input({3}) | unheard_of{.name = "odd one"} | softmax_cross_entropy{}; });
   expect_parts(refused<backend_error>([&] { planned(net, {}); }),
                {"reference<double>", "odd one", "unheard_of"});
 }
@@ -107,7 +107,7 @@ TEST(make_plan, counts_every_context_and_the_updaters_state) {
 
 TEST(make_plan, counts_what_accumulating_needs_where_it_is_done) {
   graph const net = graph::build([](builder& b) {
-    b.input({100}) | dense{.units = 16} | dense{.units = 16} | dense{.units = 2} | softmax_cross_entropy{};
+    return b.input({100}) | dense{.units = 16} | dense{.units = 16} | dense{.units = 2} | softmax_cross_entropy{};
   });
   auto const memory = planned(net, {.batch = 4})->memory();
   EXPECT_EQ(memory.accumulation, (100 * 16 + 16) * sizeof(double)) << "one layer's gradients at a time";

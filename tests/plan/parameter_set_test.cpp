@@ -18,7 +18,7 @@ using strings = std::vector<std::string>;
 
 graph deep() {
   return graph::build([](builder& net) {
-    net.input({2, 6, 6}) | conv2d{.filters = 3, .kernel = 3} | batch_norm{} | sigmoid{}
+    return net.input({2, 6, 6}) | conv2d{.filters = 3, .kernel = 3} | batch_norm{} | sigmoid{}
         | conv2d{.filters = 4, .kernel = 3} | relu{} | dense{.units = 5} | softmax_cross_entropy{};
   });
 }

@@ -16,7 +16,7 @@ using namespace cohort;
 
 graph small() {
   return graph::build([](builder& net) {
-    net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3, .name = "eye"} | relu{}
+    return net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3, .name = "eye"} | relu{}
         | dense{.units = 4, .bias = false}
         | dense{.units = 2, .settings = {.bias = init::constant{.value = 0.5}}} | softmax_cross_entropy{};
   });

@@ -22,7 +22,7 @@ using namespace cohort;
 /// dense_1.weights has 96·64 elements: more than one chunk.
 graph net() {
   return graph::build([](builder& net) {
-    net.input({96}) | dense{.units = 64} | relu{} | dense{.units = 3, .bias = false} | relu{}
+    return net.input({96}) | dense{.units = 64} | relu{} | dense{.units = 3, .bias = false} | relu{}
         | dense{.units = 2} | softmax_cross_entropy{};
   });
 }

@@ -25,7 +25,7 @@ std::vector<std::string> remade(graph_view net, recomputation const& how) {
 /// Two blocks between a stem and a head.
 graph blocks() {
   return graph::build([](builder& b) {
-    b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "stem"}
+    return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "stem"}
         | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_in"} | relu{.name = "first_relu"}
         | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_out"}
         | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "second_in"} | gelu{.name = "second_gelu"}
@@ -58,7 +58,7 @@ TEST(recomputation, makes_a_block_again_from_what_it_reads_and_keeps_what_others
 
 TEST(recomputation, says_nothing_where_all_is_kept) {
   graph const net = graph::build([](builder& b) {
-    b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3} | dense{.units = 6} | dense{.units = 3}
+    return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3} | dense{.units = 6} | dense{.units = 3}
         | softmax_cross_entropy{};
   });
   trial<B> const t(net, {.batch = 8, .recompute = {.cheap = true}});
@@ -70,7 +70,7 @@ TEST(recomputation, says_nothing_where_all_is_kept) {
 
 TEST(recomputation, runs_layers_that_sum_over_workers_once) {
   graph const net = graph::build([](builder& b) {
-    b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .name = "c_1"}
+    return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .name = "c_1"}
         | synchronised_batch_norm{.name = "c_norm"} | gelu{.name = "c_gelu"}
         | conv2d{.filters = 8, .kernel = 3, .name = "c_2"} | dense{.units = 3} | softmax_cross_entropy{};
   });

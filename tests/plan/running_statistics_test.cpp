@@ -50,7 +50,7 @@ struct examples {
 
 /// The first layer normalises the batch itself, so its statistics are functions of the data alone.
 graph const net = graph::build([](builder& b) {
-  b.input({2, 2, 3}) | batch_norm{.name = "norm"} | conv2d{.filters = 3, .kernel = 2} | relu{}
+  return b.input({2, 2, 3}) | batch_norm{.name = "norm"} | conv2d{.filters = 3, .kernel = 2} | relu{}
       | batch_norm{.momentum = 0.5} | dense{.units = 3} | softmax_cross_entropy{};
 });
 

@@ -18,7 +18,7 @@ using B = reference<double>;
 
 template <layer L>
 graph ends_in(L const& l, int units = 3) {
-  return graph::build([&](builder& net) { net.input({2}) | dense{.units = units} | l; });
+  return graph::build([&](builder& net) { return net.input({2}) | dense{.units = units} | l; });
 }
 
 /// What two examples with this target are refused with.
@@ -69,7 +69,7 @@ TEST(targets, of_several_losses_give_the_sum_of_their_weighted_gradients) {
   double loss = 0;
   std::vector<double> gradient(static_cast<std::size_t>(joined.store->elements()));
   auto const add = [&](auto const& only, std::size_t which, double weight) {
-    graph const net = graph::build([&](builder& b) { body(b) | only; });
+    graph const net = graph::build([&](builder& b) { return body(b) | only; });
     trial<B> alone(net, {.batch = 5});
     alone.batch.input_views = joined.batch.input_views;
     alone.batch.target_views = {joined.batch.target_views[which]};

@@ -57,7 +57,7 @@ struct told final : tuning, tuned_steps<several_ways> {
 
 graph two_dense(int units) {
   return graph::build([&](builder& net) {
-    net.input({6}) | dense{.units = units} | dense{.units = units} | dense{.units = 3}
+    return net.input({6}) | dense{.units = units} | dense{.units = units} | dense{.units = 3}
         | softmax_cross_entropy{};
   });
 }
@@ -109,7 +109,7 @@ TEST(tuned_operation, asks_by_shape_batch_and_pass_and_not_by_name) {
        {asked(7, {.batch = 2}), asked(6, {.batch = 3}), asked(6, {.batch = 2, .training = false})})
     EXPECT_NE(other[1], all[1]);
   graph const alike = graph::build([](builder& net) {
-    net.input({6}) | dense{.units = 6} | dense{.units = 6, .name = "a"} | dense{.units = 6, .name = "b"}
+    return net.input({6}) | dense{.units = 6} | dense{.units = 6, .name = "a"} | dense{.units = 6, .name = "b"}
         | dense{.units = 3} | softmax_cross_entropy{};
   });
   by.asked.clear();

@@ -141,7 +141,7 @@ TEST(features, refuse_names_that_there_are_not_and_say_which_there_are) {
 
 graph with_head(int units, char const* name) {
   return graph::build([=](builder& net) {
-    net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2} | batch_norm{}
+    return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2} | batch_norm{}
         | dense{.units = 10} | relu{} | dense{.units = units, .name = name} | softmax_cross_entropy{};
   });
 }
@@ -191,7 +191,7 @@ TEST(load_matching, keeps_all_but_the_head_bit_for_bit) {
 TEST(load_matching, says_what_is_absent_and_takes_whole_layers_only) {
   training const first = trainer<narrow>(with_head(3, "head"));
   graph const biasless = graph::build([](builder& net) {
-    net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3, .bias = false, .name = "stem"} | relu{}
+    return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3, .bias = false, .name = "stem"} | relu{}
         | max_pool{.window = 2} | batch_norm{} | dense{.units = 10, .bias = false}
         | dense{.units = 3, .name = "top"} | softmax_cross_entropy{};
   });
@@ -215,7 +215,7 @@ TEST(load_matching, takes_parameters_of_another_type) {
 TEST(load_matching, refuses_what_shares_nothing_or_is_no_model) {
   training made = trainer<narrow>(with_head(3, "head"));
   std::string const before = made.checksum();
-  auto const other = graph::build([](builder& net) { net.input({2}) | dense{.units = 2, .name = "own"}; });
+  auto const other = graph::build([](builder& net) { return net.input({2}) | dense{.units = 2, .name = "own"}; });
   EXPECT_NE(
       refusal_of<data_error>([&] { made.load_matching(trainer<narrow>(other)); }).find("conv2d_1 (absent)"),
       std::string::npos);
@@ -230,8 +230,8 @@ TEST(load_matching, refuses_what_shares_nothing_or_is_no_model) {
 
 constexpr auto two_heads = network<[](builder& net) {
   tensor const trunk = net.input({1, 8, 8}) | dense{.units = 12} | relu{};
-  trunk | dense{.units = 3} | softmax_cross_entropy{.name = "third"};
-  trunk | dense{.units = 2} | softmax_cross_entropy{.weight = 0.25, .name = "left"};
+  return std::tuple(trunk | dense{.units = 3} | softmax_cross_entropy{.name = "third"},
+                    trunk | dense{.units = 2} | softmax_cross_entropy{.weight = 0.25, .name = "left"});
 }>();
 
 /// Which third is bright, and whether it is the left one.

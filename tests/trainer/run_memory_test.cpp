@@ -20,7 +20,7 @@ using namespace cohort;
 /// No arena reaches the size from which memory begins on a huge page, and is counted with what lies in front of it.
 graph net() {
   return graph::build([](builder& b) {
-    b.input({1, 16, 16}) | conv2d{.filters = 4, .kernel = 3, .padding = 1} | batch_norm{} | gelu{}
+    return b.input({1, 16, 16}) | conv2d{.filters = 4, .kernel = 3, .padding = 1} | batch_norm{} | gelu{}
         | dense{.units = 256} | relu{} | dropout{} | dense{.units = 300} | relu{} | dense{.units = 10}
         | softmax_cross_entropy{};
   });

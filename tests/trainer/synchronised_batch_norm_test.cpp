@@ -86,7 +86,7 @@ TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
 /// way it meets the others as often as they wait for it.
 TEST(synchronised_batch_norm, goes_on_beside_a_worker_whose_loss_is_not_finite) {
   graph const numbers = graph::build([](builder& b) {
-    b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2} | mean_squared_error{};
+    return b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2} | mean_squared_error{};
   });
   training_settings settings = with(2);
   settings.not_finite = when_not_finite::skip;

@@ -131,7 +131,7 @@ TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
   settled({}, 3, small, 13);
   EXPECT_FALSE(ports.empty()) << "another batch";
   graph const other = graph::build([](builder& net) {
-    net.input({1, 6, 6}) | dense{.units = 4} | softmax_cross_entropy{};
+    return net.input({1, 6, 6}) | dense{.units = 4} | softmax_cross_entropy{};
   });
   settled({}, 3, other);
   EXPECT_FALSE(ports.empty()) << "another network";

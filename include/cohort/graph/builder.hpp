@@ -4,6 +4,8 @@
 #include <cohort/layer/layers.hpp>
 #include <concepts>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,12 @@ class builder {
     if (!problem_.found()) problem_ = mistake;
   }
 
+  /// Declares the outputs of the network, in order. Without it, every layer that no other layer reads is one.
+  ///
+  /// Errors    problem() names the line of the first tensor that no layer reads and that is not declared; of an output that
+  ///           another layer reads, that is declared twice, or that is an input.
+  constexpr void declare_outputs(std::span<int const> ids);
+
   /// Puts the nodes into the order that depends on the network alone: the inputs as written, then each output's layers,
   /// operands from left to right. As recorded, the operands of `a + b` stand in the order in which a compiler happened
   /// to evaluate them, and with it generated names, hashes and initial parameters would differ between compilers.
@@ -50,6 +58,7 @@ class builder {
   std::vector<double> values_{};
   std::vector<int> edges_{};
   std::vector<char> characters_{};
+  std::vector<int> outputs_{};  // as declared; empty: what no layer reads
   finding problem_{};
 };
 
@@ -74,6 +83,34 @@ constexpr layer_settings settings_of(L const& l) {
     return l.settings;
   else
     return {};
+}
+
+}  // namespace detail
+
+namespace detail {
+
+/// The ids of a tensor, or of the tensors in a pair, tuple, array or vector.
+template <class Returned>
+constexpr std::vector<int> ids_of(Returned const& outputs) {
+  std::vector<int> ids;
+  if constexpr (std::same_as<Returned, tensor>)
+    ids.push_back(outputs.id());
+  else if constexpr (requires { std::tuple_size<Returned>::value; })
+    std::apply([&](std::same_as<tensor> auto const&... each) { (ids.push_back(each.id()), ...); }, outputs);
+  else
+    for (tensor const& each : outputs) ids.push_back(each.id());
+  return ids;
+}
+
+/// Runs a builder function and declares as outputs what it returns, if it returns anything.
+template <class F>
+constexpr void describe_with(F&& describe, builder& net) {
+  if constexpr (std::is_void_v<std::invoke_result_t<F, builder&>>) {
+    describe(net);
+  } else {
+    std::vector<int> const ids = ids_of(describe(net));
+    net.declare_outputs(ids);
+  }
 }
 
 }  // namespace detail
@@ -167,15 +204,38 @@ constexpr void builder::share_parameters(int id, int owner) {
   made.settings = nodes_[static_cast<std::size_t>(owner)].settings;
 }
 
+constexpr void builder::declare_outputs(std::span<int const> ids) {
+  if (problem_.found()) return;
+  enum : char { unread, read, declared };
+  std::vector<char> use(nodes_.size(), unread);
+  for (int from : edges_) use[static_cast<std::size_t>(from)] = read;
+  auto const refuse = [&](std::size_t id, char const* sentence) {
+    report({.sentence = sentence, .layer = nodes_[id].kind->name.data(), .at = nodes_[id].at});
+  };
+  for (int const one : ids) {
+    auto const id = static_cast<std::size_t>(one);
+    if (use[id] == read)
+      return refuse(id, "the network returns this tensor, but another layer reads it: return only what no layer reads");
+    if (use[id] == declared) return refuse(id, "the network returns this tensor twice");
+    if (nodes_[id].kind->role == layer_role::input) return refuse(id, "the network returns an input");
+    use[id] = declared;
+  }
+  for (std::size_t id = 0; id < use.size(); ++id)
+    if (use[id] == unread)
+      return refuse(id, "nothing reads this tensor and the network does not return it: use, return or remove it");
+  outputs_.assign(ids.begin(), ids.end());
+}
+
 constexpr void builder::settle_order() {
   graph_view const recorded = view();
+  if (outputs_.empty()) outputs_ = recorded.outputs();
   std::vector<int> order, place(nodes_.size(), -1), waiting;
   auto const settle = [&](int id) {
     place[static_cast<std::size_t>(id)] = static_cast<int>(order.size());
     order.push_back(id);
   };
   for (int id : recorded.with_role(layer_role::input)) settle(id);
-  for (int sink : recorded.outputs()) {
+  for (int sink : outputs_) {
     waiting.push_back(sink);
     while (!waiting.empty()) {
       int const id = waiting.back();

@@ -12,14 +12,16 @@ namespace cohort {
 /// Errors    graph_error with the finding's sentence if the network is not well formed.
 class graph {
  public:
-  /// Runs a builder function, as `network<F>()` does at compile time.
+  /// Runs a builder function, as `network<F>()` does at compile time. The function may return nothing: then every layer that no
+  /// other layer reads is an output.
   template <std::invocable<builder&> F>
   static graph build(F&& describe) {
     builder net;
-    describe(net);
+    detail::describe_with(describe, net);
     return graph(std::move(net));
   }
 
+  /// Of a builder that declares no outputs, every layer that no other layer reads is one.
   explicit graph(builder net) {
     if (!net.problem_.found()) net.settle_order();
     if (net.problem_.found())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cohort/graph/graph.hpp>
+#include <concepts>
 #include <cstdint>
 
 namespace cohort {
@@ -34,7 +35,7 @@ struct survey {
 template <auto Describe>
 constexpr survey survey_network() {
   builder net;
-  Describe(net);
+  describe_with(Describe, net);
   if (!net.problem().found()) net.settle_order();
   graph_view const v = net.view();
   return {net.problem(), v.nodes.size(), v.values.size(), v.edges.size(), v.characters.size()};
@@ -79,10 +80,15 @@ struct well_formed {
 /// Runs a builder function at compile time:
 /// `constexpr auto net = network<[](builder& b) { return b.input({784}) | dense{.units = 10}; }>();`
 ///
-/// Errors    a network that is not well formed does not compile; the compiler's message holds the sentence, the
-///           line and the file of the offending layer, and the shapes.
+/// After     the network's outputs are what the function returns: a tensor, or several in a std::tuple, pair, array or vector, in
+///           that order. Losses are outputs too.
+/// Errors    a network that is not well formed, or that has a tensor that is neither read nor returned, does not compile; the
+///           compiler's message holds the sentence, the line and the file of the offending layer, and the shapes.
 template <auto Describe>
 constexpr auto network() {
+  static_assert(
+      !requires(builder & net) { { Describe(net) } -> std::same_as<void>; },
+      "cohort: the function of a network returns its output, or several outputs in a std::tuple");
   if constexpr (requires { typename std::bool_constant<(detail::survey_network<Describe>(), true)>; }) {
     constexpr detail::survey seen = detail::surveyed<Describe>::value;
     static_network<seen.nodes, seen.values, seen.edges, seen.characters> made;
@@ -90,7 +96,7 @@ constexpr auto network() {
       (void)detail::well_formed<Describe>::value;
     } else {
       builder net;
-      Describe(net);
+      detail::describe_with(Describe, net);
       net.settle_order();
       graph_view const v = net.view();
       std::copy(v.nodes.begin(), v.nodes.end(), made.nodes.begin());

@@ -86,7 +86,7 @@ inline constexpr auto varied = network<[](builder& net) {
 /// Vectors of indices.
 inline graph sentences() {
   return graph::build([](builder& net) {
-    operations::whole_numbers(net, {4, 3}, 5) | embedding{.vocabulary = 5, .width = 6} | prelu{}
+    return operations::whole_numbers(net, {4, 3}, 5) | embedding{.vocabulary = 5, .width = 6} | prelu{}
         | synchronised_batch_norm{.epsilon = 0.1} | relu{} | layer_norm{.epsilon = 0.1} | dense{.units = 3}
         | softmax_cross_entropy{};
   });
@@ -95,11 +95,11 @@ inline graph sentences() {
 inline std::vector<named_network> networks() {
   std::vector<named_network> all;
   all.push_back({"dense", graph::build([](builder& net) {
-                   net.input({7}) | dense{.units = 5} | dense{.units = 3, .bias = false}
+                   return net.input({7}) | dense{.units = 5} | dense{.units = 3, .bias = false}
                        | softmax_cross_entropy{};
                  })});
   all.push_back({"rectifiers", graph::build([](builder& net) {
-                   net.input({3, 4, 5}) | dense{.units = 9} | relu{} | dense{.units = 6}
+                   return net.input({3, 4, 5}) | dense{.units = 9} | relu{} | dense{.units = 6}
                        | leaky_relu{.slope = 0.2} | dense{.units = 4} | softmax_cross_entropy{};
                  })});
   all.push_back({"add and several readers", graph::build([](builder& net) {
@@ -109,11 +109,11 @@ inline std::vector<named_network> networks() {
                        | softmax_cross_entropy{.label_smoothing = 0.1, .weight = 0.5};
                  })});
   all.push_back({"dropout", graph::build([](builder& net) {
-                   net.input({30}) | dense{.units = 22} | dropout{.rate = 0.4} | dense{.units = 3}
+                   return net.input({30}) | dense{.units = 22} | dropout{.rate = 0.4} | dense{.units = 3}
                        | softmax_cross_entropy{};
                  })});
   all.push_back({"pools and shapes", graph::build([](builder& net) {
-                   net.input({5}) | dense{.units = 2 * 7 * 6} | reshape{.extents = shape{2, 7, 6}}
+                   return net.input({5}) | dense{.units = 2 * 7 * 6} | reshape{.extents = shape{2, 7, 6}}
                        | max_pool{.window = 3, .stride = {2, 1}, .padding = {1, 2, 0, 1}} | relu{}
                        | max_pool{.window = 2} | flatten{} | dense{.units = 3} | softmax_cross_entropy{};
                  })});
@@ -275,7 +275,7 @@ void weighs_and_numbers_examples_as_the_reference_does() {
 template <class B>
 void steps_of_many_forms_agree_with_the_reference() {
   graph const net = graph::build([](builder& b) {
-    b.input({6}) | dense{.units = 5, .bias = false} | batch_norm{} | relu{} | dropout{.rate = 0.3}
+    return b.input({6}) | dense{.units = 5, .bias = false} | batch_norm{} | relu{} | dropout{.rate = 0.3}
         | dense{.units = 3} | softmax_cross_entropy{};
   });
   trial<B> got(net, {.batch = 4});
@@ -320,7 +320,7 @@ void refuses_an_index_as_the_reference_does() {
     }
   };
   graph const net = graph::build([](builder& b) {
-    b.input({4}) | embedding{.vocabulary = 3, .width = 2} | dense{.units = 2} | softmax_cross_entropy{};
+    return b.input({4}) | embedding{.vocabulary = 3, .width = 2} | dense{.units = 2} | softmax_cross_entropy{};
   });
   for (bool const training : {true, false})
     for (float const index : {2.F, 3.F, -1.F, 0.5F, 1e30F, std::numeric_limits<float>::quiet_NaN()}) {

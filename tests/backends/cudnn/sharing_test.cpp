@@ -104,7 +104,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
 /// The words of their sums have one order on all backends.
 TEST_F(sharing_on_a_gpu, a_gpu_and_processors_join_their_norms) {
   graph const net = graph::build([](builder& b) {
-    b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1} | relu{}
+    return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1} | relu{}
         | dense{.units = 6} | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3}
         | softmax_cross_entropy{};
   });
@@ -145,7 +145,7 @@ TEST_F(sharing_on_a_gpu, leaves_gradients_there) {
   threshold_sharing how = often();
   how.threshold = threshold::fixed{1e-2};
   graph const net = graph::build([](builder& made) {
-    made.input({1, 8, 8}) | dense{.units = 400} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
+    return made.input({1, 8, 8}) | dense{.units = 400} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
   });
   for (share const what : {share::gradient, share::update}) {
     how.share = what;

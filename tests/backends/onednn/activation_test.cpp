@@ -88,7 +88,7 @@ template <layer L>
 std::string steps_of(L const& l) {
   std::string steps;
   graph const net = graph::build([&](builder& b) {
-    b.input({3, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .name = "c"} | l | dense{.units = 5, .name = "d"}
+    return b.input({3, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .name = "c"} | l | dense{.units = 5, .name = "d"}
         | l | dense{.units = 2, .name = "e"} | softmax_cross_entropy{.name = "loss"};
   });
   for (plan_row const& row : trial<onednn>(net, {.batch = 4}).plan->rows())

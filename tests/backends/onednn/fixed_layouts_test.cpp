@@ -16,7 +16,7 @@ using namespace cohort;
 /// Bytes of the working copies for a weight of a dense layer behind an image.
 double copied_bytes(int inputs, int units) {
   graph const net = graph::build([&](builder& b) {
-    b.input({3, 16, 16}) | conv2d{.filters = inputs / 64, .kernel = 3, .stride = 2, .padding = padding::same}
+    return b.input({3, 16, 16}) | conv2d{.filters = inputs / 64, .kernel = 3, .stride = 2, .padding = padding::same}
         | dense{.units = units} | dense{.units = 1} | mean_squared_error{};
   });
   trial<onednn_bf16> const t(net, {.batch = 2});
@@ -31,7 +31,7 @@ TEST(fixed_layouts, have_one_copy_of_large_dense_weights_in_bf16) {
 template <class B>
 std::string layout_of_convolution(int channels) {
   graph const net = graph::build([&](builder& b) {
-    b.input({channels, 12, 12}) | conv2d{.filters = 20, .kernel = 5} | dense{.units = 3}
+    return b.input({channels, 12, 12}) | conv2d{.filters = 20, .kernel = 5} | dense{.units = 3}
         | softmax_cross_entropy{};
   });
   trial<B> const t(net, {.batch = 2});

@@ -40,7 +40,7 @@ struct one_way final : tuning, tuned_steps<onednn>, tuned_steps<onednn_bf16> {
 /// Strides, channels that fill blocks and that do not, a sequence, dense layers behind an image and behind each other.
 graph strided() {
   return graph::build([](builder& net) {
-    net.input({3, 17, 17}) | conv2d{.filters = 32, .kernel = 5, .stride = 2, .padding = 2} | relu{}
+    return net.input({3, 17, 17}) | conv2d{.filters = 32, .kernel = 5, .stride = 2, .padding = 2} | relu{}
         | conv2d{.filters = 48, .kernel = 3, .stride = 2} | leaky_relu{} | conv2d{.filters = 20, .kernel = 1}
         | dense{.units = 24} | relu{} | dense{.units = 5} | softmax_cross_entropy{};
   });
@@ -98,7 +98,7 @@ std::string kernel_of(plan const& made, std::string const& step) {
 
 TEST(ways, of_inference_have_none_of_backward_and_one_without_winograd) {
   graph const net = graph::build([](builder& b) {
-    b.input({32, 16, 16}) | conv2d{.filters = 32, .kernel = 3, .padding = 1} | global_avg_pool{}
+    return b.input({32, 16, 16}) | conv2d{.filters = 32, .kernel = 3, .padding = 1} | global_avg_pool{}
         | softmax_cross_entropy{};
   });
   trial<onednn> plain(net, {.batch = 2, .training = false});
@@ -134,7 +134,7 @@ TEST(ways, are_of_so_many_threads) {
 
 TEST(ways, are_none_in_groups_or_where_nothing_strides_and_channels_fill_blocks) {
   graph const net = graph::build([](builder& b) {
-    b.input({32, 8, 8}) | conv2d{.filters = 32, .kernel = 3, .stride = 2, .groups = 2}
+    return b.input({32, 8, 8}) | conv2d{.filters = 32, .kernel = 3, .stride = 2, .groups = 2}
         | conv2d{.filters = 48, .kernel = 2} | global_avg_pool{} | softmax_cross_entropy{};
   });
   one_way by("rule");

@@ -116,7 +116,7 @@ TEST(winograd, follows_the_weights) {
 
 TEST(winograd, is_left_where_it_saves_nothing) {
   auto const takes = [](conv2d const& l, shape const& input, int batch = 8) {
-    graph const net = graph::build([&](builder& b) { b.input(input) | l | softmax{}; });
+    graph const net = graph::build([&](builder& b) { return b.input(input) | l | softmax{}; });
     return takes_winograd(*trial<onednn>(net, {.batch = batch, .training = false}).plan);
   };
   EXPECT_TRUE(takes({.filters = 32, .kernel = 3}, {32, 12, 12}));
@@ -132,7 +132,7 @@ TEST(winograd, is_left_where_it_saves_nothing) {
 
 TEST(winograd, is_left_in_training) {
   graph const net = graph::build([](builder& b) {
-    b.input({32, 12, 12}) | conv2d{.filters = 32, .kernel = 3} | dense{.units = 3} | softmax_cross_entropy{};
+    return b.input({32, 12, 12}) | conv2d{.filters = 32, .kernel = 3} | dense{.units = 3} | softmax_cross_entropy{};
   });
   EXPECT_FALSE(takes_winograd(*trial<onednn>(net, {.batch = 4}).plan));
 }
