@@ -186,6 +186,25 @@ std::string forecast_of(options const& chosen, cohort::training& training, cohor
       chosen.batch, ranks);
 }
 
+/// Reports on rank 0 where a run that was asked to stop can be resumed from. Returns the exit status, the same on every rank: 75, or
+/// 1 if the steps since an older checkpoint are lost.
+int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving) {
+  auto const step = static_cast<long long>(training.step());
+  bool const speaks = training.world().rank() == 0;
+  if (saving && saving->newest_step() == training.step()) {
+    if (speaks) std::printf("stopped after %lld steps: saved in %s\n", step, saving->newest().c_str());
+    return cohort::communicator_exit_status;
+  }
+  if (!speaks) return 1;
+  std::string const reason = saving ? saving->trouble() : "there is no --checkpoints";
+  std::string const older = !saving || saving->newest().empty()
+                                ? "this run has saved no checkpoint"
+                                : "the newest checkpoint, " + saving->newest() + ", lacks "
+                                      + std::to_string(step - saving->newest_step()) + " steps";
+  std::fprintf(stderr, "stopped after %lld steps: not saved: %s; %s\n", step, reason.c_str(), older.c_str());
+  return 1;
+}
+
 /// What one rank does. Returns the exit status.
 int work(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
   bool const speaks = world.rank() == 0;
@@ -233,11 +252,7 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
     if (!trace.empty()) cohort::write_file(chosen.trace, trace);
-    if (speaks)
-      std::printf(
-          "stopped after %lld steps: %s\n", static_cast<long long>(training.step()),
-          saving && !saving->newest().empty() ? ("saved in " + saving->newest()).c_str() : "nothing saved");
-    return cohort::communicator_exit_status;
+    return report_stop(training, saving ? &*saving : nullptr);
   }
   if (!results.last) results.last = training.evaluate(images.test, results.how);
   std::uint64_t const bytes = bytes_sent(world);

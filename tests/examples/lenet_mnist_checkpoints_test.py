@@ -39,8 +39,24 @@ class checkpoints_of_a_process(cases.checkpoints):
                     break
             self.stop(process)
             output = process.communicate(timeout=program.LONGEST)[0]
-        self.assertEqual(process.returncode, cases.AFTER_SIGTERM)
-        self.assertRegex(output, r"stopped after \d+ steps: nothing saved")
+        self.assertEqual(process.returncode, 1)
+        self.assertRegex(output, r"stopped after \d+ steps: not saved: .*file.*; this run has saved no checkpoint")
+
+    def test_a_checkpoint_that_fails_at_sigterm_is_not_reported_as_saved(self):
+        with program.started(*self.flags("--epochs", "1000", "--checkpoints", self.kept, "--save-every", "3"),
+                             folder=self.folder, restore_signals=False) as process:  # SIGXFSZ stays ignored
+            program.wait_for_checkpoint(process, self.kept, 3)
+            # From now on no file may grow beyond this, as on a full disk.
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100_000, 100_000))
+            for line in process.stdout:
+                if line.startswith("no checkpoint at step "):
+                    break
+            self.stop(process)
+            output = process.communicate(timeout=program.LONGEST)[0]
+        self.assertEqual(process.returncode, 1, output)
+        self.assertRegex(output, r"stopped after \d+ steps: not saved: .*cannot save the checkpoint.*; "
+                                 r"the newest checkpoint, .*, lacks \d+ steps")
+        self.assertNotIn("saved in", output)
 
 
 if __name__ == "__main__":

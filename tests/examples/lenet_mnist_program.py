@@ -89,10 +89,10 @@ def ranks_of(process):
 
 
 @contextlib.contextmanager
-def started(*flags, before=(), folder):
+def started(*flags, before=(), folder, **how):
     """A run under way, which nobody outlives."""
     with subprocess.Popen([*before, PROGRAM, *flags], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env=environment(folder)) as process:
+                          env=environment(folder), **how) as process:
         try:
             yield process
         finally:
