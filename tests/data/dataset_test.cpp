@@ -2,6 +2,7 @@
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/loader.hpp>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -93,6 +94,40 @@ void expect_made_up(cohort::dataset const& data) {
 }
 
 TEST(dataset, brings_every_kind_of_part_into_a_batch) { expect_made_up(made_up(9)); }
+
+/// One example whose weight is that.
+class weighing {
+ public:
+  explicit weighing(float weight) : weight_(weight) {
+    what_.inputs = {{.name = "number", .example = {1}}};
+    what_.weighted = true;
+  }
+  cohort::data_description const& describe() const { return what_; }
+  int size() const { return 3; }
+  void get(std::int64_t i, cohort::example_view& out) const {
+    *out.fill<float>(0) = 1;
+    out.weight = i == 1 ? weight_ : 1;
+  }
+
+ private:
+  float weight_;
+  cohort::data_description what_;
+};
+
+TEST(dataset, refuses_weights_that_are_negative_or_not_finite) {
+  for (float const bad : {-1.0F, -1e-30F, std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    cohort::loader loader(weighing(bad), {.batch = 3});
+    loader.start(0);
+    expect_parts(refused<cohort::data_error>([&] { loader.next(); }),
+                 {"the weight of an example is negative or not finite", "example 1", "0 or more"});
+  }
+  for (float const good : {0.0F, -0.0F, 1e-30F, 1e30F}) {
+    cohort::loader loader(weighing(good), {.batch = 3});
+    loader.start(0);
+    EXPECT_EQ(loader.next()->count, 3);
+  }
+}
 
 TEST(dataset, is_made_of_a_value_an_owner_or_a_reference) {
   expect_made_up(std::make_shared<made_up const>(9));

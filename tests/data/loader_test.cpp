@@ -207,6 +207,53 @@ TEST(loader, gives_a_rank_without_a_share_of_the_last_batch_an_empty_one) {
   EXPECT_EQ(loader.next(), nullptr);
 }
 
+TEST(loader, of_ranks_with_examples_of_their_own_gives_each_once_in_equally_many_batches) {
+  std::vector<std::int64_t> const sizes{7, 0, 23, 12};
+  std::vector<std::vector<std::int64_t>> orders;
+  std::int64_t before = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::int64_t const size = sizes[static_cast<std::size_t>(rank)];
+    for (int prefetch : {0, 3}) {
+      cohort::loader loader(numbers(static_cast<int>(size)), {.batch = 5,
+                                                              .rank = rank,
+                                                              .ranks = 4,
+                                                              .seed = 9,
+                                                              .prefetch = prefetch,
+                                                              .local_sizes = sizes});
+      EXPECT_EQ(loader.batches(), 5);
+      std::vector<std::int64_t> seen;
+      std::int64_t batches = 0;
+      loader.start(2);
+      while (cohort::batch const* b = loader.next()) {
+        std::int64_t expected = 0;
+        for (std::int64_t const n : sizes) expected += std::clamp<std::int64_t>(n - 5 * batches, 0, 5);
+        EXPECT_EQ(b->global_count, expected);
+        EXPECT_EQ(b->count, std::clamp<std::int64_t>(size - 5 * batches, 0, 5));
+        ++batches;
+        EXPECT_EQ(b->next_position, std::min<std::int64_t>(5 * batches, 23));
+        for (std::size_t i = 0; i < b->indices.size(); ++i) {
+          EXPECT_EQ(b->input().as<float>()[i], static_cast<float>(b->indices[i] - before));
+          seen.push_back(b->indices[i] - before);
+        }
+      }
+      EXPECT_EQ(batches, 5);
+      EXPECT_EQ(seen, [&] {
+        std::vector<std::int64_t> order;
+        cohort::epoch_order(order, 9, 2, size, true, rank);
+        return order;
+      }());
+      loader.start(2, 10);
+      if (size > 10) {
+        EXPECT_EQ(loader.next()->indices[0] - before, seen[10]);
+      }
+      if (prefetch == 0) orders.push_back(seen);
+    }
+    before += size;
+  }
+  EXPECT_NE(std::vector<std::int64_t>(orders[2].begin(), orders[2].end()), cohort::epoch_order(9, 2, 23))
+      << "each rank has an order of its own";
+}
+
 TEST(loader, leaves_out_the_incomplete_batch_when_told) {
   cohort::loader loader(numbers(11), {.batch = 4, .drop_last = true});
   EXPECT_EQ(epoch_of(loader, 0).size(), 8u);
@@ -281,6 +328,12 @@ TEST(loader, refuses_settings_that_make_no_sense) {
   expect_parts(says({.deadline = 0ms}), {"deadline"});
   expect_parts(refused<cohort::setting_error>([] { cohort::loader(numbers(0), {}); }),
                {"data", "at least 1 example"});
+  expect_parts(says({.ranks = 2, .local_sizes = {10}}), {"local_sizes", "2, one for each rank", "got 1"});
+  expect_parts(says({.ranks = 2, .local_sizes = {9, 10}}), {"local_sizes", "10 examples on this rank", "got 9"});
+  expect_parts(refused<cohort::setting_error>([] {
+                 cohort::loader(numbers(0), {.ranks = 2, .local_sizes = {0, 0}});
+               }),
+               {"data", "at least 1 example on some rank"});
   cohort::loader loader(numbers(10), {});
   expect_parts(refused<cohort::setting_error>([&] { loader.start(0, 11); }), {"position", "0 to 10", "11"});
 }

@@ -28,6 +28,19 @@ TEST_P(allreduce_over_threads, gives_the_same_bits_for_the_same_seed) {
 TEST_P(allreduce_over_threads, trains_on_fewer_examples_than_ranks) {
   on_all(more_ranks_than_examples_train_on<>);
 }
+TEST_P(allreduce_over_threads, leaves_out_a_step_whose_examples_weigh_nothing) {
+  on_all([](communicator& world) { a_step_without_weight_is_left_out(world, allreduce{}); });
+}
+TEST_P(allreduce_over_threads, counts_no_steps_without_examples) {
+  on_all([](communicator& world) { steps_without_examples_do_not_count(world, allreduce{}); });
+}
+TEST_P(allreduce_over_threads, trains_on_examples_of_each_ranks_own) {
+  on_all([](communicator& world) { ranks_train_on_examples_of_their_own(world, allreduce{}); });
+}
+TEST_P(allreduce_over_threads, evaluates_examples_of_each_ranks_own) {
+  on_all(examples_of_their_own_are_evaluated_together);
+}
+TEST_P(allreduce_over_threads, refuses_data_sets_that_differ) { on_all(data_sets_that_differ_are_refused); }
 TEST_P(allreduce_over_threads, trains_on_streams_of_different_lengths) {
   on_all(ranks_without_data_and_with_fewer_batches_train_on<>);
 }

@@ -29,6 +29,9 @@ TEST_P(unbounded_over_threads, learns_what_dense_learns) {
 TEST_P(unbounded_over_threads, trains_on_uneven_data) {
   on_all([](communicator& world) { sharing_trains_on_uneven_data(world, unbounded_sharing()); });
 }
+TEST_P(unbounded_over_threads, counts_no_steps_without_examples) {
+  on_all([](communicator& world) { steps_without_examples_do_not_count(world, unbounded_sharing()); });
+}
 TEST_P(unbounded_over_threads, stops_all_when_one_asks) { on_all(unbounded_sharing_stops_when_one_asks); }
 TEST_P(unbounded_over_threads, leaves_out_numbers_that_are_not_finite) {
   on_all(unbounded_sharing_leaves_out_numbers_that_are_not_finite);

@@ -208,21 +208,6 @@ TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
   });
 }
 
-/// With weight 0 a step has gone on all the same: by momentum, or by a penalty.
-TEST(one_message_exchange, keeps_a_step_whose_examples_weigh_nothing) {
-  launch<self>([](communicator& world) {
-    detail::message_exchange<threshold_compressor> made(
-        world, threshold_compressor({{"w", 50}}, {.threshold = threshold::fixed{1}}), route::to_all,
-        combined::sum, 1);
-    agreement agreed;
-    std::fill(made.mine().span().begin(), made.mine().span().end(), 1.5F);
-    made.start({.step = 0, .examples = 4, .weight = 0, .expected = 4});
-    made.finish(agreed);
-    EXPECT_EQ(made.all().span()[3], 1);
-    EXPECT_EQ(made.residual()[3], 0.5F);
-  });
-}
-
 TEST(one_message_exchange, does_not_bring_the_wishes_of_a_run_that_has_ended) {
   launch<threads>(2, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;

@@ -21,6 +21,29 @@ TEST_P(averaging_over_threads, each_step_with_sgd_is_allreduce) {
 TEST_P(averaging_over_threads, of_arrays_as_they_lie_each_step_with_sgd_is_allreduce) {
   on_all(averaging_each_step_is_allreduce<broad>);
 }
+TEST_P(averaging_over_threads, trains_on_examples_of_each_ranks_own) {
+  on_all([](communicator& world) {
+    for (int const every : {1, 3})
+      ranks_train_on_examples_of_their_own(world, parameter_averaging{.every = every});
+  });
+}
+TEST_P(averaging_over_threads, each_step_of_weighted_examples_is_allreduce) {
+  on_all(averaging_each_step_weighs_as_allreduce_does);
+}
+TEST_P(averaging_over_threads, leaves_out_a_step_whose_examples_weigh_nothing) {
+  on_all([](communicator& world) { a_step_without_weight_is_left_out(world, parameter_averaging{}); });
+}
+TEST_P(averaging_over_threads, counts_no_steps_without_examples) {
+  on_all([](communicator& world) {
+    for (int const every : {1, 5, 500})
+      steps_without_examples_do_not_count(world, parameter_averaging{.every = every});
+    steps_without_examples_do_not_count(world, parameter_averaging{.seconds = 0.1});
+    steps_without_examples_do_not_count(world, parameter_averaging{.every = 4, .overlap = true});
+  });
+}
+TEST_P(averaging_over_threads, over_a_stream_refuses_what_ranks_do_together_between_meetings) {
+  on_all(what_ranks_do_together_waits_for_a_meeting);
+}
 TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) {
   on_all(averaging_weighs_by_examples<>);
 }

@@ -134,6 +134,227 @@ class uneven_stream {
                                std::span<std::int32_t const>(examples_->labels), 3);
 };
 
+/// Steps that an epoch of uneven_stream has on the rank that has most of it.
+inline std::int64_t steps_of_uneven_stream(communicator& world, int batch) {
+  return (10 * (world.size() - 1) + batch - 1) / batch;
+}
+
+/// The same examples, each with a weight.
+class weighted_thirds {
+ public:
+  weighted_thirds(int count, float (*weight)(std::int64_t)) : examples_(count), weight_(weight) {
+    what_ = all_.describe();
+    what_.weighted = true;
+  }
+  data_description const& describe() const { return what_; }
+  std::int64_t size() const { return all_.size(); }
+  void get(std::int64_t i, example_view& out) const {
+    all_.get(i, out);
+    out.weight = weight_(i);
+  }
+
+ private:
+  bright_thirds examples_;
+  float (*weight_)(std::int64_t);
+  arrays all_{std::span<float const>(examples_.pixels), shape{1, 8, 8},
+              std::span<std::int32_t const>(examples_.labels), 3};
+  data_description what_;
+};
+
+/// Examples weigh as much in a mean of parameters as in a mean of gradients; also where all of a rank's in a step weigh nothing.
+inline void averaging_each_step_weighs_as_allreduce_does(communicator& world) {
+  auto const data = std::make_shared<weighted_thirds const>(
+      103, [](std::int64_t i) { return i < 24 ? 0.0F : static_cast<float>(1 + i % 5); });
+  for (bool const shuffle : {false, true}) {
+    auto const trained = [&](auto how) {
+      training made = trainer<wide>(small, world, how, plain_sgd());
+      made.fit(data, {.batch = 7, .epochs = 2, .shuffle = shuffle});
+      return parameters_of(made);
+    };
+    EXPECT_LT(largest_difference(trained(parameter_averaging{.every = 1}), trained(allreduce{})), 1e-12);
+  }
+}
+
+/// A step whose examples all weigh 0 on all ranks is left out, counted and logged.
+template <class Strategy>
+void a_step_without_weight_is_left_out(communicator& world, Strategy const& how) {
+  std::vector<std::string> lines;
+  training_settings settings = with_state();
+  if (world.rank() == 0) settings.log = [&](std::string_view line) { lines.emplace_back(line); };
+  training made = trainer<narrow>(small, world, how, settings);
+  std::string const before = made.checksum();
+  auto const data =
+      std::make_shared<weighted_thirds const>(8 * world.size(), [](std::int64_t) { return 0.0F; });
+  EXPECT_EQ(made.fit(data, {.batch = 8}).skipped, 1);
+  EXPECT_EQ(made.checksum(), before);
+  EXPECT_EQ(made.step(), 1);
+  if (world.rank() != 0) return;
+  EXPECT_TRUE(std::ranges::any_of(lines, [](std::string const& line) {
+    return line.find("step left out: the weights of all examples of step 0") == 0;
+  }));
+}
+
+/// However long the period, an epoch of a stream has the steps of the rank that has most of it, listeners hear of no others, and
+/// schedules go by them.
+template <class Strategy>
+void steps_without_examples_do_not_count(communicator& world, Strategy const& how) {
+  if (world.size() == 1) return;
+  struct count_steps final : listener {
+    std::int64_t heard = 0, last = -1;
+    void on_step(training&, step_report const& done) override {
+      EXPECT_EQ(done.step, last + 1 + (done.epoch > epoch ? done.step - last - 1 : 0));
+      epoch = done.epoch;
+      last = done.step;
+      ++heard;
+    }
+    std::int64_t epoch = 0;
+  } seen;
+  training made = trainer<wide>(small, world, how, plain_sgd());
+  fit_report const report = made.fit(uneven_stream(), {.batch = 4, .epochs = 3, .listeners = {&seen}});
+  std::int64_t const steps = steps_of_uneven_stream(world, 4);
+  EXPECT_EQ(made.step(), 3 * steps);
+  EXPECT_EQ(report.steps, 3 * steps);
+  bool const in_step = std::unique_ptr<strategy>(how.on(world))->meets_each_step();
+  EXPECT_EQ(seen.heard, 3 * (in_step ? steps : (10 * world.rank() + 3) / 4));
+}
+
+/// Where ranks do not hear of the same steps, what they do together in one is refused, and checkpoints wait for a meeting.
+inline void what_ranks_do_together_waits_for_a_meeting(communicator& world) {
+  if (world.size() == 1) return;
+  struct evaluating final : listener {
+    bool refused = false;
+    void on_step(training& run, step_report const&) override {
+      EXPECT_FALSE(run.has_common_steps());
+      bright_thirds const held(9);
+      try {
+        run.evaluate(held.data());
+      } catch (setting_error const& why) {
+        refused = std::string(why.what()).find("on_epoch") != std::string::npos;
+      }
+    }
+  } evaluates;
+  struct saving final : listener {
+    std::vector<std::int64_t> at;
+    void on_step(training& run, step_report const& done) override {
+      if ((done.step + 1) % 4 == 0) run.request({.save = true});
+    }
+    void on_vote(training& run, votes const& all) override {
+      EXPECT_TRUE(all.save);
+      at.push_back(run.step());
+      EXPECT_TRUE(same_text(run.world(), run.checksum()));
+    }
+  } saves;
+  training made = trainer<wide>(small, world, parameter_averaging{.every = 3}, plain_sgd());
+  made.fit(uneven_stream(), {.batch = 2, .epochs = 1, .listeners = {&evaluates, &saves}});
+  EXPECT_TRUE(evaluates.refused || world.rank() == 0);  // who has nothing hears of no step
+  EXPECT_TRUE(made.has_common_steps());
+  std::int64_t const steps = steps_of_uneven_stream(world, 2);
+  EXPECT_EQ(saves.at.front(), std::min<std::int64_t>(6, steps));
+  for (std::int64_t const step : saves.at) EXPECT_TRUE(step % 3 == 0 || step == steps) << step;
+}
+
+/// Some of the examples, each with a weight.
+class chosen_thirds {
+ public:
+  void add(std::int64_t index, float weight = 1) {
+    indices_.push_back(index);
+    weights_.push_back(weight);
+  }
+  data_description describe_weighted() const {
+    data_description what = all_.describe();
+    what.weighted = true;
+    return what;
+  }
+  data_description const& describe() const { return what_; }
+  std::int64_t size() const { return std::ssize(indices_); }
+  void get(std::int64_t i, example_view& out) const {
+    all_.get(indices_[static_cast<std::size_t>(i)], out);
+    out.weight = weights_[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  bright_thirds examples_{100};
+  arrays all_{std::span<float const>(examples_.pixels), shape{1, 8, 8},
+              std::span<std::int32_t const>(examples_.labels), 3};
+  data_description what_ = describe_weighted();
+  std::vector<std::int64_t> indices_;
+  std::vector<float> weights_;
+};
+
+/// Examples of rank r of its own: 3·r + 2·(r mod 2); rank 0 has none.
+inline std::int64_t own_examples(int rank) { return 3 * rank + 2 * (rank % 2); }
+inline std::shared_ptr<chosen_thirds> own_thirds(int rank) {
+  auto made = std::make_shared<chosen_thirds>();
+  for (std::int64_t i = 0; i < own_examples(rank); ++i) made->add(20 * rank + i);
+  return made;
+}
+
+/// Ranks with examples of their own, of other numbers, train as on one data set in which those that a rank lacks weigh nothing.
+template <class Strategy>
+void ranks_train_on_examples_of_their_own(communicator& world, Strategy const& how) {
+  if (world.size() == 1) return;
+  constexpr int batch = 4;
+  std::int64_t const longest = own_examples(world.size() - 1);
+  auto const padded = std::make_shared<chosen_thirds>();
+  for (std::int64_t first = 0; first < longest; first += batch)
+    for (int r = 0; r < world.size(); ++r)
+      for (std::int64_t i = first; i < first + batch; ++i)
+        padded->add(i < own_examples(r) ? 20 * r + i : 0, i < own_examples(r) ? 1.0F : 0.0F);
+  auto const trained = [&](dataset const& data, sharding held) {
+    training made = trainer<wide>(small, world, how, plain_sgd());
+    fit_report const report =
+        made.fit(data, {.batch = batch, .epochs = 3, .shuffle = false, .sharding = held});
+    EXPECT_EQ(report.steps, 3 * ((longest + batch - 1) / batch));
+    if (held == sharding::local) {
+      std::int64_t all = 0;
+      for (int r = 0; r < world.size(); ++r) all += own_examples(r);
+      EXPECT_EQ(report.examples, 3 * all);
+    }
+    EXPECT_TRUE(same_text(world, made.checksum()));
+    return parameters_of(made);
+  };
+  EXPECT_LT(largest_difference(trained(own_thirds(world.rank()), sharding::local),
+                               trained(padded, sharding::global)),
+            1e-12);
+}
+
+inline void examples_of_their_own_are_evaluated_together(communicator& world) {
+  if (world.size() == 1) return;
+  training made = trainer<wide>(small, world, allreduce{}, plain_sgd());
+  auto const all = std::make_shared<chosen_thirds>();
+  for (int r = 0; r < world.size(); ++r)
+    for (std::int64_t i = 0; i < own_examples(r); ++i) all->add(20 * r + i);
+  classification_report const together =
+      made.evaluate(own_thirds(world.rank()), {.batch = 2, .sharding = sharding::local});
+  EXPECT_EQ(together.examples(), all->size());
+  EXPECT_EQ(together.stats(), made.evaluate(all, {.batch = 3}).stats());
+}
+
+/// Of the same number of examples, but others: without .sharding each rank would use a part of its own alone.
+inline void data_sets_that_differ_are_refused(communicator& world) {
+  if (world.size() == 1) return;
+  auto const own = std::make_shared<chosen_thirds>();
+  for (std::int64_t i = 0; i < 30; ++i) own->add(world.rank() == world.size() - 1 ? i + 1 : i);
+  training made = trainer<wide>(small, world, allreduce{}, plain_sgd());
+  std::string said;
+  auto const is_refused = [&](auto action) {
+    said.clear();
+    try {
+      action();
+    } catch (setting_error const& why) {
+      said = why.what();
+    }
+    EXPECT_NE(said.find("the ranks' data sets differ"), std::string::npos) << said;
+    EXPECT_NE(said.find(".sharding = sharding::local"), std::string::npos) << said;
+    EXPECT_NE(said.find(" on rank " + std::to_string(world.size() - 1)), std::string::npos) << said;
+  };
+  is_refused([&] { made.fit(own, {.batch = 5}); });
+  is_refused([&] { made.evaluate(own); });
+  EXPECT_EQ(made.step(), 0);
+  made.fit(own, {.batch = 5, .sharding = sharding::local});
+  EXPECT_EQ(made.step(), 6);
+}
+
 /// Also where ranks have fewer examples than others, or none any more.
 template <auto const& net = small>
 void averaging_each_step_is_allreduce(communicator& world) {

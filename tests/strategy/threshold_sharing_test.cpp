@@ -50,6 +50,21 @@ TEST_P(sharing_over_threads, learns_what_dense_learns) {
     sharing_learns_what_dense_learns(world, how);
   });
 }
+TEST_P(sharing_over_threads, counts_no_steps_without_examples) {
+  on_all([](communicator& world) {
+    for (int const staleness : {0, 1, 3})
+      for (threshold_sharing how : {sharing(route::to_all), update_sharing(route::to_all)}) {
+        how.max_staleness = staleness;
+        steps_without_examples_do_not_count(world, how);
+      }
+  });
+}
+TEST_P(sharing_over_threads, leaves_out_a_step_whose_examples_weigh_nothing) {
+  on_all_ways([](communicator& world, route way) {
+    a_step_without_weight_is_left_out(world, sharing(way));
+    a_step_without_weight_is_left_out(world, update_sharing(way));
+  });
+}
 TEST_P(sharing_over_threads, sends_the_bytes_of_its_contract) {
   on_all(sharing_sends_the_bytes_of_its_contract);
 }

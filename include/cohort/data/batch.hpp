@@ -29,7 +29,8 @@ struct named_tensor {
 /// Shapes    every tensor is count × example; u8, f32, f64 or i32, on a 64-byte boundary, packed.
 ///           `weights` and `keys` have `count` elements, or none where the data set has none.
 /// Units     `first_index`, `next_position`, `global_count` count examples; `indices` are the data set's own
-///           (in a stream: global positions), so that random masks can be keyed by them.
+///           (in a stream: global positions; with sharding::local behind those of the ranks before), so that random masks
+///           can be keyed by them.
 /// Order     the loader that made it refills it: it is valid until that loader's next call.
 /// Exact     count may be 0 on some ranks when the last global batch has fewer examples than ranks.
 struct batch {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/description.hpp>
 #include <cohort/data/transform.hpp>
@@ -104,6 +105,17 @@ inline void fit(batch& b, data_description const& what, int capacity) {
   b.indices.reserve(room);
 }
 
+/// By bits, so that it holds under -ffast-math.
+inline float checked_weight(float weight, std::int64_t example) {
+  constexpr std::uint32_t infinity = 0x7f800000U, minus_zero = 0x80000000U;
+  std::uint32_t const bits = std::bit_cast<std::uint32_t>(weight);
+  if (bits < infinity || bits == minus_zero) return weight;
+  throw data_error({.what = "the weight of an example is negative or not finite",
+                    .where = {"example ", example},
+                    .expected = "a finite number of 0 or more; 0 leaves the example out",
+                    .got = {weight}});
+}
+
 /// One part's way into the batch: resolved once, then used for every example.
 struct part_writer {
   row_transform transform = nullptr;
@@ -143,7 +155,7 @@ class batch_writer {
   void write(example_view const& example, batch& b, std::size_t row) const {
     for (std::size_t part = 0; part < writers_.size(); ++part)
       writers_[part](example.at(part), tensor(b, part).memory.data() + row * writers_[part].bytes);
-    if (weighted_) b.weights[row] = example.weight;
+    if (weighted_) b.weights[row] = checked_weight(example.weight, b.indices[row]);
     if (keyed_) b.keys[row].assign(example.key);
   }
 

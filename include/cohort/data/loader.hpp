@@ -28,6 +28,10 @@ struct loader_settings {
   bool drop_last = false;  ///< leaves out an incomplete last global batch
   int prefetch = 0;        ///< batches made ahead by a thread; 0: made when asked for
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch
+  /// sharding::local: how many examples each rank holds, −1 each for streams. Empty: sharding::global.
+  std::vector<std::int64_t> local_sizes{};
+
+  bool is_local() const { return !local_sizes.empty(); }
 };
 
 namespace detail {
@@ -44,21 +48,48 @@ class batch_source {
     epoch_ = epoch;
     position_ = position;
     example_.epoch = epoch;
-    if (data_.indexed()) {
-      epoch_order(order_, settings_.seed, epoch, data_.size(), settings_.shuffle);
-    } else {
-      cursor_ = data_.model().open(settings_.rank, settings_.ranks, epoch, position);
-    }
+    bool const local = settings_.is_local();
+    if (data_.indexed())
+      epoch_order(order_, settings_.seed, epoch, data_.size(), settings_.shuffle, local ? settings_.rank : 0);
+    else
+      cursor_ = data_.model().open(local ? 0 : settings_.rank, local ? 1 : settings_.ranks, epoch, position);
   }
 
   /// Fills the next batch; false at the epoch's end.
   bool fill(batch& out) {
     detail::fit(out, data_.describe(), settings_.batch);
     out.epoch = epoch_;
-    return data_.indexed() ? fill_indexed(out) : fill_stream(out);
+    if (!data_.indexed()) return fill_stream(out);
+    return settings_.is_local() ? fill_local(out) : fill_indexed(out);
   }
 
  private:
+  /// Position p: each rank has used its first p examples, or all it has.
+  bool fill_local(batch& out) {
+    auto const part = [&](std::int64_t size) { return global_batch(size, position_, settings_.batch, 1).count; };
+    std::int64_t whole = 0, longest = 0, before = 0;
+    for (std::size_t r = 0; r < settings_.local_sizes.size(); ++r) {
+      std::int64_t const size = settings_.local_sizes[r];
+      whole += part(size);
+      longest = std::max(longest, size);
+      if (r < static_cast<std::size_t>(settings_.rank)) before += size;
+    }
+    std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
+    if (whole == 0 || (settings_.drop_last && whole < full)) return false;
+    std::int64_t const mine = part(data_.size());
+    auto const first = order_.begin() + std::min(position_, data_.size());
+    out.indices.assign(first, first + mine);
+    out.count = static_cast<int>(mine);
+    out.first_index = before + std::min(position_, data_.size());
+    out.global_count = whole;
+    writer_.begin(out, out.indices.size());
+    data_.model().gather(out.indices, writer_, example_, out);
+    for (std::int64_t& index : out.indices) index += before;
+    position_ = std::min(position_ + settings_.batch, longest);
+    out.next_position = position_;
+    return true;
+  }
+
   bool fill_indexed(batch& out) {
     order_slice const whole = global_batch(data_.size(), position_, settings_.batch, settings_.ranks);
     std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
@@ -82,8 +113,8 @@ class batch_source {
     writer_.begin(out, wanted);
     out.indices.resize(wanted);
     for (; row < wanted && cursor_->next(example_); ++row) {
-      writer_.write(example_, out, row);
       out.indices[row] = (position_ + static_cast<std::int64_t>(row)) * settings_.ranks + settings_.rank;
+      writer_.write(example_, out, row);
     }
     if (row == 0 || (settings_.drop_last && row < wanted)) return false;
     writer_.begin(out, row);
@@ -209,7 +240,15 @@ inline loader_settings checked(loader_settings s, dataset const& data) {
   if (s.rank < 0 || s.rank >= s.ranks) refuse("rank", "0 to " + std::to_string(s.ranks - 1), s.rank);
   if (s.prefetch < 0 || s.prefetch > 1024) refuse("prefetch", "0 to 1024", s.prefetch);
   if (s.deadline.count() < 1) refuse("deadline", "at least 1 ms", s.deadline.count());
-  if (data.indexed() && data.size() < 1) refuse("data", "at least 1 example", data.size());
+  if (s.is_local()) {
+    if (s.local_sizes.size() != static_cast<std::size_t>(s.ranks))
+      refuse("local_sizes", text_of({s.ranks, ", one for each rank"}), std::ssize(s.local_sizes));
+    std::int64_t const own = s.local_sizes[static_cast<std::size_t>(s.rank)];
+    if (own != data.size()) refuse("local_sizes", text_of({data.size(), " examples on this rank"}), own);
+    if (std::ranges::count(s.local_sizes, 0) == s.ranks) refuse("data", "at least 1 example on some rank", 0);
+  } else if (data.indexed() && data.size() < 1) {
+    refuse("data", "at least 1 example", data.size());
+  }
   return s;
 }
 
@@ -222,11 +261,12 @@ inline loader_settings checked(loader_settings s, dataset const& data) {
 /// Moves     after the first epoch nothing is allocated when prefetch is 0 and the data set has no keys.
 /// Errors    setting_error for settings that make no sense; deadline_error if no batch came in time; what the data set
 ///           throws arrives at the next() that would have given that batch, and at later ones.
-/// Exact     the sequence depends on (data, seed, epoch, batch, rank, ranks) alone, not on prefetch.
+/// Exact     the sequence depends on (data, seed, epoch, batch, rank, ranks, local_sizes) alone, not on prefetch.
 class loader {
  public:
   loader(dataset data, loader_settings settings)
-      : settings_(detail::checked(settings, data)), size_(data.size()) {
+      : settings_(detail::checked(settings, data)),
+        size_(settings.is_local() ? std::ranges::max(settings.local_sizes) : data.size()) {
     if (settings.prefetch == 0) {
       source_ = std::make_unique<detail::batch_source>(std::move(data), settings);
       return;
@@ -244,7 +284,7 @@ class loader {
   }
 
   /// Begins epoch `epoch`, after `position` of its examples: 0, or what position() was when a run was saved.
-  /// For a stream the position counts this rank's own examples.
+  /// For a stream the position counts this rank's own examples; with sharding::local those of the rank that has most.
   void start(std::int64_t epoch, std::int64_t position = 0) {
     if (position < 0 || (size_ >= 0 && position > size_))
       throw setting_error({.what = "the loader cannot start there",
@@ -286,8 +326,10 @@ class loader {
   /// Batches that the whole epoch has on every rank; −1 for a stream.
   std::int64_t batches() const {
     if (size_ < 0) return -1;
-    std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
-    return settings_.drop_last ? size_ / full : (size_ + full - 1) / full;
+    bool const local = settings_.is_local();
+    std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * (local ? 1 : settings_.ranks);
+    if (settings_.drop_last) return (local ? std::ranges::min(settings_.local_sizes) : size_) / full;
+    return (size_ + full - 1) / full;
   }
   loader_settings const& settings() const { return settings_; }
 

@@ -208,7 +208,7 @@ class allreduce_strategy final : public strategy {
   }
 
   bool alone() const { return world_->size() == 1; }
-  bool proceeds() const { return agreed_.examples > 0 && !agreed_.all.not_finite; }
+  bool proceeds() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
   bool leaves(step_info const& now) const { return how_.into_forward && alike_ && now.late > 0; }
   /// What is not finite behind the votes: all hear of it by a bucket that is not late, whose first element is no number then.

@@ -205,7 +205,7 @@ class asynchronous_exchange {
                               .examples = static_cast<std::uint64_t>(now.examples),
                               .weight = now.weight};
     if (now.mine.not_finite) return codec_.not_finite(stamp);
-    if (now.examples == 0) return codec_.nothing(stamp);
+    if (now.weight == 0) return codec_.nothing(stamp);
     std::span<std::byte const> const message = codec_.encode(stamp, residual_, mine_);
     totals_.add(codec_.report());
     return message;

@@ -44,6 +44,7 @@ class asynchronous_sharing final : public strategy {
 
   exchanged what() const override { return exchanged::parameters; }
   std::string describe() const override { return text_; }
+  bool meets_each_step() const override { return false; }
   agreement const* agreed() const override { return &agreed_; }
   std::vector<measurement> report() const override {
     return exchange_ ? exchange_->report() : std::vector<measurement>();

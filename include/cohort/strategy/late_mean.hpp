@@ -48,7 +48,7 @@ class late_mean {
     parameter_set const& parameters = mine.parameters;
     sum_->wait();
     agreement const met = sum_->voted(0);
-    if (met.examples == 0) return met;
+    if (met.weight <= 0) return met;
     buffer const mean = copy_of({sum_->data(), sum_->bytes()});
     weighted_sum::scale(sum_->type(), mean.data(), static_cast<std::size_t>(parameters.elements()),
                         static_cast<double>(expected_), met.weight);
@@ -70,7 +70,7 @@ class late_mean {
     mine.read(0, w.data());
     agreement const met = correct(mine, outer, w.data());
     under_way_ = false;
-    if (met.examples == 0) return met;
+    if (met.weight <= 0) return met;
     mine.write(0, w.data());
     mine.parameters.changed();
     return met;

@@ -242,7 +242,7 @@ class message_exchange {
       if (of_others) residual_.add(mine_);  // of the group: it comes later
       return codec_.not_finite(stamp);
     }
-    if (how_ == combined::weighted_mean ? now.weight == 0 : now.examples == 0) return codec_.nothing(stamp);
+    if (now.weight == 0) return codec_.nothing(stamp);
     std::span<std::byte const> const message = codec_.encode(stamp, residual_.span(), mine_.span());
     totals_.add(codec_.report());
     return message;

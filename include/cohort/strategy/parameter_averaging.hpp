@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
@@ -31,11 +32,12 @@ namespace cohort {
 /// Units     `every` in steps; if `seconds` > 0 it counts instead: the slowest rank's speed since the last meeting says how
 ///           many steps that is, the same number on all ranks (the clock then decides the bits).
 /// Order     all ranks meet in the same steps, and at the end of each epoch if steps are left: no data is dropped. Where ranks
-///           share a stream, one that has run out makes empty steps until the next meeting.
+///           share a stream, one that has run out skips to the next meeting and waits there.
 ///           `overlap`: a mean is begun at a period's end and applied at the next one's, when its votes are heard too; what was
 ///           learnt meanwhile is kept. Updaters' states and running statistics are averaged at an epoch's end alone. One rank
 ///           overlaps nothing.
-/// Before    rank r holds w_r, having seen m_r examples since the last meeting.
+/// Before    rank r holds w_r. The examples that it has seen since the last meeting weigh m_r together, 1 each where they have
+///           no weights.
 /// After     all hold g, the outer step towards Σ m_r·w_r / Σ m_r. `overlap`: rank r, which has sent w_r and now holds w, holds
 ///           g + (w − w_r); at an epoch's end, or when a vote ends the run, all hold g.
 /// Moves     as an allreduce of n·(1 + state arrays) + 5 elements in a meeting, of n + 5 with `overlap`; of running variances
@@ -86,15 +88,21 @@ class averaging_strategy final : public strategy {
   void begin(step_info const& now, replica const& mine) override {
     prepare(mine);
     if (steps_ == 0 && !loose_) outer_.begin_at(mine);
-    world_->note({now.step, 0});
+    world_->note({now.step + steps_to_skip(now), 0});
   }
 
   void after_update(step_info const& now, replica const& mine, bool) override {
-    busy_ += now.examples > 0 ? 1 : 0;
+    if (now.examples > 0) {
+      ++busy_;
+      busy_until_ = clock::now();
+    }
+    skipped_ = steps_to_skip(now);
     seen_ += now.examples;
-    expected_ += now.expected;
+    weight_ += now.weight;
+    expected_ += now.expected * (1 + skipped_);  // as on the ranks that have data left
     own_ |= now.mine;
-    if (++steps_ < period_) return;
+    steps_ += 1 + skipped_;
+    if (steps_ < period_) return;
     how_.overlap && world_->size() > 1 ? pass(mine) : meet(mine);
   }
   void end_of_epoch(step_info const& now, replica const& mine) override {
@@ -111,7 +119,7 @@ class averaging_strategy final : public strategy {
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
     if (late_->is_under_way()) late_->correct(mine, outer, sum.data());
     exchange_meter shown;  // what is only shown is no meeting
-    bool const agree = average(mine, sum, dense.size(), outer, {}, shown).examples > 0;
+    bool const agree = average(mine, sum, dense.size(), outer, {}, shown).weight > 0;
     for (std::size_t array = 0; array < dense.size(); ++array)
       if (agree)
         std::memcpy(dense[array], sum.data() + array * mine.bytes(), mine.bytes());
@@ -122,6 +130,7 @@ class averaging_strategy final : public strategy {
   void abandon(std::string_view why) noexcept override {
     if (std::exchange(under_way_, false) || late_->is_under_way()) world_->abort(std::string(why));
   }
+  bool meets_each_step() const override { return false; }
   agreement const* agreed() const override { return &agreed_; }
   /// The sum, and of the outer step and of an overlapped mean two arrays each; while ranks meet one more.
   std::size_t bytes(replica const& mine) const override {
@@ -137,6 +146,7 @@ class averaging_strategy final : public strategy {
   strategy_state state() const override {
     strategy_state all{.counts = {{"steps", steps_},
                                   {"seen", seen_},
+                                  {"weight", std::bit_cast<std::int64_t>(weight_)},
                                   {"expected", expected_},
                                   {"period", period_},
                                   {"loose", loose_ ? 1 : 0}}};
@@ -153,6 +163,7 @@ class averaging_strategy final : public strategy {
     for (strategy_state::count const& one : saved.counts) {
       if (one.name == "steps") steps_ = one.value;
       if (one.name == "seen") seen_ = one.value;
+      if (one.name == "weight") weight_ = std::bit_cast<double>(one.value);
       if (one.name == "expected") expected_ = one.value;
       if (one.name == "loose") loose_ = one.value != 0;
       if (one.name == "period" && how_.seconds > 0) period_ = std::max<std::int64_t>(one.value, 1);
@@ -170,6 +181,11 @@ class averaging_strategy final : public strategy {
 
   static std::size_t elements_of(replica const& mine) {
     return static_cast<std::size_t>(mine.parameters.elements());
+  }
+
+  /// Of a rank whose data has ended: steps between this one and the next meeting, in which it would have nothing to do.
+  std::int64_t steps_to_skip(step_info const& now) const {
+    return now.data_ended ? std::max<std::int64_t>(period_ - steps_ - 1, 0) : 0;
   }
 
   /// Before the first step, or, of a run that goes on at an epoch's end, before the first meeting.
@@ -217,7 +233,7 @@ class averaging_strategy final : public strategy {
     agreement met = stays_ ? average_as_they_lie(mine)
                            : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_, meter_);
     under_way_ = false;
-    if (met.examples > 0) {
+    if (met.weight > 0) {
       for (int array = 0; array < arrays_; ++array)
         if (stays_)
           std::memcpy(mine.arena(array), part(mine, array), mine.parameters.arena_bytes());
@@ -243,7 +259,7 @@ class averaging_strategy final : public strategy {
               own_.not_finite && !heard.all.not_finite};  // what is answered now is not asked again
     }
     start_meter(mine.bytes(), meter_);
-    late_->start(*world_, mine, {seen_, static_cast<double>(seen_)}, expected_, std::exchange(own_, {}));
+    late_->start(*world_, mine, {seen_, weight_}, expected_, std::exchange(own_, {}));
     loose_ = true;
     end_period();
   }
@@ -256,15 +272,15 @@ class averaging_strategy final : public strategy {
     meter.during_wait([&] { return sum.wait(); });
     meter.finish();
     agreement const met = sum.voted(0);
-    if (met.examples > 0) sum.settle(met.weight, expected);
+    if (met.weight > 0) sum.settle(met.weight, expected);
     return met;
   }
 
   /// The arenas in sum_ get the weighted mean of all ranks'; what is frozen keeps its bits.
   agreement average_as_they_lie(replica const& mine) {
-    weighted_sum::share const own{seen_, static_cast<double>(seen_)};
+    weighted_sum::share const own{seen_, weight_};
     agreement const met = mean(*sum_, own, expected_, own_, meter_);
-    if (met.examples == 0) return met;
+    if (met.weight <= 0) return met;
     add_spread_of_means(*world_, mine, sum_->data(), parameters_in::arena, own, expected_, met.weight);
     std::size_t const size = bytes_of(mine.parameters.type());
     for (parameter const& one : mine.parameters.table())
@@ -281,10 +297,11 @@ class averaging_strategy final : public strategy {
     bool const met_before =
         steps_ == 0;  // then nobody has seen more than others, and trained parameters are the same
     buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
-    std::int64_t const seen = met_before ? 1 : seen_, expected = met_before ? world_->size() : expected_;
-    weighted_sum::share const own{seen, static_cast<double>(seen)};
+    std::int64_t const expected = met_before ? world_->size() : expected_;
+    weighted_sum::share const own =
+        met_before ? weighted_sum::share{1, 1} : weighted_sum::share{seen_, weight_};
     agreement const met = mean(sum, own, expected, wanted, meter);
-    if (met.examples == 0) return met;
+    if (met.weight <= 0) return met;
     add_spread_of_means(*world_, mine, sum.data(), parameters_in::dense, own, expected, met.weight);
     std::size_t const size = bytes_of(mine.parameters.type());
     if (met_before)
@@ -309,16 +326,18 @@ class averaging_strategy final : public strategy {
     if (world_->size() > 1) meter.start(bytes, bytes);
   }
 
-  void agree_on(agreement const& met) { agreed_ = {agreed_.meetings + 1, met.examples, met.weight, met.all}; }
+  void agree_on(agreement const& met) {
+    agreed_ = {agreed_.meetings + 1, met.examples, met.weight, met.all, skipped_};
+  }
 
   void end_period() {
     if (how_.seconds > 0) choose_period();
-    steps_ = busy_ = seen_ = expected_ = 0;
+    steps_ = busy_ = seen_ = expected_ = skipped_ = 0;
+    weight_ = 0;
   }
 
   void choose_period() {
-    clock::time_point const now = clock::now();
-    double const passed = std::chrono::duration<double>(now - std::exchange(began_, now)).count();
+    double const passed = std::chrono::duration<double>(busy_until_ - std::exchange(began_, clock::now())).count();
     double slowest = busy_ > 0 ? passed / static_cast<double>(busy_) : 0;
     world_->allreduce(std::span<double>(&slowest, 1), reduction::maximum);
     if (slowest > 0) period_ = static_cast<std::int64_t>(std::clamp(how_.seconds / slowest, 1.0, 1e9));
@@ -334,11 +353,13 @@ class averaging_strategy final : public strategy {
   std::int64_t steps_ = 0;     // since the last meeting
   std::int64_t busy_ = 0;      // of these, with examples on this rank
   std::int64_t seen_ = 0;      // examples of this rank since then
+  double weight_ = 0;          // and Σ of their weights
   std::int64_t expected_ = 0;  // examples of all ranks since then
+  std::int64_t skipped_ = 0;   // steps left out because this rank's data has ended
   votes own_{};
   agreement agreed_{};
   exchange_meter meter_;
-  clock::time_point began_{};
+  clock::time_point began_{}, busy_until_{};
   bool loose_ = false;  // a mean came late since all held the same
   bool under_way_ = false;
   bool restored_ = false;

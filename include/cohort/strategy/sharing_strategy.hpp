@@ -40,6 +40,7 @@ class sharing_strategy : public strategy {
   }
 
   std::string describe() const override { return text_; }
+  bool meets_each_step() const override { return how_.max_staleness == 0; }
   agreement const* agreed() const override { return &agreed_; }
   std::vector<measurement> report() const override {
     return exchange_ ? exchange_->report() : std::vector<measurement>();
@@ -152,7 +153,7 @@ class sharing_strategy : public strategy {
     bool const early = !densely && exchange_->waiting() <= how_.max_staleness;
     if (!densely && !early) exchange_->finish(agreed_);
     exchanging_ = false;
-    return !early && agreed_.examples > 0 && !agreed_.all.not_finite;
+    return !early && agreed_.weight > 0 && !agreed_.all.not_finite;
   }
   /// At an epoch's end, with the next that waits, until none does; with `take` false nothing is taken: what was sent is in
   /// residuals again.
@@ -164,7 +165,7 @@ class sharing_strategy : public strategy {
     exchanging_ = true;
     exchange_->finish(agreed_, take);
     exchanging_ = false;
-    return agreed_.examples > 0 && !agreed_.all.not_finite;
+    return agreed_.weight > 0 && !agreed_.all.not_finite;
   }
   /// What a step that comes late is multiplied by.
   double factor() const {

@@ -33,12 +33,14 @@ struct votes {
 /// What all ranks know alike after they have met.
 ///
 /// Units     `meetings` counts; `examples` are those of all ranks since they met before: 0 when nobody has any left. `weight`
-///           is Σ of their weights, their number where they have none.
+///           is Σ of their weights, their number where they have none. `skipped_steps`: steps between this one and the meeting
+///           that this rank left out, because its data had ended (step_info::data_ended).
 struct agreement {
   std::int64_t meetings = 0;
   std::int64_t examples = 0;
   double weight = 0;
   votes all{};
+  std::int64_t skipped_steps = 0;
 };
 
 /// Where a run stands when a hook is called.
@@ -46,6 +48,8 @@ struct agreement {
 /// Units     `step` counts updates from 0; `examples` those of this rank in this step; `expected` those of all ranks, exact
 ///           but where a stream ends; `weight` is Σ of the weights of this rank's, their number where they have none.
 ///           `late` counts the buckets, from the first one on, whose sums may be there later than before_update returns.
+///           `data_ended`: this rank's part of a stream has ended, other ranks may have examples left. A strategy whose ranks
+///           do not meet in every step may skip to the next meeting.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -54,6 +58,7 @@ struct step_info {
   std::int64_t expected = 0;
   votes mine{};
   int late = 0;
+  bool data_ended = false;
 };
 
 /// What a strategy remembers of this rank between two steps, for a checkpoint.
@@ -138,6 +143,9 @@ class strategy {
   virtual void merged(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
 
   virtual void abandon(std::string_view /*why*/) noexcept {}
+  /// Returns whether ranks meet in every step and agree on that very step. If not, a rank learns late that no rank had
+  /// examples left, so ranks that share a stream do not call listeners in the same steps (training::has_common_steps).
+  virtual bool meets_each_step() const { return what() == exchanged::gradient; }
   /// The last meeting; null: this strategy holds none, which several ranks refuse: they could not end together.
   virtual agreement const* agreed() const { return nullptr; }
 

@@ -8,7 +8,8 @@
 
 namespace cohort {
 
-/// Writes checkpoints: every `every` steps (0: none of these), and when a vote asks for one or for a stop.
+/// Writes checkpoints: every `every` steps (0: none of these), and when a vote asks for one or for a stop. Where ranks have no
+/// common steps (training::has_common_steps), at the first meeting after each `every` steps.
 ///
 /// Order     collective: every rank has one with the same settings. It stands last in the list: listeners behind it have not seen
 ///           yet what it writes down.
@@ -29,7 +30,11 @@ class checkpoint_listener final : public listener {
   }
 
   void on_step(training& run, step_report const& done) override {
-    if (every_ > 0 && (done.step + 1) % every_ == 0) save(run);
+    if (every_ == 0 || (done.step + 1) % every_ != 0) return;
+    if (run.has_common_steps())
+      save(run);
+    else
+      run.request({.save = true});
   }
   void on_vote(training& run, votes const& all) override {
     if (all.save || all.stop) save(run);
@@ -37,6 +42,10 @@ class checkpoint_listener final : public listener {
 
   /// Where the newest one is; empty before the first.
   std::string const& newest() const { return newest_; }
+  /// The step of the newest one; −1 before the first.
+  std::int64_t newest_step() const { return saved_step_; }
+  /// Why the last attempt failed; empty if it succeeded, and before the first.
+  std::string const& trouble() const { return trouble_; }
   std::int64_t failures() const { return failures_; }
 
  private:
@@ -45,8 +54,10 @@ class checkpoint_listener final : public listener {
     try {
       newest_ = save_checkpoint(run, directory_, keep_);
       saved_step_ = run.step();
+      trouble_.clear();
     } catch (file_error const& why) {
       ++failures_;
+      trouble_ = why.what();
       if (run.world().rank() == 0)
         to_(detail::text_of({"no checkpoint at step ", run.step(), ": ", why.what()}));
     }
@@ -58,6 +69,7 @@ class checkpoint_listener final : public listener {
   sink to_;
   std::string newest_;
   std::int64_t saved_step_ = -1;
+  std::string trouble_;
   std::int64_t failures_ = 0;
 };
 

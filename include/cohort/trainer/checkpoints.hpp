@@ -22,6 +22,7 @@ namespace cohort {
 ///           of that rank where ranks differ, and what its strategy remembers, as "strategy/…".
 struct checkpoint_io {
   static std::string save(training& run, std::string const& directory, int keep) {
+    run.require_common_steps("save_checkpoint");
     checkpoint_content content{.position = run.position_,
                                .own = model_content(run.network()),
                                .settings_hash = fnv1a(detail::describe(run.settings())),

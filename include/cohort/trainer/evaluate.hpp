@@ -29,6 +29,14 @@ inline std::size_t loss_of_name(graph_view net, std::span<int const> losses, std
 
 }  // namespace detail
 
+/// Errors    setting_error for a collective call in a step that other ranks may not know of.
+inline void training::require_common_steps(char const* what) const {
+  if (has_common_steps_ || !in_step_) return;
+  throw setting_error({.what = "ranks whose part of a stream has ended do not hear of this step",
+                       .where = {what, " in a listener's on_step"},
+                       .expected = "collective calls in on_epoch, or in on_vote after training::request"});
+}
+
 inline classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
   check_fits(data);
   tensor_description const& target = data.describe().targets[0];
@@ -60,6 +68,7 @@ inline void training::evaluate(dataset const& data, std::span<loss_report const>
   if (how.batch < 1)
     throw setting_error(
         {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
+  require_common_steps("evaluate");
   check_fits(data);
   graph_view const net = net_;
   std::vector<int> const losses = net.with_role(layer_role::loss);
@@ -78,12 +87,14 @@ inline void training::evaluate(dataset const& data, std::span<loss_report const>
     if (!one.report) throw setting_error({.what = "there is no report", .where = {"evaluate, ", one.loss}});
     evaluators.push_back(one.report);
   }
+  check_sharding(data, how.sharding, "evaluate");
   detail::merged_scope const agreed(*strategy_, own(), 1);
   auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
                                                                       .rank = world_->rank(),
                                                                       .ranks = world_->size(),
                                                                       .shuffle = false,
-                                                                      .deadline = settings_.deadline});
+                                                                      .deadline = settings_.deadline,
+                                                                      .local_sizes = local_sizes(data, how.sharding)});
   if (world_->rank() > 0)
     for (evaluator* const one : evaluators) one->clear();  // what they saw before is in rank 0's as well
   detail::all_or_none(*world_, "cannot evaluate", [&] {

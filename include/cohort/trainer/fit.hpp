@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/communicator/require_same.hpp>
+#include <cohort/data/fingerprint.hpp>
 #include <cohort/trainer/or_abandon.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cohort/version.hpp>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -52,6 +55,43 @@ inline std::string shapes_of(data_description const& what) {
 
 }  // namespace detail
 
+/// Refuses data sets that differ where ranks take their parts of one, and streams beside data sets with numbers.
+///
+/// Order     collective.
+/// Errors    setting_error on every rank, naming the ranks whose data sets differ; data_error if a data set throws on one.
+inline void training::check_sharding(dataset const& data, sharding how, char const* where) const {
+  if (world_->size() == 1) return;
+  std::vector<std::string> text(static_cast<std::size_t>(world_->size()));
+  std::string mine = !data.indexed() ? "a stream" : how == sharding::local ? "numbered examples" : "";
+  detail::all_or_none(*world_, "cannot read the data set", [&] {
+    if (mine.empty())
+      mine = detail::text_of({data.size(), " examples, fingerprint ",
+                              data.size() > 0 ? fingerprint(data, position_.epoch) : 0});
+  });
+  gathered const all = world_->allgatherv(std::as_bytes(std::span(mine)));
+  for (int r = 0; r < world_->size(); ++r)
+    text[static_cast<std::size_t>(r)] = {reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()};
+  if (std::ranges::count(text, text[0]) == std::ssize(text)) return;
+  throw setting_error({.what = "the ranks' data sets differ",
+                       .where = where,
+                       .expected = "the same examples in the same order on every rank, of which each rank takes its part; if "
+                                   "each rank holds its own examples: .sharding = sharding::local",
+                       .got = detail::by_rank(text)});
+}
+
+/// How many examples each rank holds, for sharding::local; empty otherwise.
+///
+/// Order     collective with sharding::local.
+inline std::vector<std::int64_t> training::local_sizes(dataset const& data, sharding how) const {
+  if (how == sharding::global) return {};
+  std::int64_t const mine = data.size();
+  gathered const all = world_->allgatherv(std::as_bytes(std::span(&mine, 1)));
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(world_->size()));
+  for (int r = 0; r < world_->size(); ++r)
+    std::memcpy(&sizes[static_cast<std::size_t>(r)], all.of(r).data(), sizeof mine);
+  return sizes;
+}
+
 /// Sees to it that all ranks mean the same run.
 inline void training::check_ranks(dataset const& data, fit_settings const& how) const {
   if (world_->size() == 1) return;
@@ -72,11 +112,12 @@ inline void training::check_ranks(dataset const& data, fit_settings const& how) 
       {"pieces of a batch", detail::text_of({how.accumulate})},
       {"epochs", detail::text_of({how.epochs})},
       {"shuffle", how.shuffle ? "yes" : "no"},
-      {"examples in the data set", detail::text_of({data.size()})},
+      {"sharding", how.sharding == sharding::local ? "local" : "global"},
       {"examples of the data set", detail::shapes_of(data.describe())},
       {"beginning", detail::text_of({"step ", position_.step, ", epoch ", position_.epoch, ", position ",
                                      data.indexed() ? position_.position : 0})}};
   require_same(*world_, facts);
+  check_sharding(data, how.sharding, "fit");
 }
 
 /// Before the first step, on all ranks alike: connects layers that sum over the whole batch.
@@ -108,16 +149,22 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
                                                                       .seed = settings_.seed,
                                                                       .shuffle = how.shuffle,
                                                                       .prefetch = how.prefetch,
-                                                                      .deadline = settings_.deadline});
+                                                                      .deadline = settings_.deadline,
+                                                                      .local_sizes = local_sizes(data, how.sharding)});
   std::vector<std::string> const keys = detail::keys_of(how.listeners);
   for (auto const& [key, state] : std::exchange(knew_, {}))
     for (std::size_t i = 0; i < keys.size(); ++i)
       if (keys[i] == key) how.listeners[i]->restore(state);
   listeners_ = how.listeners;
+  has_common_steps_ = world_->size() == 1 || data.indexed() || strategy_->meets_each_step();
+  trained_to_ = position_.step;
   struct forget {
-    std::vector<listener*>& who;
-    ~forget() { who.clear(); }
-  } const at_end{listeners_};
+    training& run;
+    ~forget() {
+      run.listeners_.clear();
+      run.has_common_steps_ = true;
+    }
+  } const at_end{*this};
   fit_report all;
   auto const start = clock::now();
   detail::or_abandon([&] { train_epochs(batches, how, all); }, [&](char const*) { settle_what_can_be(); });
@@ -133,9 +180,13 @@ inline void training::train_epochs(std::shared_ptr<loader> const& batches, fit_s
         .epoch = position_.epoch, .epochs = how.epochs, .weight = so_far_.weight, .loss = so_far_.loss};
     batches->start(position_.epoch, position_.position);
     after_step next = after_step::next_step;
+    std::int64_t const first_step = position_.step;
     while (next == after_step::next_step) next = train_step(batches, how, of_epoch, all);
     bool const ended = next == after_step::next_epoch;
+    agree_on_step();
     votes const agreed = end_epoch();
+    of_epoch.steps = position_.step - first_step;
+    all.steps += of_epoch.steps;
     add_ranks(of_epoch);
     of_epoch.seconds = since(epoch_start);
     all.examples += of_epoch.examples;
@@ -186,7 +237,8 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                       .examples = next->count,
                       .weight = next->weight(),
                       .expected = next->global_count > 0 ? next->global_count : share,
-                      .mine = wanted()};
+                      .mine = wanted(),
+                      .data_ended = next == &nothing_};
   world_->note({now.step, -1});
   auto const working = clock::now();
   auto done =
@@ -207,11 +259,14 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   else if (!strategy_->agreed())
     met.all.not_finite |= !done.finite;
 
-  std::int64_t const place = batches->batches() < 0 ? -1 : position_.position / share;
-  ++position_.step;
+  std::int64_t const place = batches->batches() < 0             ? -1
+                             : how.sharding == sharding::local ? position_.position / how.batch
+                                                               : position_.position / share;
+  bool const counts = has_common_steps_ || next->count > 0;
+  position_.step += 1 + (meets ? met.skipped_steps : 0);
+  if (counts) trained_to_ = position_.step;
   if (next != &nothing_) position_.position = next->next_position;
-  ++all.steps;
-  ++of_epoch.steps;
+  of_epoch.steps += counts ? 1 : 0;
   of_epoch.examples += next->count;
   if (done.finite) {
     of_epoch.loss += done.loss;
@@ -221,7 +276,11 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   of_epoch.wait_seconds += waited;
   of_epoch.exchange_seconds += done.exchange_seconds;
   if (met.all.not_finite) refuse_numbers(now);
-  if (exchanges ? met.all.not_finite : !done.finite) ++all.skipped;
+  bool const weightless = exchanges ? meets && met.weight <= 0 : next->count > 0 && now.weight <= 0;
+  if (weightless && settings_.log)
+    settings_.log(detail::text_of({"step left out: the weights of all examples of step ", now.step, ", epoch ",
+                                   now.epoch, ", are 0"}));
+  if (weightless || (exchanges ? met.all.not_finite : !done.finite)) ++all.skipped;
   done.times.data = waiting;
   step_report const report{.step = now.step,
                            .epoch = now.epoch,
@@ -236,13 +295,29 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
                            .ranks = world_->size(),
                            .updated = done.updated,
                            .times = done.times};
-  for (listener* one : how.listeners) one->on_step(*this, report);
+  if (counts) {
+    in_step_ = true;
+    for (listener* one : how.listeners) one->on_step(*this, report);
+    in_step_ = false;
+  }
   return meets && tell_votes(met.all, how) ? after_step::stop : after_step::next_step;
+}
+
+/// Counts steps as the rank does that has trained longest. A rank whose part of a stream has ended may have skipped more steps than
+/// the others have made since.
+///
+/// Order     collective where has_common_steps() is false; else it does nothing.
+inline void training::agree_on_step() {
+  if (has_common_steps_) return;
+  auto last = static_cast<std::uint64_t>(trained_to_);
+  world_->allreduce(std::span<std::uint64_t>(&last, 1), reduction::maximum);
+  position_.step = trained_to_ = static_cast<std::int64_t>(last);
 }
 
 /// Whether all agreed to stop.
 inline bool training::tell_votes(votes const& all, fit_settings const& how) {
   if (!all.stop && !all.save) return false;
+  agree_on_step();
   if (all.stop) wishes_->stop.store(false);
   wishes_->save.store(false);
   for (listener* one : how.listeners) one->on_vote(*this, all);

@@ -53,8 +53,9 @@ struct epoch_report {
 
 /// Somebody who is told how training goes, the same under every strategy.
 ///
-/// Order     called on the thread that called fit, in the same steps on every rank, while no worker runs: a listener may
-///           evaluate or save, which all ranks do together.
+/// Order     called on the thread that called fit, while no worker runs. on_epoch and on_vote are called in the same places on
+///           every rank, and so is on_step where training::has_common_steps: there a listener may evaluate or save, which all
+///           ranks do together.
 class listener {
  public:
   virtual ~listener() = default;

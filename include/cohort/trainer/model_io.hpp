@@ -16,6 +16,7 @@ template <>
 struct model_io<training> {
   template <class Target>
   static void save(training& from, Target& to, bool updater_state) {
+    from.require_common_steps("save");
     replica const mine = from.own();
     detail::merged_scope const agreed(*from.strategy_, mine, updater_state ? mine.arrays() : 1);
     model_content content(from.network());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
+#include <cohort/data/sharding.hpp>
 #include <cohort/error/text.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
@@ -157,6 +158,7 @@ inline std::string describe(training_settings const& s) {
 ///           one after another: an update still uses `batch` examples, in the memory that batch / accumulate need.
 ///           `prefetch` batches made ahead by a thread.
 ///           `epochs`: that many are ended; one that a checkpoint had begun counts.
+///           `sharding`: whether the data set is the same on every rank, or each rank's own (data/sharding.hpp).
 /// Order     listeners are told in the order given, of updates, not of pieces.
 /// Exact     `accumulate` changes results by rounding alone, whatever the sizes of pieces and weights of examples; but a
 ///           normalisation over the batch is one over the piece. The same on all ranks.
@@ -166,6 +168,7 @@ struct fit_settings {
   bool shuffle = true;
   int prefetch = 0;
   int accumulate = 1;
+  cohort::sharding sharding = cohort::sharding::global;
   std::vector<listener*> listeners{};
 };
 

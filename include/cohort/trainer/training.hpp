@@ -34,10 +34,11 @@ struct model_io;
 template <class Training>
 struct feature_io;
 
-/// How to evaluate: `batch` examples at a time on each rank, `top` of top-N accuracy (1: none).
+/// How to evaluate: `batch` examples at a time on each rank, `top` of top-N accuracy (1: none); `sharding` as in fit_settings.
 struct evaluation_settings {
   int batch = 256;
   int top = 1;
+  cohort::sharding sharding = cohort::sharding::global;
 };
 
 /// Whose outputs an evaluator looks at: a loss layer's, beside the targets of that loss.
@@ -86,10 +87,16 @@ class training {
   ///
   /// After     every example was used once in each epoch; an epoch's last batch may be smaller. All ranks hold the same
   ///           parameters, if the strategy exchanges any.
-  /// Errors    setting_error, also where ranks disagree on network, settings, batch or version: before the first step.
+  /// Errors    setting_error, also where ranks disagree on network, settings, batch, version or a sample of the data: before the
+  ///           first step.
   ///           shape_error where data and network do not fit; numeric_error naming step, rank and layer; memory_error;
   ///           communicator_error; whatever the data set throws. Parameters are those of the last whole step.
   fit_report fit(dataset const& data, fit_settings const& how = {});
+
+  /// Returns whether all ranks call their listeners' on_step in the same steps. False while fit runs over a stream that several
+  /// ranks share, under a strategy whose ranks do not meet in every step: a rank does not call on_step after its part has
+  /// ended. Collective calls in on_step (evaluate, save, checkpoints) are then refused; use on_epoch, or request and on_vote.
+  bool has_common_steps() const { return has_common_steps_; }
 
   /// Asks for a stop or a checkpoint: listeners hear of it on all ranks when these agree next. Thread-safe.
   void request(votes const& wanted) {
@@ -97,7 +104,8 @@ class training {
     if (wanted.save) wishes_->save.store(true);
   }
 
-  /// Classifies a data set that has one class index an example. Each rank takes a part; all get the whole report.
+  /// Classifies a data set that has one class index an example. Each rank takes a part, or all of its own data set with
+  /// sharding::local; all get the whole report.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
   /// Lets several reports see the outputs of the first loss's layer and its targets, in one pass, beside what they saw
   /// before: the same on every rank.
@@ -222,6 +230,8 @@ class training {
   void check_inputs(dataset const& data) const;
   void check_fits(dataset const& data) const;
   void check_ranks(dataset const& data, fit_settings const& how) const;
+  void check_sharding(dataset const& data, sharding how, char const* where) const;
+  std::vector<std::int64_t> local_sizes(dataset const& data, sharding how) const;
   void synchronise(plan const& made);
   void train_epochs(std::shared_ptr<loader> const& batches, fit_settings const& how, fit_report& all);
   after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
@@ -231,6 +241,8 @@ class training {
   votes end_epoch();
   votes wanted() const { return {.stop = wishes_->stop.load(), .save = wishes_->save.load()}; }
   void add_ranks(epoch_report& of_epoch) const;
+  void agree_on_step();
+  void require_common_steps(char const* what) const;
   void follow_plateau(epoch_report const& of_epoch);
   replica own() { return {parameters(), update()}; }
   /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.
@@ -275,6 +287,9 @@ class training {
   std::vector<std::pair<std::string, std::string>> knew_{};
   std::unique_ptr<wishes> wishes_ = std::make_unique<wishes>();
   plan const* said_memory_of_ = nullptr;
+  bool has_common_steps_ = true;  // as of the data of the fit that runs
+  bool in_step_ = false;          // listeners hear of a step
+  std::int64_t trained_to_ = 0;   // steps until this rank's last one with examples
 };
 
 }  // namespace cohort

@@ -84,7 +84,8 @@ class worker_group {
 
   /// One step on one batch of this rank, which may be empty; each worker takes its rows in so many pieces.
   ///
-  /// After     where something is not finite or the strategy says so, no parameter has taken this step: trouble() says where.
+  /// After     where something is not finite, the examples weigh nothing or the strategy says so, no parameter has taken this
+  ///           step: trouble() says where a number is not finite.
   step_outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update,
                     int pieces = 1) {
     job_ = {.data = &b,
@@ -110,14 +111,15 @@ class worker_group {
       auto const beginning = clock::now();
       agree.begin(job_.now, mine);
       times.forward = times.backward = times.exchange = times.update = clock::now();
-      if (job_.exchanges || b.count > 0) {
+      bool const has_weight = b.count > 0 && now.weight > 0;
+      if (job_.exchanges || has_weight) {
         job_.takes = true;
         team_.run(step_);
         result.finite = !own_bad_.load() && !bad_.load();
         result.all_finite = !bad_.load();
         result.updated = job_.takes && result.all_finite;
       }
-      if (b.count > 0)
+      if (has_weight)
         for (worker const& one : results_) result.loss += one.loss;
       times.settle = clock::now();
       job_.now.mine.not_finite |= !result.finite;
