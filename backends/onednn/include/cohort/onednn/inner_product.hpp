@@ -39,7 +39,7 @@ struct inner_product_primitives final : weighted_primitives {
 
 /// Whether the fixed rule keeps a dense layer's weights as they come: in training in bf16, from 2^22 of them on. oneDNN packs
 /// tiles as it goes; a layout of its own would want a transposed copy for backward-data, which costs more to renew in each
-/// step than the products gain (DECISIONS 129).
+/// step than the products gain (DECISIONS 11).
 inline bool keeps_weights_plain(dnnl_target const& on, operation_request<onednn> const& request) {
   constexpr std::int64_t large = std::int64_t{1} << 22;
   return request.training && on.type != dnnl_f32 && request.parameter_specs[0].dims.elements() >= large;
