@@ -142,13 +142,13 @@ TEST(synchronised_batch_norm, waits_for_nobody_where_it_is_frozen) {
   }
 }
 
-/// A side of the network that no loss reads: its layers run forward only.
+/// No loss reads the first output: its layers run forward only.
 TEST(synchronised_batch_norm, waits_for_nobody_where_no_gradient_comes) {
   graph const sided = graph::build([](builder& b) {
     tensor const x = b.input({1, 8, 8});
-    x | conv2d{.filters = 2, .kernel = 3} | synchronised_batch_norm{} | relu{};
-    return x | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{} | relu{} | dense{.units = 3}
-           | softmax_cross_entropy{};
+    return std::pair(x | conv2d{.filters = 2, .kernel = 3} | synchronised_batch_norm{} | relu{},
+                     x | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{} | relu{} | dense{.units = 3}
+                         | softmax_cross_entropy{});
   });
   bright_thirds const examples(25);
   auto const after = [&](int workers) {
