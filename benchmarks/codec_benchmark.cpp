@@ -19,10 +19,10 @@
 #include <cmath>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
-#include <cohort/execution/flat_pass.hpp>
+#include <cohort/execution/flat_simd.hpp>
 #include <cohort/random/stream.hpp>
-#if __has_include(<cohort/cudnn/threshold_on_gpu.hpp>)
-#include <cohort/cudnn/threshold_on_gpu.hpp>
+#if __has_include(<cohort/cudnn/detail/threshold_on_gpu.hpp>)
+#include <cohort/cudnn/detail/threshold_on_gpu.hpp>
 #endif
 #include <cstdint>
 #include <cstring>
@@ -124,7 +124,7 @@ void encode(benchmark::State& state, std::size_t n, double density, bool samples
   state.counters["add_GB/s"] = 12e-9 * static_cast<double>(n) / median(add_times);
 }
 
-#if __has_include(<cohort/cudnn/threshold_on_gpu.hpp>)
+#if __has_include(<cohort/cudnn/detail/threshold_on_gpu.hpp>)
 void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
   std::shared_ptr<detail::compute_stream> stream;
   try {
@@ -157,7 +157,7 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
     }));
     stream->clear(r.data(), r.bytes());
     encode_times.push_back(alone([&] {
-      good = good && codec.elsewhere()->within(g, largest_gradient);
+      good = good && codec.device_passes()->within(g, largest_gradient);
       auto const bytes = codec.encode({.step = step}, residual, g);
       message.assign(bytes.begin(), bytes.end());
     }));
@@ -281,7 +281,7 @@ int main(int argc, char** argv) {
           declare("codec/" + std::string(samples ? "quantile" : "encode") + "/n:" + std::to_string(n)
                       + "/density:" + density + "/workers:" + std::to_string(threads),
                   [=](benchmark::State& state) { encode(state, n, std::stod(density), samples, threads); });
-#if __has_include(<cohort/cudnn/threshold_on_gpu.hpp>)
+#if __has_include(<cohort/cudnn/detail/threshold_on_gpu.hpp>)
   for (std::size_t const n : {std::size_t{1} << 20, std::size_t{1} << 24, std::size_t{1} << 26})
     for (char const* const density : {"1e-4", "1e-3", "1e-2", "2e-1"})
       declare("codec/cudnn/quantile/n:" + std::to_string(n) + "/density:" + density,

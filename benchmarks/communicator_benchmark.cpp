@@ -9,8 +9,8 @@
 #include <benchmark/benchmark.h>
 
 #include <cohort/communicator/launch.hpp>
-#include <cohort/data/order.hpp>
-#include <cohort/execution/flat_pass.hpp>
+#include <cohort/execution/flat_simd.hpp>
+#include <cohort/execution/partition.hpp>
 #include <cohort/execution/team.hpp>
 #include <cstdint>
 #include <cstring>
@@ -38,7 +38,7 @@ struct bare_passes {
     int const ranks = crew.size();
     std::vector<float>& mine = arrays[static_cast<std::size_t>(rank)];
     for (int call = 0; call < calls; ++call) {
-      cohort::order_slice const own = cohort::part_of({0, n}, rank, ranks);
+      cohort::index_slice const own = cohort::part_of({0, n}, rank, ranks);
       for (int k = 1; k < ranks; ++k) {
         float const* const parts[] = {arrays[static_cast<std::size_t>((rank + k) % ranks)].data() + own.first,
                                       mine.data() + own.first};
@@ -47,7 +47,7 @@ struct bare_passes {
       crew.barrier(rank);
       for (int k = 1; k < ranks; ++k) {
         int const other = (rank + k) % ranks;
-        cohort::order_slice const part = cohort::part_of({0, n}, other, ranks);
+        cohort::index_slice const part = cohort::part_of({0, n}, other, ranks);
         std::memcpy(mine.data() + part.first, arrays[static_cast<std::size_t>(other)].data() + part.first,
                     static_cast<std::size_t>(part.count) * sizeof(float));
       }

@@ -4,7 +4,7 @@
 //   hosts.py up 2 1gbit
 //   hosts.py mpirun 2 sh -c 'exec taskset -c $OMPI_COMM_WORLD_RANK build/.../overlap_benchmark [NET BATCH BLOCKS]'
 // Blocks in turn: steps without an exchange, exchanges of the same buckets without steps, steps with both, in which sums end before the
-// update, or in the next forward (into_forward). Medians of the slowest rank's times, all that is under way waited for at a block's
+// update, or in the next forward (overlap_next_forward). Medians of the slowest rank's times, all that is under way waited for at a block's
 // end; overlap = 1 − (both − compute) / exchange.
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
@@ -13,7 +13,7 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/mpi.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/strategy/halved_sum.hpp>
+#include <cohort/strategy/detail/halved_sum.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -55,7 +55,8 @@ void measure(communicator& world, trained_network const& net, int batch, int blo
   repeated_step alone(net, batch, 1);
   exchanging_steps both[]{
       {"before the update", repeated_step(net, batch, 1, cohort::allreduce{}.on(world))},
-      {"into forward", repeated_step(net, batch, 1, cohort::allreduce{.into_forward = true}.on(world))}};
+      {"into forward",
+       repeated_step(net, batch, 1, cohort::allreduce{.overlap_next_forward = true}.on(world))}};
   cohort::parameter_set const& parameters = both[0].steps.parameters();
   std::span<cohort::bucket const> const buckets = parameters.buckets();
   std::vector<float> gradients(static_cast<std::size_t>(parameters.elements()));

@@ -10,23 +10,24 @@
 
 namespace benchmarks {
 
-port port_to(std::string_view backend) {
-  if (backend == "onednn") return cohort::detail::port_to<cohort::onednn>;
-  if (backend == "onednn_bf16") return cohort::detail::port_to<cohort::onednn_bf16>;
+port make_backend_handle(std::string_view backend) {
+  if (backend == "onednn") return cohort::detail::make_backend_handle<cohort::onednn>;
+  if (backend == "onednn_bf16") return cohort::detail::make_backend_handle<cohort::onednn_bf16>;
 #if __has_include(<cohort/cudnn.hpp>)
-  if (backend == "cudnn") return cohort::detail::port_to<cohort::cudnn>;
-  if (backend == "cudnn_tf32") return cohort::detail::port_to<cohort::cudnn_tf32>;
-  if (backend == "cudnn_bf16") return cohort::detail::port_to<cohort::cudnn_bf16>;
+  if (backend == "cudnn") return cohort::detail::make_backend_handle<cohort::cudnn>;
+  if (backend == "cudnn_tf32") return cohort::detail::make_backend_handle<cohort::cudnn_tf32>;
+  if (backend == "cudnn_bf16") return cohort::detail::make_backend_handle<cohort::cudnn_bf16>;
 #endif
   throw cohort::setting_error({.what = "no such backend is built",
                                .expected = "onednn, onednn_bf16, cudnn, cudnn_tf32 or cudnn_bf16",
                                .got = {backend}});
 }
 
-std::shared_ptr<cohort::run_tuning> tuning_of_any(int batch) {
+std::shared_ptr<cohort::run_autotuner> tuning_of_any(int batch) {
   return cohort::tune<cohort::priority<cohort::onednn, cohort::onednn_bf16
 #if __has_include(<cohort/cudnn.hpp>)
-                                       , cohort::cudnn, cohort::cudnn_tf32, cohort::cudnn_bf16
+                                       ,
+                                       cohort::cudnn, cohort::cudnn_tf32, cohort::cudnn_bf16
 #endif
                                        >>({.batch = batch});
 }

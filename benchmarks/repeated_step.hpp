@@ -5,8 +5,8 @@
 #include "ports.hpp"
 
 #include <chrono>
+#include <cohort/trainer/detail/worker_group.hpp>
 #include <cohort/trainer/run_memory.hpp>
-#include <cohort/trainer/worker_group.hpp>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -23,13 +23,13 @@ class repeated_step {
       : repeated_step("onednn", what, batch, {.updater = what.updater, .l2 = what.l2, .workers = workers},
                       std::move(agree)) {}
 
-  /// On a backend by name, as port_to, and with settings of one's own.
+  /// On a backend by name, as make_backend_handle, and with settings of one's own.
   repeated_step(std::string_view backend, trained_network const& what, int batch,
                 cohort::training_settings const& settings,
                 std::unique_ptr<cohort::strategy> agree = std::make_unique<cohort::no_exchange>())
       : settings_(settings),
         data_(noise_batch(what.net, batch)),
-        workers_(port_to(backend)(what.net, settings_), settings_, std::chrono::seconds(120)),
+        workers_(make_backend_handle(backend)(what.net, settings_), settings_, std::chrono::seconds(120)),
         agree_(std::move(agree)) {
     plan_ = workers_.plan_for({.examples = workers_.piece_of(batch)});
     update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());

@@ -13,8 +13,8 @@
 #include "stopwatch.hpp"
 
 #include <cohort/onednn.hpp>
-#if __has_include(<cohort/cudnn/gpu.hpp>)
-#include <cohort/cudnn/gpu.hpp>
+#if __has_include(<cohort/cudnn/detail/gpu.hpp>)
+#include <cohort/cudnn/detail/gpu.hpp>
 #endif
 #include <cstddef>
 #include <cstdio>
@@ -50,7 +50,7 @@ device this_machine() {
 }
 
 device first_gpu() {
-#if __has_include(<cohort/cudnn/gpu.hpp>)
+#if __has_include(<cohort/cudnn/detail/gpu.hpp>)
   auto const on = std::make_shared<cohort::detail::gpu const>();
   auto const taken = [on] {
     on->use();

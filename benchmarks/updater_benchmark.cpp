@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <cohort/execution/isa.hpp>
-#include <cohort/optimizer/update_pass.hpp>
+#include <cohort/optimizer/update_simd.hpp>
 #include <cstdint>
 #include <cstring>
 #include <memory>

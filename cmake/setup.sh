@@ -87,7 +87,7 @@ has_cuda_headers() {
     [ $found = yes ] || return 1
   done
 }
-# has_cuda_libraries PATTERN...: whether each is where programs look (cuda_library_folders in cohort/cudnn/shared_library.hpp):
+# has_cuda_libraries PATTERN...: whether each is where programs look (cuda_library_folders in cohort/cudnn/detail/shared_library.hpp):
 # in the system's own places, the toolkit's, the cache.
 has_cuda_libraries() {
   local pattern folder found known

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/data/data_folders.hpp>
+#include <cohort/io/data_folders.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>

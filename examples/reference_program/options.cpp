@@ -72,7 +72,7 @@ constexpr flag all_flags[]{
      [](options& o, text f, text v) {
        o.wire = name_of(f, v, {"f32", "bf16"});
      }},
-    {"into-forward", [](options& o, text, text) { o.into_forward = true; }, no_argument},
+    {"overlap-next-forward", [](options& o, text, text) { o.overlap_next_forward = true; }, no_argument},
     {"every", [](options& o, text f, text v) { o.every = number_of(f, v, 1, 1'000'000); }},
     {"outer",
      [](options& o, text f, text v) {
@@ -139,7 +139,7 @@ constexpr char const* after_data = R"(
                    threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
   --wire NAME      in what gradients travel: f32 or bf16 (f32)
-  --into-forward   gradients of the last layers may be under way until the next step's forward needs these layers
+  --overlap-next-forward   gradients of the last layers may be under way until the next step's forward needs these layers
   --every N        steps between two averagings (5)
   --outer NAME     what is done with the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
   --overlap        ranks train on while a mean is under way, and apply it one period later

@@ -17,7 +17,7 @@ struct options {
   std::string communicator = "auto";
   std::string strategy = "auto";
   std::string wire = "f32";
-  bool into_forward = false;
+  bool overlap_next_forward = false;
   int every = 5;
   std::string outer = "plain";
   bool overlap = false;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/file_writer.hpp>
-#include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/cohort.hpp>
+#include <cohort/io/file_writer.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/machine_peaks.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
@@ -50,7 +50,7 @@ std::string strategy_of(options const& chosen, cohort::communicator const& world
 
 /// The strategies as the flags say.
 cohort::allreduce allreduce_of(options const& chosen) {
-  cohort::allreduce how{.into_forward = chosen.into_forward};
+  cohort::allreduce how{.overlap_next_forward = chosen.overlap_next_forward};
   if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
   return how;
 }

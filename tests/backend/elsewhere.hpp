@@ -174,7 +174,7 @@ class passes_elsewhere final : public cohort::arena_passes {
 /// The reference backend with its arenas in locked memory: what the core does with the arenas of a device is right if this one
 /// gives reference<T>'s bits.
 template <class T>
-class elsewhere {
+class device_passes {
  public:
   using scalar = T;
   using layout = cohort::shape;
@@ -202,8 +202,8 @@ class elsewhere {
   kernel accumulate(layout const& l) const { return locked(own_.accumulate(l), {true, true}); }
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
-  cohort::operation<elsewhere> prepare(cohort::operation_request<elsewhere> const& request) const {
-    cohort::operation<elsewhere> made = own_.prepare(request);
+  cohort::operation<device_passes> prepare(cohort::operation_request<device_passes> const& request) const {
+    cohort::operation<device_passes> made = own_.prepare(request);
     for (auto* calls : {&made.forward, &made.backward})
       for (auto& one : *calls) {
         std::vector<bool> tensors;
@@ -228,4 +228,4 @@ class elsewhere {
   std::shared_ptr<locked_memory> memory_ = std::make_shared<locked_memory>();
 };
 
-static_assert(cohort::tensor_backend<elsewhere<float>>);
+static_assert(cohort::tensor_backend<device_passes<float>>);

@@ -5,11 +5,11 @@
 
 namespace elsewhere_test {
 
-bool const registered = ladder::register_ladder<elsewhere<float>>("elsewhere");
+bool const registered = ladder::register_ladder<device_passes<float>>("elsewhere");
 
-TEST(elsewhere, has_its_rungs) { EXPECT_TRUE(registered); }
+TEST(device_passes, has_its_rungs) { EXPECT_TRUE(registered); }
 
-TEST(elsewhere, is_memory_that_nobody_can_touch) {
+TEST(device_passes, is_memory_that_nobody_can_touch) {
   locked_memory memory;
   std::byte* const at = memory.take(100);
   EXPECT_DEATH(*at = std::byte{1}, "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/checkpoint/array_pieces.hpp>
+#include <cohort/checkpoint/detail/array_pieces.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/graph/network.hpp>

@@ -135,9 +135,9 @@ TEST(checkpoint_directory, leaves_all_else_alone) {
   std::ofstream(folder / "step-000000000001") << "a file";
   fs::create_directory(folder / "step-2");
   fs::create_directory(folder / "step-000000000003.saved");
-  scratch_folder elsewhere;
-  std::ofstream(elsewhere / "manifest.json") << "x";
-  fs::create_directory_symlink(elsewhere.path(), folder / "step-000000000004");
+  scratch_folder device_passes;
+  std::ofstream(device_passes / "manifest.json") << "x";
+  fs::create_directory_symlink(device_passes.path(), folder / "step-000000000004");
   run.save(1, folder.path(), 5, 1);
   std::ofstream(step_path(folder.path(), 5) + "/notes.txt") << "x";
   run.save(1, folder.path(), 700, 1);  // another run's, later
@@ -148,7 +148,7 @@ TEST(checkpoint_directory, leaves_all_else_alone) {
   std::sort(expected.begin(), expected.end());
   EXPECT_EQ(folder.names(), expected);
   EXPECT_EQ(names_of(step_path(folder.path(), 5)), names{"notes.txt"});
-  EXPECT_EQ(elsewhere.names(), names{"manifest.json"});
+  EXPECT_EQ(device_passes.names(), names{"manifest.json"});
 }
 
 TEST(checkpoint_directory, removes_what_was_not_finished) {

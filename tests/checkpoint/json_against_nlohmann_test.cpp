@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cohort/checkpoint/json.hpp>
-#include <cohort/checkpoint/json_writer.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/checkpoint/json.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
+#include <cohort/io/json.hpp>
 #include <string>
 
 #include "refusals.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/codec/bit_stream.hpp>
+#include <cohort/codec/detail/bit_stream.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
 #include <vector>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cohort/codec/block_coding.hpp>
+#include <cohort/codec/detail/block_coding.hpp>
 #include <cohort/random/stream.hpp>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/codec/message_writer.hpp>
+#include <cohort/codec/detail/message_writer.hpp>
 #include <cstring>
 #include <vector>
 

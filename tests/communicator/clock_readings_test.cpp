@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/communicator/clock_readings.hpp>
+#include <cohort/communicator/detail/clock_readings.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cstdlib>
 

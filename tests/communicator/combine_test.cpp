@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cohort/communicator/combine.hpp>
+#include <cohort/communicator/detail/combine.hpp>
 #include <cstdint>
 #include <limits>
 #include <span>

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/communicator/message_communicator.hpp>
-#include <cohort/data/order.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/execution/partition.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "allreduce_ways.hpp"
+#include "allreduce_algorithms.hpp"
 #include "numbers.hpp"
 
 /// What every communicator has to do. Each case is run on every rank at once, and each rank has its own oracle; what is

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cohort/communicator/exit_at_once.hpp>
+#include <cohort/communicator/detail/exit_at_once.hpp>
 #include <thread>
 
 namespace exit_at_once_test {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/communicator/combine.hpp>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/data/order.hpp>
+#include <cohort/communicator/detail/combine.hpp>
+#include <cohort/execution/partition.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -113,7 +113,7 @@ inline numbers reduced(element_type type, int ranks, std::size_t n, reduction ho
 /// Where part `rank` of n elements stands.
 struct places {
   places(communicator const& world, int rank, std::size_t n) {
-    order_slice const part = part_of({0, static_cast<std::int64_t>(n)}, rank, world.size());
+    index_slice const part = part_of({0, static_cast<std::int64_t>(n)}, rank, world.size());
     first = static_cast<std::size_t>(part.first);
     last = static_cast<std::size_t>(part.first + part.count);
   }

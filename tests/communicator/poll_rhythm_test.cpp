@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/communicator/poll_rhythm.hpp>
+#include <cohort/communicator/detail/poll_rhythm.hpp>
 
 namespace poll_rhythm_test {
 

@@ -204,7 +204,7 @@ TEST(thread_ranks, are_where_they_were_when_they_were_asked) {
   auto const all = asking.ask(30s);
   comes.join();
   EXPECT_TRUE(all[1].answers);
-  EXPECT_EQ(all[1].where, (whereabouts{812, 4}));
+  EXPECT_EQ(all[1].where, (rank_progress{812, 4}));
 }
 
 TEST(self, is_one_rank_whose_operations_end_at_once) {

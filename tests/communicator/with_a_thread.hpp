@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <atomic>
-#include <cohort/communicator/transport.hpp>
+#include <cohort/communicator/detail/transport.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,7 +50,7 @@ class with_a_thread final : public cohort::detail::transport {
   void doze(std::chrono::microseconds) override {
     throw std::logic_error("a thread of its own does not doze");
   }
-  void note(cohort::whereabouts here) noexcept override { real_->note(here); }
+  void note(cohort::rank_progress here) noexcept override { real_->note(here); }
   std::vector<cohort::detail::standing> ask(std::chrono::milliseconds patience) override {
     check();
     return real_->ask(patience);

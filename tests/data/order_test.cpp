@@ -9,7 +9,7 @@
 
 namespace order_test {
 
-using cohort::order_slice;
+using cohort::index_slice;
 
 TEST(epoch_order, is_a_permutation_that_seed_and_epoch_choose) {
   auto const order = cohort::epoch_order(1, 0, 1000);
@@ -38,14 +38,14 @@ TEST(global_batch, parts_a_global_batch_as_equal_as_possible) {
     for (int batch : {1, 5, 32})
       for (std::int64_t size : {1, 31, 100, 257})
         for (std::int64_t position = 0; position < size; position += ranks * batch) {
-          order_slice const whole = cohort::global_batch(size, position, batch, ranks);
+          index_slice const whole = cohort::global_batch(size, position, batch, ranks);
           ASSERT_EQ(whole.first, position);
           ASSERT_EQ(whole.count, std::min<std::int64_t>(ranks * batch, size - position));
           std::int64_t next = position;
           std::int64_t least = batch;
           std::int64_t most = 0;
           for (int rank = 0; rank < ranks; ++rank) {
-            order_slice const mine = cohort::part_of(whole, rank, ranks);
+            index_slice const mine = cohort::part_of(whole, rank, ranks);
             ASSERT_EQ(mine.first, next);
             next += mine.count;
             least = std::min(least, mine.count);
@@ -55,9 +55,9 @@ TEST(global_batch, parts_a_global_batch_as_equal_as_possible) {
           ASSERT_LE(most - least, 1);
           ASSERT_LE(most, batch);
         }
-  static_assert(cohort::part_of({10, 7}, 0, 3) == order_slice{10, 3});
-  static_assert(cohort::part_of({10, 7}, 2, 3) == order_slice{15, 2});
-  static_assert(cohort::part_of({10, 1}, 2, 3) == order_slice{11, 0});
+  static_assert(cohort::part_of({10, 7}, 0, 3) == index_slice{10, 3});
+  static_assert(cohort::part_of({10, 7}, 2, 3) == index_slice{15, 2});
+  static_assert(cohort::part_of({10, 1}, 2, 3) == index_slice{11, 0});
 }
 
 TEST(global_batch, sees_the_same_examples_in_each_global_batch_for_any_number_of_ranks) {
@@ -68,7 +68,7 @@ TEST(global_batch, sees_the_same_examples_in_each_global_batch_for_any_number_of
     for (int ranks : {1, 2, 3, 4, 6, 8}) {
       std::set<std::int64_t> seen;
       for (int rank = 0; rank < ranks; ++rank) {
-        order_slice const mine =
+        index_slice const mine =
             cohort::part_of(cohort::global_batch(250, position, global / ranks, ranks), rank, ranks);
         for (std::int64_t i = 0; i < mine.count; ++i)
           seen.insert(order[static_cast<std::size_t>(mine.first + i)]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/evaluation/report_bytes.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cstdint>
 #include <limits>
 #include <string>

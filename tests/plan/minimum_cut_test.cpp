@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/plan/minimum_cut.hpp>
+#include <cohort/plan/detail/minimum_cut.hpp>
 #include <cohort/random/stream.hpp>
 
 #include <cstdint>

@@ -17,8 +17,8 @@ using namespace cohort;
 graph small() {
   return graph::build([](builder& net) {
     return net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3, .name = "eye"} | relu{}
-        | dense{.units = 4, .bias = false}
-        | dense{.units = 2, .settings = {.bias = init::constant{.value = 0.5}}} | softmax_cross_entropy{};
+           | dense{.units = 4, .bias = false}
+           | dense{.units = 2, .settings = {.bias = init::constant{.value = 0.5}}} | softmax_cross_entropy{};
   });
 }
 
@@ -126,7 +126,7 @@ TEST(parameter_store, takes_and_gives_the_flat_view) {
 
 /// A tensor beside arenas that lie elsewhere crosses to no processor: locked memory is opened by kernels and copies alone.
 TEST(parameter_store, takes_and_gives_dense_tensors_beside_the_arenas) {
-  trial<elsewhere<float>> const t(small(), {.batch = 1});
+  trial<device_passes<float>> const t(small(), {.batch = 1});
   arena_passes& passes = t.store->passes();
   for (int p = 0; p < t.parameters(); ++p) {
     auto const n = static_cast<std::size_t>(t.parameter(p).spec.dims.elements());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/plan/recomputed_steps.hpp>
+#include <cohort/plan/detail/recomputed_steps.hpp>
 
 #include <vector>
 

@@ -41,7 +41,7 @@ struct several_ways : reference<float> {
 static_assert(detail::has_candidates<several_ways> && !detail::has_candidates<reference<float>>);
 
 /// Takes one way by name, times what it is told to, and keeps what it was asked.
-struct told final : tuning, tuned_steps<several_ways> {
+struct told final : tuning, step_autotuner_for<several_ways> {
   std::string way = "rule";
   bool times = false;
   std::vector<std::string> asked{};
@@ -58,7 +58,7 @@ struct told final : tuning, tuned_steps<several_ways> {
 graph two_dense(int units) {
   return graph::build([&](builder& net) {
     return net.input({6}) | dense{.units = units} | dense{.units = units} | dense{.units = 3}
-        | softmax_cross_entropy{};
+           | softmax_cross_entropy{};
   });
 }
 
@@ -109,8 +109,8 @@ TEST(tuned_operation, asks_by_shape_batch_and_pass_and_not_by_name) {
        {asked(7, {.batch = 2}), asked(6, {.batch = 3}), asked(6, {.batch = 2, .training = false})})
     EXPECT_NE(other[1], all[1]);
   graph const alike = graph::build([](builder& net) {
-    return net.input({6}) | dense{.units = 6} | dense{.units = 6, .name = "a"} | dense{.units = 6, .name = "b"}
-        | dense{.units = 3} | softmax_cross_entropy{};
+    return net.input({6}) | dense{.units = 6} | dense{.units = 6, .name = "a"}
+           | dense{.units = 6, .name = "b"} | dense{.units = 3} | softmax_cross_entropy{};
   });
   by.asked.clear();
   trial<several_ways> const t(alike, {.batch = 2, .tune = &by});

@@ -5,7 +5,7 @@
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/random/stream.hpp>
-#include <cohort/strategy/asynchronous_exchange.hpp>
+#include <cohort/strategy/detail/asynchronous_exchange.hpp>
 #include <limits>
 #include <semaphore>
 #include <string>

@@ -44,7 +44,7 @@ class counting_communicator final : public cohort::communicator {
   std::unique_ptr<communicator> split(int color, int order) override { return real_.split(color, order); }
   std::unique_ptr<communicator> duplicate() override { return real_.duplicate(); }
   void abort(std::string const& why) noexcept override { real_.abort(why); }
-  void note(cohort::whereabouts here) noexcept override { real_.note(here); }
+  void note(cohort::rank_progress here) noexcept override { real_.note(here); }
   cohort::traffic sent() const override { return real_.sent(); }
 
  private:

@@ -3,7 +3,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/strategy/exchange_meter.hpp>
+#include <cohort/strategy/detail/exchange_meter.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/communicator/launch.hpp>
-#include <cohort/strategy/halved_sum.hpp>
+#include <cohort/strategy/detail/halved_sum.hpp>
 #include <cstddef>
 #include <span>
 #include <vector>

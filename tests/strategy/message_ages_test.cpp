@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/strategy/message_ages.hpp>
+#include <cohort/strategy/detail/message_ages.hpp>
 
 namespace message_ages_test {
 

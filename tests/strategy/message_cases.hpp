@@ -6,7 +6,7 @@
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/random/stream.hpp>
-#include <cohort/strategy/message_exchange.hpp>
+#include <cohort/strategy/detail/message_exchange.hpp>
 #include <limits>
 #include <vector>
 

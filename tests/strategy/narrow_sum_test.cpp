@@ -7,7 +7,7 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cohort/random/stream.hpp>
-#include <cohort/strategy/narrow_sum.hpp>
+#include <cohort/strategy/detail/narrow_sum.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <limits>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Outer steps and overlapped averaging, beside ranks that are worked out by hand: each case is called by every rank.
-#include <cohort/data/order.hpp>
+#include <cohort/execution/partition.hpp>
 #include <functional>
 #include <sstream>
 #include "rank_cases.hpp"
@@ -57,10 +57,10 @@ struct ranks_by_hand {
     seen.resize(w.size());
   }
 
-  void learn(order_slice global) {
+  void learn(index_slice global) {
     int const ranks = static_cast<int>(w.size());
     for (int r = 0; r < ranks; ++r) {
-      order_slice const mine = part_of(global, r, ranks);
+      index_slice const mine = part_of(global, r, ranks);
       if (mine.count == 0) continue;
       auto const first = static_cast<std::size_t>(mine.first), count = static_cast<std::size_t>(mine.count);
       numbers_of_all& own = w[static_cast<std::size_t>(r)];

@@ -151,7 +151,7 @@ TEST(strategies, refuse_to_remember_what_is_not_theirs) {
       std::string said;
       try {
         averaging->restore(hostile);
-        summing->inherit(hostile, 0, 1);
+        summing->restore_from_ranks(hostile, 0, 1);
       } catch (data_error const& why) {
         said = why.what();
       }

@@ -110,7 +110,7 @@ std::string described(Description const& how) {
 TEST(settings_of_the_pages, of_allreduce) {
   auto const half = cohort::allreduce{.wire = cohort::element_type::bf16};
   EXPECT_EQ(described(half), "allreduce, resync 100, on the wire bf16");
-  auto const late = cohort::allreduce{.into_forward = true};
+  auto const late = cohort::allreduce{.overlap_next_forward = true};
   EXPECT_EQ(described(late), "allreduce, resync 100, into forward");
 }
 

@@ -656,13 +656,13 @@ inline void one_rank_stops_all(communicator& world, bool averages) {
 
 /// What all ranks together send in an allreduce, as its contract says.
 inline double bytes_of_a_sum(int ranks, double bytes) {
-  using detail::allreduce_way;
-  allreduce_way const way = detail::way_of_allreduce(static_cast<std::size_t>(bytes), ranks);
-  if (way == allreduce_way::ring) return 2.0 * (ranks - 1) * bytes;
+  using detail::allreduce_algorithm;
+  allreduce_algorithm const way = detail::choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks);
+  if (way == allreduce_algorithm::ring) return 2.0 * (ranks - 1) * bytes;
   int rounds = 0;
   while (2 << rounds <= ranks) ++rounds;
   int const taking_part = 1 << rounds;
-  int const messages = way == allreduce_way::doubling ? taking_part * rounds : 2 * (taking_part - 1);
+  int const messages = way == allreduce_algorithm::doubling ? taking_part * rounds : 2 * (taking_part - 1);
   return (messages + 2.0 * (ranks - taking_part)) * bytes;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using namespace cohort;
 using namespace cohort_test;
-using away = elsewhere<float>;
+using away = device_passes<float>;
 
 /// Convolution, running statistics, masks.
 constexpr auto lively = network<[](builder& net) {

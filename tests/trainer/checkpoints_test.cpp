@@ -343,7 +343,7 @@ struct remembering final : strategy {
     return {.arrays = {{"own", element_type::f32, std::as_bytes(std::span(&own, 1))}}};
   }
   void restore(strategy_state const&) override { heard.push_back(-1); }
-  void inherit(strategy_state const& had, int former, int ranks) override {
+  void restore_from_ranks(strategy_state const& had, int former, int ranks) override {
     ASSERT_EQ(had.arrays.size(), 1U);
     float theirs = 0;
     std::memcpy(&theirs, had.arrays[0].values.data(), sizeof theirs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/checkpoint/json.hpp>
+#include <cohort/io/json.hpp>
 #include <cohort/trainer/chrome_trace.hpp>
 #include <limits>
 #include <string>

@@ -65,8 +65,8 @@ TEST(predictor, gives_each_example_the_same_whatever_comes_with_it) {
 /// A trainer's port whose plans are made by another function.
 struct watched {
   training_settings settings{.seed = 7};
-  detail::backend_port real = detail::port_to<fast>(small, settings);
-  detail::backend_port port = real;
+  detail::backend_handle real = detail::make_backend_handle<fast>(small, settings);
+  detail::backend_handle port = real;
   detail::predictor predictor{port, settings};
   bright_thirds examples{8};
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cohort/backend/reference.hpp>
-#include <cohort/checkpoint/json.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/io/json.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/timeline.hpp>

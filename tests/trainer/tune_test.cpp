@@ -104,7 +104,7 @@ class workers_by_calibration : public tune_in_a_folder {
     tune<wide>({.batch = batch, .processors = processors, .folder = folder})
         ->settle_workers(net, settings, "a machine", [](graph_view net, training_settings const& trial) {
           asked->push_back(trial.workers);
-          return detail::port_to<wide>(net, trial);
+          return detail::make_backend_handle<wide>(net, trial);
         });
     return settings;
   }
@@ -157,7 +157,7 @@ TEST_F(workers_by_calibration, are_as_many_as_the_memory_takes) {
   tune<wide>({.batch = 12, .processors = 3, .folder = folder})
       ->settle_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
         if (trial.workers > 1) throw memory_error({.what = "the plan does not fit"});
-        return detail::port_to<wide>(net, trial);
+        return detail::make_backend_handle<wide>(net, trial);
       });
   EXPECT_EQ(settings.workers, 1);
   EXPECT_EQ(settings.threads, 3);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/backend/detail/layer_on_host.hpp>
+#include <cohort/backend/detail/reference_convolution.hpp>
+#include <cohort/backend/detail/reference_dense.hpp>
+#include <cohort/backend/detail/reference_elementwise.hpp>
+#include <cohort/backend/detail/reference_pooling.hpp>
 #include <cohort/backend/host_call.hpp>
-#include <cohort/backend/layer_on_host.hpp>
-#include <cohort/backend/reference/convolution.hpp>
-#include <cohort/backend/reference/dense.hpp>
-#include <cohort/backend/reference/elementwise.hpp>
-#include <cohort/backend/reference/pooling.hpp>
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/layer/layers.hpp>
 #include <cstring>

@@ -2,13 +2,13 @@
 #pragma once
 #include <algorithm>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
-#include <cohort/checkpoint/file_writer.hpp>
-#include <cohort/checkpoint/folder.hpp>
 #include <cohort/checkpoint/manifest.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/shared_outcome.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cstdint>
 #include <cstring>
 #include <optional>

@@ -2,14 +2,14 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/checkpoint/folder.hpp>
 #include <cohort/checkpoint/manifest.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/shared_outcome.hpp>
-#include <cohort/data/file_reader.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cohort/checkpoint/graph_reader.hpp>
-#include <cohort/checkpoint/json.hpp>
-#include <cohort/checkpoint/json_writer.hpp>
+#include <cohort/checkpoint/detail/graph_reader.hpp>
 #include <cohort/graph/graph.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <cstddef>
 #include <cstdint>

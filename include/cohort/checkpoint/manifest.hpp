@@ -2,9 +2,9 @@
 #pragma once
 #include <charconv>
 #include <cohort/checkpoint/graph_json.hpp>
-#include <cohort/checkpoint/json.hpp>
-#include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/checkpoint/model_content.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/random/hash.hpp>
 #include <cohort/version.hpp>
 #include <cstdint>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/checkpoint/file_writer.hpp>
 #include <cohort/checkpoint/graph_json.hpp>
 #include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/hash.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/json_value.hpp>
-#include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/json_value.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
 #include <limits>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/checkpoint/json.hpp>
 #include <cohort/checkpoint/safetensors_format.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
-#include <cohort/data/file_reader.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/json.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cohort/checkpoint/file_writer.hpp>
-#include <cohort/checkpoint/json_writer.hpp>
 #include <cohort/checkpoint/safetensors_format.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_writer.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cohort/codec/crc32c.hpp>
 #include <cohort/codec/tensor_table.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/crc32c.hpp>
 #include <cohort/tensor/bf16.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>

@@ -2,12 +2,12 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cohort/codec/detail/message_reader.hpp>
+#include <cohort/codec/detail/message_writer.hpp>
 #include <cohort/codec/message.hpp>
-#include <cohort/codec/message_reader.hpp>
-#include <cohort/codec/message_writer.hpp>
-#include <cohort/codec/residual_pass.hpp>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/tensor_table.hpp>
-#include <cohort/codec/threshold_passes.hpp>
+#include <cohort/codec/threshold_device.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/execution/team.hpp>
@@ -63,12 +63,12 @@ struct message_report {
 class message_codec {
  public:
   explicit message_codec(tensor_table table, team* workers = nullptr, isa which = best_isa(),
-                         std::shared_ptr<threshold_passes> elsewhere = nullptr)
-      : table_(std::move(table)), workers_(workers), isa_(which), elsewhere_(std::move(elsewhere)) {}
+                         std::shared_ptr<threshold_device> device_passes = nullptr)
+      : table_(std::move(table)), workers_(workers), isa_(which), device_passes_(std::move(device_passes)) {}
 
   tensor_table const& table() const { return table_; }
   /// Who works on the arrays, and where they lie; null: the processor.
-  threshold_passes* elsewhere() const { return elsewhere_.get(); }
+  threshold_device* device_passes() const { return device_passes_.get(); }
 
   /// The message that these bytes are; it shows them.
   message_view parse(std::span<std::byte const> message, expected_messages const& expected) const {
@@ -125,18 +125,18 @@ class message_codec {
   /// Looks at all of a message, and adds it.
   void read(message_view const& message, detail::message_reader& elements) const {
     if (message.header.kind != message_kind::sparse) return;
-    if (elsewhere_ && elsewhere_->read(side_of(elements), message)) return;
+    if (device_passes_ && device_passes_->read(side_of(elements), message)) return;
     elements.read(message, workers_);  // elsewhere: it says what is wrong
-    if (elsewhere_) detail::refuse_message("codes", "what the tables say", "others");
+    if (device_passes_) detail::refuse_message("codes", "what the tables say", "others");
   }
   void add(message_view const& message, detail::message_reader const& elements, float scale,
            float* dense) const {
     if (message.header.kind != message_kind::sparse) return;
-    if (!elsewhere_) return detail::add_blocks(message, elements, table_, scale, dense, workers_);
+    if (!device_passes_) return detail::add_blocks(message, elements, table_, scale, dense, workers_);
     std::uint64_t const all[]{table_.elements()};
-    elsewhere_->add(side_of(elements), message,
-                    message.header.thresholds == 1 ? std::span<std::uint64_t const>(all) : table_.ends(),
-                    scale, dense);
+    device_passes_->add(side_of(elements), message,
+                        message.header.thresholds == 1 ? std::span<std::uint64_t const>(all) : table_.ends(),
+                        scale, dense);
   }
 
   /// Merges two messages whose elements have been read by merge_sparse(header, lower, upper) if both are sparse.
@@ -180,7 +180,7 @@ class message_codec {
   tensor_table table_;
   team* workers_;
   isa isa_;
-  std::shared_ptr<threshold_passes> elsewhere_;
+  std::shared_ptr<threshold_device> device_passes_;
   detail::message_reader reader_;
   detail::message_reader upper_reader_;
   detail::message_writer writer_;
@@ -188,8 +188,8 @@ class message_codec {
   message_report report_;
 
  private:
-  threshold_passes::side side_of(detail::message_reader const& elements) const {
-    return &elements == &reader_ ? threshold_passes::side::lower : threshold_passes::side::upper;
+  threshold_device::side side_of(detail::message_reader const& elements) const {
+    return &elements == &reader_ ? threshold_device::side::lower : threshold_device::side::upper;
   }
 
   /// The header of two messages' sum.

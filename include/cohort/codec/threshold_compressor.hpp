@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/codec/block_merge.hpp>
+#include <cohort/codec/detail/block_merge.hpp>
+#include <cohort/codec/detail/threshold_simd.hpp>
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/codec/residual_policy.hpp>
-#include <cohort/codec/threshold_pass.hpp>
-#include <cohort/codec/threshold_passes.hpp>
+#include <cohort/codec/threshold_device.hpp>
 #include <cohort/codec/threshold_policy.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -42,8 +42,9 @@ struct threshold_compression {
 class threshold_compressor : public message_codec {
  public:
   explicit threshold_compressor(tensor_table table, threshold_compression how = {}, team* workers = nullptr,
-                                isa which = best_isa(), std::shared_ptr<threshold_passes> elsewhere = nullptr)
-      : message_codec(std::move(table), workers, which, std::move(elsewhere)),
+                                isa which = best_isa(),
+                                std::shared_ptr<threshold_device> device_passes = nullptr)
+      : message_codec(std::move(table), workers, which, std::move(device_passes)),
         how_(how),
         ends_(how.per_tensor || table_.size() == 0
                   ? std::vector<std::uint64_t>(table_.ends().begin(), table_.ends().end())
@@ -60,13 +61,13 @@ class threshold_compressor : public message_codec {
     message_header const header = header_of(stamp, message_kind::sparse);
     std::span<bf16 const> t{};
     std::span<std::byte const> bytes{};
-    if (elsewhere_) {
+    if (device_passes_) {
       t = thresholds_.choose(
           ends_, stamp.step,
           [&](std::uint64_t begin, detail::element_sample const& from, std::span<std::uint32_t> counts) {
-            elsewhere_->count_levels(r.data() + begin, x.data() + begin, from, counts);
+            device_passes_->count_levels(r.data() + begin, x.data() + begin, from, counts);
           });
-      bytes = write_taken(header, t, elsewhere_->take(r, x, ends_, t));
+      bytes = write_taken(header, t, device_passes_->take(r, x, ends_, t));
     } else {
       t = thresholds_.choose(r, x, ends_, stamp.step);
       bytes = write_parts(header, t, [&](detail::message_part& part, std::size_t b) {
@@ -97,8 +98,8 @@ class threshold_compressor : public message_codec {
           larger_.resize(ends_.size());
           for (std::size_t k = 0; k < larger_.size(); ++k)
             larger_[k] = {std::max(lower.threshold(k).pattern, upper.threshold(k).pattern)};
-          if (elsewhere_)
-            return write_taken(header, larger_, elsewhere_->merge(lower, upper, ends_, larger_, r));
+          if (device_passes_)
+            return write_taken(header, larger_, device_passes_->merge(lower, upper, ends_, larger_, r));
           return write_parts(header, larger_, [&](detail::message_part& part, std::size_t b) {
             detail::block_merge both(lower, reader_, upper, upper_reader_, b, r.data());
             write_block(
@@ -153,7 +154,7 @@ class threshold_compressor : public message_codec {
   }
   /// The message of what was taken elsewhere.
   std::span<std::byte const> write_taken(message_header const& header, std::span<bf16 const> t,
-                                         threshold_passes::taken const& all) {
+                                         threshold_device::taken const& all) {
     auto const bytes = writer_.write_coded(isa_, header, t, all.coded);
     sent_.assign(all.sent.begin(), all.sent.end());
     return reported(bytes, t);
@@ -172,7 +173,7 @@ class threshold_compressor : public message_codec {
 
   /// The residual policy's turn. Sums go over the same pieces for any number of workers.
   void settle(std::span<float> r, std::span<bf16 const> t) {
-    if (elsewhere_) return settle_elsewhere(r, t);
+    if (device_passes_) return settle_elsewhere(r, t);
     clipped_.assign(static_cast<std::size_t>(blocks_of(r.size())), 0);
     detail::share_blocks(workers_, clipped_.size(), [&](int, std::size_t from, std::size_t to) {
       for (std::size_t b = from; b < to; ++b) {
@@ -196,10 +197,10 @@ class threshold_compressor : public message_codec {
   void settle_elsewhere(std::span<float> r, std::span<bf16 const> t) {
     auto const number = static_cast<float>(how_.residual.number);
     if (how_.residual.which != residual_policy::kind::clip)
-      return elsewhere_->arrays().scale(reinterpret_cast<std::byte*>(r.data()), r.size(), number);
+      return device_passes_->arrays().scale(reinterpret_cast<std::byte*>(r.data()), r.size(), number);
     std::uint64_t begin = 0;
     for (std::size_t k = 0; k < t.size(); ++k) {
-      report_.clipped_mass += elsewhere_->clip(r.subspan(begin, ends_[k] - begin), number * t[k].value());
+      report_.clipped_mass += device_passes_->clip(r.subspan(begin, ends_[k] - begin), number * t[k].value());
       begin = ends_[k];
     }
   }

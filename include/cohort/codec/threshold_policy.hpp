@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/codec/coding_formulas.hpp>
+#include <cohort/codec/detail/coding_formulas.hpp>
 #include <cohort/codec/message.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/random/stream.hpp>

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cohort/codec/message_codec.hpp>
-#include <cohort/codec/residual_pass.hpp>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/tensor/finite.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
-#include <cohort/communicator/whereabouts.hpp>
+#include <cohort/communicator/rank_progress.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/tensor/element.hpp>
@@ -182,7 +182,7 @@ class communicator {
   /// After     nobody touches the memory of what is under way; returns within a second.
   virtual void abort(std::string const& why) noexcept = 0;
   /// Says how far this rank is. Cheap: no message.
-  virtual void note(whereabouts here) noexcept = 0;
+  virtual void note(rank_progress here) noexcept = 0;
   virtual traffic sent() const = 0;
 
   void broadcast(elements data, int root) { start_broadcast(data, root).wait(); }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/exit_at_once.hpp>
+#include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>

@@ -9,7 +9,7 @@
 namespace cohort {
 
 /// How many bytes more cost as much as a message, where nothing is measured: 50 µs at 1 GB/s.
-inline constexpr double bytes_of_a_message = 50'000;
+inline constexpr double latency_equivalent_bytes = 50'000;
 
 /// What a message between two ranks costs: `latency` seconds and its bytes / `bytes_per_second`.
 struct link_cost {

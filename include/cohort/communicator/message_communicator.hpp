@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/communicator/allreduce_way.hpp>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/dissemination_barrier.hpp>
-#include <cohort/communicator/engine.hpp>
-#include <cohort/communicator/messages.hpp>
-#include <cohort/communicator/ring_allgather.hpp>
-#include <cohort/communicator/ring_allgatherv.hpp>
-#include <cohort/communicator/ring_reduce_scatter.hpp>
-#include <cohort/communicator/task.hpp>
-#include <cohort/communicator/transport.hpp>
-#include <cohort/communicator/tree_broadcast.hpp>
+#include <cohort/communicator/detail/allreduce_algorithm.hpp>
+#include <cohort/communicator/detail/dissemination_barrier.hpp>
+#include <cohort/communicator/detail/engine.hpp>
+#include <cohort/communicator/detail/messages.hpp>
+#include <cohort/communicator/detail/ring_allgather.hpp>
+#include <cohort/communicator/detail/ring_allgatherv.hpp>
+#include <cohort/communicator/detail/ring_reduce_scatter.hpp>
+#include <cohort/communicator/detail/task.hpp>
+#include <cohort/communicator/detail/transport.hpp>
+#include <cohort/communicator/detail/tree_broadcast.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -45,10 +45,10 @@ class message_communicator final : public communicator {
     return collective("broadcast", tree_broadcast, data, reduction::sum, 0, root);
   }
   request start_allreduce(elements data, reduction how) override {
-    return start_allreduce(data, how, way_of_allreduce(data.bytes(), size()));
+    return start_allreduce(data, how, choose_allreduce_algorithm(data.bytes(), size()));
   }
   /// In a way of the caller's choice: the same on every rank.
-  request start_allreduce(elements data, reduction how, allreduce_way way) {
+  request start_allreduce(elements data, reduction how, allreduce_algorithm way) {
     return collective("allreduce", advance_of(way), data, how, scratch_of(way, *engine_, data, size()));
   }
   request start_reduce_scatter(elements data, reduction how) override {
@@ -132,7 +132,7 @@ class message_communicator final : public communicator {
     }
     engine_->wait_until_abandoned();
   }
-  void note(whereabouts here) noexcept override { engine_->wire->note(here); }
+  void note(rank_progress here) noexcept override { engine_->wire->note(here); }
   traffic sent() const override {
     return {engine_->bytes_sent.load(), engine_->messages_sent.load(), engine_->progress_seconds()};
   }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cohort/communicator/combine.hpp>
+#include <cohort/communicator/detail/combine.hpp>
+#include <cohort/communicator/detail/transport.hpp>
 #include <cohort/communicator/message_communicator.hpp>
-#include <cohort/communicator/transport.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/isa.hpp>
 #include <condition_variable>
@@ -54,7 +54,7 @@ struct thread_hub {
     std::mutex mutex;  // guards:
     std::condition_variable changed;
     std::vector<parcel*> sent{};  // to this rank, in the order posted
-    whereabouts where{};
+    rank_progress where{};
     bool ended = false;
 
     std::atomic<std::uint64_t> events{0};
@@ -167,7 +167,7 @@ class thread_transport final : public transport {
     slept_through_ = mine_.events.load();
   }
 
-  void note(whereabouts here) noexcept override {
+  void note(rank_progress here) noexcept override {
     std::lock_guard const lock(mine_.mutex);
     mine_.where = here;
   }

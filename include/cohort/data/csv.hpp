@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cohort/data/arrays.hpp>
-#include <cohort/data/file.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

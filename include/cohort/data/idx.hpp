@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/data/file.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -66,7 +66,9 @@ class batch_source {
  private:
   /// Position p: each rank has used its first p examples, or all it has.
   bool fill_local(batch& out) {
-    auto const part = [&](std::int64_t size) { return global_batch(size, position_, settings_.batch, 1).count; };
+    auto const part = [&](std::int64_t size) {
+      return global_batch(size, position_, settings_.batch, 1).count;
+    };
     std::int64_t whole = 0, longest = 0, before = 0;
     for (std::size_t r = 0; r < settings_.local_sizes.size(); ++r) {
       std::int64_t const size = settings_.local_sizes[r];
@@ -91,10 +93,10 @@ class batch_source {
   }
 
   bool fill_indexed(batch& out) {
-    order_slice const whole = global_batch(data_.size(), position_, settings_.batch, settings_.ranks);
+    index_slice const whole = global_batch(data_.size(), position_, settings_.batch, settings_.ranks);
     std::int64_t const full = static_cast<std::int64_t>(settings_.batch) * settings_.ranks;
     if (whole.count == 0 || (settings_.drop_last && whole.count < full)) return false;
-    order_slice const mine = part_of(whole, settings_.rank, settings_.ranks);
+    index_slice const mine = part_of(whole, settings_.rank, settings_.ranks);
     auto const first = order_.begin() + mine.first;
     out.indices.assign(first, first + mine.count);
     out.count = static_cast<int>(mine.count);

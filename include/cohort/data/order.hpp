@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/execution/partition.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>
 #include <numeric>
@@ -32,27 +33,10 @@ inline std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t ep
   return order;
 }
 
-/// Places [first, first + count) of an epoch's order.
-struct order_slice {
-  std::int64_t first = 0;
-  std::int64_t count = 0;
-  bool operator==(order_slice const&) const = default;
-};
-
-/// Part `which` of `parts` of a slice, in order, as equal as possible.
-///
-/// Exact     the first (count mod parts) parts have one more.
-constexpr order_slice part_of(order_slice whole, int which, int parts) {
-  std::int64_t const share = whole.count / parts;
-  std::int64_t const longer = whole.count % parts;
-  return {whole.first + which * share + std::min<std::int64_t>(which, longer),
-          share + (which < longer ? 1 : 0)};
-}
-
 /// The global batch that begins after `position` examples: `batch` for each rank, fewer at the epoch's end. Rank r's is its part r.
 ///
 /// Exact     from position 0 on, the k-th global batch is the k-th slice of P·B.
-constexpr order_slice global_batch(std::int64_t size, std::int64_t position, int batch, int ranks) {
+constexpr index_slice global_batch(std::int64_t size, std::int64_t position, int batch, int ranks) {
   std::int64_t const wanted = static_cast<std::int64_t>(batch) * ranks;
   return {position, std::clamp<std::int64_t>(size - position, 0, wanted)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/text.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/evaluation/column_labels.hpp>
-#include <cohort/evaluation/compensated_sum.hpp>
+#include <cohort/evaluation/detail/column_labels.hpp>
+#include <cohort/evaluation/detail/compensated_sum.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
+#include <cohort/evaluation/detail/scored_columns.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/evaluation/report_bytes.hpp>
-#include <cohort/evaluation/scored_columns.hpp>
-#include <cohort/execution/text_table.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/random/hash.hpp>
 #include <cstddef>
 #include <cstdint>

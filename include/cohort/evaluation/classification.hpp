@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
-#include <cohort/evaluation/compensated_sum.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
+#include <cohort/evaluation/detail/compensated_sum.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/evaluation/report_bytes.hpp>
-#include <cohort/execution/text_table.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/random/hash.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/tensor/view.hpp>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
-#include <cohort/evaluation/report_bytes.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -2,8 +2,8 @@
 #pragma once
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/evaluation/report_bytes.hpp>
 #include <cstddef>
 #include <span>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <charconv>
-#include <cohort/execution/text_table.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/graph/node.hpp>
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/convolution.hpp>
+#include <cohort/layer/detail/convolution.hpp>
 
 namespace cohort {
 

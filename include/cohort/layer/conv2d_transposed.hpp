@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/convolution.hpp>
-#include <cohort/layer/convolution_loops.hpp>
+#include <cohort/layer/detail/convolution.hpp>
+#include <cohort/layer/detail/convolution_loops.hpp>
 
 namespace cohort {
 

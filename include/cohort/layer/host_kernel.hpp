@@ -34,7 +34,7 @@ struct step_scalars {
   float const* weights = nullptr;
   std::int64_t const* indices = nullptr;
   batch_sums* sums = nullptr;  ///< over the parts of a batch; null: this is all of it
-  step_constants const* elsewhere =
+  step_constants const* device_passes =
       nullptr;  ///< the same where arenas lie, if that is not the processor's memory
 
   double weight(int example) const { return weights ? static_cast<double>(weights[example]) : 1.0; }

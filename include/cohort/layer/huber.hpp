@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cmath>
-#include <cohort/layer/loss.hpp>
+#include <cohort/layer/detail/loss.hpp>
 
 namespace cohort {
 

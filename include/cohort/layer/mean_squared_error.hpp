@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/loss.hpp>
+#include <cohort/layer/detail/loss.hpp>
 
 namespace cohort {
 

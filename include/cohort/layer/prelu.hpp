@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/layer/each_channel.hpp>
+#include <cohort/layer/detail/each_channel.hpp>
 #include <cohort/layer/kind.hpp>
 
 namespace cohort {

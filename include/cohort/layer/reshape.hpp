@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/copy.hpp>
+#include <cohort/layer/detail/copy.hpp>
 #include <cohort/layer/kind.hpp>
 
 namespace cohort {

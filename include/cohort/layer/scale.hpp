@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/each_channel.hpp>
+#include <cohort/layer/detail/each_channel.hpp>
 #include <cohort/layer/kind.hpp>
 
 namespace cohort {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cmath>
+#include <cohort/layer/detail/loss.hpp>
 #include <cohort/layer/kind.hpp>
-#include <cohort/layer/loss.hpp>
 #include <cstdint>
 
 namespace cohort {

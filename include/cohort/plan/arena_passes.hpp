@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/execution/flat_pass.hpp>
-#include <cohort/optimizer/update_pass.hpp>
+#include <cohort/execution/flat_simd.hpp>
+#include <cohort/optimizer/update_simd.hpp>
 #include <cohort/optimizer/updater.hpp>
 #include <cohort/tensor/bf16.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -84,7 +84,7 @@ class arena_passes {
 namespace detail {
 
 #define COHORT_FORMULA(...) __VA_ARGS__
-#include <cohort/plan/statistics_formulas.inc>
+#include <cohort/plan/detail/statistics_formulas.inc>
 #undef COHORT_FORMULA
 
 /// Arenas of T in the processor's memory, by passes of its own.

@@ -40,9 +40,9 @@ namespace detail {
 inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
 
 /// Rules about who alone reads whom, of what the outputs need: they are read from outside as well.
-class readers {
+class consumers {
  public:
-  readers(graph_view net, std::span<int const> outputs)
+  consumers(graph_view net, std::span<int const> outputs)
       : count_(static_cast<std::size_t>(net.size())), only_(count_.size(), -1) {
     for (int id : outputs) ++count_[static_cast<std::size_t>(id)];
     for (int id = net.size() - 1; id >= 0; --id) {
@@ -65,9 +65,10 @@ class readers {
 };
 
 /// Layers that make one step together: the first, and at inference those that are folded into its weights.
-class chains {
+class fusion_chains {
  public:
-  chains(graph_view net, readers const& by, bool inference) : net_(net), by_(by), inference_(inference) {}
+  fusion_chains(graph_view net, consumers const& by, bool inference)
+      : net_(net), by_(by), inference_(inference) {}
 
   /// What is folded into the chain that begins with `first`: each alone reads what is before it.
   std::vector<int> folded(int first) const {
@@ -98,7 +99,7 @@ class chains {
   }
 
   graph_view net_;
-  readers const& by_;
+  consumers const& by_;
   bool inference_;
 };
 
@@ -120,8 +121,8 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
   lowered_graph made;
   std::vector<int> const sinks = net.outputs();
   if (outputs.empty()) outputs = sinks;
-  detail::readers const readers(net, outputs);
-  detail::chains const chains(net, readers, inference);
+  detail::consumers const consumers(net, outputs);
+  detail::fusion_chains const fusion_chains(net, consumers, inference);
   std::vector<int> value_of(static_cast<std::size_t>(net.size()), -1);
   std::vector<char> done(value_of.size(), false);
   auto const new_value = [&](shape const& dims) {
@@ -138,19 +139,19 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
     std::span<int const> const from = net.inputs(id);
     for (int i = 0; net.kind(id) == kind_of<add> && from.size() == 2 && i < 2; ++i)
       if (int const last = from[static_cast<std::size_t>(i)];
-          readers.sole(last) == id && fuses(net.kind(chains.first(last)), net.kind(id)))
+          consumers.sole(last) == id && fuses(net.kind(fusion_chains.first(last)), net.kind(id)))
         return i;
     return -1;
   };
   auto const waits_for_summand = [&](int last) {
-    int const sum = readers.sole(last);
+    int const sum = consumers.sole(last);
     int const summing = sum < 0 ? -1 : summing_input(sum);
     return summing >= 0 && net.inputs(sum)[static_cast<std::size_t>(summing)] == last;
   };
   /// Whether a layer may be the activation of the one that it alone reads: not where it goes behind a pool.
   auto const may_be_inside = [&](int id) {
     if (id < 0 || net.inputs(id).size() != 1) return false;
-    int const reader = readers.sole(id);
+    int const reader = consumers.sole(id);
     return inference || !detail::is_rectifier(net.kind(id)) || reader < 0
            || net.kind(reader) != kind_of<max_pool>;
   };
@@ -162,15 +163,15 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       made.batch_values.push_back(value_of[at]);
       continue;
     }
-    if (!readers.is_needed(id)) continue;
-    plan_step step{.node = id, .folded = chains.folded(id)};
+    if (!consumers.is_needed(id)) continue;
+    plan_step step{.node = id, .folded = fusion_chains.folded(id)};
     int last = step.folded.empty() ? id : step.folded.back();  // whose result the step makes
     for (int node : step.folded) done[static_cast<std::size_t>(node)] = true;
     if (waits_for_summand(last)) continue;
     if (int const summing = summing_input(id); summing >= 0) {
       std::span<int const> const of = net.inputs(id);
-      step.node = chains.first(of[static_cast<std::size_t>(summing)]);
-      step.folded = chains.folded(step.node);
+      step.node = fusion_chains.first(of[static_cast<std::size_t>(summing)]);
+      step.folded = fusion_chains.folded(step.node);
       step.sum = id;
       step.inputs = values_read_by(step.node);
       step.inputs.push_back(value_of[static_cast<std::size_t>(of[static_cast<std::size_t>(1 - summing)])]);
@@ -178,7 +179,7 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
       step.inputs = values_read_by(id);
     }
     if (step.sum >= 0) last = id;
-    int const reader = readers.sole(last);
+    int const reader = consumers.sole(last);
     if (detail::is_rectifier(net.kind(id)) && reader >= 0 && net.kind(reader) == kind_of<max_pool>) {
       int const pooled = new_value(net[reader].output);
       made.steps.push_back({.node = reader, .inputs = std::move(step.inputs), .output = pooled});
@@ -188,7 +189,7 @@ inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind 
     }
     step.output = new_value(net[last].output);
     value_of[static_cast<std::size_t>(last)] = step.output;
-    if (int const next = readers.sole(last);
+    if (int const next = consumers.sole(last);
         may_be_inside(next) && fuses(net.kind(step.node), net.kind(next))) {
       step.activation = next;
       value_of[static_cast<std::size_t>(next)] = step.output;

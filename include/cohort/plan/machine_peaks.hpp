@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <cohort/execution/flat_pass.hpp>
+#include <cohort/execution/detail/simd_vector.hpp>
+#include <cohort/execution/flat_simd.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/execution/team.hpp>
-#include <cohort/execution/vector.hpp>
 #include <cohort/plan/roofline.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -17,18 +17,18 @@ namespace cohort {
 namespace detail {
 
 namespace baseline_f32 {
-#include <cohort/plan/fma_pass.inc>
+#include <cohort/plan/detail/fma_simd.inc>
 }
 #if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/avx2_region.inc>
+#include <cohort/execution/detail/begin_avx2.inc>
 namespace avx2_f32 {
-#include <cohort/plan/fma_pass.inc>
+#include <cohort/plan/detail/fma_simd.inc>
 }
-#include <cohort/execution/avx512_region.inc>
+#include <cohort/execution/detail/begin_avx512.inc>
 namespace avx512_f32 {
-#include <cohort/plan/fma_pass.inc>
+#include <cohort/plan/detail/fma_simd.inc>
 }
-#include <cohort/execution/end_of_region.inc>
+#include <cohort/execution/detail/end_simd.inc>
 #endif
 
 inline double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rounds) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/plan/bound_context.hpp>
-#include <cohort/plan/compiler.hpp>
+#include <cohort/plan/detail/bound_context.hpp>
+#include <cohort/plan/detail/compiler.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/plan_settings.hpp>
 #include <cohort/plan/table.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/backend/tensor_backend.hpp>
-#include <cohort/backend/thread_scope.hpp>
 #include <cohort/plan/folding.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/hash.hpp>

@@ -6,10 +6,10 @@
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/arena_sums.hpp>
+#include <cohort/plan/detail/running_statistics.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/parameter_rules.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/plan/running_statistics.hpp>
 #include <cstddef>
 #include <optional>
 #include <span>

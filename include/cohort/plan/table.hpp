@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/execution/text_table.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/roofline.hpp>
 #include <span>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/execution/least_seconds.hpp>
-#include <cohort/plan/describe_machine.hpp>
-#include <cohort/plan/lone_operation.hpp>
+#include <cohort/execution/detail/least_seconds.hpp>
+#include <cohort/plan/detail/describe_machine.hpp>
+#include <cohort/plan/detail/standalone_operation.hpp>
 #include <cohort/plan/tuning.hpp>
 #include <limits>
 #include <optional>
@@ -75,7 +75,7 @@ template <has_candidates B>
     for (std::size_t earlier = 0; earlier < way && !useless; ++earlier)
       useless = made[earlier] && are_alike<B>(*made[earlier], *made[way]);
     if (useless) return std::numeric_limits<double>::infinity();
-    return least_seconds(lone_operation<B>(backend, request, *made[way]));
+    return least_seconds(standalone_operation<B>(backend, request, *made[way]));
   };
   std::size_t const taken =
       by.choose(describe_machine<B>() + '\n' + describe_request(backend, request), ways, seconds_of);
@@ -89,9 +89,9 @@ template <has_candidates B>
 
 namespace cohort {
 
-/// What makes a tuning one of backend B: class mine : public tuning, public tuned_steps<B> { … }.
+/// What makes a tuning one of backend B: class mine : public tuning, public step_autotuner_for<B> { … }.
 template <tensor_backend B>
-class tuned_steps : public detail::step_tuning<B> {
+class step_autotuner_for : public detail::step_autotuner<B> {
  public:
   operation<B> prepare(B const& backend, operation_request<B>& request) override {
     if constexpr (detail::has_candidates<B>)

@@ -50,18 +50,18 @@ concept asks_a_tuning = tensor_backend<B> && requires(B const& backend, operatio
 /// Prepares steps on B by what is chosen. A tuning is one of each backend that it tunes: plan/tuned_operation.hpp has it, apart
 /// because it costs 15 MB to compile.
 template <class B>
-struct step_tuning {
+struct step_autotuner {
   virtual operation<B> prepare(B const& backend, operation_request<B>& request) = 0;
 
  protected:
-  ~step_tuning() = default;
+  ~step_autotuner() = default;
 };
 
 /// Who tunes steps on B, or nobody.
 template <tensor_backend B>
-step_tuning<B>* tuning_of(plan_settings const& settings) {
+step_autotuner<B>* tuning_of(plan_settings const& settings) {
   if constexpr (has_candidates<B> || asks_a_tuning<B>) {
-    if (auto* const found = dynamic_cast<step_tuning<B>*>(settings.tune)) return found;
+    if (auto* const found = dynamic_cast<step_autotuner<B>*>(settings.tune)) return found;
     if (settings.tune)
       throw setting_error({.what = "tune is for other backends than the one that is used",
                            .where = {B::name},

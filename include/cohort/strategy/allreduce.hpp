@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/hash.hpp>
-#include <cohort/strategy/exchange_meter.hpp>
-#include <cohort/strategy/narrow_sum.hpp>
-#include <cohort/strategy/saved_values.hpp>
-#include <cohort/strategy/weighted_sum.hpp>
+#include <cohort/strategy/detail/exchange_meter.hpp>
+#include <cohort/strategy/detail/narrow_sum.hpp>
+#include <cohort/strategy/detail/saved_values.hpp>
+#include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <limits>
 #include <memory>
@@ -26,17 +26,17 @@ namespace cohort {
 ///           ranks of different backends, rank 0's go to all.
 ///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
 ///           rank rounds away it adds to its next gradient. Parameters and votes travel as they are.
-///           `into_forward`: sums of the last layers, which have half of all parameters or more, may end while the next step's
+///           `overlap_next_forward`: sums of the last layers, which have half of all parameters or more, may end while the next step's
 ///           forward runs below these layers; where all ranks' parameters lie alike, and the trainer allows it (step_info::late).
 /// Order     a bucket leaves while backward still runs below it.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
 /// After     all have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), e_r being what r has rounded
 ///           away so far.
 /// Moves     an allreduce of each bucket a step, n elements together and the padding of those that go as they lie, the first
-///           one with 5 words more (with `wire` and `into_forward`, and where it goes as it lies, they have an allreduce of their own); once in the
+///           one with 5 words more (with `wire` and `overlap_next_forward`, and where it goes as it lies, they have an allreduce of their own); once in the
 ///           beginning n more at most ⌈log2 P⌉ times and an allreduce of 16 bytes, as at a resync. A single rank moves, packs
 ///           and waits for nothing.
-/// Errors    communicator_error on all ranks if one is lost; with `into_forward` these layers may then have missed the last step.
+/// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` these layers may then have missed the last step.
 /// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
 ///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
 ///           With `wire` ranks hold the same bits as each other, and what is rounded away before a sum is conserved; the sums
@@ -47,7 +47,7 @@ namespace cohort {
 struct allreduce {
   int resync = 100;
   std::optional<element_type> wire{};
-  bool into_forward = false;
+  bool overlap_next_forward = false;
 
   std::unique_ptr<strategy> on(communicator& world) const;
 };
@@ -85,7 +85,7 @@ class allreduce_strategy final : public strategy {
   std::string describe() const override {
     return text_of({"allreduce, resync ", how_.resync, how_.wire ? ", on the wire " : "",
                     how_.wire ? name_of(*how_.wire) : std::string_view(),
-                    how_.into_forward ? ", into forward" : ""});
+                    how_.overlap_next_forward ? ", into forward" : ""});
   }
 
   void begin(step_info const& now, replica const& mine) override {
@@ -139,8 +139,8 @@ class allreduce_strategy final : public strategy {
     return proceeds();
   }
 
-  int left() const override { return left_; }
-  void take_left(gradient_parts& gradients) override {
+  int pending_buckets() const override { return left_; }
+  void finish_pending(gradient_parts& gradients) override {
     meter_.go_on();
     take(gradients, 0, static_cast<std::size_t>(left_));
     end();
@@ -182,7 +182,7 @@ class allreduce_strategy final : public strategy {
       }
   }
   /// What all have rounded away is split evenly among those that go on.
-  void inherit(strategy_state const& had, int former, int) override {
+  void restore_from_ranks(strategy_state const& had, int former, int) override {
     if (former == 0) forget();
     for (strategy_state::array const& one : had.arrays) {
       if (one.name != kept_name) continue;
@@ -210,7 +210,7 @@ class allreduce_strategy final : public strategy {
   bool alone() const { return world_->size() == 1; }
   bool proceeds() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
-  bool leaves(step_info const& now) const { return how_.into_forward && alike_ && now.late > 0; }
+  bool leaves(step_info const& now) const { return how_.overlap_next_forward && alike_ && now.late > 0; }
   /// What is not finite behind the votes: all hear of it by a bucket that is not late, whose first element is no number then.
   static void tell_not_finite(bucket const& last, gradient_parts& gradients) {
     parameter_set const& parameters = gradients.parameters();
@@ -242,9 +242,9 @@ class allreduce_strategy final : public strategy {
           sums_.emplace_back(parameters.passes(), type, parameters.range_of(one).room);
         else
           sums_.emplace_back(type, static_cast<std::size_t>(one.elements),
-                             one.index == 0 && !how_.into_forward);
+                             one.index == 0 && !how_.overlap_next_forward);
       }
-      if (!sums_.empty() && (sums_[0].borrows() || how_.into_forward)) votes_.emplace(type, 0, true);
+      if (!sums_.empty() && (sums_[0].borrows() || how_.overlap_next_forward)) votes_.emplace(type, 0, true);
     }
     saved_ = {};
   }
@@ -336,9 +336,9 @@ inline std::unique_ptr<strategy> allreduce::on(communicator& world) const {
                          .where = "allreduce, wire",
                          .expected = "f32 or bf16",
                          .got = {name_of(*wire)}});
-  if (into_forward && wire == element_type::bf16)
+  if (overlap_next_forward && wire == element_type::bf16)
     throw setting_error({.what = "sums of few bits end before the update",
-                         .where = "allreduce, into_forward",
+                         .where = "allreduce, overlap_next_forward",
                          .expected = "no wire, or f32",
                          .got = "bf16"});
   return std::make_unique<detail::allreduce_strategy>(world.duplicate(), *this);

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/strategy/exchange_meter.hpp>
-#include <cohort/strategy/late_mean.hpp>
-#include <cohort/strategy/outer_state.hpp>
+#include <cohort/strategy/detail/between_rank_variance.hpp>
+#include <cohort/strategy/detail/exchange_meter.hpp>
+#include <cohort/strategy/detail/late_mean.hpp>
+#include <cohort/strategy/detail/outer_state.hpp>
+#include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/outer_step.hpp>
-#include <cohort/strategy/spread_of_means.hpp>
-#include <cohort/strategy/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstring>
 #include <memory>
@@ -110,8 +110,8 @@ class averaging_strategy final : public strategy {
     if (steps_ > 0 || loose_) meet(mine);
   }
 
-  bool differs() const override { return steps_ > 0 || loose_ || !how_.average_updater_state; }
-  void merged(replica const& mine, std::span<std::byte* const> dense) override {
+  bool diverged() const override { return steps_ > 0 || loose_ || !how_.average_updater_state; }
+  void consensus(replica const& mine, std::span<std::byte* const> dense) override {
     prepare(mine);
     outer_state outer = outer_.copy();
     weighted_sum sum(mine.parameters.type(), elements_of(mine) * dense.size(), true);
@@ -172,7 +172,7 @@ class averaging_strategy final : public strategy {
     late_->restore(saved);
   }
   /// The velocity goes on, the same on all ranks.
-  void inherit(strategy_state const& had, int former, int) override {
+  void restore_from_ranks(strategy_state const& had, int former, int) override {
     if (former == 0) outer_.restore(had);
   }
 
@@ -281,7 +281,7 @@ class averaging_strategy final : public strategy {
     weighted_sum::share const own{seen_, weight_};
     agreement const met = mean(*sum_, own, expected_, own_, meter_);
     if (met.weight <= 0) return met;
-    add_spread_of_means(*world_, mine, sum_->data(), parameters_in::arena, own, expected_, met.weight);
+    add_between_rank_variance(*world_, mine, sum_->data(), parameters_in::arena, own, expected_, met.weight);
     std::size_t const size = bytes_of(mine.parameters.type());
     for (parameter const& one : mine.parameters.table())
       for (int array = 0; one.frozen && array < arrays_; ++array) {
@@ -302,7 +302,7 @@ class averaging_strategy final : public strategy {
         met_before ? weighted_sum::share{1, 1} : weighted_sum::share{seen_, weight_};
     agreement const met = mean(sum, own, expected, wanted, meter);
     if (met.weight <= 0) return met;
-    add_spread_of_means(*world_, mine, sum.data(), parameters_in::dense, own, expected, met.weight);
+    add_between_rank_variance(*world_, mine, sum.data(), parameters_in::dense, own, expected, met.weight);
     std::size_t const size = bytes_of(mine.parameters.type());
     if (met_before)
       for_each_trained(mine.parameters, [&](std::size_t first, std::size_t count) {
@@ -337,7 +337,8 @@ class averaging_strategy final : public strategy {
   }
 
   void choose_period() {
-    double const passed = std::chrono::duration<double>(busy_until_ - std::exchange(began_, clock::now())).count();
+    double const passed =
+        std::chrono::duration<double>(busy_until_ - std::exchange(began_, clock::now())).count();
     double slowest = busy_ > 0 ? passed / static_cast<double>(busy_) : 0;
     world_->allreduce(std::span<double>(&slowest, 1), reduction::maximum);
     if (slowest > 0) period_ = static_cast<std::int64_t>(std::clamp(how_.seconds / slowest, 1.0, 1e9));

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/communicator/allreduce_way.hpp>
+#include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/communicator/link.hpp>
 #include <cohort/strategy/sharing_route.hpp>
 #include <cohort/strategy/strategy.hpp>
@@ -52,10 +52,10 @@ constexpr exchange_cost cost_of_allreduce(link_cost const& over, double bytes, i
   int const among = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
   double const rounds = rounds_of(among), share = static_cast<double>(among - 1) / among;
   double const fold = among < ranks ? over.seconds(2, 2 * bytes) : 0;
-  switch (way_of_allreduce(static_cast<std::size_t>(bytes), ranks)) {
-    case allreduce_way::doubling:
+  switch (choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks)) {
+    case allreduce_algorithm::doubling:
       return {over.seconds(rounds, rounds * bytes) + fold};
-    case allreduce_way::halving:
+    case allreduce_algorithm::halving:
       return {over.seconds(2 * rounds, 2 * share * bytes) + fold};
     default:
       return {over.seconds(

@@ -2,9 +2,9 @@
 #pragma once
 #include <cohort/codec/compressor.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/strategy/asynchronous_sharing.hpp>
-#include <cohort/strategy/gradient_sharing.hpp>
-#include <cohort/strategy/update_sharing.hpp>
+#include <cohort/strategy/detail/asynchronous_sharing.hpp>
+#include <cohort/strategy/detail/gradient_sharing.hpp>
+#include <cohort/strategy/detail/update_sharing.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ inline constexpr int unbounded = -1;
 ///           never encoded: they are each rank's own, and their mean at evaluation, at an epoch's end and every `sync_buffers`
 ///           steps (0: not).
 /// Units     make(tensor_table) gives the compressor, or make(tensor_table, team*): the threads that may share its work, or null;
-///           or make(tensor_table, team*, std::shared_ptr<threshold_passes>): who works on its arrays on the arenas' device:
+///           or make(tensor_table, team*, std::shared_ptr<threshold_device>): who works on its arrays on the arenas' device:
 ///           then its elsewhere() gives them as long as its arrays lie there;
 ///           `name` says it with its settings. The first `warm_up` steps are exchanged
 ///           densely, and leave no residual.

@@ -20,14 +20,14 @@ namespace detail {
 constexpr int rounds_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
 /// Whether merging on the way is expected to be faster than sending all messages to all, on a network where a message costs
-/// as bytes_of_a_message says and one in a thousand elements is sent, in 12 bits.
+/// as latency_equivalent_bytes says and one in a thousand elements is sent, in 12 bits.
 ///
 /// The ring of an allgatherv takes 2(P−1) messages in turn and brings each rank P−1 contributions; the tree takes 2⌈log2 P⌉ and
 /// brings its root P−1 of them, and ⌈log2 P⌉ times all P down again.
 constexpr bool merges_by_size(int ranks, std::uint64_t elements) {
   int const rounds = rounds_of(ranks);
   double const contribution = 96 + 1.5e-3 * static_cast<double>(elements);
-  return 2.0 * (ranks - 1 - rounds) * bytes_of_a_message > rounds * ranks * contribution;
+  return 2.0 * (ranks - 1 - rounds) * latency_equivalent_bytes > rounds * ranks * contribution;
 }
 
 /// Merges the messages of all ranks into one, up a binomial tree to rank 0, and brings that down to all.

@@ -134,13 +134,13 @@ class strategy {
   virtual void begin(step_info const&, replica const&) {}
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
   virtual bool before_update(step_info const&, gradient_parts&) { return true; }
-  virtual int left() const { return 0; }
-  virtual void take_left(gradient_parts&) {}
+  virtual int pending_buckets() const { return 0; }
+  virtual void finish_pending(gradient_parts&) {}
   virtual void after_update(step_info const&, replica const&, bool /*updated*/) {}
   virtual void end_of_epoch(step_info const&, replica const&) {}
   /// Whether ranks differ now; the same answer on every rank. False: merged is not called.
-  virtual bool differs() const { return false; }
-  virtual void merged(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
+  virtual bool diverged() const { return false; }
+  virtual void consensus(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
 
   virtual void abandon(std::string_view /*why*/) noexcept {}
   /// Returns whether ranks meet in every step and agree on that very step. If not, a rank learns late that no rank had
@@ -154,7 +154,7 @@ class strategy {
   virtual void restore(strategy_state const&) {}
   /// Instead of restore, where a run goes on with another number of ranks, from what merged gave: what each of `ranks` had that
   /// was, one after another, on every rank alike.
-  virtual void inherit(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
+  virtual void restore_from_ranks(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
 
   /// Memory that it will hold for a replica, known before the first step; 0 where it depends on what is sent.
   virtual std::size_t bytes(replica const&) const { return 0; }

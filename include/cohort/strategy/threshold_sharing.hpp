@@ -13,7 +13,7 @@ namespace cohort {
 ///     r += x    s = ±t where |r| ≥ t, else 0    r −= s
 ///
 /// Units     thresholds are those of what is shared: a gradient, or a step. `per_parameter`: each tensor has its own.
-/// Where arenas lie on a device that has threshold_passes, gradients and residuals stay there: messages alone come to the
+/// Where arenas lie on a device that has threshold_device, gradients and residuals stay there: messages alone come to the
 /// processor. The exceptions are the dense beginning, ranks that write one message together, and `unbounded`.
 /// Moves     a message takes 96 bytes, 8 for 65,536 elements, 2 a threshold, and about n·H(d) + d·n bits at density d.
 /// Errors    setting_error for a policy that makes no sense. All else is as sharing_by says.
@@ -45,8 +45,8 @@ inline std::unique_ptr<strategy> threshold_sharing::on(communicator& world) cons
     name += detail::text_of({" ", residual.number, " every ", residual.every});
   threshold_compression const how{.threshold = threshold, .residual = residual, .per_tensor = per_parameter};
   auto make = [how](tensor_table table, team* threads = nullptr,
-                    std::shared_ptr<threshold_passes> elsewhere = nullptr) {
-    return threshold_compressor(std::move(table), how, threads, best_isa(), std::move(elsewhere));
+                    std::shared_ptr<threshold_device> device_passes = nullptr) {
+    return threshold_compressor(std::move(table), how, threads, best_isa(), std::move(device_passes));
   };
   return sharing_by{
       std::string_view(name), make,

@@ -8,7 +8,7 @@ namespace cohort {
 namespace detail {
 
 #define COHORT_FORMULA(...) __VA_ARGS__
-#include <cohort/tensor/bf16_formulas.inc>
+#include <cohort/tensor/detail/bf16_formulas.inc>
 #undef COHORT_FORMULA
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/tensor/huge_pages.hpp>
+#include <cohort/tensor/detail/huge_pages.hpp>
 #include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
 #include <cstring>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <charconv>
-#include <cohort/checkpoint/array_pieces.hpp>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
-#include <cohort/communicator/shared_outcome.hpp>
+#include <cohort/checkpoint/detail/array_pieces.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/random/hash.hpp>
-#include <cohort/trainer/merged_scope.hpp>
+#include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/model_io.hpp>
 #include <cstring>
 #include <optional>
@@ -28,10 +28,10 @@ struct checkpoint_io {
                                .settings_hash = fnv1a(detail::describe(run.settings())),
                                .seed = run.settings().seed};
     replica const mine = run.own();
-    if (run.strategy_->differs()) add_replica(run, content.own);
+    if (run.strategy_->diverged()) add_replica(run, content.own);
     add_strategy(run, content.own);
     {
-      detail::merged_scope const agreed(*run.strategy_, mine, mine.arrays());
+      detail::scoped_consensus const agreed(*run.strategy_, mine, mine.arrays());
       if (run.world().rank() == 0) add_replica(run, content.shared.emplace(run.network()));
     }
     if (content.shared) {
@@ -61,7 +61,7 @@ struct checkpoint_io {
         run.so_far_ = {real_in(*own, loss_key), real_in(*own, weight_key)};
       }
       if (same_run) run.strategy_->restore(state_in(*own));
-      if (!same_ranks) inherit(run, *found);
+      if (!same_ranks) restore_from_ranks(run, *found);
     });
     say_differences(run, *found);
     return found->path();
@@ -156,11 +156,11 @@ struct checkpoint_io {
     return state;
   }
 
-  static void inherit(training& run, checkpoint_reader const& from) {
+  static void restore_from_ranks(training& run, checkpoint_reader const& from) {
     for (int rank = 0; rank < from.ranks(); ++rank) {
       model_file const file = from.rank_file(rank);
       if (text_in(file, strategy_key) == run.strategy_->describe())
-        run.strategy_->inherit(state_in(file), rank, from.ranks());
+        run.strategy_->restore_from_ranks(state_in(file), rank, from.ranks());
     }
   }
 };

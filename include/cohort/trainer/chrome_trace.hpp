@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/json_writer.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/roofline.hpp>
 #include <span>

@@ -2,8 +2,8 @@
 #pragma once
 #include <charconv>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cohort/execution/text_table.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/metric.hpp>
 #include <cstdint>

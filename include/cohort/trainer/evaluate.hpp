@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/communicator/shared_outcome.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
-#include <cohort/trainer/merged_scope.hpp>
+#include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/training.hpp>
 #include <memory>
 #include <span>
@@ -88,13 +88,14 @@ inline void training::evaluate(dataset const& data, std::span<loss_report const>
     evaluators.push_back(one.report);
   }
   check_sharding(data, how.sharding, "evaluate");
-  detail::merged_scope const agreed(*strategy_, own(), 1);
-  auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
-                                                                      .rank = world_->rank(),
-                                                                      .ranks = world_->size(),
-                                                                      .shuffle = false,
-                                                                      .deadline = settings_.deadline,
-                                                                      .local_sizes = local_sizes(data, how.sharding)});
+  detail::scoped_consensus const agreed(*strategy_, own(), 1);
+  auto const batches =
+      std::make_shared<loader>(data, loader_settings{.batch = how.batch,
+                                                     .rank = world_->rank(),
+                                                     .ranks = world_->size(),
+                                                     .shuffle = false,
+                                                     .deadline = settings_.deadline,
+                                                     .local_sizes = local_sizes(data, how.sharding)});
   if (world_->rank() > 0)
     for (evaluator* const one : evaluators) one->clear();  // what they saw before is in rank 0's as well
   detail::all_or_none(*world_, "cannot evaluate", [&] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cohort/execution/text_table.hpp>
 #include <cohort/trainer/training.hpp>
 #include <functional>
 #include <string>

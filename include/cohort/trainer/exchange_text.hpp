@@ -2,8 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <cohort/communicator/link.hpp>
-#include <cohort/error/text.hpp>
-#include <cohort/execution/text_table.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/table.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cstddef>
@@ -155,7 +155,7 @@ struct interval_cost {
 /// Why ranks would do better to exchange less, and by what: "the exchange outlasts the step: 12.3 ms of it, …". Empty where they
 /// compute longer than they wait for each other.
 ///
-/// Units     latency or bytes is judged by the messages' size alone, bytes_of_a_message as in route::by_size.
+/// Units     latency or bytes is judged by the messages' size alone, latency_equivalent_bytes as in route::by_size.
 [[gnu::cold, gnu::noinline]] inline std::string exchange_warning(interval_cost const& of) {
   using namespace detail;
   double const compute = of.compute_seconds, exchange = of.exchange_seconds;
@@ -164,7 +164,7 @@ struct interval_cost {
   if (of.messages > 0)
     reason = text_of({"; ", three_digits(of.messages / of.steps), " messages of ",
                       in_bytes(of.bytes / of.messages), " a step: of that size, ",
-                      of.bytes / of.messages < bytes_of_a_message ? "latency counts more than bytes"
+                      of.bytes / of.messages < latency_equivalent_bytes ? "latency counts more than bytes"
                       : of.selects ? "bytes count more than latency, and a lower density sends fewer"
                                    : "bytes count more than latency, and sharing sends fewer"});
   auto const gain = [&](double less) {

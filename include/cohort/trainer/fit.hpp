@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/fingerprint.hpp>
-#include <cohort/trainer/or_abandon.hpp>
+#include <cohort/trainer/detail/notify_on_failure.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cohort/version.hpp>
 #include <cstring>
@@ -65,18 +65,19 @@ inline void training::check_sharding(dataset const& data, sharding how, char con
   std::string mine = !data.indexed() ? "a stream" : how == sharding::local ? "numbered examples" : "";
   detail::all_or_none(*world_, "cannot read the data set", [&] {
     if (mine.empty())
-      mine = detail::text_of({data.size(), " examples, fingerprint ",
-                              data.size() > 0 ? fingerprint(data, position_.epoch) : 0});
+      mine = detail::text_of(
+          {data.size(), " examples, fingerprint ", data.size() > 0 ? fingerprint(data, position_.epoch) : 0});
   });
   gathered const all = world_->allgatherv(std::as_bytes(std::span(mine)));
   for (int r = 0; r < world_->size(); ++r)
     text[static_cast<std::size_t>(r)] = {reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()};
   if (std::ranges::count(text, text[0]) == std::ssize(text)) return;
-  throw setting_error({.what = "the ranks' data sets differ",
-                       .where = where,
-                       .expected = "the same examples in the same order on every rank, of which each rank takes its part; if "
-                                   "each rank holds its own examples: .sharding = sharding::local",
-                       .got = detail::by_rank(text)});
+  throw setting_error(
+      {.what = "the ranks' data sets differ",
+       .where = where,
+       .expected = "the same examples in the same order on every rank, of which each rank takes its part; if "
+                   "each rank holds its own examples: .sharding = sharding::local",
+       .got = detail::by_rank(text)});
 }
 
 /// How many examples each rank holds, for sharding::local; empty otherwise.
@@ -143,14 +144,15 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
       {.examples = workers_->piece_of(how.batch, how.accumulate), .accumulates = how.accumulate > 1});
   synchronise(*made);
   say_memory(*made, data, how);
-  auto const batches = std::make_shared<loader>(data, loader_settings{.batch = how.batch,
-                                                                      .rank = world_->rank(),
-                                                                      .ranks = world_->size(),
-                                                                      .seed = settings_.seed,
-                                                                      .shuffle = how.shuffle,
-                                                                      .prefetch = how.prefetch,
-                                                                      .deadline = settings_.deadline,
-                                                                      .local_sizes = local_sizes(data, how.sharding)});
+  auto const batches =
+      std::make_shared<loader>(data, loader_settings{.batch = how.batch,
+                                                     .rank = world_->rank(),
+                                                     .ranks = world_->size(),
+                                                     .seed = settings_.seed,
+                                                     .shuffle = how.shuffle,
+                                                     .prefetch = how.prefetch,
+                                                     .deadline = settings_.deadline,
+                                                     .local_sizes = local_sizes(data, how.sharding)});
   std::vector<std::string> const keys = detail::keys_of(how.listeners);
   for (auto const& [key, state] : std::exchange(knew_, {}))
     for (std::size_t i = 0; i < keys.size(); ++i)
@@ -167,7 +169,8 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   } const at_end{*this};
   fit_report all;
   auto const start = clock::now();
-  detail::or_abandon([&] { train_epochs(batches, how, all); }, [&](char const*) { settle_what_can_be(); });
+  detail::notify_on_failure([&] { train_epochs(batches, how, all); },
+                            [&](char const*) { settle_what_can_be(); });
   all.seconds = since(start);
   return all;
 }
@@ -259,7 +262,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   else if (!strategy_->agreed())
     met.all.not_finite |= !done.finite;
 
-  std::int64_t const place = batches->batches() < 0             ? -1
+  std::int64_t const place = batches->batches() < 0            ? -1
                              : how.sharding == sharding::local ? position_.position / how.batch
                                                                : position_.position / share;
   bool const counts = has_common_steps_ || next->count > 0;
@@ -278,8 +281,8 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
   if (met.all.not_finite) refuse_numbers(now);
   bool const weightless = exchanges ? meets && met.weight <= 0 : next->count > 0 && now.weight <= 0;
   if (weightless && settings_.log)
-    settings_.log(detail::text_of({"step left out: the weights of all examples of step ", now.step, ", epoch ",
-                                   now.epoch, ", are 0"}));
+    settings_.log(detail::text_of(
+        {"step left out: the weights of all examples of step ", now.step, ", epoch ", now.epoch, ", are 0"}));
   if (weightless || (exchanges ? met.all.not_finite : !done.finite)) ++all.skipped;
   done.times.data = waiting;
   step_report const report{.step = now.step,

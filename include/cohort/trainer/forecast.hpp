@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/text.hpp>
-#include <cohort/execution/text_table.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/table.hpp>
 #include <cohort/strategy/scaling_estimate.hpp>
 #include <span>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/error/text.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/step_times.hpp>
 #include <cstdint>

@@ -2,8 +2,8 @@
 #pragma once
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/communicator/shared_outcome.hpp>
-#include <cohort/trainer/merged_scope.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/training.hpp>
 #include <concepts>
 #include <string>
@@ -18,7 +18,7 @@ struct model_io<training> {
   static void save(training& from, Target& to, bool updater_state) {
     from.require_common_steps("save");
     replica const mine = from.own();
-    detail::merged_scope const agreed(*from.strategy_, mine, updater_state ? mine.arrays() : 1);
+    detail::scoped_consensus const agreed(*from.strategy_, mine, updater_state ? mine.arrays() : 1);
     model_content content(from.network());
     content.add_parameters(from.parameters());
     if (updater_state)

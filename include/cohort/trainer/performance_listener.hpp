@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/error/text.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cohort/execution/text_table.hpp>
 #include <cohort/plan/table.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/training.hpp>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cohort/trainer/worker_group.hpp>
+#include <cohort/trainer/detail/worker_group.hpp>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -75,7 +75,7 @@ class predictor {
  public:
   static constexpr int largest_batch = 64;
 
-  predictor(backend_port const& port, training_settings const& settings)
+  predictor(backend_handle const& port, training_settings const& settings)
       : port_(port), threads_(settings.threads), max_bytes_(settings.max_bytes) {}
 
   /// The outputs of the layers of those ids, or the network's where there are none: the first `wanted`.
@@ -148,12 +148,12 @@ class predictor {
     std::unique_ptr<lane> own;
   };
   struct threads_scope {
-    threads_scope(backend_port const& on, int count) : port(on), former(port.threads(count)) {}
+    threads_scope(backend_handle const& on, int count) : port(on), former(port.threads(count)) {}
     ~threads_scope() { port.threads(former); }
     threads_scope(threads_scope const&) = delete;
     threads_scope& operator=(threads_scope const&) = delete;
 
-    backend_port const& port;
+    backend_handle const& port;
     int former;
   };
 
@@ -185,7 +185,7 @@ class predictor {
     return plans_.emplace_back(std::move(one)).made;
   }
 
-  backend_port const& port_;
+  backend_handle const& port_;
   int threads_;
   std::size_t max_bytes_;
   std::atomic<std::uint64_t> fresh_{0};

@@ -2,8 +2,8 @@
 #pragma once
 #include <unistd.h>
 #include <algorithm>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cohort/execution/text_table.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cstdint>
 #include <cstdio>

@@ -50,7 +50,7 @@ inline run_memory memory_of_workers(plan const& made, int workers, bool accumula
 inline void add_examples(run_memory& to, data_description const& what, parameter_set const& parameters,
                          int batch, int batches, int workers, int piece) {
   element_type const own = parameters.type();
-  bool const elsewhere = parameters.passes().space() != nullptr;
+  bool const device_passes = parameters.passes().space() != nullptr;
   auto const held = static_cast<std::size_t>(batch) * static_cast<std::size_t>(batches),
              staged = static_cast<std::size_t>(workers) * static_cast<std::size_t>(piece);
   for (std::size_t p = 0; p < what.parts(); ++p) {
@@ -59,7 +59,7 @@ inline void add_examples(run_memory& to, data_description const& what, parameter
     to.batches += held * elements * bytes_of(part.type);
     bool const input = p < what.inputs.size();
     bool const converted = part.type != own && part.type != element_type::i32;
-    int const copies = (converted ? 1 : 0) + (!elsewhere ? 0 : input ? 1 : 2);
+    int const copies = (converted ? 1 : 0) + (!device_passes ? 0 : input ? 1 : 2);
     std::size_t const each = part.type == element_type::i32 ? sizeof(std::int32_t) : bytes_of(own);
     to.staging += staged * elements * each * static_cast<std::size_t>(copies);
   }

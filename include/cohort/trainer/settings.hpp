@@ -2,13 +2,13 @@
 #pragma once
 #include <chrono>
 #include <cohort/data/sharding.hpp>
-#include <cohort/error/text.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
 #include <cohort/plan/recomputation.hpp>
-#include <cohort/trainer/run_tuning.hpp>
+#include <cohort/trainer/run_autotuner.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -54,7 +54,7 @@ struct training_settings {
   int threads = 1;
   std::size_t max_bytes = 0;
   recomputation recompute{};  ///< what backward makes again instead of keeping it: less memory, more time
-  std::shared_ptr<run_tuning> tune{};
+  std::shared_ptr<run_autotuner> tune{};
   when_not_finite not_finite = when_not_finite::stop;
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< of every wait for another worker
   sink log{};  ///< lines of text for the user, on rank 0; empty: none

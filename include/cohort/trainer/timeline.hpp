@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <cohort/checkpoint/json_writer.hpp>
-#include <cohort/communicator/clock_readings.hpp>
+#include <cohort/communicator/detail/clock_readings.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/error/text.hpp>
+#include <cohort/io/json_writer.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/backend/priority.hpp>
-#include <cohort/backend/thread_scope.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
-#include <cohort/plan/describe_machine.hpp>
+#include <cohort/plan/detail/describe_machine.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_rules.hpp>
 #include <cohort/trainer/training.hpp>
@@ -29,7 +29,7 @@ std::string lacking(graph_view net) {
 }
 
 template <tensor_backend B>
-backend_port port_to(graph_view net, training_settings const& settings) {
+backend_handle make_backend_handle(graph_view net, training_settings const& settings) {
   auto store = std::make_shared<parameter_store<B>>(B{}, net);
   parameter_rules const rules(store->table(), settings.optimizer());
   store->freeze([&](std::size_t p) { return rules[p].frozen; });
@@ -94,8 +94,9 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
         if (calibrates && detail::is_gpu<B>())
           settings.workers = 1;
         else if (calibrates)
-          settings.tune->settle_workers(net, settings, detail::describe_machine<B>(), detail::port_to<B>);
-        return detail::port_to<B>(net, settings);
+          settings.tune->settle_workers(net, settings, detail::describe_machine<B>(),
+                                        detail::make_backend_handle<B>);
+        return detail::make_backend_handle<B>(net, settings);
       });
   return training(std::move(net), std::move(port), std::move(settings), std::move(world), std::move(agree));
 }

@@ -10,11 +10,11 @@
 #include <cohort/graph/graph.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/trainer/detail/worker_group.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/predictor.hpp>
 #include <cohort/trainer/run_memory.hpp>
 #include <cohort/trainer/settings.hpp>
-#include <cohort/trainer/worker_group.hpp>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
@@ -55,7 +55,7 @@ struct loss_report {
 class training {
  public:
   /// `world` must outlive it.
-  training(graph net, detail::backend_port port, training_settings settings,
+  training(graph net, detail::backend_handle port, training_settings settings,
            std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree)
       : net_(std::move(net)),
         settings_(std::move(settings)),

@@ -2,16 +2,16 @@
 #pragma once
 #include <algorithm>
 #include <cohort/backend/priority.hpp>
-#include <cohort/checkpoint/cached_file.hpp>
-#include <cohort/data/data_folders.hpp>
-#include <cohort/execution/text_table.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/usable_processors.hpp>
+#include <cohort/io/data_folders.hpp>
+#include <cohort/io/detail/cached_file.hpp>
 #include <cohort/plan/tuned_operation.hpp>
 #include <cohort/strategy/strategy.hpp>
-#include <cohort/trainer/backend_port.hpp>
-#include <cohort/trainer/run_tuning.hpp>
+#include <cohort/trainer/detail/backend_handle.hpp>
+#include <cohort/trainer/detail/worker_group.hpp>
+#include <cohort/trainer/run_autotuner.hpp>
 #include <cohort/trainer/settings.hpp>
-#include <cohort/trainer/worker_group.hpp>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -65,7 +65,7 @@ inline batch blank_batch(graph_view net, int count, element_type type) {
 /// A training's step, over and over, with parameters that nobody else has.
 class calibration_run {
  public:
-  calibration_run(backend_port port, graph_view net, training_settings const& settings, int count)
+  calibration_run(backend_handle port, graph_view net, training_settings const& settings, int count)
       : data_(blank_batch(net, count, port.parameters->type())),
         workers_(std::move(port), settings, settings.deadline) {
     auto const made = workers_.plan_for({.examples = workers_.piece_of(count)});
@@ -92,9 +92,9 @@ class calibration_run {
 
 /// Takes the way that was fastest here, and keeps it in a file of the user's cache, one for each machine and step. A way that is
 /// not at least 3 % faster than the first one is not worth other bits.
-class timed_choices : public run_tuning {
+class timing_autotuner : public run_autotuner {
  public:
-  explicit timed_choices(tune_settings how = {}) : how_(std::move(how)) {}
+  explicit timing_autotuner(tune_settings how = {}) : how_(std::move(how)) {}
 
   int batch() const override { return how_.batch; }
 
@@ -104,7 +104,7 @@ class timed_choices : public run_tuning {
   }
 
   void settle_workers(graph_view net, training_settings& settings, std::string const& machine,
-                      detail::backend_port (*port)(graph_view, training_settings const&)) override {
+                      detail::backend_handle (*port)(graph_view, training_settings const&)) override {
     int const processors = std::min(how_.processors > 0 ? how_.processors : usable_processors(),
                                     static_cast<int>(parameter_update::max_parts));
     struct counts {
@@ -179,21 +179,21 @@ class timed_choices : public run_tuning {
 namespace detail {
 
 template <class... B>
-class timed_on final : public timed_choices, public tuned_steps<B>... {
+class timed_on final : public timing_autotuner, public step_autotuner_for<B>... {
  public:
-  using timed_choices::timed_choices;
+  using timing_autotuner::timing_autotuner;
 };
 
 template <tensor_backend... B>
-std::shared_ptr<run_tuning> timed_by(std::type_identity<priority<B...>>, tune_settings how) {
+std::shared_ptr<run_autotuner> timed_by(std::type_identity<priority<B...>>, tune_settings how) {
   return std::make_shared<timed_on<B...>>(std::move(how));
 }
 template <tensor_backend B>
-std::shared_ptr<run_tuning> timed_by(std::type_identity<require<B>>, tune_settings how) {
+std::shared_ptr<run_autotuner> timed_by(std::type_identity<require<B>>, tune_settings how) {
   return std::make_shared<timed_on<B>>(std::move(how));
 }
 template <tensor_backend B>
-std::shared_ptr<run_tuning> timed_by(std::type_identity<B>, tune_settings how) {
+std::shared_ptr<run_autotuner> timed_by(std::type_identity<B>, tune_settings how) {
   return std::make_shared<timed_on<B>>(std::move(how));
 }
 
@@ -203,7 +203,7 @@ std::shared_ptr<run_tuning> timed_by(std::type_identity<B>, tune_settings how) {
 ///
 /// Exact     bits are those of the ways that are taken: they repeat while the cache stays, and on machines of the same name.
 template <class Choice>
-std::shared_ptr<run_tuning> tune(tune_settings how = {}) {
+std::shared_ptr<run_autotuner> tune(tune_settings how = {}) {
   return detail::timed_by(std::type_identity<Choice>(), std::move(how));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/cudnn/channel_sums_on_gpu.hpp>
+#include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
 #include <memory>
 #include <vector>
 

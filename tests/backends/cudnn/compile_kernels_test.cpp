@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
-#include <cohort/cudnn/compile_kernels.hpp>
-#include <cohort/cudnn/kernels.hpp>
-#include <cohort/cudnn/shared_library.hpp>
+#include <cohort/cudnn/detail/compile_kernels.hpp>
+#include <cohort/cudnn/detail/kernels.hpp>
+#include <cohort/cudnn/detail/shared_library.hpp>
 #include <string>
 
 namespace compile_kernels_test {

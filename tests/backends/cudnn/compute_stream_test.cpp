@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cohort/cudnn/page_locked_space.hpp>
-#include <cohort/cudnn/recorded_work.hpp>
+#include <cohort/cudnn/detail/page_locked_space.hpp>
+#include <cohort/cudnn/detail/recorded_work.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/cudnn/convolution_engine.hpp>
+#include <cohort/cudnn/detail/convolution_engine.hpp>
 #include <map>
 #include <memory>
 #include <string>

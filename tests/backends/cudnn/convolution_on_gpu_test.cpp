@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cmath>
-#include <cohort/cudnn/convolution_on_gpu.hpp>
-#include <cohort/layer/convolution_loops.hpp>
+#include <cohort/cudnn/detail/convolution_on_gpu.hpp>
+#include <cohort/layer/detail/convolution_loops.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstring>

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
-#include <cohort/cudnn/cublaslt_functions.hpp>
+#include <cohort/cudnn/detail/cublaslt_functions.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/nvrtc_functions.hpp>
+#include <cohort/cudnn/detail/nvrtc_functions.hpp>
 #include <cstddef>
 #include <cstring>
 #include <string>

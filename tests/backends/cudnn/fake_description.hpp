@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/cudnn_functions.hpp>
+#include <cohort/cudnn/detail/cudnn_functions.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cohort/cudnn/cudnn_functions.hpp>
+#include <cohort/cudnn/detail/cudnn_functions.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

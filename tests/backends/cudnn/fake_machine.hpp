@@ -2,8 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
-#include <cohort/cudnn/gpu.hpp>
-#include <cohort/cudnn/kernels.hpp>
+#include <cohort/cudnn/detail/gpu.hpp>
+#include <cohort/cudnn/detail/kernels.hpp>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>

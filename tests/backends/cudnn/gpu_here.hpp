@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <cohort/cudnn/gpu.hpp>
+#include <cohort/cudnn/detail/gpu.hpp>
 #include <string>
 #include <string_view>
 

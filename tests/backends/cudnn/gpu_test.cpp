@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/cudnn/gpu.hpp>
+#include <cohort/cudnn/detail/gpu.hpp>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/cudnn/kernel_cache.hpp>
+#include <cohort/cudnn/detail/kernel_cache.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>

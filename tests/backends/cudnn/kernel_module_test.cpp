@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/cudnn/kernel_module.hpp>
+#include <cohort/cudnn/detail/kernel_module.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/cudnn/kernels.hpp>
+#include <cohort/cudnn/detail/kernels.hpp>
 #include <functional>
 #include <string>
 #include <vector>

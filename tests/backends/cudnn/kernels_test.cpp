@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <algorithm>
-#include <cohort/codec/residual_pass.hpp>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
 #include <cohort/tensor/bf16.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <cmath>
-#include <cohort/cudnn/passes_on_gpu.hpp>
+#include <cohort/cudnn/detail/passes_on_gpu.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstddef>
 #include <limits>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // alone: the header of its cases is made for one machine
-#include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/cudnn/detail/compute_stream.hpp>
 #include <memory>
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/cudnn/shared_library.hpp>
+#include <cohort/cudnn/detail/shared_library.hpp>
 #include <cstdlib>
 #include <string>
 #include <vector>

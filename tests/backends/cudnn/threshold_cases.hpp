@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
-#include <cohort/cudnn/threshold_on_gpu.hpp>
-#include <cohort/strategy/message_array.hpp>
+#include <cohort/cudnn/detail/threshold_on_gpu.hpp>
+#include <cohort/strategy/detail/f32_buffer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -270,7 +270,7 @@ inline void counts_what_is_sent_of_each_threshold(shared_gpu const& on) {
   for (std::size_t i = 0; i < x.size(); i += 3) x[i] = i % 2 ? 1e6F : -1e6F;
   gpu_numbers const there(on, x), r(on, numbers(x.size()));
   detail::threshold_on_gpu passes(on);
-  threshold_passes::taken const got = passes.take(r.span(), there.span(), ends, t);
+  threshold_device::taken const got = passes.take(r.span(), there.span(), ends, t);
   ASSERT_EQ(got.sent.size(), ends.size());
   for (std::size_t k = 0, i = 0; k < ends.size(); ++k) {
     std::uint64_t wanted = 0;
@@ -350,8 +350,8 @@ inline void looks_at_whole_arrays(shared_gpu const& on) {
 inline void does_to_arrays_what_is_done_on_the_processor(shared_gpu const& on) {
   detail::threshold_on_gpu passes(on);
   for (std::size_t const n : {1UL, 16UL, 1'001UL}) {
-    auto const done = [&](threshold_passes* elsewhere) {
-      detail::message_array one(n, elsewhere), other(n, elsewhere);
+    auto const done = [&](threshold_device* device_passes) {
+      detail::f32_buffer one(n, device_passes), other(n, device_passes);
       one.bring(gradient(n, 1));
       other.copy(one);
       other.scale(0.375F);

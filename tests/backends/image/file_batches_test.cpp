@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/data/file.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/pack_files.hpp>
+#include <cohort/io/file.hpp>
 #include <cstring>
 #include <filesystem>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/data/file.hpp>
 #include <cohort/image/pack_files.hpp>
+#include <cohort/io/file.hpp>
 #include <filesystem>
 #include <fstream>
 #include <map>

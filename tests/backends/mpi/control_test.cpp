@@ -5,7 +5,7 @@
 #include <mpi.h>
 
 #include <chrono>
-#include <cohort/mpi/control.hpp>
+#include <cohort/mpi/detail/control.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <cohort/mpi/extent.hpp>
+#include <cohort/mpi/detail/extent.hpp>
 #include <cstddef>
 #include <vector>
 

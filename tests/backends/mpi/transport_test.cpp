@@ -5,7 +5,7 @@
 
 #include <chrono>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/mpi/transport.hpp>
+#include <cohort/mpi/detail/transport.hpp>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -151,7 +151,7 @@ TEST(mpi_transport, knows_where_everybody_is) {
     all = ranks.wire.ask(100ms);
     for (int r = 0; r < ranks.size; ++r) {
       auto const& one = all[static_cast<std::size_t>(r)];
-      if (!one.answers || one.ended || one.where != cohort::whereabouts{100 + r, r}) return false;
+      if (!one.answers || one.ended || one.where != cohort::rank_progress{100 + r, r}) return false;
     }
     return true;
   };
@@ -162,7 +162,7 @@ TEST(mpi_transport, knows_where_everybody_is) {
 
 TEST(mpi_transport, knows_where_ranks_are_that_begin_again) {
   connected ranks;
-  auto const everybody_is = [&](cohort::whereabouts here) {
+  auto const everybody_is = [&](cohort::rank_progress here) {
     ranks.wire.note(here);
     ranks.until([&] {
       auto const all = ranks.wire.ask(0ms);
@@ -193,7 +193,7 @@ TEST(mpi_transport, knows_who_has_ended_and_where) {
   ranks.wire.note({50, ranks.rank});
   if (ranks.rank == 0) return;  // leaves
   ranks.until([&] { return ranks.wire.ask(0ms)[0].ended; });
-  EXPECT_EQ(ranks.wire.ask(0ms)[0].where, (cohort::whereabouts{50, 0}));
+  EXPECT_EQ(ranks.wire.ask(0ms)[0].where, (cohort::rank_progress{50, 0}));
 }
 
 TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
-#include <cohort/nccl/nccl_functions.hpp>
+#include <cohort/nccl/detail/nccl_functions.hpp>
 #include <cstddef>
 #include <cstring>
 #include <map>

@@ -3,7 +3,7 @@
 #include <cohort/onednn.hpp>
 
 #include <cmath>
-#include <cohort/backend/thread_scope.hpp>
+#include <cohort/backend/detail/thread_scope.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -84,7 +84,7 @@ TEST(recomputation, makes_norms_with_their_sums_and_rectifiers_again) {
 TEST(recomputation, leaves_an_input_as_it_was_for_a_layer_in_place_that_runs_again) {
   graph const net = graph::build([](builder& b) {
     return b.input({8}) | dense{.units = 32} | noting{.name = "noting"} | dense{.units = 3}
-        | softmax_cross_entropy{};
+           | softmax_cross_entropy{};
   });
   EXPECT_EQ(remade<onednn>(net), std::vector<std::string>{"noting"});
   expect_the_same_bits<onednn>(net, {.cheap = true});
@@ -93,8 +93,8 @@ TEST(recomputation, leaves_an_input_as_it_was_for_a_layer_in_place_that_runs_aga
 TEST(recomputation, leaves_what_needs_no_memory_between_the_passes) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 16, 16}) | conv2d{.filters = 16, .kernel = 3} | tanh_activation{}
-        | conv2d{.filters = 16, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 6} | relu{}
-        | dense{.units = 3} | softmax_cross_entropy{};
+           | conv2d{.filters = 16, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 6} | relu{}
+           | dense{.units = 3} | softmax_cross_entropy{};
   });
   EXPECT_EQ(remade<onednn>(net), std::vector<std::string>())
       << "activations inside of convolutions; a rectifier in the place of its pool, which keeps its choice";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/backend/reference.hpp>
-#include <cohort/backend/thread_scope.hpp>
 #include <cohort/onednn.hpp>
 
 #include <algorithm>
@@ -132,7 +132,8 @@ TEST(winograd, is_left_where_it_saves_nothing) {
 
 TEST(winograd, is_left_in_training) {
   graph const net = graph::build([](builder& b) {
-    return b.input({32, 12, 12}) | conv2d{.filters = 32, .kernel = 3} | dense{.units = 3} | softmax_cross_entropy{};
+    return b.input({32, 12, 12}) | conv2d{.filters = 32, .kernel = 3} | dense{.units = 3}
+           | softmax_cross_entropy{};
   });
   EXPECT_FALSE(takes_winograd(*trial<onednn>(net, {.batch = 4}).plan));
 }

@@ -4,7 +4,7 @@
 
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/launch.hpp>
-#include <cohort/mpi/launch.hpp>
+#include <cohort/mpi/detail/launch.hpp>
 #include <cstdlib>
 #include <memory>
 #include <utility>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/cudnn/compute_stream.hpp>
+#include <cohort/cudnn/detail/compute_stream.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/nccl/gpu_sum.hpp>
-#include <cohort/nccl/nccl_family.hpp>
-#include <cohort/nccl/nccl_ranks.hpp>
+#include <cohort/nccl/detail/gpu_sum.hpp>
+#include <cohort/nccl/detail/nccl_family.hpp>
+#include <cohort/nccl/detail/nccl_ranks.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -112,7 +112,7 @@ class nccl final : public communicator {
     over_->abort(why);  // who starts a sum lets go
     if (std::lock_guard const lock(mutex_); ranks_) ranks_->leave();
   }
-  void note(whereabouts here) noexcept override { over_->note(here); }
+  void note(rank_progress here) noexcept override { over_->note(here); }
   traffic sent() const override {
     traffic all = over_->sent();
     if (!family_) return all;

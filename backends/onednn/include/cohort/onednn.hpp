@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/backend/layer_on_host.hpp>
-#include <cohort/onednn/convolution.hpp>
-#include <cohort/onednn/deconvolution.hpp>
-#include <cohort/onednn/inner_product.hpp>
-#include <cohort/onednn/joining.hpp>
-#include <cohort/onednn/normalisation.hpp>
-#include <cohort/onednn/pooling.hpp>
-#include <cohort/onednn/ways.hpp>
-#include <cohort/onednn/winograd.hpp>
+#include <cohort/backend/detail/layer_on_host.hpp>
+#include <cohort/onednn/detail/convolution.hpp>
+#include <cohort/onednn/detail/deconvolution.hpp>
+#include <cohort/onednn/detail/inner_product.hpp>
+#include <cohort/onednn/detail/joining.hpp>
+#include <cohort/onednn/detail/normalisation.hpp>
+#include <cohort/onednn/detail/pooling.hpp>
+#include <cohort/onednn/detail/winograd.hpp>
+#include <cohort/onednn/layout_candidates.hpp>
 #include <string>
 #include <string_view>
 

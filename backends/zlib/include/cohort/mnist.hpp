@@ -5,10 +5,10 @@
 #include <array>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/dataset.hpp>
-#include <cohort/data/data_folders.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/idx.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/data_folders.hpp>
 #include <cohort/zlib.hpp>
 #include <cstdint>
 #include <memory>

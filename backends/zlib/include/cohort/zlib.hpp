@@ -3,8 +3,8 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cohort/data/file.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/file.hpp>
 #include <cstddef>
 #include <string>
 #include <utility>

@@ -2,9 +2,9 @@
 #pragma once
 #include <cohort/backend/host_call.hpp>
 #include <cohort/backend/operation.hpp>
-#include <cohort/cudnn/compute_stream.hpp>
-#include <cohort/cudnn/gpu_layout.hpp>
-#include <cohort/cudnn/product_precision.hpp>
+#include <cohort/cudnn/detail/compute_stream.hpp>
+#include <cohort/cudnn/detail/gpu_layout.hpp>
+#include <cohort/cudnn/detail/product_precision.hpp>
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/kind.hpp>
 #include <cstddef>
@@ -64,7 +64,7 @@ inline kernels::step_constants const* constants_of(step_scalars const& now) {
       sizeof(here) == sizeof(there) && offsetof(here, gradient_scale) == offsetof(there, gradient_scale)
       && offsetof(here, weight) == offsetof(there, weight) && offsetof(here, seed) == offsetof(there, seed)
       && offsetof(here, step) == offsetof(there, step));
-  return reinterpret_cast<kernels::step_constants const*>(now.elsewhere);
+  return reinterpret_cast<kernels::step_constants const*>(now.device_passes);
 }
 
 inline float* tensor_at(std::span<void* const> arguments, std::size_t i) {

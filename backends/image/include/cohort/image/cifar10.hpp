@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/folder.hpp>
 #include <cohort/data/arrays.hpp>
-#include <cohort/data/file_reader.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/jpeg.hpp>
+#include <cohort/image/detail/png.hpp>
 #include <cohort/image/image.hpp>
-#include <cohort/image/jpeg.hpp>
-#include <cohort/image/png.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>

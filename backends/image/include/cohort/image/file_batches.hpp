@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/checkpoint/folder.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/sorted_names.hpp>
+#include <cohort/image/detail/zip.hpp>
 #include <cohort/image/image_settings.hpp>
-#include <cohort/image/sorted_names.hpp>
-#include <cohort/image/zip.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

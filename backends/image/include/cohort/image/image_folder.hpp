@@ -2,10 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <cohort/data/dataset.hpp>
-#include <cohort/data/file.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/sorted_names.hpp>
 #include <cohort/image/image_settings.hpp>
-#include <cohort/image/sorted_names.hpp>
+#include <cohort/io/file.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cohort/checkpoint/folder.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/team.hpp>
-#include <cohort/image/sorted_names.hpp>
-#include <cohort/image/zip.hpp>
+#include <cohort/image/detail/sorted_names.hpp>
+#include <cohort/image/detail/zip.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>

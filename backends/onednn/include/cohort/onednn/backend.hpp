@@ -2,10 +2,10 @@
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/layer/layers.hpp>
-#include <cohort/onednn/activation.hpp>
-#include <cohort/onednn/kernel.hpp>
-#include <cohort/onednn/rounding.hpp>
-#include <cohort/onednn/threads.hpp>
+#include <cohort/onednn/detail/activation.hpp>
+#include <cohort/onednn/detail/kernel.hpp>
+#include <cohort/onednn/detail/rounding.hpp>
+#include <cohort/onednn/detail/threads.hpp>
 #include <span>
 #include <string>
 #include <string_view>

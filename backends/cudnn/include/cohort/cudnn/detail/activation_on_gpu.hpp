@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
+#include <cohort/layer/rectifying_activations.hpp>
+#include <type_traits>
+
+namespace cohort::detail {
+
+/// The curve of each activation, as kernels have it.
+inline kernels::sigmoid_curve curve_of(sigmoid const&) { return {}; }
+inline kernels::hard_sigmoid_curve curve_of(hard_sigmoid const&) { return {}; }
+inline kernels::tanh_curve curve_of(tanh_activation const&) { return {}; }
+inline kernels::hard_tanh_curve curve_of(hard_tanh const&) { return {}; }
+inline kernels::softsign_curve curve_of(softsign const&) { return {}; }
+inline kernels::relu6_curve curve_of(relu6 const&) { return {}; }
+inline kernels::elu_curve curve_of(elu const& layer) { return {static_cast<float>(layer.alpha)}; }
+inline kernels::selu_curve curve_of(selu const&) {
+  return {static_cast<float>(formula::selu::lambda), static_cast<float>(formula::selu::alpha)};
+}
+inline kernels::softplus_curve curve_of(softplus const&) { return {}; }
+inline kernels::swish_curve curve_of(swish const&) { return {}; }
+inline kernels::gelu_curve curve_of(gelu const&) { return {}; }
+inline kernels::mish_curve curve_of(mish const&) { return {}; }
+
+template <class Layer>
+concept has_a_curve = requires(Layer const& layer) {
+  curve_of(layer);
+};
+
+/// Backward reads the input only where the layer does not work in place.
+template <has_a_curve Layer>
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  gpu_layout const lies = request.inputs[0];
+  std::size_t const n = lies.elements();
+  auto const curve = curve_of(layer);
+  using curve_type = std::remove_const_t<decltype(curve)>;
+  gpu_operation made;
+  made.output = lies;
+  made.overwrites = Layer::in_place;
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::activate<curve_type>{curve, values_at(a, 0, lies), values_at(a, 1, lies)}, n);
+       },
+       {{input, 0, lies}, {output, 0, lies}},
+       "nvrtc",
+       static_cast<double>(n)});
+  if (!request.training || !request.wants_diff_input[0]) return made;
+  gpu_operands operands{{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}};
+  if (!Layer::in_place) operands.push_back({input, 0, lies});
+  made.backward.push_back({[=](std::span<void* const> a) {
+                             on->launch(
+                                 kernels::activate_gradient<curve_type>{
+                                     curve, a.size() > 3 ? values_at(a, 3, lies) : nullptr,
+                                     values_at(a, 0, lies), values_at(a, 1, lies), values_at(a, 2, lies)},
+                                 n);
+                           },
+                           std::move(operands), "nvrtc", static_cast<double>(n)});
+  return made;
+}
+
+inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, identity const&) {
+  return prepare_copy(where.stream, request);
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <bit>
+#include <cmath>
+
+/// The kernels, once for the GPU and once for the processor: one text, kept as a string for NVRTC and compiled here.
+///
+/// A kernel is a struct whose members are its arguments, so that an object made here is what a launch passes. Either it has
+/// operator()(i), which does element i and touches nothing that another element writes; or term(i), the number that element i
+/// brings to a sum of its chunk, and finish(slot, sum), where `terms` says how terms lie and where their sums go, or each chunk has one
+/// (channels.inc); or marks(i), two bits for element i, and finish(word, first, second),
+/// which gets those of 32 elements together. Elements may write to the same word by or_into, and the same value. The texts use
+/// what updater_formulas.inc may, and: `size`, exponential and the other functions that stand below, pattern_of, number_of (an f32
+/// and its bits; wide: of a double), block_threads, sum_chunk, templates, pointers.
+namespace cohort::detail {
+
+/// Threads of a block, and elements whose terms one block adds up.
+inline constexpr int block_threads = 256;
+inline constexpr unsigned long long sum_chunk = 4096;
+
+namespace kernels {
+
+using number = float;
+using real = float;
+using size = unsigned long long;
+inline real root(real x) { return std::sqrt(x); }
+inline double root(double x) { return std::sqrt(x); }
+inline real quotient(real a, real b) { return a / b; }
+inline real power(real x, real y) { return std::pow(x, y); }
+inline real exponential(real x) { return std::exp(x); }
+inline real logarithm(real x) { return std::log(x); }
+inline double logarithm(double x) { return std::log(x); }
+inline double cosine(double x) { return std::cos(x); }
+inline double sine(double x) { return std::sin(x); }
+inline real exponential_less_1(real x) { return std::expm1(x); }
+inline real logarithm_of_1_and(real x) { return std::log1p(x); }
+inline real hyperbolic_tangent(real x) { return std::tanh(x); }
+inline real error_complement(real x) { return std::erfc(x); }
+inline real absolute(real x) { return std::abs(x); }
+inline unsigned pattern_of(number x) { return std::bit_cast<unsigned>(x); }
+inline number number_of(unsigned pattern) { return std::bit_cast<number>(pattern); }
+inline size wide_pattern_of(double x) { return std::bit_cast<size>(x); }
+inline double wide_number_of(size pattern) { return std::bit_cast<double>(pattern); }
+inline unsigned bits_set(unsigned x) { return static_cast<unsigned>(std::popcount(x)); }
+inline unsigned lowest_bit(unsigned x) { return static_cast<unsigned>(std::countr_zero(x)); }
+inline unsigned highest_bit(unsigned x) { return static_cast<unsigned>(std::bit_width(x) - 1); }
+inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
+
+#define COHORT_FORMULA(...) __VA_ARGS__
+#include <cohort/codec/detail/coding_formulas.inc>
+#include <cohort/codec/detail/residual_formulas.inc>
+#include <cohort/cudnn/detail/kernels/philox.inc>
+#include <cohort/cudnn/detail/kernels/steps.inc>
+#include <cohort/cudnn/detail/kernels/values.inc>
+#include <cohort/optimizer/detail/updater_formulas.inc>
+#include <cohort/plan/detail/statistics_formulas.inc>
+#include <cohort/tensor/detail/bf16_formulas.inc>
+// and what is made of these
+#include <cohort/cudnn/detail/kernels/activations.inc>
+#include <cohort/cudnn/detail/kernels/channels.inc>
+#include <cohort/cudnn/detail/kernels/elementwise.inc>
+#include <cohort/cudnn/detail/kernels/joins.inc>
+#include <cohort/cudnn/detail/kernels/layers.inc>
+#include <cohort/cudnn/detail/kernels/lookups.inc>
+#include <cohort/cudnn/detail/kernels/losses.inc>
+#include <cohort/cudnn/detail/kernels/norms.inc>
+#include <cohort/cudnn/detail/kernels/places.inc>
+#include <cohort/cudnn/detail/kernels/pools.inc>
+#include <cohort/cudnn/detail/kernels/randoms.inc>
+#include <cohort/cudnn/detail/kernels/residuals.inc>
+#include <cohort/cudnn/detail/kernels/updates.inc>
+// and of sharing
+#include <cohort/cudnn/detail/kernels/bits.inc>
+#include <cohort/cudnn/detail/kernels/thresholds.inc>
+// which messages use
+#include <cohort/cudnn/detail/kernels/messages.inc>
+#undef COHORT_FORMULA
+
+}  // namespace kernels
+
+inline constexpr char kernel_text[] =
+    "using number = float;\n"
+    "using real = float;\n"
+    "using size = unsigned long long;\n"
+    "inline real root(real x) { return sqrtf(x); }\n"
+    "inline double root(double x) { return sqrt(x); }\n"
+    "inline real quotient(real a, real b) { return a / b; }\n"
+    "inline real power(real x, real y) { return powf(x, y); }\n"
+    "inline real exponential(real x) { return expf(x); }\n"
+    "inline real logarithm(real x) { return logf(x); }\n"
+    "inline double logarithm(double x) { return log(x); }\n"
+    "inline double cosine(double x) { return cos(x); }\n"
+    "inline double sine(double x) { return sin(x); }\n"
+    "inline real exponential_less_1(real x) { return expm1f(x); }\n"
+    "inline real logarithm_of_1_and(real x) { return log1pf(x); }\n"
+    "inline real hyperbolic_tangent(real x) { return tanhf(x); }\n"
+    "inline real error_complement(real x) { return erfcf(x); }\n"
+    "inline real absolute(real x) { return fabsf(x); }\n"
+    "inline unsigned pattern_of(number x) { return __float_as_uint(x); }\n"
+    "inline number number_of(unsigned pattern) { return __uint_as_float(pattern); }\n"
+    "inline size wide_pattern_of(double x) { return (size)__double_as_longlong(x); }\n"
+    "inline double wide_number_of(size pattern) { return __longlong_as_double((long long)pattern); }\n"
+    "inline unsigned bits_set(unsigned x) { return (unsigned)__popc(x); }\n"
+    "inline unsigned lowest_bit(unsigned x) { return (unsigned)__ffs((int)x) - 1; }\n"
+    "inline unsigned highest_bit(unsigned x) { return 31 - (unsigned)__clz((int)x); }\n"
+    "inline void or_into(unsigned* to, unsigned bits) { atomicOr(to, bits); }\n"
+#define COHORT_FORMULA(...) #__VA_ARGS__ "\n"
+#include <cohort/codec/detail/coding_formulas.inc>
+#include <cohort/codec/detail/residual_formulas.inc>
+#include <cohort/cudnn/detail/kernels/philox.inc>
+#include <cohort/cudnn/detail/kernels/steps.inc>
+#include <cohort/cudnn/detail/kernels/values.inc>
+#include <cohort/optimizer/detail/updater_formulas.inc>
+#include <cohort/plan/detail/statistics_formulas.inc>
+#include <cohort/tensor/detail/bf16_formulas.inc>
+// and what is made of these
+#include <cohort/cudnn/detail/kernels/activations.inc>
+#include <cohort/cudnn/detail/kernels/channels.inc>
+#include <cohort/cudnn/detail/kernels/elementwise.inc>
+#include <cohort/cudnn/detail/kernels/joins.inc>
+#include <cohort/cudnn/detail/kernels/layers.inc>
+#include <cohort/cudnn/detail/kernels/lookups.inc>
+#include <cohort/cudnn/detail/kernels/losses.inc>
+#include <cohort/cudnn/detail/kernels/norms.inc>
+#include <cohort/cudnn/detail/kernels/places.inc>
+#include <cohort/cudnn/detail/kernels/pools.inc>
+#include <cohort/cudnn/detail/kernels/randoms.inc>
+#include <cohort/cudnn/detail/kernels/residuals.inc>
+#include <cohort/cudnn/detail/kernels/updates.inc>
+// and of sharing
+#include <cohort/cudnn/detail/kernels/bits.inc>
+#include <cohort/cudnn/detail/kernels/thresholds.inc>
+// which messages use
+#include <cohort/cudnn/detail/kernels/messages.inc>
+#undef COHORT_FORMULA
+    ;
+
+}  // namespace cohort::detail

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/kernel_text.hpp>
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace cohort::detail {
+
+/// A kernel that adds up the terms of chunks of sum_chunk elements, a sum for each lane of them: `terms` says how they lie, else they
+/// are one row.
+///
+/// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order; then halves are added to halves,
+///           until there is one sum a lane.
+template <class Kernel>
+concept summing_kernel = requires(Kernel const& k) {
+  { k.term(0ULL) } -> std::same_as<double>;
+};
+
+/// A kernel that gives each element two bits, and gets those of 32 elements together; zeros stand behind the last element.
+template <class Kernel>
+concept marking_kernel = requires(Kernel const& k) {
+  { k.marks(0ULL) } -> std::same_as<unsigned>;
+};
+
+namespace kernels {
+
+/// Calls visit.operator()<Kernel>(type) for each kernel, with its type's name in the kernels' text.
+template <class Visit>
+constexpr void each_kernel(Visit&& visit) {
+  visit.template operator()<convert>("convert");
+  visit.template operator()<reorder>("reorder");
+  visit.template operator()<fill>("fill");
+  visit.template operator()<add_to>("add_to");
+  visit.template operator()<sum_of_two>("sum_of_two");
+  visit.template operator()<multiply_by>("multiply_by");
+  visit.template operator()<scale>("scale");
+  visit.template operator()<scaled>("scaled");
+  visit.template operator()<find_not_finite>("find_not_finite");
+  visit.template operator()<find_not_finite_bf16>("find_not_finite_bf16");
+  visit.template operator()<dropout>("dropout");
+  visit.template operator()<add_noise>("add_noise");
+  visit.template operator()<rectify>("rectify");
+  visit.template operator()<rectify_gradient>("rectify_gradient");
+  visit.template operator()<sum_columns>("sum_columns");
+  visit.template operator()<add_and_rectify>("add_and_rectify");
+  visit.template operator()<scale_channels>("scale_channels");
+  visit.template operator()<channel_sums>("channel_sums");
+  visit.template operator()<channel_product_sums>("channel_product_sums");
+  visit.template operator()<channel_square_sums>("channel_square_sums");
+  visit.template operator()<finish_channels>("finish_channels");
+  visit.template operator()<normalise_groups>("normalise_groups");
+  visit.template operator()<norm_gradient_sums>("norm_gradient_sums");
+  visit.template operator()<normalise_groups_gradient>("normalise_groups_gradient");
+  visit.template operator()<shift_statistics>("shift_statistics");
+  visit.template operator()<normalise_response>("normalise_response");
+  visit.template operator()<normalise_response_gradient>("normalise_response_gradient");
+  visit.template operator()<copy_rows>("copy_rows");
+  visit.template operator()<frame_image>("frame_image");
+  visit.template operator()<unframe_image>("unframe_image");
+  visit.template operator()<swap_filters>("swap_filters");
+  visit.template operator()<look_up>("look_up");
+  visit.template operator()<link_equals>("link_equals");
+  visit.template operator()<add_vectors>("add_vectors");
+  visit.template operator()<take_larger>("take_larger");
+  visit.template operator()<larger_gradient>("larger_gradient");
+  visit.template operator()<max_pool>("max_pool");
+  visit.template operator()<max_pool_gradient>("max_pool_gradient");
+  visit.template operator()<average_pool>("average_pool");
+  visit.template operator()<average_pool_gradient>("average_pool_gradient");
+  visit.template operator()<softmax>("softmax");
+  visit.template operator()<softmax_gradient>("softmax_gradient");
+  visit.template operator()<softmax_loss>("softmax_loss");
+  visit.template operator()<softmax_loss_gradient>("softmax_loss_gradient");
+  visit.template operator()<loss_sums<distance_loss>>("loss_sums<distance_loss>");
+  visit.template operator()<loss_gradient<distance_loss>>("loss_gradient<distance_loss>");
+  visit.template operator()<loss_sums<margin_loss>>("loss_sums<margin_loss>");
+  visit.template operator()<loss_gradient<margin_loss>>("loss_gradient<margin_loss>");
+  visit.template operator()<loss_sums<logit_loss>>("loss_sums<logit_loss>");
+  visit.template operator()<add_chunks>("add_chunks");
+  visit.template operator()<square_sums>("square_sums");
+  visit.template operator()<clip_residual>("clip_residual");
+  visit.template operator()<take_threshold>("take_threshold");
+  visit.template operator()<count_marks>("count_marks");
+  visit.template operator()<join_marks>("join_marks");
+  visit.template operator()<measure_gaps>("measure_gaps");
+  visit.template operator()<join_gaps>("join_gaps");
+  visit.template operator()<place_blocks>("place_blocks");
+  visit.template operator()<write_codes>("write_codes");
+  visit.template operator()<count_taken>("count_taken");
+  visit.template operator()<take_multiples>("take_multiples");
+  visit.template operator()<find_beyond>("find_beyond");
+  visit.template operator()<take_levels>("take_levels");
+  visit.template operator()<read_codes>("read_codes");
+  visit.template operator()<add_message>("add_message");
+  visit.template operator()<add_values>("add_values");
+  visit.template operator()<merge_messages>("merge_messages");
+  visit.template operator()<follow_statistics>("follow_statistics");
+  visit.template operator()<step_square_sums>("step_square_sums");
+  visit.template operator()<activate<sigmoid_curve>>("activate<sigmoid_curve>");
+  visit.template operator()<activate_gradient<sigmoid_curve>>("activate_gradient<sigmoid_curve>");
+  visit.template operator()<activate<hard_sigmoid_curve>>("activate<hard_sigmoid_curve>");
+  visit.template operator()<activate_gradient<hard_sigmoid_curve>>("activate_gradient<hard_sigmoid_curve>");
+  visit.template operator()<activate<tanh_curve>>("activate<tanh_curve>");
+  visit.template operator()<activate_gradient<tanh_curve>>("activate_gradient<tanh_curve>");
+  visit.template operator()<activate<hard_tanh_curve>>("activate<hard_tanh_curve>");
+  visit.template operator()<activate_gradient<hard_tanh_curve>>("activate_gradient<hard_tanh_curve>");
+  visit.template operator()<activate<softsign_curve>>("activate<softsign_curve>");
+  visit.template operator()<activate_gradient<softsign_curve>>("activate_gradient<softsign_curve>");
+  visit.template operator()<activate<relu6_curve>>("activate<relu6_curve>");
+  visit.template operator()<activate_gradient<relu6_curve>>("activate_gradient<relu6_curve>");
+  visit.template operator()<activate<elu_curve>>("activate<elu_curve>");
+  visit.template operator()<activate_gradient<elu_curve>>("activate_gradient<elu_curve>");
+  visit.template operator()<activate<selu_curve>>("activate<selu_curve>");
+  visit.template operator()<activate_gradient<selu_curve>>("activate_gradient<selu_curve>");
+  visit.template operator()<activate<softplus_curve>>("activate<softplus_curve>");
+  visit.template operator()<activate_gradient<softplus_curve>>("activate_gradient<softplus_curve>");
+  visit.template operator()<activate<swish_curve>>("activate<swish_curve>");
+  visit.template operator()<activate_gradient<swish_curve>>("activate_gradient<swish_curve>");
+  visit.template operator()<activate<gelu_curve>>("activate<gelu_curve>");
+  visit.template operator()<activate_gradient<gelu_curve>>("activate_gradient<gelu_curve>");
+  visit.template operator()<activate<mish_curve>>("activate<mish_curve>");
+  visit.template operator()<activate_gradient<mish_curve>>("activate_gradient<mish_curve>");
+  visit.template operator()<update_parts<sgd>>("update_parts<sgd>");
+  visit.template operator()<update_parts<momentum>>("update_parts<momentum>");
+  visit.template operator()<update_parts<nesterov>>("update_parts<nesterov>");
+  visit.template operator()<update_parts<adam>>("update_parts<adam>");
+  visit.template operator()<update_parts<adamw>>("update_parts<adamw>");
+  visit.template operator()<update_parts<amsgrad>>("update_parts<amsgrad>");
+  visit.template operator()<update_parts<adamax>>("update_parts<adamax>");
+  visit.template operator()<update_parts<nadam>>("update_parts<nadam>");
+  visit.template operator()<update_parts<adabelief>>("update_parts<adabelief>");
+  visit.template operator()<update_parts<adagrad>>("update_parts<adagrad>");
+  visit.template operator()<update_parts<adadelta>>("update_parts<adadelta>");
+  visit.template operator()<update_parts<rmsprop>>("update_parts<rmsprop>");
+  visit.template operator()<update_parts<lion>>("update_parts<lion>");
+}
+
+}  // namespace kernels
+using kernels::each_kernel;
+
+inline constexpr int kernel_count = [] {
+  int count = 0;
+  each_kernel([&]<class>(char const*) { ++count; });
+  return count;
+}();
+
+/// The place of a kernel in each_kernel's order.
+template <class Kernel>
+inline constexpr int kernel_index = [] {
+  static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Kernel) + sizeof(kernels::size) <= 4096);
+  int at = 0, found = -1;
+  each_kernel([&]<class One>(char const*) {
+    if (std::is_same_v<One, Kernel>) found = at;
+    ++at;
+  });
+  if (found < 0) throw "cohort: a kernel that each_kernel does not list";
+  return found;
+}();
+
+/// The function of the module that runs a kernel, by the name of its type.
+inline std::string kernel_symbol(std::string_view type) {
+  std::string symbol = "run_" + std::string(type);
+  for (char& c : symbol)
+    if (c == '<' || c == '>') c = '_';
+  return symbol;
+}
+
+/// The program that NVRTC compiles: the kernels' text, and for each kernel the function that a launch starts.
+inline std::string kernel_program() {
+  std::string program = "namespace kernels {\nconstexpr int block_threads = " + std::to_string(block_threads)
+                        + ";\nconstexpr unsigned long long sum_chunk = " + std::to_string(sum_chunk) + ";\n";
+  program += kernel_text;
+  program += R"(
+template <class Kernel>
+void run_elements(Kernel const& k, size n) {
+  size const i = size{blockIdx.x} * block_threads + threadIdx.x;
+  if (i < n) k(i);
+}
+
+template <class Kernel>
+void run_marks(Kernel const& k, size n) {
+  size const i = size{blockIdx.x} * block_threads + threadIdx.x;
+  unsigned const marks = i < n ? k.marks(i) : 0;
+  unsigned const first = __ballot_sync(~0U, marks & 1);
+  unsigned const second = __ballot_sync(~0U, marks & 2);
+  if (threadIdx.x % 32 == 0 && i < n) k.finish(i / 32, first, second);
+}
+
+template <class Kernel>
+void run_sums(Kernel const& k, size n) {
+  __shared__ double sums[block_threads];
+  auto const& terms = terms_of(k, n, 0);
+  size const begin = size{blockIdx.x} * sum_chunk;
+  size const end = terms.end(begin);
+  size const own = begin + threadIdx.x;
+  double sum = 0;
+  if (terms.has(own))
+    for (size i = own; i < end; i += block_threads) sum += k.term(i);
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = block_threads / 2; half >= terms.lanes; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x < terms.lanes && terms.has(own)) k.finish(terms.slot(own), sums[threadIdx.x]);
+}
+)";
+  each_kernel([&]<class Kernel>(char const* type) {
+    program += "extern \"C\" __global__ void __launch_bounds__(block_threads) " + kernel_symbol(type) + '('
+               + type + " const k, size n) { "
+               + (summing_kernel<Kernel>   ? "run_sums"
+                  : marking_kernel<Kernel> ? "run_marks"
+                                           : "run_elements")
+               + "(k, n); }\n";
+  });
+  return program + "}\n";
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/compute_stream.hpp>
+#include <memory>
+#include <utility>
+
+namespace cohort::detail {
+
+/// What compute_stream::record has recorded.
+class recorded_work {
+ public:
+  recorded_work(std::shared_ptr<compute_stream const> on, CUgraphExec made)
+      : on_(std::move(on)), made_(made) {}
+  recorded_work(recorded_work const&) = delete;
+  recorded_work& operator=(recorded_work const&) = delete;
+  /// What a GPU does not finish is not forgotten.
+  ~recorded_work() {
+    try {
+      on_->wait();
+      on_->forget(made_);
+    } catch (error const&) {
+    }
+  }
+
+  void run() const { on_->launch(made_); }
+
+ private:
+  std::shared_ptr<compute_stream const> on_;
+  CUgraphExec made_;
+};
+
+}  // namespace cohort::detail

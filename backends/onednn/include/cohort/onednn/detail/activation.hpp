@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/layers.hpp>
+#include <cohort/onednn/detail/handle.hpp>
+#include <string_view>
+
+namespace cohort::detail {
+
+/// An activation as oneDNN computes it. Where `backward` is another algorithm than `forward`, it reads the output: the
+/// input need not be kept, and the activation can run inside another kernel.
+struct dnnl_activation {
+  std::string_view kind;
+  dnnl_alg_kind_t forward = dnnl_alg_kind_undef;
+  dnnl_alg_kind_t backward = dnnl_alg_kind_undef;
+  float alpha = 0;
+  float beta = 0;
+
+  constexpr bool reads_output() const { return backward != forward; }
+};
+
+/// Those with our formulas, at the kinks too. The field of a kind that has one is alpha.
+inline constexpr dnnl_activation dnnl_activations[]{
+    {relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
+    {leaky_relu::kind_name, dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
+    {elu::kind_name, dnnl_eltwise_elu, dnnl_eltwise_elu_use_dst_for_bwd},
+    {sigmoid::kind_name, dnnl_eltwise_logistic, dnnl_eltwise_logistic_use_dst_for_bwd},
+    {tanh_activation::kind_name, dnnl_eltwise_tanh, dnnl_eltwise_tanh_use_dst_for_bwd},
+    {relu6::kind_name, dnnl_eltwise_clip_v2, dnnl_eltwise_clip_v2_use_dst_for_bwd, 0, 6},
+    {hard_tanh::kind_name, dnnl_eltwise_clip_v2, dnnl_eltwise_clip_v2_use_dst_for_bwd, -1, 1},
+    {hard_sigmoid::kind_name, dnnl_eltwise_hardsigmoid, dnnl_eltwise_hardsigmoid, 0.2F, 0.5F},
+    {softplus::kind_name, dnnl_eltwise_soft_relu, dnnl_eltwise_soft_relu, 1},
+    {swish::kind_name, dnnl_eltwise_swish, dnnl_eltwise_swish, 1},
+    {gelu::kind_name, dnnl_eltwise_gelu_erf, dnnl_eltwise_gelu_erf},
+    {mish::kind_name, dnnl_eltwise_mish, dnnl_eltwise_mish},
+};
+
+/// The kind's row, or null. By name: to name a kind itself would compile its kernels into every program.
+constexpr dnnl_activation const* find_activation(kind const& k) {
+  for (dnnl_activation const& one : dnnl_activations)
+    if (one.kind == k.name) return &one;
+  return nullptr;
+}
+
+/// The same with the layer's field.  Before: find_activation gives a row.
+inline dnnl_activation activation_of(kind const& k, double const* fields) {
+  dnnl_activation made = *find_activation(k);
+  if (k.slots > 0) made.alpha = static_cast<float>(fields[0]);
+  return made;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <bit>
+#include <charconv>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+/// How the items of an array or object are laid out by an indenting writer.
+enum class json_lines : std::uint8_t { many, one };
+
+/// Writes one JSON text (RFC 8259): the same calls give the same bytes.
+///
+///     json_writer out(2);
+///     out.begin_object().field("name", "lenet").key("input").begin_array(json_lines::one);
+///     out.value(1).value(28).value(28).end_array().end_object();
+///     std::string text = out.text();
+///
+/// Units     `indent` counts spaces a level; 0 writes all in one line without any space.
+/// Errors    numeric_error for a number that is not finite, data_error for a string that is not UTF-8,
+///           setting_error for calls that make no JSON (a field without a name, too many brackets closed, …).
+/// Exact     a double is written with the fewest digits that read back as the same bits.
+class json_writer {
+ public:
+  explicit json_writer(int indent = 0) : indent_(indent) {}
+
+  json_writer& begin_object(json_lines lines = json_lines::many) { return open('{', lines); }
+  json_writer& end_object() { return close('{', '}'); }
+  json_writer& begin_array(json_lines lines = json_lines::many) { return open('[', lines); }
+  json_writer& end_array() { return close('[', ']'); }
+
+  json_writer& key(std::string_view name) {
+    if (levels_.empty() || levels_.back().bracket != '{' || keyed_) misuse("a value", "a field name");
+    separate();
+    quoted(name);
+    text_ += spaced() ? ": " : ":";
+    keyed_ = true;
+    return *this;
+  }
+
+  json_writer& value(std::nullptr_t) { return before_value(), text_ += "null", *this; }
+  json_writer& value(char const* text) { return value(std::string_view(text)); }
+  json_writer& value(std::string_view text) { return before_value(), quoted(text), *this; }
+
+  template <class Number>
+  requires std::is_arithmetic_v<Number> json_writer& value(Number number) {
+    if constexpr (std::same_as<Number, bool>) {
+      before_value();
+      text_ += number ? "true" : "false";
+    } else if constexpr (std::integral<Number>) {
+      before_value();
+      if constexpr (std::is_signed_v<Number>) {
+        digits(static_cast<std::int64_t>(number));
+      } else {
+        digits(static_cast<std::uint64_t>(number));
+      }
+    } else {
+      static_assert(sizeof(Number) <= sizeof(double), "cohort: JSON numbers are doubles here");
+      auto const real = static_cast<double>(number);
+      // By the bits: holds where the compiler was told that there are no NaNs.
+      if ((std::bit_cast<std::uint64_t>(real) >> 52 & 0x7ff) == 0x7ff) {
+        throw numeric_error({.what = "cannot write JSON",
+                             .where = where(),
+                             .expected = "a finite number",
+                             .got = "NaN or infinity"});
+      }
+      before_value();
+      digits(real);
+    }
+    return *this;
+  }
+
+  template <class Value>
+  json_writer& field(std::string_view name, Value const& content) {
+    return key(name).value(content);
+  }
+
+  /// The finished text, with a final line feed if it is indented.
+  std::string text() const { return finished(text_); }
+
+ private:
+  struct level {
+    char bracket;
+    bool many_lines;
+    bool empty;
+  };
+
+  bool spaced() const { return indent_ > 0; }
+  bool many_lines() const { return levels_.empty() || levels_.back().many_lines; }
+
+  json_writer& open(char bracket, json_lines lines) {
+    before_value();
+    levels_.push_back({bracket, spaced() && many_lines() && lines == json_lines::many, true});
+    text_ += bracket;
+    return *this;
+  }
+
+  json_writer& close(char bracket, char closing) {
+    std::string const called = std::string("'") + closing + '\'';
+    if (levels_.empty()) misuse(text_.empty() ? "a value" : "no more calls", called);
+    if (keyed_) misuse("a value", called);
+    if (levels_.back().bracket != bracket) misuse(bracket == '{' ? "']'" : "'}'", called);
+    level const ended = levels_.back();
+    levels_.pop_back();
+    if (ended.many_lines && !ended.empty) line();
+    text_ += closing;
+    return *this;
+  }
+
+  bool complete() const { return levels_.empty() && !text_.empty(); }
+
+  void before_value() {
+    if (complete()) misuse("no more calls", "a value");
+    if (!keyed_) {
+      if (!levels_.empty() && levels_.back().bracket == '{') misuse("a field name", "a value");
+      separate();
+    }
+    keyed_ = false;
+  }
+
+  void separate() {
+    if (levels_.empty()) return;
+    if (!levels_.back().empty) text_ += levels_.back().many_lines || !spaced() ? "," : ", ";
+    levels_.back().empty = false;
+    if (levels_.back().many_lines) line();
+  }
+
+  void line() {
+    text_ += '\n';
+    text_.append(levels_.size() * static_cast<std::size_t>(indent_), ' ');
+  }
+
+  template <class Number>
+  void digits(Number number) {
+    char buffer[32];
+    text_.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, number).ptr);
+  }
+
+  void quoted(std::string_view text) {
+    std::size_t const bad = detail::invalid_utf8_at(text);
+    if (bad != text.size()) {
+      throw data_error({.what = "cannot write JSON",
+                        .where = {where(), ", byte ", bad, " of ", detail::shown(text)},
+                        .expected = "UTF-8",
+                        .got = {"byte ", static_cast<unsigned char>(text[bad])}});
+    }
+    detail::append_quoted(text_, text);
+  }
+
+  std::string finished(std::string text) const {
+    if (!complete())
+      misuse(keyed_ || levels_.empty() ? "a value" : "every array and object closed", "the end");
+    if (spaced()) text += '\n';
+    return text;
+  }
+
+  std::string where() const { return "after " + std::to_string(text_.size()) + " bytes"; }
+  [[noreturn]] void misuse(std::string expected, std::string got) const {
+    throw setting_error({.what = "these calls make no JSON",
+                         .where = where(),
+                         .expected = std::move(expected),
+                         .got = std::move(got)});
+  }
+
+  int indent_;
+  bool keyed_ = false;
+  std::vector<level> levels_;
+  std::string text_;
+};
+
+}  // namespace cohort

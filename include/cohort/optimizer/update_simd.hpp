@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cmath>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/simd_vector.hpp>
+#include <cohort/execution/isa.hpp>
+#include <cohort/optimizer/updater.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <type_traits>
+
+namespace cohort {
+
+/// What an update needs besides the updater: where the run stands (both from 0), a factor on the rate that
+/// schedules give, the penalties of the role, and what is done to the gradient before these: a factor (1 / examples
+/// where gradients come as sums, or a norm's), then elements clipped to ±clip (0: not).
+struct update_scalars {
+  std::int64_t step = 0;
+  std::int64_t epoch = 0;
+  double rate_factor = 1;
+  double l1 = 0;
+  double l2 = 0;
+  double gradient_scale = 1;
+  double clip = 0;
+  double needed_norm = -1;     ///< of the whole parameter: updater::needed_norm(), of the gradient as scaled
+  double parameter_norm = -1;  ///< likewise
+};
+
+namespace detail {
+
+/// The scalars of one step, computed once in double; `c` in the order of the formula's enumerators.
+struct update_constants {
+  static constexpr int size = 8;
+  double c[size] = {};
+  double scale = 1;
+  double clip = 0;
+  double l1 = 0;
+  double l2 = 0;
+};
+
+inline update_constants constants_of(updater const& rule, update_scalars const& now) {
+  update_constants k{.scale = now.gradient_scale, .clip = now.clip, .l1 = now.l1, .l2 = now.l2};
+  double const rate = now.rate_factor * rule.rate().value(now.step, now.epoch);
+  double const a = rule.number(0), b = rule.number(1);
+  auto const t = static_cast<double>(now.step + 1);
+  auto const put = [&](std::initializer_list<double> constants) {
+    double* to = k.c;
+    for (double const one : constants) *to++ = one;
+  };
+  switch (rule.rule()) {
+    case update_rule::sgd:
+      put({rate});
+      break;
+    case update_rule::momentum:
+    case update_rule::nesterov:
+      put({rate, rule.momentum().value(now.step, now.epoch)});
+      break;
+    case update_rule::adam:
+    case update_rule::adamw:
+    case update_rule::amsgrad:
+    case update_rule::nadam:
+    case update_rule::adabelief:
+      put({rate / (1 - std::pow(a, t)), 1 / std::sqrt(1 - std::pow(b, t)), a, 1 - a, b, 1 - b, rule.number(2),
+           rate * rule.number(3)});
+      break;
+    case update_rule::adamax:
+      put({rate / (1 - std::pow(a, t)), a, 1 - a, b, rule.number(2)});
+      break;
+    case update_rule::adagrad:
+      put({rate, a});
+      break;
+    case update_rule::adadelta:
+    case update_rule::rmsprop:
+      put({rate, a, 1 - a, b});
+      break;
+    case update_rule::lion:
+      put({rate, a, 1 - a, b, 1 - b, rate * rule.number(2)});
+      break;
+    case update_rule::lamb: {
+      double const r = now.needed_norm, w = now.parameter_norm;
+      double const local = rate * (r > 0 && w > 0 ? w / r : 1);
+      put({local / (1 - std::pow(a, t)), 1 / std::sqrt(1 - std::pow(b, t)), a, 1 - a, b, 1 - b,
+           rule.number(2), local * rule.number(3)});
+      break;
+    }
+    case update_rule::lars: {
+      double const g = now.needed_norm, w = now.parameter_norm;
+      double const local = rate * (g > 0 && w > 0 ? b * w / (g + a * w) : 1);
+      k = {.scale = local * k.scale, .clip = local * k.clip, .l1 = local * k.l1, .l2 = local * (k.l2 + a)};
+      put({1, rule.momentum().value(now.step, now.epoch)});
+      break;
+    }
+    case update_rule::no_op:
+      put({1});
+      break;
+  }
+  return k;
+}
+
+/// Those of the step at rate 1 whose norm lamb asks for.
+inline update_constants constants_at_rate_1(updater const& rule, update_scalars now) {
+  now.rate_factor = 1;
+  now.needed_norm = now.parameter_norm = 0;
+  return constants_of(rule.with_rate(1), now);
+}
+
+/// Elements that a pass takes at a time.
+inline constexpr std::size_t update_block = 1024;
+
+namespace baseline_f32 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+namespace scalar_f64 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cohort/execution/detail/begin_avx2.inc>
+namespace avx2_f32 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+#include <cohort/execution/detail/begin_avx512.inc>
+namespace avx512_f32 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+#include <cohort/execution/detail/end_simd.inc>
+#endif
+
+}  // namespace detail
+
+/// Updates n parameters in one pass over memory: g = clipped((Σ gradient parts, in order)·gradient_scale) + l2·w +
+/// l1·sign(w); u and the new state by the updater's rule; w −= u.
+///
+/// Shapes    w, each gradient part and each of the updater's state_arrays() state arrays (n), n a multiple of 16.
+/// Before    the updater's check has passed; state arrays begun at initial_state(k); parts ≥ 1; `which` is at most
+///           machine_isa() (double: ignored).
+/// Moves     (2 + parts + 2·state_arrays())·n elements.
+/// Errors    shape_error if n is no multiple of 16; setting_error if the updater needs norms and there are none.
+/// Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0) stays zero. Between
+///           instruction sets a few units in the last place differ (fused multiply-add).
+template <class T>
+void apply_update([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
+                  T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
+  if (n % 16 != 0)
+    throw shape_error(
+        {.what = "an updater's range is not padded", .expected = "a multiple of 16 elements", .got = {n}});
+  if (settings.needs_norms() && (now.needed_norm < 0 || now.parameter_norm < 0))
+    throw setting_error({.what = "an updater needs norms", .where = {settings.name()}});
+  detail::update_constants const k = detail::constants_of(settings, now);
+  if constexpr (std::is_same_v<T, double>) {
+    detail::scalar_f64::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512)
+      return detail::avx512_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+    if (which == isa::avx2)
+      return detail::avx2_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+#endif
+    detail::baseline_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+  }
+}
+
+/// The square of the gradient's norm: Σ (Σ parts, in order)² over n elements.
+///
+/// Before    parts ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
+/// Exact     products of floats are exact and sums in double; the order of summation is the instruction set's.
+template <class T>
+double square_sum([[maybe_unused]] isa which, T const* const* parts, int count, std::size_t n) {
+  if constexpr (std::is_same_v<T, double>) {
+    return detail::scalar_f64::square_sum(parts, count, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512) return detail::avx512_f32::square_sum(parts, count, n);
+    if (which == isa::avx2) return detail::avx2_f32::square_sum(parts, count, n);
+#endif
+    return detail::baseline_f32::square_sum(parts, count, n);
+  }
+}
+
+/// The square of the norm of the step that the updater would take at rate 1; nothing is written.
+///
+/// Before    as apply_update; needed_norm() is that of a step.
+template <class T>
+double step_square_sum([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
+                       T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
+  detail::update_constants const k = detail::constants_at_rate_1(settings, now);
+  if constexpr (std::is_same_v<T, double>) {
+    return detail::scalar_f64::step_square_sum(k, w, gradient_parts, parts, state, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512)
+      return detail::avx512_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+    if (which == isa::avx2) return detail::avx2_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+#endif
+    return detail::baseline_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+  }
+}
+
+}  // namespace cohort

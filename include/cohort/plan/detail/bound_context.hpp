@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cohort/plan/command.hpp>
+#include <cohort/plan/detail/step_inputs.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// What plan and contexts share; it outlives both.
+template <tensor_backend B>
+struct compiled {
+  std::shared_ptr<parameter_store<B>> store;
+  program<B> code;
+  std::vector<plan_row> rows;
+  std::vector<shape> inputs;
+  std::vector<shape> outputs;
+  int batch = 1;
+  bool training = true;
+};
+
+template <tensor_backend B>
+class bound_context final : public context {
+ public:
+  using T = typename B::scalar;
+
+  bound_context(std::shared_ptr<compiled<B> const> made, std::byte* gradients, context_memory* memory)
+      : made_(std::move(made)),
+        passes_(made_->store->passes()),
+        memory_(memory ? *memory : own_memory_),
+        own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0, passes_.space()),
+        gradients_(gradients ? gradients : own_gradients_.data()),
+        inputs_(made_->inputs, made_->code.targets, made_->batch, made_->training, passes_),
+        fetched_(made_->outputs.size()),
+        losses_(made_->code.targets.size() * sizeof(loss_sum), passes_.results()) {
+    memory_.arena.resize(made_->code.arena_bytes, passes_.space());
+    bind();
+  }
+
+  void forward(forward_request const& request) override {
+    inputs_.take(request);
+    if (arena_ != memory_.arena.data()) bind();
+    for (std::size_t i = 0; i < request.inputs.size(); ++i) point(static_cast<int>(i), inputs_.input(i));
+    std::size_t const before = request.late ? first_use(request.late_from) : 0;
+    run(forward_, 0, before);
+    if (request.late) (*request.late)();
+    run(forward_, before, forward_.size());
+  }
+
+  double loss() const override {
+    passes_.wait();
+    double sum = 0;
+    for (loss_sum const& one : std::span(losses_.as<loss_sum>(), made_->code.targets.size())) sum += one.sum;
+    return sum;
+  }
+
+  void backward(backward_request const& request) override {
+    inputs_.scale(request.gradient_scale);
+    accumulate_ = request.accumulate;
+    std::size_t done = 0;
+    if (request.ready && *request.ready)
+      for (completion const& c : made_->code.completions) {
+        run(backward_, done, static_cast<std::size_t>(c.after));
+        done = static_cast<std::size_t>(c.after);
+        (*request.ready)(made_->store->buckets()[static_cast<std::size_t>(c.bucket)]);
+      }
+    run(backward_, done, backward_.size());
+  }
+
+  tensor_view output(int which) const override {
+    if (which < 0 || static_cast<std::size_t>(which) >= made_->code.output_slots.size())
+      throw setting_error(
+          {.what = "this plan has no such output",
+           .expected = {made_->code.output_slots.size(),
+                        (made_->training ? " outputs: it is a plan for training" : " outputs")},
+           .got = {"output ", which}});
+    auto const& slot =
+        made_->code
+            .slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];
+    shape const dims = made_->outputs[static_cast<std::size_t>(which)].batched(inputs_.examples());
+    return {reinterpret_cast<T const*>(on_host(arena_ + slot.offset, static_cast<std::size_t>(which))), dims};
+  }
+
+  std::string first_non_finite() override {
+    inputs_.scalars().sums = nullptr;  // the others do not compute again
+    for (outside const& o : outside_) {
+      auto const& dims = made_->inputs[static_cast<std::size_t>(o.input)];
+      auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());
+      if (!passes_.finite(element_of<T>, static_cast<std::byte const*>(o.now), count)) return "the input";
+    }
+    for (std::size_t c = 0; c < forward_.size(); ++c) {
+      call(forward_, c, c + 1);
+      int const written = made_->code.forward[c].result;
+      if (written < 0) continue;
+      if (!is_finite(made_->code.slots[static_cast<std::size_t>(written)],
+                     made_->code.forward[c].result_type))
+        return made_->rows[static_cast<std::size_t>(forward_[c].row)].step;
+    }
+    return {};
+  }
+
+  std::byte* gradients() const override { return gradients_; }
+
+  void profile(bool on) override {
+    profiling_ = on;
+    if (on && seconds_.empty()) {
+      seconds_.resize(made_->rows.size());
+      calls_.resize(made_->rows.size());
+    }
+  }
+  std::vector<plan_row> profile() const override {
+    std::vector<plan_row> rows = made_->rows;
+    for (std::size_t r = 0; r < seconds_.size(); ++r) {
+      rows[r].seconds = seconds_[r];
+      rows[r].calls = calls_[r];
+    }
+    return rows;
+  }
+
+ private:
+  struct bound {
+    typename B::call call;
+    int row;
+    std::vector<int> gradients;  ///< parameters whose gradients it overwrites
+  };
+  /// An argument that is an input of the batch, set anew at each step.
+  struct outside {
+    bound* command;
+    std::size_t argument;
+    int input;
+    void* now;
+  };
+
+  /// A run of calls as a device has it, once it has been done and nothing has changed since but what the device reads.
+  struct recording {
+    std::vector<bound> const* calls;
+    std::size_t first, last;
+    bool adds;
+    std::uint64_t version;
+    std::byte const* sums;
+    bool done = false;
+    int tries = 2;
+    std::function<void()> again{};
+  };
+
+  void bind() {
+    recordings_.clear();
+    arena_ = memory_.arena.data();
+    outside_.clear();
+    bind(made_->code.forward, forward_);
+    bind(made_->code.backward, backward_);
+  }
+  void bind(std::vector<command<B>> const& from, std::vector<bound>& to) {
+    to.clear();
+    to.reserve(from.size());  // what is set from outside keeps addresses of its elements
+    for (command<B> const& c : from) {
+      std::vector<void*> addresses;
+      bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}};
+      for (address const& a : c.arguments)
+        if (a.where == place::gradient && !c.adds) b.gradients.push_back(a.index);
+      to.push_back(std::move(b));
+      for (std::size_t i = 0; i < c.arguments.size(); ++i)
+        if (c.arguments[i].where == place::input)
+          outside_.push_back({&to.back(), i, c.arguments[i].index, nullptr});
+    }
+  }
+
+  std::span<void* const> resolve(std::vector<address> const& arguments, std::vector<void*>& addresses) {
+    auto& store = *made_->store;
+    for (address const& a : arguments) {
+      auto const index = static_cast<std::size_t>(a.index);
+      void* at = nullptr;
+      switch (a.where) {
+        case place::arena:
+          at = arena_ + made_->code.slots[index].offset;
+          break;
+        case place::parameter:
+          at = store.parameter_data(a.index, store.master());
+          break;
+        case place::copy:
+          at = store.copy_data(a.index);
+          break;
+        case place::gradient:
+          at = store.parameter_data(a.index, gradients_);
+          break;
+        case place::loss:
+          at = losses_.as<loss_sum>() + index;
+          break;
+        case place::scalars:
+          at = &inputs_.scalars();
+          break;
+        case place::target:
+          at = &inputs_.target(index);
+          break;
+        case place::input:
+          break;
+      }
+      addresses.push_back(at);
+    }
+    return addresses;
+  }
+
+  bool is_finite(arena_slot const& slot, element_type type) const {
+    return passes_.finite(type, arena_ + slot.offset, slot.bytes / bytes_of(type));
+  }
+
+  void point(int input, void* to) {
+    for (outside& o : outside_)
+      if (o.input == input && o.now != to) {
+        recordings_.clear();
+        o.command->call.set(o.argument, to);
+        o.now = to;
+      }
+  }
+
+  /// The place in forward of the first kernel that has to do with parameters from this one on.
+  std::size_t first_use(int parameter) {
+    if (parameter == asked_for_) return first_use_;
+    auto const is_theirs = [&](address const& a) {
+      return (a.where == place::copy && made_->store->parameter_of_copy(a.index) >= parameter)
+             || (a.where == place::parameter && a.index >= parameter);
+    };
+    auto const& calls = made_->code.forward;
+    auto const first = std::ranges::find_if(
+        calls, [&](command<B> const& c) { return std::ranges::any_of(c.arguments, is_theirs); });
+    asked_for_ = parameter;
+    return first_use_ = static_cast<std::size_t>(first - calls.begin());
+  }
+
+  /// The first time as it is; then recorded, where that can be.
+  void run(std::vector<bound>& calls, std::size_t first, std::size_t last) {
+    if (first == last) return;
+    if (!passes_.space() || profiling_) return call(calls, first, last);
+    recording& it = find(calls, first, last);
+    if (it.done && it.tries > 0) {
+      --it.tries;
+      it.again = passes_.record([&] { call(calls, first, last); });
+      if (it.again) it.tries = 0;
+    }
+    it.again ? it.again() : call(calls, first, last);
+    it.done = true;
+  }
+  recording& find(std::vector<bound> const& calls, std::size_t first, std::size_t last) {
+    bool const adds = accumulate_ && &calls == &backward_;
+    auto const is_it = [&](recording const& one) {
+      return one.calls == &calls && one.first == first && one.last == last && one.adds == adds;
+    };
+    recording const now{&calls, first, last, adds, inputs_.version(), memory_.sums.data()};
+    auto const found = std::ranges::find_if(recordings_, is_it);
+    if (found == recordings_.end()) return recordings_.emplace_back(now);
+    if (found->version != now.version || found->sums != now.sums) *found = now;
+    return *found;
+  }
+
+  void call(std::vector<bound>& calls, std::size_t first, std::size_t last) {
+    for (std::size_t c = first; c < last; ++c) {
+      bound& one = calls[c];
+      bool const adds = accumulate_ && &calls == &backward_ && !one.gradients.empty();
+      if (adds) keep(one.gradients);
+      if (profiling_) {
+        auto const start = std::chrono::steady_clock::now();
+        one.call();
+        passes_.wait();
+        seconds_[static_cast<std::size_t>(one.row)] +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        ++calls_[static_cast<std::size_t>(one.row)];
+      } else {
+        one.call();
+      }
+      if (adds) add_kept(one.gradients);
+    }
+  }
+
+  /// Kernels overwrite: to accumulate, the sum so far is put aside and added again.
+  void keep(std::vector<int> const& parameters) {
+    memory_.sums.resize(made_->code.kept_bytes, passes_.space());
+    std::byte* to = memory_.sums.data();
+    for (int p : parameters) {
+      passes_.copy(made_->store->parameter_data(p, gradients_), to, bytes_of_parameter(p));
+      to += bytes_of_parameter(p);
+    }
+  }
+  void add_kept(std::vector<int> const& parameters) {
+    std::byte const* from = memory_.sums.data();
+    for (int p : parameters) {
+      passes_.add(from, made_->store->parameter_data(p, gradients_), bytes_of_parameter(p) / sizeof(T));
+      from += bytes_of_parameter(p);
+    }
+  }
+  std::size_t bytes_of_parameter(int p) const {
+    return made_->store->table()[static_cast<std::size_t>(p)].room * sizeof(T);
+  }
+
+  /// An output where its reader can see it.
+  std::byte const* on_host(std::byte const* lies, std::size_t which) const {
+    if (!passes_.space()) return lies;
+    std::size_t const bytes =
+        static_cast<std::size_t>(made_->outputs[which].batched(made_->batch).elements()) * sizeof(T);
+    fetched_[which].resize(bytes);
+    passes_.fetch(lies, fetched_[which].data(), bytes);
+    return fetched_[which].data();
+  }
+
+  std::shared_ptr<compiled<B> const> made_;
+  arena_passes& passes_;
+  context_memory own_memory_;
+  context_memory& memory_;
+  std::byte* arena_ = nullptr;  // that calls are bound to
+  buffer own_gradients_;
+  std::byte* gradients_;
+  step_inputs<T> inputs_;
+  mutable std::vector<reusable_buffer> fetched_;  // outputs, where their reader is
+  buffer losses_;                                 // a loss_sum of each target
+  std::vector<bound> forward_;
+  std::vector<bound> backward_;
+  std::vector<outside> outside_;
+  std::vector<recording> recordings_;
+  int asked_for_ = -1;  // the parameter whose first use is known
+  std::size_t first_use_ = 0;
+  bool accumulate_ = false;
+  bool profiling_ = false;
+  std::vector<double> seconds_;
+  std::vector<std::int64_t> calls_;
+};
+
+}  // namespace cohort::detail

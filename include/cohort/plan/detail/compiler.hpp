@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/plan/command.hpp>
+#include <cohort/plan/detail/in_place.hpp>
+#include <cohort/plan/detail/plan_rows.hpp>
+#include <cohort/plan/detail/recomputed_steps.hpp>
+#include <cohort/plan/detail/step_request.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <cohort/plan/plan_settings.hpp>
+#include <cohort/plan/tuning.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Turns steps into commands: asks the backend for each step's kernels, puts reorders where layouts differ, sums the
+/// gradients of values with several readers, and says from when to when each piece of memory is needed.
+template <tensor_backend B>
+class compiler {
+ public:
+  using layout = typename B::layout;
+
+  compiler(graph_view net, parameter_store<B>& store, plan_settings const& settings)
+      : net_(net),
+        store_(store),
+        backend_(store.backend()),
+        batch_(settings.batch),
+        training_(settings.training),
+        tune_(tuning_of<B>(settings)) {
+    low_ = lower(
+        net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training_); }, settings.outputs,
+        !training_);
+    prepare_steps();
+    store_.allocate();
+    if (training_ && settings.recompute.any())
+      again_ = choose_recomputed(net_, low_, operations_, backend_, settings.recompute);
+    write_in_place(low_, operations_, values_, made_.slots, again_);
+    for (std::size_t s = 0; s < low_.steps.size(); ++s)
+      emit_forward(static_cast<int>(s), made_.forward, pass::forward);
+    if (training_)
+      emit_backward();
+    else
+      emit_outputs();
+    made_.arena_bytes = arrange(made_.slots);
+    made_.kept_bytes = largest_gradient();
+    made_.bytes_kept_less = again_.bytes_kept_less;
+  }
+
+  program<B> take_program() { return std::move(made_); }
+  std::vector<plan_row> take_rows() { return std::move(rows_.rows); }
+  lowered_graph const& lowered() const { return low_; }
+
+ private:
+  using stored = stored_value<layout>;
+
+  // ---- layouts and kernels -------------------------------------------------------------------------------
+
+  void prepare_steps() {
+    needs_gradient_.assign(low_.values.size(), false);
+    for (std::size_t v = 0; v < low_.values.size(); ++v) values_.push_back(std::nullopt);
+    for (std::size_t i = 0; i < low_.batch_values.size(); ++i) {
+      auto const v = static_cast<std::size_t>(low_.batch_values[i]);
+      values_[v] = stored{
+          {place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
+    }
+    int loss = 0;
+    maker_.assign(low_.values.size(), -1);
+    for (plan_step const& step : low_.steps) {
+      maker_[static_cast<std::size_t>(step.output)] = static_cast<int>(operations_.size());
+      operations_.push_back(prepare(step));
+      loss_of_.push_back(net_.kind(step.node).role == layer_role::loss ? loss++ : -1);
+      if (loss_of_.back() >= 0)
+        made_.targets.push_back(
+            net_.kind(step.node).target(net_.fields(step.node), net_.input_shapes(step.node)));
+      values_[static_cast<std::size_t>(step.output)] =
+          stored{new_slot(operations_.back().output), operations_.back().output, {}};
+    }
+    if (training_ && loss == 0)
+      throw graph_error({.what = "this network cannot be trained: it has no loss layer",
+                         .expected = "a loss, for example `| softmax_cross_entropy{}`",
+                         .got = "outputs only"});
+  }
+
+  operation<B> prepare(plan_step const& step) {
+    kind const& what = net_.kind(step.node);
+    if (!backend_.supports(what))
+      throw backend_error({.what = {"the backend ", B::name, " has no kernels for this kind of layer"},
+                           .where = name_of(net_, step),
+                           .got = {what.name}});
+    std::vector<layout> layouts;
+    std::vector<char> wants;
+    bool needs = false;
+    for (int v : step.inputs) {
+      layouts.push_back(values_[static_cast<std::size_t>(v)]->lies);
+      wants.push_back(training_ && needs_gradient_[static_cast<std::size_t>(v)]);
+      needs = needs || wants.back() != 0;
+    }
+    bool const frozen = is_frozen(step);
+    step_request<B> asked(net_, store_, low_, step, std::move(layouts), std::move(wants));
+    asked.request.batch = batch_;
+    asked.request.training = training_ && (needs || !frozen);
+    asked.request.frozen = frozen;
+    operation<B> made = tune_ ? tune_->prepare(backend_, asked.request) : backend_.prepare(asked.request);
+    int const parameters = net_.parameters(step.node).count;
+    for (int p = 0; p < parameters; ++p)
+      store_.settle(parameter_of(step, p), made.parameters[static_cast<std::size_t>(p)]);
+    needs_gradient_[static_cast<std::size_t>(step.output)] =
+        training_ && (needs || (parameters > 0 && !frozen));
+    return made;
+  }
+
+  /// A step's parameter of that index: its number in the store's table.
+  int parameter_of(plan_step const& step, int index) const { return store_.first_of(step.node) + index; }
+  /// Calls visit(bucket) for each gradient that a step makes.
+  template <class Visit>
+  void each_gradient(std::size_t s, Visit visit) const {
+    plan_step const& step = low_.steps[s];
+    int const count = is_frozen(step) ? 0 : static_cast<int>(operations_[s].parameters.size());
+    for (int p = 0; p < count; ++p)
+      visit(store_.table()[static_cast<std::size_t>(parameter_of(step, p))].bucket);
+  }
+  bool is_frozen(plan_step const& step) const {
+    auto const first = static_cast<std::size_t>(store_.first_of(step.node));
+    return first < store_.table().size() && store_.table()[first].frozen;
+  }
+
+  // ---- memory --------------------------------------------------------------------------------------------
+
+  address new_slot(layout const& lies) {
+    arena_slot slot;
+    slot.bytes = backend_.bytes(lies);
+    made_.slots.push_back(slot);
+    return {place::arena, static_cast<int>(made_.slots.size()) - 1};
+  }
+
+  // ---- commands ------------------------------------------------------------------------------------------
+
+  void emit(std::vector<command<B>>& to, typename B::kernel kernel, std::vector<address> arguments, int row) {
+    for (address const& a : arguments)
+      if (a.where == place::arena) made_.slots[static_cast<std::size_t>(a.index)].used(clock_);
+    ++clock_;
+    to.push_back({std::move(kernel), std::move(arguments), row});
+  }
+
+  /// Where a value lies in the layout that a kernel wants: converted once, if need be.
+  address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step,
+                    pass p, shape const& dims) {
+    if (value.lies == wanted) return value.at;
+    for (auto const& [lies, at] : value.also)
+      if (lies == wanted) return at;
+    address const at = new_slot(wanted);
+    emit(to, backend_.reorder(value.lies, wanted), {value.at, at},
+         rows_.add_move(backend_, step, p, dims, wanted, false));
+    value.also.emplace_back(wanted, at);
+    return at;
+  }
+
+  /// The place of an operand that forward and backward have in common.
+  address common(int s, operand<layout> const& o, std::vector<command<B>>& to, pass p) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    std::string const name = name_of(net_, step);
+    auto const value = [&](int v) {
+      if (p == pass::backward) make_again(maker_[static_cast<std::size_t>(v)]);
+      return in_layout(*values_[static_cast<std::size_t>(v)], o.layout, to, name, p,
+                       low_.values[static_cast<std::size_t>(v)].dims.batched(batch_));
+    };
+    switch (o.role) {
+      case operand_role::input:
+        return value(step.inputs[static_cast<std::size_t>(o.index)]);
+      case operand_role::output:
+        return value(step.output);
+      case operand_role::parameter: {
+        if (!step.folded.empty())
+          return {place::copy, store_.folded_copy(folding_of(net_, store_, step), o.index, o.layout)};
+        int const parameter = parameter_of(step, o.index);
+        if (*store_.settled(parameter) == o.layout) return {place::parameter, parameter};
+        return {place::copy, store_.copy(parameter, o.layout, training_)};
+      }
+      case operand_role::workspace:
+        if (p == pass::backward) make_again(s);
+        if (workspaces_.size() <= static_cast<std::size_t>(s)) workspaces_.resize(low_.steps.size());
+        if (!workspaces_[static_cast<std::size_t>(s)])
+          workspaces_[static_cast<std::size_t>(s)] = new_slot(o.layout);
+        return *workspaces_[static_cast<std::size_t>(s)];
+      case operand_role::target:
+        return {place::target, loss_of_[static_cast<std::size_t>(s)]};
+      case operand_role::loss:
+        return {place::loss, loss_of_[static_cast<std::size_t>(s)]};
+      case operand_role::scalars:
+        return {place::scalars, 0};
+      default:
+        return new_slot(o.layout);
+    }
+  }
+
+  void emit_forward(int s, std::vector<command<B>>& to, pass p) {
+    operation<B>& op = operations_[static_cast<std::size_t>(s)];
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    if (int const count = sums_of(step).forward; count > 0) made_.sums.forward.push_back(count);
+    for (invocation<B>& call : op.forward) {
+      std::vector<address> arguments;
+      for (auto const& o : call.operands) arguments.push_back(common(s, o, to, p));
+      int const row = add_row(s, call, p);
+      int result = -1;
+      for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (call.operands[i].role == operand_role::output) result = arguments[i].index;
+      rows_.rows[static_cast<std::size_t>(row)].frozen = is_frozen(step);
+      emit(to, call.kernel, std::move(arguments), row);
+      to.back().result = result;
+      to.back().result_type = backend_.element(op.output);
+    }
+  }
+
+  /// Runs a step's forward once more in front of what backward does next, if it is one of those and has not run yet.
+  void make_again(int s) {
+    if (s < 0 || !again_[static_cast<std::size_t>(s)]) return;
+    again_.again[static_cast<std::size_t>(s)] = false;
+    operation<B> const& op = operations_[static_cast<std::size_t>(s)];
+    values_[static_cast<std::size_t>(low_.steps[static_cast<std::size_t>(s)].output)] =
+        stored{new_slot(op.output), op.output, {}};
+    if (!workspaces_.empty()) workspaces_[static_cast<std::size_t>(s)].reset();
+    std::size_t const first = rows_.rows.size();
+    emit_forward(s, made_.backward, pass::backward);
+    for (std::size_t r = first; r < rows_.rows.size(); ++r) rows_.rows[r].again = true;
+  }
+
+  int add_row(int s, invocation<B> const& call, pass p) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    return rows_.add(backend_, name_of(net_, step), call.implementation, p,
+                     low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
+                     operations_[static_cast<std::size_t>(s)].output, call.flops,
+                     bytes_of_tensors(backend_, call));
+  }
+
+  batch_sum_sizes sums_of(plan_step const& step) const {
+    if (!training_ || is_frozen(step)) return {};
+    return net_.kind(step.node).sums(net_.fields(step.node), net_.input_shapes(step.node));
+  }
+
+  void emit_outputs() {
+    for (int v : low_.output_values) {
+      auto const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
+      layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->lies);
+      address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output",
+                                   pass::forward, dims);
+      made_.output_slots.push_back(at.index);
+    }
+    for (int slot : made_.output_slots)
+      made_.slots[static_cast<std::size_t>(slot)].used(clock_);  // until the end
+  }
+
+  void emit_backward() {
+    diffs_.resize(low_.values.size());
+    begun_.assign(store_.table().size(), 0);
+    std::vector<int> missing(store_.buckets().size());  // gradients of each bucket
+    for (std::size_t s = 0; s < low_.steps.size(); ++s)
+      each_gradient(s, [&](int b) { ++missing[static_cast<std::size_t>(b)]; });
+    for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
+      emit_backward(s);
+      each_gradient(static_cast<std::size_t>(s), [&](int b) {
+        if (--missing[static_cast<std::size_t>(b)] == 0)
+          made_.completions.push_back({static_cast<int>(made_.backward.size()), b});
+      });
+    }
+  }
+
+  void emit_backward(int s) {
+    operation<B>& op = operations_[static_cast<std::size_t>(s)];
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    auto& diff_output = diffs_[static_cast<std::size_t>(step.output)];
+    bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
+    if (!is_loss && !diff_output) return;  // nobody reads it: its gradient is zero, as the arena is at first
+    if (int const count = sums_of(step).backward; count > 0 && !op.backward.empty())
+      made_.sums.backward.push_back(count);
+    std::string const name = name_of(net_, step);
+    bool const frozen = is_frozen(step);
+    for (invocation<B>& call : op.backward) {
+      if (frozen && call.has(operand_role::diff_parameter) && !call.has(operand_role::diff_input)) continue;
+      std::vector<address> arguments;
+      std::vector<std::pair<operand<layout>, address>> after;
+      for (auto const& o : call.operands) {
+        switch (o.role) {
+          case operand_role::diff_output:
+            if (!(diff_output->lies == o.layout))
+              diff_output =
+                  stored{in_layout(*diff_output, o.layout, made_.backward, name, pass::backward,
+                                   low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_)),
+                         o.layout,
+                         {}};
+            arguments.push_back(diff_output->at);
+            break;
+          case operand_role::diff_input:
+            arguments.push_back(diff_input(s, o, op.overwrites && o.index == op.overwritten, after));
+            break;
+          case operand_role::diff_parameter: {
+            int const parameter = parameter_of(step, o.index);
+            if (frozen) {
+              arguments.push_back(new_slot(o.layout));  // where nobody looks
+            } else if (!begun_[static_cast<std::size_t>(parameter)]
+                       && *store_.settled(parameter) == o.layout) {
+              begun_[static_cast<std::size_t>(parameter)] = 1;
+              arguments.push_back({place::gradient, parameter});
+            } else {
+              arguments.push_back(new_slot(o.layout));
+              after.emplace_back(o, arguments.back());
+            }
+            break;
+          }
+          default:
+            arguments.push_back(common(s, o, made_.backward, pass::backward));
+        }
+      }
+      int const row = add_row(s, call, pass::backward);
+      emit(made_.backward, call.kernel, std::move(arguments), row);
+      for (auto const& [o, at] : after) finish(s, o, at);
+    }
+  }
+
+  /// Where a step writes the gradient of an input: the value's own place for the first reader, else beside it.
+  address diff_input(int s, operand<layout> const& o, bool overwrites,
+                     std::vector<std::pair<operand<layout>, address>>& after) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    auto& diff = diffs_[static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)])];
+    auto const& diff_output = diffs_[static_cast<std::size_t>(step.output)];
+    if (!diff) {
+      bool const in_place = overwrites && diff_output && diff_output->lies == o.layout;
+      diff = stored{in_place ? diff_output->at : new_slot(o.layout), o.layout, {}};
+      return diff->at;
+    }
+    address const beside = new_slot(o.layout);
+    after.emplace_back(o, beside);
+    return beside;
+  }
+
+  /// Brings what a kernel wrote beside its place to where it belongs: a gradient in another layout, or one more
+  /// summand of a value's gradient.
+  void finish(int s, operand<layout> const& o, address at) {
+    plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
+    std::string const name = name_of(net_, step);
+    if (o.role == operand_role::diff_parameter) {
+      int const parameter = parameter_of(step, o.index);
+      shape const& dims = store_.table()[static_cast<std::size_t>(parameter)].spec.dims;
+      layout const& lies = *store_.settled(parameter);
+      if (begun_[static_cast<std::size_t>(parameter)]++ == 0) {
+        emit(made_.backward, backend_.reorder(o.layout, lies), {at, {place::gradient, parameter}},
+             rows_.add_move(backend_, name, pass::backward, dims, lies, false));
+        return;
+      }
+      stored summand{at, o.layout, {}};
+      address const from = in_layout(summand, lies, made_.backward, name, pass::backward, dims);
+      emit(made_.backward, backend_.accumulate(lies), {from, {place::gradient, parameter}},
+           rows_.add_move(backend_, name, pass::backward, dims, lies, true));
+      made_.backward.back().adds = true;
+      return;
+    }
+    int const v = step.inputs[static_cast<std::size_t>(o.index)];
+    stored& diff = *diffs_[static_cast<std::size_t>(v)];
+    shape const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
+    stored summand{at, o.layout, {}};
+    address const from = in_layout(summand, diff.lies, made_.backward, name, pass::backward, dims);
+    emit(made_.backward, backend_.accumulate(diff.lies), {from, diff.at},
+         rows_.add_move(backend_, name, pass::backward, dims, diff.lies, true));
+  }
+
+  std::size_t largest_gradient() const {
+    std::size_t most = 0;
+    for (command<B> const& one : made_.backward) {
+      std::size_t elements = 0;
+      for (address const& a : one.arguments)
+        if (a.where == place::gradient) elements += store_.table()[static_cast<std::size_t>(a.index)].room;
+      most = std::max(most, elements * sizeof(typename B::scalar));
+    }
+    return most;
+  }
+
+  graph_view net_;
+  parameter_store<B>& store_;
+  B const& backend_;
+  int batch_;
+  bool training_;
+  step_autotuner<B>* tune_;
+  lowered_graph low_;
+  std::vector<operation<B>> operations_;
+  std::vector<int> maker_;  // of each value: a step, or -1
+  recomputed_steps again_;  // that have not run again yet
+  std::vector<int> loss_of_;
+  std::vector<char> needs_gradient_;
+  std::vector<std::optional<stored>> values_;
+  std::vector<std::optional<stored>> diffs_;
+  std::vector<int> begun_;  // parameters that have a gradient already
+  std::vector<std::optional<address>> workspaces_;
+  plan_rows rows_;
+  program<B> made_;
+  int clock_ = 0;
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/execution/detail/bf16_simd.hpp>
+#include <cohort/execution/flat_simd.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/strategy/detail/weighted_sum.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cohort/tensor/bf16.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// q = the nearest number of fewer bits to w + kept, ties to even, then w = w + kept − q; and back.
+inline void narrow(float* w, float const* kept, bf16* q, std::size_t n) {
+  round_to_bf16(best_isa(), w, kept, q, n);
+}
+template <class Q>
+void narrow(double* w, double const* kept, Q* q, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    double const y = w[i] + kept[i];
+    if constexpr (std::is_same_v<Q, float>) {
+      q[i] = static_cast<float>(y);
+      w[i] = y - double{q[i]};
+    } else {
+      q[i] = bf16::nearest(static_cast<float>(y));
+      w[i] = y - double{q[i].value()};
+    }
+  }
+}
+inline void widen(bf16 const* q, float* w, std::size_t n) { widen(best_isa(), q, w, n); }
+inline void widen(float const* q, double* w, std::size_t n) { std::copy(q, q + n, w); }
+inline void widen(bf16 const* q, double* w, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) w[i] = double{q[i].value()};
+}
+
+/// Gradients summed over the ranks in fewer bits than they have; what a rank rounds away goes out with its next gradient.
+///
+/// Shapes    one array of all buckets: dense, canonical, of f32 or f64; the wire's elements have fewer bytes.
+/// Order     for each bucket: fill data(), start. When all were started: wait, finite, then keep or not, then mean.
+/// Before    e is what was kept, x this rank's weighted gradient.    After  q = round(x + e) was sent, and keep makes e = x + e − q.
+/// Exact     x + e is rounded once, to its own type; q and the new e add up to it exactly. Sums of several q are rounded to the
+///           wire's type on their way, which nobody keeps. Without keep, e is as it was.
+/// Source    Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019.
+class narrow_sum {
+ public:
+  narrow_sum(parameter_set const& parameters, element_type wire)
+      : type_(parameters.type()), wire_(wire), buckets_(parameters.buckets()), under_way_(buckets_.size()) {
+    auto const n = static_cast<std::size_t>(parameters.elements());
+    kept_ = buffer(n * bytes_of(type_));
+    work_ = buffer(n * bytes_of(type_));
+    sent_ = buffer(n * bytes_of(wire_));
+  }
+
+  element_type type() const { return type_; }
+  std::byte* data(bucket const& one) const { return work_.data() + first_of(one) * bytes_of(type_); }
+
+  void start(communicator& world, bucket const& one, double weight, std::int64_t expected) {
+    std::size_t const first = first_of(one), count = count_of(one);
+    weighted_sum::scale(type_, data(one), count, weight, static_cast<double>(expected));
+    by_types([&]<class T, class Q>(T* work, T const* kept, Q* sent) {
+      narrow(work + first, kept + first, sent + first, count);
+    });
+    under_way_[static_cast<std::size_t>(one.index)].start(
+        world, {sent_.data() + first * bytes_of(wire_), wire_, count});
+  }
+
+  /// Returns when the last sum was complete.
+  std::chrono::steady_clock::time_point wait() {
+    std::chrono::steady_clock::time_point last{};
+    for (halved_sum& one : under_way_) last = std::max(last, one.wait());
+    return last;
+  }
+  /// Whether the sums are finite: the same on every rank.  Before: wait.
+  bool finite() const {
+    bool finite = true;
+    for (bucket const& one : buckets_)
+      by_types([&]<class T, class Q>(T*, T const*, Q* sent) {
+        finite = finite && all_finite(best_isa(), sent + first_of(one), count_of(one));
+      });
+    return finite;
+  }
+  /// The step is taken with these sums.
+  void keep() { std::swap(kept_, work_); }
+  /// In data(one): the sum, made the mean where all weigh otherwise than expected.
+  std::byte* mean(bucket const& one, double weight, std::int64_t expected) {
+    std::size_t const first = first_of(one), count = count_of(one);
+    by_types([&]<class T, class Q>(T* work, T const*, Q* sent) { widen(sent + first, work + first, count); });
+    weighted_sum::scale(type_, data(one), count, static_cast<double>(expected), weight);
+    return data(one);
+  }
+
+  std::span<std::byte const> kept() const { return {kept_.data(), kept_.bytes()}; }
+  /// What an earlier run has kept, if it was of such elements.
+  void restore(std::span<std::byte const> saved, element_type type) {
+    if (type == type_ && saved.size() == kept_.bytes()) std::memcpy(kept_.data(), saved.data(), saved.size());
+  }
+
+ private:
+  static std::size_t first_of(bucket const& one) { return static_cast<std::size_t>(one.first); }
+  static std::size_t count_of(bucket const& one) { return static_cast<std::size_t>(one.elements); }
+
+  template <class F>
+  void by_types(F f) const {
+    if (type_ == element_type::f32)
+      f(work_.as<float>(), kept_.as<float const>(), sent_.as<bf16>());
+    else if (wire_ == element_type::f32)
+      f(work_.as<double>(), kept_.as<double const>(), sent_.as<float>());
+    else
+      f(work_.as<double>(), kept_.as<double const>(), sent_.as<bf16>());
+  }
+
+  element_type type_, wire_;
+  std::span<bucket const> buckets_;
+  buffer kept_, work_, sent_;
+  std::vector<halved_sum> under_way_;
+};
+
+}  // namespace cohort::detail

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/plan/make_plan.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace cohort::detail {
+
+/// A backend behind functions: all that training needs of it. `state_arrays` are those of the updaters.
+struct backend_handle {
+  std::string name;
+  std::shared_ptr<parameter_set> parameters;
+  std::function<std::shared_ptr<plan const>(plan_settings const&)> make_plan;
+  std::function<int(int)> threads;
+  int state_arrays = 0;
+};
+
+}  // namespace cohort::detail

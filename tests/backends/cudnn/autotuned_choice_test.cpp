@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+#include <cohort/plan/tuned_operation.hpp>
+#include <cohort/trainer/tune.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../../checkpoint/scratch_folder.hpp"
+#include "cudnn_cases.hpp"
+#include "pretended_cudnn.hpp"
+
+namespace cudnn_timed_choice_test {
+
+using namespace cohort;
+
+/// Takes the last way, times all of them, and keeps what it was asked.
+struct the_last final : tuning,
+                        step_autotuner_for<pretended_cudnn>,
+                        step_autotuner_for<pretended_cudnn_bf16> {
+  std::vector<std::string> asked{};
+  std::set<std::string> named{};
+  std::vector<double> seconds{};
+
+  std::size_t choose(std::string const& what, std::span<std::string const> ways,
+                     stopwatch const& seconds_of) override {
+    asked.push_back(what);
+    named.insert(ways.begin(), ways.end());
+    for (std::size_t i = 0; i < ways.size(); ++i) seconds.push_back(seconds_of(i));
+    return ways.size() - 1;
+  }
+};
+
+class autotuned_choice : public testing::Test {
+ protected:
+  autotuned_choice() { pretended_gpu::machine = &machine; }
+  ~autotuned_choice() override {
+    EXPECT_TRUE(machine.memory.empty()) << "memory is left on the GPU";
+    EXPECT_EQ(fake_blas::descriptions, 0) << "descriptions of cuBLASLt are left";
+    EXPECT_EQ(fake_dnn::descriptions(), 0) << "descriptions of cuDNN are left";
+  }
+  template <class B>
+  std::set<std::string> implementations(plan_settings const& how) {
+    std::set<std::string> found;
+    trial<B> made(graph(cudnn_cases::lenet), how);
+    EXPECT_TRUE(std::isfinite(made.step()));
+    for (plan_row const& row : made.plan->rows())
+      if (row.implementation.starts_with("cudnn")) found.insert(row.implementation);
+    return found;
+  }
+  fake_dnn::settings with;
+  fake_machine machine;
+};
+
+TEST_F(autotuned_choice, is_between_engines_that_keep_to_the_precision) {
+  the_last by;
+  EXPECT_EQ(implementations<pretended_cudnn>({.batch = 2}), std::set<std::string>{"cudnn:6"});
+  EXPECT_EQ(implementations<pretended_cudnn>({.batch = 2, .tune = &by}),
+            std::set<std::string>{"cudnn:7, tuned"});
+  EXPECT_EQ(by.named, (std::set<std::string>{"engine 6", "engine 7", "algorithm 1", "algorithm 2"}));
+  // two convolutions, of which the first has no gradient of its input, and two dense layers
+  EXPECT_EQ(by.asked.size(), 5U + 6U);
+  EXPECT_TRUE(by.asked[0].starts_with("Pretended GPU, cuDNN 9")) << by.asked[0];
+  EXPECT_TRUE(
+      by.asked[0].ends_with(", convolution's output, input 2x1x28x28, weights 20x1x5x5, output 2x20x24x24, "
+                            "stride 1x1, dilation 1x1, padding 0+0 0+0, by f32"))
+      << by.asked[0];
+  for (double const one : by.seconds) EXPECT_TRUE(one > 0 && std::isfinite(one));
+}
+
+TEST_F(autotuned_choice, tells_configurations_of_an_engine_apart) {
+  fake_dnn::now.best = {{6, {}}, {6, {}, true, 512}, {7, {}}, {6, {}}};
+  the_last by;
+  implementations<pretended_cudnn_bf16>({.batch = 2, .tune = &by});
+  EXPECT_EQ(by.named,
+            (std::set<std::string>{"engine 6", "engine 6, configuration 2", "engine 6, configuration 3",
+                                   "engine 7", "algorithm 1", "algorithm 2"}));
+}
+
+TEST_F(autotuned_choice, passes_over_an_engine_that_fails) {
+  fake_dnn::now.best = {{7, {}}, {6, {}}};
+  fake_dnn::now.fails = 6;
+  the_last by;
+  trial<pretended_cudnn> const made(graph(cudnn_cases::normed), {.batch = 2, .tune = &by});
+  EXPECT_GT(std::count_if(by.seconds.begin(), by.seconds.end(), [](double one) { return std::isinf(one); }),
+            3);
+}
+
+/// What is kept is not timed again.
+TEST_F(autotuned_choice, is_kept_for_the_next_run) {
+  scratch_folder const choices;
+  cohort_test::bright_thirds const examples(40);
+  auto const train = [&] {
+    fake_dnn::runs.clear();
+    training made = trainer<pretended_cudnn>(
+        cudnn_cases::normed,
+        {.seed = 3, .tune = tune<pretended_cudnn>({.batch = 10, .folder = choices.path()})});
+    made.fit(examples.data(), {.batch = 10});
+    int runs = 0;
+    for (auto const& [engine, count] : fake_dnn::runs) runs += count;
+    return std::pair{cohort_test::parameters_of<float>(made), runs};
+  };
+  auto const [first, with_timing] = train();
+  auto const [again, without] = train();
+  EXPECT_EQ(first, again);
+  EXPECT_GT(with_timing, without);
+}
+
+}  // namespace cudnn_timed_choice_test

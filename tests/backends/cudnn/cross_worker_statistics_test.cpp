@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
+#include <cohort/cudnn/detail/cross_worker_statistics.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fake_machine.hpp"
+
+namespace cudnn_statistics_of_parts_test {
+
+using namespace cohort;
+
+/// What the other parts bring.
+struct others final : batch_sums {
+  std::vector<double> values;
+  std::vector<double> given{};
+  explicit others(std::vector<double> brought) : values(std::move(brought)) {}
+  void sum(std::span<double> here) override {
+    given.assign(here.begin(), here.end());
+    ASSERT_EQ(here.size(), values.size());
+    for (std::size_t i = 0; i < here.size(); ++i) here[i] += values[i];
+  }
+};
+
+class cross_worker_statistics : public testing::Test {
+ protected:
+  fake_machine machine;
+  detail::shared_stream stream =
+      std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
+  /// Two channels; this part has 6 elements of each.
+  detail::cross_worker_statistics const parts{stream,
+                                              detail::channel_sums_on_gpu(stream, shape{3, 2, 2}).terms()};
+};
+
+TEST_F(cross_worker_statistics, are_those_of_all_elements) {
+  // here means 1 and -2, variances 4 and 0.25; around 0.5 and -1. There 2 elements more: 5, 7 and -1, -3.
+  std::vector<float> statistics{1, -2, 4, 0.25F};
+  std::vector<float> const around{0.5F, -1};
+  others there({4.5 + 6.5, 0 + -2, 4.5 * 4.5 + 6.5 * 6.5, 0 + 4, 2});
+  parts.join_statistics(there, statistics.data(), around.data());
+  stream->wait();
+  EXPECT_EQ(there.given, (std::vector<double>{3, -6, 6 * 4.25, 6 * 1.25, 6}));
+  double const mean = (6 * 1 + 5 + 7) / 8.0, other_mean = (6 * -2 - 1 - 3) / 8.0;
+  double const squares = 6 * (4 + 1) + 25 + 49, other_squares = 6 * (0.25 + 4) + 1 + 9;
+  EXPECT_FLOAT_EQ(statistics[0], static_cast<float>(mean));
+  EXPECT_FLOAT_EQ(statistics[1], static_cast<float>(other_mean));
+  EXPECT_FLOAT_EQ(statistics[2], static_cast<float>(squares / 8 - mean * mean));
+  EXPECT_FLOAT_EQ(statistics[3], static_cast<float>(other_squares / 8 - other_mean * other_mean));
+}
+
+TEST_F(cross_worker_statistics, have_gradients_in_units_of_this_part) {
+  std::vector<float> const sum{1, 2}, along{3, 4};
+  std::vector<float> joined(4);
+  others there({10, 20, 30, 40, 9});
+  EXPECT_EQ(parts.join_gradients(there, 0.25, sum.data(), along.data(), joined.data()), 15);
+  stream->wait();
+  EXPECT_EQ(there.given, (std::vector<double>{4, 8, 12, 16, 6}));
+  EXPECT_EQ(joined, (std::vector<float>{3.5F, 7, 10.5F, 14}));
+}
+
+TEST_F(cross_worker_statistics, give_no_gradient_where_no_example_weighs) {
+  std::vector<float> const sum{1, 2}, along{3, 4};
+  std::vector<float> joined(4, 7);
+  others there({10, 20, 30, 40, 9});
+  parts.join_gradients(there, 0, sum.data(), along.data(), joined.data());
+  stream->wait();
+  EXPECT_EQ(there.given, (std::vector<double>{0, 0, 0, 0, 6}));
+  EXPECT_EQ(joined, (std::vector<float>{0, 0, 0, 0}));
+}
+
+}  // namespace cudnn_statistics_of_parts_test

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// label: slow
+#include <gtest/gtest.h>
+#include <cohort/onednn.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cohort/graph/network.hpp>
+#include <cohort/plan/tuned_operation.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../../plan/trial.hpp"
+#include "networks.hpp"
+
+namespace ways_test {
+
+using namespace cohort;
+
+/// Takes the way of that name wherever there is one, times all of them if it is told to, and keeps what there were.
+struct one_way final : tuning, step_autotuner_for<onednn>, step_autotuner_for<onednn_bf16> {
+  std::string wanted;
+  bool times = false;
+  std::set<std::string> known{};
+  std::vector<std::string> asked{};
+  int timed = 0;
+
+  explicit one_way(std::string name) : wanted(std::move(name)) {}
+  std::size_t choose(std::string const& what, std::span<std::string const> ways,
+                     stopwatch const& seconds_of) override {
+    asked.push_back(what);
+    known.insert(ways.begin(), ways.end());
+    for (std::size_t way = 0; times && way < ways.size(); ++way) timed += std::isfinite(seconds_of(way));
+    auto const at = std::find(ways.begin(), ways.end(), wanted);
+    return at == ways.end() ? 0 : static_cast<std::size_t>(at - ways.begin());
+  }
+};
+
+/// Strides, channels that fill blocks and that do not, a sequence, dense layers behind an image and behind each other.
+graph strided() {
+  return graph::build([](builder& net) {
+    return net.input({3, 17, 17}) | conv2d{.filters = 32, .kernel = 5, .stride = 2, .padding = 2} | relu{}
+           | conv2d{.filters = 48, .kernel = 3, .stride = 2} | leaky_relu{}
+           | conv2d{.filters = 20, .kernel = 1} | dense{.units = 24} | relu{} | dense{.units = 5}
+           | softmax_cross_entropy{};
+  });
+}
+
+/// Of everything that a step leaves, the largest distance in units of the largest number.
+template <class T>
+double distance(std::vector<T> const& a, std::vector<T> const& b) {
+  double most = 0, largest = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    largest = std::max(largest, std::abs(static_cast<double>(b[i])));
+  }
+  return most / largest;
+}
+
+template <class B>
+void all_ways_agree(double tolerance) {
+  for (graph const& net : {strided(), onednn_test::lenet(), onednn_test::odd()}) {
+    trial<B> plain(net, {.batch = 4});
+    double const loss = plain.step();
+    one_way names("");
+    trial<B> const asking(net, {.batch = 4, .tune = &names});
+    EXPECT_GE(names.known.size(), 10U);
+    std::set<std::string> layouts;
+    for (std::string const& name : names.known) {
+      one_way by(name);
+      trial<B> t(net, {.batch = 4, .tune = &by});
+      EXPECT_NEAR(t.step(), loss, tolerance * loss) << name;
+      EXPECT_LT(distance(t.all_gradients(), plain.all_gradients()), tolerance) << name;
+      std::string all;
+      for (plan_row const& row : t.plan->rows()) {
+        all += row.layout + ' ' + row.implementation.substr(0, row.implementation.find(',')) + '\n';
+        EXPECT_FALSE(row.implementation.starts_with("ref")) << name;
+      }
+      layouts.insert(all);
+    }
+    EXPECT_GE(layouts.size(), 3U) << "names that change nothing";
+  }
+}
+
+TEST(ways, agree_in_f32) { all_ways_agree<onednn>(2e-5); }
+
+/// Roundings of 2⁻⁹ at other places; a pool or a gate may decide otherwise.
+TEST(ways, agree_in_bf16) {
+  if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
+  all_ways_agree<onednn_bf16>(0.3);
+}
+
+std::string kernel_of(plan const& made, std::string const& step) {
+  for (plan_row const& row : made.rows())
+    if (row.step == step && row.implementation != "reorder") return row.implementation;
+  return {};
+}
+
+TEST(ways, of_inference_have_none_of_backward_and_one_without_winograd) {
+  graph const net = graph::build([](builder& b) {
+    return b.input({32, 16, 16}) | conv2d{.filters = 32, .kernel = 3, .padding = 1} | global_avg_pool{}
+           | softmax_cross_entropy{};
+  });
+  trial<onednn> plain(net, {.batch = 2, .training = false});
+  one_way direct("direct");
+  trial<onednn> t(net, {.batch = 2, .training = false, .tune = &direct});
+  EXPECT_TRUE(kernel_of(*plain.plan, "conv2d_1").starts_with("winograd"));
+  std::string const tuned = kernel_of(*t.plan, "conv2d_1");
+  EXPECT_TRUE(tuned.ends_with(", tuned: direct") && !tuned.starts_with("winograd")) << tuned;
+  for (std::string const& name : direct.known) EXPECT_EQ(name.find("weights any"), name.npos);
+  plain.forward();
+  t.forward();
+  EXPECT_LT(distance(t.output(), plain.output()), 1e-5);
+}
+
+TEST(ways, are_timed_with_what_they_need_beside) {
+  one_way by("rule");
+  by.times = true;
+  trial<onednn> const t(strided(), {.batch = 2, .tune = &by});
+  EXPECT_EQ(by.asked.size(), 5U);
+  EXPECT_GT(by.timed, 8);
+}
+
+TEST(ways, are_of_so_many_threads) {
+  one_way by("rule");
+  for (int const threads : {1, 2}) {
+    detail::thread_scope<onednn> const scope(threads);
+    trial<onednn> const t(strided(), {.batch = 2, .tune = &by});
+  }
+  EXPECT_NE(by.asked.front(), by.asked.back());
+  EXPECT_NE(by.asked.front(), by.asked[5]);
+  EXPECT_NE(by.asked.front().find("oneDNN 3."), std::string::npos) << by.asked.front();
+}
+
+TEST(ways, are_none_in_groups_or_where_nothing_strides_and_channels_fill_blocks) {
+  graph const net = graph::build([](builder& b) {
+    return b.input({32, 8, 8}) | conv2d{.filters = 32, .kernel = 3, .stride = 2, .groups = 2}
+           | conv2d{.filters = 48, .kernel = 2} | global_avg_pool{} | softmax_cross_entropy{};
+  });
+  one_way by("rule");
+  trial<onednn> const t(net, {.batch = 2, .tune = &by});
+  EXPECT_TRUE(by.asked.empty());
+}
+
+}  // namespace ways_test

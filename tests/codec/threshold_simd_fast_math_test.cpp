@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// flags: -ffast-math
+// The same cases where the compiler may regroup sums, as a consumer's flags may allow.
+#include "threshold_simd_test.cpp"
+
+namespace {
+
+TEST(threshold_pass_under_fast_math, is_compiled_with_that_flag) {
+#if defined(__FAST_MATH__)
+  SUCCEED();
+#else
+  FAIL() << "compile this file with -ffast-math";
+#endif
+}
+
+}  // namespace

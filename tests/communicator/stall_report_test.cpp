@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cohort/communicator/detail/stall_report.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace verdict_test {
+
+using namespace cohort;
+using detail::sentence_on;
+using detail::standing;
+
+constexpr rank_progress four{812, 4};
+constexpr rank_progress five{812, 5};
+constexpr standing silent(rank_progress last) { return {.answers = false, .where = last}; }
+constexpr standing gone(rank_progress last) { return {.ended = true, .where = last}; }
+constexpr standing at(rank_progress here) { return {.where = here}; }
+
+std::string said(std::vector<standing> const& all, std::vector<int> const& culprits = {}) {
+  std::vector<int> members(all.size());
+  std::iota(members.begin(), members.end(), 0);
+  return sentence_on(all, members, culprits);
+}
+
+TEST(stall_report, names_who_is_behind) {
+  EXPECT_EQ(said({at(five), at(five), at(five), at(four)}),
+            "rank 3 is at step 812, bucket 4; the others wait in bucket 5");
+  EXPECT_EQ(said({at(five), at({811, 4}), at(four), at(five)}),
+            "rank 1 is at step 811, bucket 4; rank 2 is at step 812, bucket 4; the others wait at step 812, "
+            "bucket 5");
+  EXPECT_EQ(said({at(four), at(five), at(four), at(five)}),
+            "ranks 0, 2 are at step 812, bucket 4; the others wait in bucket 5");
+  EXPECT_EQ(said({at({}), at({0, -1})}), "rank 0 is before its first step; rank 1 waits at step 0");
+}
+
+TEST(stall_report, names_who_does_not_answer_rather_than_who_is_behind) {
+  EXPECT_EQ(said({at(five), at(four), at(five), silent(four)}),
+            "rank 3 does not answer; it was last at step 812, bucket 4");
+  EXPECT_EQ(said({silent(five), at(five), silent(five), at(five)}),
+            "ranks 0, 2 do not answer; they were last at step 812, bucket 5; the others wait in bucket 5");
+  EXPECT_EQ(said({at({}), silent({})}),
+            "rank 1 does not answer; it was last before its first step; rank 0 waits");
+}
+
+TEST(stall_report, names_who_has_left) {
+  EXPECT_EQ(said({at(five), gone(four)}),
+            "rank 1 has ended; it was last at step 812, bucket 4; rank 0 waits in bucket 5");
+}
+
+TEST(stall_report, says_so_when_all_are_alike) {
+  EXPECT_EQ(said({at(five), at(five), at(five)}),
+            "ranks 0, 1, 2 all answer and are at step 812, bucket 5: they do not wait for the same");
+  EXPECT_EQ(said({at(five)}), "rank 0 waits for itself at step 812, bucket 5");
+  std::string const many = said(std::vector<standing>(40, at(five)));
+  EXPECT_NE(many.find(" 14, 15 and 24 more all answer"), std::string::npos) << many;
+}
+
+TEST(stall_report, takes_the_word_of_who_knows) {
+  EXPECT_EQ(said({at(five), at(five), at(five)}, {1}),
+            "rank 1 is at step 812, bucket 5; the others wait in bucket 5");
+}
+
+TEST(stall_report, speaks_of_the_members_alone) {
+  std::vector<standing> const all{silent({}), at(five), gone({}), at(four)};
+  EXPECT_EQ(sentence_on(all, std::vector<int>{3, 1}),
+            "rank 3 is at step 812, bucket 4; rank 1 waits in bucket 5");
+}
+
+TEST(stall_report, names_who_was_late) {
+  std::vector<standing> const all{at(five), silent(four), silent(four), at({3, -1})};
+  EXPECT_EQ(detail::late_ranks(all, std::vector<int>{0, 1, 2, 3}), (std::vector<int>{1, 2}));
+  EXPECT_EQ(detail::names_of_late(all, std::vector<int>{1, 2, 3}),
+            "ranks 1, 2 (at step 812, bucket 4), rank 3 (at step 3)");
+}
+
+}  // namespace verdict_test

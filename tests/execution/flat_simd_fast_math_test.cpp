@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// flags: -ffast-math
+// Compiled with -ffast-math, as a consumer may do: the compiler then takes NaN and infinity for impossible.
+#include <gtest/gtest.h>
+
+#include <cohort/execution/flat_simd.hpp>
+#include <cohort/optimizer/named_number.hpp>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+using cohort::isa;
+
+TEST(flat_pass_under_fast_math, is_compiled_with_that_flag) {
+#if defined(__FAST_MATH__)
+  SUCCEED();
+#else
+  FAIL() << "compile this file with -ffast-math";
+#endif
+}
+
+TEST(flat_pass_under_fast_math, still_finds_what_is_not_finite) {
+  for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
+    if (which > cohort::machine_isa()) continue;
+    for (std::uint32_t const pattern : {0x7f800000U, 0xff800000U, 0x7fc00000U, 0x7f800001U}) {
+      std::vector<float> x(50, 1.0F);
+      EXPECT_TRUE(cohort::all_finite(which, x.data(), x.size()));
+      for (std::size_t const at : {std::size_t{3}, std::size_t{49}}) {
+        std::vector<float> bad = x;
+        std::memcpy(&bad[at], &pattern, sizeof pattern);
+        EXPECT_FALSE(cohort::all_finite(which, bad.data(), bad.size())) << name_of(which);
+      }
+    }
+  }
+  std::vector<double> y(9, 1.0);
+  EXPECT_TRUE(cohort::all_finite(isa::baseline, y.data(), y.size()));
+  std::uint64_t const pattern = 0x7ff8000000000000;
+  std::memcpy(&y[8], &pattern, sizeof pattern);
+  EXPECT_FALSE(cohort::all_finite(isa::baseline, y.data(), y.size()));
+  EXPECT_FALSE(cohort::is_finite(y[8]));
+}
+
+}  // namespace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/io/detail/cached_file.hpp>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include "../checkpoint/scratch_folder.hpp"
+
+namespace cached_file_test {
+
+using cohort::detail::cached_file;
+
+class cached_file_in_a_folder : public testing::Test {
+ protected:
+  cached_file file_of(std::string const& description) const {
+    return {folder, "cohort trials 1", ".trial", description};
+  }
+  static std::string bytes_of(std::string const& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void put(std::string const& path, std::string const& bytes) {
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+
+  scratch_folder scratch;
+  std::string folder = scratch / "cache/trials";
+};
+
+TEST_F(cached_file_in_a_folder, gives_what_was_written) {
+  EXPECT_EQ(file_of("a").read(), "");
+  std::string const content("two\nlines and a \0", 17);
+  file_of("a").write(content);
+  EXPECT_EQ(file_of("a").read(), content);
+  file_of("a").write("other");
+  EXPECT_EQ(file_of("a").read(), "other");
+  EXPECT_EQ(file_of("b").read(), "");
+  EXPECT_TRUE(file_of("a").path().ends_with(".trial"));
+  EXPECT_EQ(cohort::detail::names_in(folder)->size(), 1U) << "nothing temporary stays";
+}
+
+TEST_F(cached_file_in_a_folder, takes_nothing_damaged) {
+  file_of("description").write("content");
+  std::string const path = file_of("description").path(), whole = bytes_of(path);
+  std::string const damaged[]{"",
+                              "no line",
+                              "\n",
+                              whole.substr(0, whole.size() - 1),
+                              whole + 'x',
+                              whole.substr(0, whole.size() - 1) + '!',
+                              'C' + whole.substr(1)};
+  for (std::string const& bytes : damaged) {
+    put(path, bytes);
+    EXPECT_EQ(file_of("description").read(), "") << bytes;
+    file_of("description").write("content");
+    EXPECT_EQ(bytes_of(path), whole);
+  }
+}
+
+TEST_F(cached_file_in_a_folder, does_not_trust_its_name) {
+  file_of("one").write("content");
+  put(file_of("two").path(), bytes_of(file_of("one").path()));
+  EXPECT_EQ(file_of("two").read(), "");
+}
+
+TEST_F(cached_file_in_a_folder, does_without_a_folder) {
+  for (char const* nowhere : {"", "/proc/no/such/folder"}) {
+    folder = nowhere;
+    file_of("a").write("content");
+    EXPECT_EQ(file_of("a").read(), "");
+  }
+}
+
+}  // namespace cached_file_test

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cohort/io/file_reader.hpp>
+#include <fstream>
+#include <string>
+
+#include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
+
+namespace file_reader_test {
+
+using cohort::file_reader;
+using cohort::read_text;
+
+TEST(file_reader, reads_what_is_there_and_then_nothing) {
+  scratch_folder folder;
+  std::ofstream(folder / "a") << "0123456789";
+  file_reader file(folder / "a");
+  EXPECT_EQ(file.size(), 10u);
+  char bytes[8];
+  EXPECT_EQ(file.read(bytes, 8), 8u);
+  EXPECT_EQ(std::string(bytes, 8), "01234567");
+  EXPECT_EQ(file.read(bytes, 8), 2u);
+  EXPECT_EQ(file.read(bytes, 8), 0u);
+  EXPECT_EQ(read_text(folder / "a"), "0123456789");
+}
+
+TEST(file_reader, says_which_file_is_missing) {
+  scratch_folder folder;
+  EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "none"); }),
+            "cannot open the file (" + (folder / "none") + "): got No such file or directory");
+}
+
+TEST(file_reader, refuses_what_is_no_regular_file) {
+  scratch_folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "pipe"); }),
+            "cannot read the file (" + (folder / "pipe")
+                + "): expected a regular file, got a device, pipe or socket");
+  EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "."); }),
+            "cannot read the file (" + (folder / ".") + "): expected a regular file, got a directory");
+  EXPECT_NE(refusal_of<cohort::file_error>([] { file_reader file("/dev/zero"); }), "");
+}
+
+TEST(file_reader, refuses_a_text_longer_than_allowed) {
+  scratch_folder folder;
+  std::ofstream(folder / "a") << "0123456789";
+  EXPECT_EQ(read_text(folder / "a", 10).size(), 10u);
+  EXPECT_EQ(refusal_of<cohort::data_error>([&] { read_text(folder / "a", 9); }),
+            "cannot read the file (" + (folder / "a") + "): expected at most 9 bytes, got 10");
+}
+
+}  // namespace file_reader_test

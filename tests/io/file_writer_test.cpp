@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/file_writer.hpp>
+#include <string>
+#include <vector>
+
+#include "../checkpoint/refusals.hpp"
+#include "../checkpoint/scratch_folder.hpp"
+#include "../checkpoint/small_disk.hpp"
+
+namespace file_writer_test {
+
+using cohort::file_writer;
+using cohort::read_text;
+using names = std::vector<std::string>;
+
+mode_t mode_of(std::string const& path) {
+  struct stat facts {};
+  ::stat(path.c_str(), &facts);
+  return facts.st_mode & 07777;
+}
+
+TEST(file_writer, shows_nothing_before_commit_and_all_after) {
+  scratch_folder folder;
+  cohort::write_file(folder / "model", "old");
+  file_writer file(folder / "model");
+  file.write("new ");
+  file.write("content");
+  EXPECT_EQ(read_text(folder / "model"), "old");
+  file.commit();
+  EXPECT_EQ(read_text(folder / "model"), "new content");
+  EXPECT_EQ(folder.names(), names{"model"});
+}
+
+TEST(file_writer, leaves_the_old_file_and_no_other_when_it_is_given_up) {
+  scratch_folder folder;
+  cohort::write_file(folder / "model", "old");
+  {
+    file_writer file(folder / "model");
+    file.write("half");
+    EXPECT_EQ(folder.names().size(), 2u);
+  }
+  EXPECT_EQ(read_text(folder / "model"), "old");
+  EXPECT_EQ(folder.names(), names{"model"});
+}
+
+TEST(file_writer, keeps_the_old_file_when_the_disk_is_full) {
+  scratch_folder folder;
+  cohort::write_file(folder / "model", "old");
+  std::string const large(100'000, 'x');
+  std::string why;
+  {
+    small_disk disk(4096);
+    why = refusal_of<cohort::file_error>([&] { cohort::write_file(folder / "model", large); });
+  }
+  EXPECT_EQ(why, "cannot write the file (" + (folder / "model") + "): got File too large");
+  EXPECT_EQ(read_text(folder / "model"), "old");
+  EXPECT_EQ(folder.names(), names{"model"});
+  cohort::write_file(folder / "model", large);
+  EXPECT_EQ(read_text(folder / "model"), large);
+}
+
+TEST(file_writer, is_closed_after_a_failure_and_after_commit) {
+  scratch_folder folder;
+  file_writer failed(folder / "failed");
+  {
+    small_disk disk(10);
+    EXPECT_THROW(failed.write(std::string(100, 'x')), cohort::file_error);
+  }
+  EXPECT_THROW(failed.write("more"), cohort::file_error);
+  EXPECT_THROW(failed.commit(), cohort::file_error);
+  file_writer done(folder / "done");
+  done.commit();
+  EXPECT_THROW(done.commit(), cohort::file_error);
+  EXPECT_EQ(folder.names(), names{"done"});
+}
+
+TEST(file_writer, says_why_it_cannot_write_there) {
+  scratch_folder folder;
+  EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_writer file(folder / "no/such/model"); }),
+            "cannot create the file (" + (folder / "no/such/model") + "): got No such file or directory");
+  EXPECT_NE(refusal_of<cohort::file_error>([&] { file_writer file(folder / "."); }).find("got a directory"),
+            std::string::npos);
+}
+
+TEST(file_writer, does_not_replace_a_pipe) {
+  scratch_folder folder;
+  std::string const pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(refusal_of<cohort::file_error>([&] { cohort::write_file(pipe, "x"); }).find("got a device"),
+            std::string::npos);
+  struct stat facts {};
+  ASSERT_EQ(::stat(pipe.c_str(), &facts), 0);
+  EXPECT_TRUE(S_ISFIFO(facts.st_mode));
+}
+
+TEST(file_writer, keeps_permissions_and_follows_links) {
+  scratch_folder folder;
+  cohort::write_file(folder / "model", "old");
+  ::chmod((folder / "model").c_str(), 0600);
+  ASSERT_EQ(::symlink("model", (folder / "latest").c_str()), 0);
+  cohort::write_file(folder / "latest", "new");
+  EXPECT_EQ(read_text(folder / "model"), "new");
+  EXPECT_EQ(mode_of(folder / "model"), 0600u);
+  EXPECT_EQ(folder.names(), (names{"latest", "model"}));
+}
+
+TEST(file_writer, lets_two_writers_of_one_name_work_side_by_side) {
+  scratch_folder folder;
+  file_writer first(folder / "model"), second(folder / "model");
+  first.write("first");
+  second.write("second");
+  second.commit();
+  first.commit();
+  EXPECT_EQ(read_text(folder / "model"), "first");
+  EXPECT_EQ(folder.names(), names{"model"});
+}
+
+}  // namespace file_writer_test
