@@ -51,10 +51,11 @@ inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
 #include <cohort/codec/detail/residual_formulas.inc>
 #include <cohort/cudnn/detail/kernels/philox.inc>
 #include <cohort/cudnn/detail/kernels/steps.inc>
-#include <cohort/cudnn/detail/kernels/values.inc>
 #include <cohort/optimizer/detail/updater_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
+// which read and write elements
+#include <cohort/cudnn/detail/kernels/values.inc>
 // and what is made of these
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
@@ -109,10 +110,11 @@ inline constexpr char kernel_text[] =
 #include <cohort/codec/detail/residual_formulas.inc>
 #include <cohort/cudnn/detail/kernels/philox.inc>
 #include <cohort/cudnn/detail/kernels/steps.inc>
-#include <cohort/cudnn/detail/kernels/values.inc>
 #include <cohort/optimizer/detail/updater_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
+// which read and write elements
+#include <cohort/cudnn/detail/kernels/values.inc>
 // and what is made of these
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
