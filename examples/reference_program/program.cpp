@@ -13,7 +13,8 @@
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/forecast.hpp>
-#include <cohort/trainer/model_io.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/timeline.hpp>
 #include <cohort/trainer/tune.hpp>

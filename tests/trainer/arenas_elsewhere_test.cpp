@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/trainer/model_io.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"

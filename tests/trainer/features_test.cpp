@@ -11,7 +11,8 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/features.hpp>
-#include <cohort/trainer/model_io.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -14,8 +13,7 @@ using host_function = std::function<void(std::span<void* const> arguments)>;
 /// A host function with its arguments' addresses. Calling it allocates nothing.
 class host_call {
  public:
-  host_call(host_function const& function, std::span<void* const> arguments)
-      : function_(function), arguments_(arguments.begin(), arguments.end()) {}
+  host_call(host_function const& function, std::span<void* const> arguments);
   void operator()() const { function_(arguments_); }
   void set(std::size_t argument, void* where) { arguments_[argument] = where; }
 
@@ -25,3 +23,7 @@ class host_call {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/backend/impl/host_call.ipp>
+#endif

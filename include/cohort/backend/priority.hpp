@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <charconv>
 #include <cohort/backend/tensor_backend.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -27,18 +24,7 @@ struct require {};
 
 namespace detail {
 
-inline bool environment_number(char const* variable, int& number) {
-  char const* const text = std::getenv(variable);
-  if (!text || !*text) return false;
-  std::string_view const digits(text);
-  auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (failure != std::errc() || end != digits.data() + digits.size())
-    throw setting_error({.what = "an environment variable is no number",
-                         .where = variable,
-                         .expected = "an integer",
-                         .got = text});
-  return true;
-}
+bool environment_number(char const* variable, int& number);
 
 template <tensor_backend B>
 constexpr bool is_gpu() {
@@ -53,9 +39,7 @@ std::string named(B const* = nullptr) {
   return std::string(B::name);
 }
 
-inline std::string line_of(std::string const& backend, availability const& found) {
-  return "backend: " + backend + (found.device.empty() ? "" : " on " + found.device);
-}
+std::string line_of(std::string const& backend, availability const& found);
 
 template <class Lacks, class Visit, tensor_backend... B>
 auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Lacks&& lacks, Visit&& visit) {
@@ -138,3 +122,7 @@ auto with_backend(sink const& say, Visit&& visit) {
 }
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/backend/impl/priority.ipp>
+#endif

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <charconv>
 #include <cohort/checkpoint/manifest.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
-#include <cohort/io/detail/folder.hpp>
-#include <cohort/io/file_reader.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -27,14 +19,7 @@ namespace cohort {
 /// Errors    file_error, data_error: see manifest_from_json and model_file.
 class checkpoint_reader {
  public:
-  explicit checkpoint_reader(std::string path)
-      : path_(std::move(path)),
-        manifest_(
-            manifest_from_json(read_text(file_of(detail::manifest_name)), file_of(detail::manifest_name))) {
-    check_size(detail::shared_name, manifest_.shared);
-    for (std::size_t rank = 0; rank < manifest_.ranks.size(); ++rank)
-      check_size(detail::rank_name(rank), manifest_.ranks[rank]);
-  }
+  explicit checkpoint_reader(std::string path);
 
   std::string const& path() const { return path_; }
   checkpoint_manifest const& manifest() const { return manifest_; }
@@ -43,44 +28,17 @@ class checkpoint_reader {
   int ranks() const { return static_cast<int>(manifest_.ranks.size()); }
 
   model_file shared() const { return read(detail::shared_name, manifest_.shared); }
-  model_file rank_file(int rank) const {
-    if (rank < 0 || rank >= ranks())
-      throw setting_error({.what = "the checkpoint has no file of this rank",
-                           .where = path_,
-                           .expected = {"0 to ", ranks() - 1},
-                           .got = {rank}});
-    auto const at = static_cast<std::size_t>(rank);
-    return read(detail::rank_name(at), manifest_.ranks[at]);
-  }
+  model_file rank_file(int rank) const;
 
   /// Reads every file, one after another; of several readers that share the work, the files of one.
-  void check(int reader = 0, int readers = 1) const {
-    for (int file = reader; file <= ranks(); file += readers) file == 0 ? shared() : rank_file(file - 1);
-  }
+  void check(int reader = 0, int readers = 1) const;
 
  private:
   std::string file_of(std::string_view name) const { return path_ + '/' + std::string(name); }
 
-  void check_size(std::string_view name, checkpoint_file const& wanted) const {
-    auto const bytes = detail::size_of_file(file_of(name));
-    if (bytes != wanted.bytes)
-      throw data_error({.what = "the checkpoint is damaged",
-                        .where = file_of(name),
-                        .expected = {wanted.bytes, " bytes"},
-                        .got = bytes ? std::to_string(*bytes) : "no such file"});
-  }
+  void check_size(std::string_view name, checkpoint_file const& wanted) const;
 
-  model_file read(std::string_view name, checkpoint_file const& wanted) const {
-    model_file file = model_file::open(file_of(name));
-    auto const found = file.file().metadata().find("content_hash");
-    std::string const hash = found == file.file().metadata().end() ? "none" : found->second;
-    if (hash != detail::hash_text(wanted.content_hash))
-      throw data_error({.what = "the checkpoint is damaged",
-                        .where = file_of(name),
-                        .expected = {"content of the hash ", detail::hash_text(wanted.content_hash)},
-                        .got = hash});
-    return file;
-  }
+  model_file read(std::string_view name, checkpoint_file const& wanted) const;
 
   std::string path_;
   checkpoint_manifest manifest_;
@@ -89,11 +47,7 @@ class checkpoint_reader {
 namespace detail {
 
 /// Names sort as steps do.
-inline std::string checkpoint_name(std::int64_t step) {
-  std::string digits = std::to_string(step);
-  if (digits.size() < 12) digits.insert(0, 12 - digits.size(), '0');
-  return "step-" + digits;
-}
+std::string checkpoint_name(std::int64_t step);
 
 /// A checkpoint of a step that is being saved anew keeps this name until the new one is finished.
 inline constexpr std::string_view replaced_suffix = ".old";
@@ -106,133 +60,37 @@ struct checkpoint_entry {
 };
 
 /// What a name says; nothing if it is not one of a checkpoint.
-inline std::optional<checkpoint_entry> entry_of(std::string const& name) {
-  checkpoint_entry entry{.name = name};
-  std::string_view plain = name;
-  entry.replaced = plain.ends_with(replaced_suffix);
-  if (entry.replaced) plain.remove_suffix(replaced_suffix.size());
-  if (!plain.starts_with("step-")) return std::nullopt;
-  std::string_view const digits = plain.substr(5);
-  std::from_chars(digits.data(), digits.data() + digits.size(), entry.step);
-  if (entry.step < 0 || checkpoint_name(entry.step) != plain) return std::nullopt;
-  return entry;
-}
+std::optional<checkpoint_entry> entry_of(std::string const& name);
 
 /// The checkpoints of a directory, also unfinished ones: the newest first; of a step's two the one that replaces first.
-inline std::vector<checkpoint_entry> checkpoints_in(std::string const& directory) {
-  std::vector<checkpoint_entry> entries;
-  for (std::string const& name : names_in(directory).value_or(std::vector<std::string>())) {
-    auto entry = entry_of(name);
-    std::string const path = directory + '/' + name;
-    if (!entry || !is_folder(path)) continue;
-    entry->finished = size_of_file(path + '/' + std::string(manifest_name)).has_value();
-    entries.push_back(*std::move(entry));
-  }
-  std::sort(entries.begin(), entries.end(), [](checkpoint_entry const& a, checkpoint_entry const& b) {
-    return std::tuple(-a.step, a.replaced) < std::tuple(-b.step, b.replaced);
-  });
-  return entries;
-}
+std::vector<checkpoint_entry> checkpoints_in(std::string const& directory);
 
 }  // namespace detail
 
 namespace detail {
 
-/// A checkpoint of the directory, opened under its name there.
-inline checkpoint_reader open_entry(std::string const& directory, std::string const& name) {
-  checkpoint_reader opened(directory + '/' + name);
-  if (auto const entry = entry_of(name); entry && entry->step != opened.position().step)
-    throw data_error({.what = "the checkpoint is damaged",
-                      .where = opened.path(),
-                      .expected = {"step ", entry->step},
-                      .got = {opened.position().step}});
-  return opened;
-}
-
-/// The first of these checkpoints that `trial` finds nothing wrong with. It returns what is wrong.
-template <class Trial>
-std::optional<checkpoint_reader> first_sound(std::string const& directory,
-                                             std::vector<std::string> const& names, sink const& log,
-                                             Trial trial) {
-  std::string damaged;
-  for (std::string const& name : names) {
-    std::optional<checkpoint_reader> found;
-    std::string const trouble = trial(found, name);
-    if (trouble.empty()) return found;
-    if (log) log(text_of({"checkpoint ", name, " is passed over: ", trouble}));
-    damaged += (damaged.empty() ? "" : "; ") + name + ": " + trouble;
-  }
-  if (names.empty()) return std::nullopt;
-  throw data_error({.what = "no checkpoint can be read",
-                    .where = directory,
-                    .expected = "one that is not damaged",
-                    .got = std::move(damaged)});
-}
-
-inline std::vector<std::string> finished_checkpoints(std::string const& directory) {
-  std::vector<std::string> names;
-  for (checkpoint_entry const& entry : checkpoints_in(directory))
-    if (entry.finished) names.push_back(entry.name);
-  return names;
-}
+std::vector<std::string> finished_checkpoints(std::string const& directory);
 
 }  // namespace detail
 
 /// Whether a directory has a finished checkpoint, damaged or not; false where there is no such directory.
-inline bool has_checkpoints(std::string const& directory) {
-  return detail::is_folder(directory) && !detail::finished_checkpoints(directory).empty();
-}
+bool has_checkpoints(std::string const& directory);
 
 /// The newest checkpoint of a directory that is complete and undamaged, all its files read; nothing if there is none,
 /// or no directory.
 ///
 /// After     a line of the log tells of each damaged one that was passed over.
 /// Errors    data_error naming them if all are damaged; file_error if the directory cannot be read.
-inline std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& directory,
-                                                               sink const& log = {}) {
-  return detail::first_sound(directory, detail::finished_checkpoints(directory), log,
-                             [&](std::optional<checkpoint_reader>& found, std::string const& name) {
-                               try {
-                                 found.emplace(detail::open_entry(directory, name)).check();
-                               } catch (data_error const& refused) {
-                                 return std::string(refused.what());
-                               } catch (file_error const& refused) {
-                                 return std::string(refused.what());
-                               }
-                               return std::string();
-                             });
-}
+std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& directory, sink const& log = {});
 
 /// The same for ranks that are to go on from it together: each reads some of the files.
 ///
 /// Order     collective. `directory` is where each rank sees the same files; rank 0 says which checkpoints there are.
 /// After     every rank has the same answer, or throws the same. Lines go to the communicator's log, on rank 0.
-inline std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world,
-                                                               std::string const& directory) {
-  bool const first = world.rank() == 0;
-  auto const listed = detail::outcome_of_all(world, [&] {
-    std::string lines;
-    if (first)
-      for (std::string const& name : detail::finished_checkpoints(directory)) lines += name + '\n';
-    return lines;
-  });
-  if (!listed.trouble.empty())
-    throw file_error({.what = "cannot look for checkpoints", .where = directory, .got = listed.trouble});
-  std::vector<std::string> names;
-  std::string const& lines = listed.said[0];
-  for (std::size_t at = 0, end; at < lines.size(); at = end + 1) {
-    end = lines.find('\n', at);
-    names.push_back(lines.substr(at, end - at));
-  }
-  return detail::first_sound(
-      directory, names, first ? world.settings().log : sink(),
-      [&](std::optional<checkpoint_reader>& found, std::string const& name) {
-        auto const action = [&]() -> std::string {
-          found.emplace(detail::open_entry(directory, name)).check(world.rank(), world.size());
-          return "";
-        };
-        return detail::outcome_of_all(world, action).trouble;
-      });
-}
+std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world, std::string const& directory);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/checkpoint_reader.ipp>
+#endif

@@ -2,101 +2,25 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cohort/checkpoint/detail/graph_reader.hpp>
 #include <cohort/graph/graph.hpp>
-#include <cohort/io/json.hpp>
-#include <cohort/io/json_writer.hpp>
 #include <cohort/layer/built_in_kinds.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace cohort {
 
 namespace detail {
 
-inline constexpr std::string_view graph_format = "cohort graph";
-inline constexpr std::int64_t graph_format_version = 1;
-
 /// A hash as it is written in files: 16 hexadecimal digits.
-inline std::string hash_text(std::uint64_t hash) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text(16, '0');
-  for (std::size_t i = 16; i-- > 0; hash >>= 4) text[i] = digits[hash & 15];
-  return text;
-}
+std::string hash_text(std::uint64_t hash);
 
 /// The hash of the graph that a text of `net` gives: a name that a layer would get anyway counts as none.
-inline std::uint64_t written_hash(graph_view net) {
-  std::vector<node> nodes(net.nodes.begin(), net.nodes.end());
-  for (node& one : nodes) {
-    std::string_view const given(net.characters.data() + one.first_character,
-                                 static_cast<std::size_t>(one.name_size));
-    if (given == generated_name(*one.kind, one.ordinal)) one.name_size = 0;
-  }
-  return graph_view{nodes, net.values, net.edges, net.characters}.hash();
-}
+std::uint64_t written_hash(graph_view net);
 
-inline void write_field(json_writer& out, field_info const& info, double const* from) {
-  auto const integer = [&](int slot) { return static_cast<std::int64_t>(from[slot]); };
-  auto const list = [&](int first, int count) {
-    out.begin_array(json_lines::one);
-    for (int i = first; i < first + count; ++i) out.value(integer(i));
-    out.end_array();
-  };
-  out.key(info.name);
-  switch (info.type) {
-    case field_type::integer:
-      out.value(integer(0));
-      return;
-    case field_type::boolean:
-      out.value(from[0] != 0);
-      return;
-    case field_type::real:
-      out.value(from[0]);
-      return;
-    case field_type::extent:
-      if (from[0] == from[1])
-        out.value(integer(0));
-      else
-        list(0, 2);
-      return;
-    case field_type::padding:
-      if (static_cast<std::size_t>(from[0]) < padding_names.size())
-        out.value(padding_names[static_cast<std::size_t>(from[0])]);
-      else
-        list(1, 4);
-      return;
-    case field_type::shape:
-      list(1, static_cast<int>(from[0]));
-      return;
-  }
-}
-
-inline void write_initialiser(json_writer& out, std::string_view key, std::optional<initialiser> const& how) {
-  if (!how) return;
-  out.key(key).begin_object(json_lines::one).field("initialiser", how->name());
-  if (how->has_parameter()) out.field("parameter", how->parameter);
-  out.end_object();
-}
-
-inline graph read_graph(std::string_view text, std::string_view name, std::span<kind const* const> kinds) {
-  json_document const document = parse_json(text, name);
-  json_value const root = document.root();
-  root.expect_only({"format", "version", "hash", "layers"});
-  if (json_value const format = root.at("format"); format.string() != graph_format)
-    format.refuse("the string " + shown(graph_format));
-  root.at("version").integer(graph_format_version, graph_format_version);
-  graph made(graph_reader(root.at("layers"), kinds).read());
-  auto const hash = root.find("hash");
-  if (hash && hash->string() != hash_text(written_hash(made)))
-    hash->refuse("the hash of these layers, " + shown(hash_text(written_hash(made))));
-  return made;
-}
+graph read_graph(std::string_view text, std::string_view name, std::span<kind const* const> kinds);
 
 template <layer... Own>
 constexpr auto known_kinds() {
@@ -122,31 +46,7 @@ constexpr bool names_differ(std::array<kind const*, N> const& kinds) {
 /// Errors    numeric_error for a field that is not finite, data_error for a name that is not UTF-8.
 /// Exact     from_json gives a graph of the same hash; but a name like "conv2d_1" that the layer would have got anyway is
 ///           no longer counted as given.
-inline std::string to_json(graph_view net) {
-  json_writer out(2);
-  out.begin_object().field("format", detail::graph_format).field("version", detail::graph_format_version);
-  out.field("hash", detail::hash_text(detail::written_hash(net))).key("layers").begin_array();
-  for (int id = 0; id < net.size(); ++id) {
-    out.begin_object(json_lines::one).field("kind", net.kind(id).name).field("name", net.name(id));
-    out.key("inputs").begin_array();
-    for (int const from : net.inputs(id)) out.value(net.name(from));
-    out.end_array();
-    if (!net.kind(id).fields.empty()) {
-      out.key("fields").begin_object();
-      for (field_info const& info : net.kind(id).fields)
-        detail::write_field(out, info, net.fields(id) + info.first_slot);
-      out.end_object();
-    }
-    if (net.owner(id) != id) {
-      out.key("shares").value(net.name(net.owner(id)));
-    } else {
-      detail::write_initialiser(out, "weights", net[id].settings.weights);
-      detail::write_initialiser(out, "bias", net[id].settings.bias);
-    }
-    out.end_object();
-  }
-  return out.end_array().end_object().text();
-}
+std::string to_json(graph_view net);
 
 /// The inverse of to_json; `Own` are kinds of layers beside the library's: from_json<my_layer>(text).
 ///
@@ -164,3 +64,7 @@ graph from_json(std::string_view text, std::string_view name = "JSON text") {
 }
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/graph_json.ipp>
+#endif

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <charconv>
-#include <cohort/checkpoint/graph_json.hpp>
-#include <cohort/checkpoint/model_content.hpp>
-#include <cohort/io/json.hpp>
-#include <cohort/io/json_writer.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/checkpoint/training_position.hpp>
 #include <cohort/version.hpp>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,94 +32,27 @@ struct checkpoint_manifest {
 
 namespace detail {
 
-inline constexpr std::string_view manifest_format = "cohort checkpoint";
-inline constexpr std::int64_t manifest_format_version = 1;
 inline constexpr std::string_view manifest_name = "manifest.json";
 inline constexpr std::string_view shared_name = "shared.safetensors";
 
-inline std::string rank_name(std::size_t rank) { return text_of({"rank-", rank, ".safetensors"}); }
+std::string rank_name(std::size_t rank);
 
-/// Without `seal`, a hash of all the rest.
-inline std::string manifest_text(checkpoint_manifest const& manifest, std::string_view seal) {
-  json_writer out(2);
-  out.begin_object().field("format", manifest_format).field("format_version", manifest_format_version);
-  out.field("library_version", manifest.library_version);
-  out.field("step", manifest.position.step).field("epoch", manifest.position.epoch);
-  out.field("position", manifest.position.position).field("ranks", manifest.ranks.size());
-  out.field("network_hash", hash_text(manifest.network_hash));
-  out.field("settings_hash", hash_text(manifest.settings_hash)).field("seed", manifest.seed);
-  auto const write = [&](std::string_view name, checkpoint_file const& file) {
-    out.begin_object(json_lines::one).field("name", name).field("bytes", file.bytes);
-    out.field("content_hash", hash_text(file.content_hash)).end_object();
-  };
-  out.key("files").begin_array();
-  write(shared_name, manifest.shared);
-  for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank)
-    write(rank_name(rank), manifest.ranks[rank]);
-  out.end_array();
-  if (!seal.empty()) out.field("manifest_hash", seal);
-  return out.end_object().text();
-}
-
-inline std::string seal_of(checkpoint_manifest const& manifest) {
-  return hash_text(fnv1a(manifest_text(manifest, {})));
-}
-
-inline std::uint64_t read_hash(json_value value) {
-  std::string_view const text = value.string();
-  std::uint64_t hash = 0;
-  auto const end = std::from_chars(text.data(), text.data() + text.size(), hash, 16).ptr;
-  if (end != text.data() + text.size() || hash_text(hash) != text) value.refuse("16 hexadecimal digits");
-  return hash;
-}
+std::string seal_of(checkpoint_manifest const& manifest);
 
 }  // namespace detail
 
 /// As JSON, a field a line, with a hash of itself.
-inline std::string to_json(checkpoint_manifest const& manifest) {
-  return detail::manifest_text(manifest, detail::seal_of(manifest));
-}
+std::string to_json(checkpoint_manifest const& manifest);
 
 /// The inverse.
 ///
 /// Before    the text is untrusted.
 /// Errors    data_error with the path of what is unknown, missing, or was changed. A file has the name that follows from
 ///           its place, so none is ever opened that the text alone names.
-inline checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name = "manifest") {
-  json_document const document = parse_json(text, name, {.max_bytes = std::size_t{16} << 20, .max_depth = 3});
-  json_value const root = document.root();
-  root.expect_only({"format", "format_version", "library_version", "step", "epoch", "position", "ranks",
-                    "network_hash", "settings_hash", "seed", "files", "manifest_hash"});
-  if (root.at("format").string() != detail::manifest_format)
-    root.at("format").refuse(detail::shown(detail::manifest_format));
-  root.at("format_version").integer(detail::manifest_format_version, detail::manifest_format_version);
-  checkpoint_manifest manifest;
-  manifest.library_version = root.at("library_version").string();
-  manifest.position = {root.at("step").integer(0), root.at("epoch").integer(0),
-                       root.at("position").integer(0)};
-  manifest.network_hash = detail::read_hash(root.at("network_hash"));
-  manifest.settings_hash = detail::read_hash(root.at("settings_hash"));
-  manifest.seed = root.at("seed").unsigned_integer();
-
-  json_value const files = root.at("files");
-  auto const ranks = static_cast<std::size_t>(root.at("ranks").integer(1, std::numeric_limits<int>::max()));
-  if (files.kind() != json_kind::array || files.size() != ranks + 1)
-    files.refuse(detail::text_of({"an array of ", ranks + 1, " files, for ", ranks, " ranks"}));
-  for (std::size_t i = 0; i <= ranks; ++i) {
-    json_value const file = files.at(i);
-    file.expect_only({"name", "bytes", "content_hash"});
-    std::string const wanted = i == 0 ? std::string(detail::shared_name) : detail::rank_name(i - 1);
-    if (file.at("name").string() != wanted) file.at("name").refuse(detail::shown(wanted));
-    checkpoint_file const facts{file.at("bytes").unsigned_integer(),
-                                detail::read_hash(file.at("content_hash"))};
-    if (i == 0)
-      manifest.shared = facts;
-    else
-      manifest.ranks.push_back(facts);
-  }
-  if (json_value const seal = root.at("manifest_hash"); seal.string() != detail::seal_of(manifest))
-    seal.refuse("the hash of this manifest, " + detail::shown(detail::seal_of(manifest)));
-  return manifest;
-}
+checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name = "manifest");
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/manifest.ipp>
+#endif

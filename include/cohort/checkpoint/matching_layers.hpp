@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/checkpoint/safetensors_format.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/graph/node.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/tensor/buffer.hpp>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -26,14 +21,7 @@ struct transfer_report {
   std::vector<kept> left{};
 
   /// "taken: conv2d_1, dense_1; left: head (absent)".
-  std::string text() const {
-    std::string all = "taken: ";
-    for (std::size_t i = 0; i < taken.size(); ++i) all += (i > 0 ? ", " : "") + taken[i];
-    if (taken.empty()) all += "none";
-    for (std::size_t i = 0; i < left.size(); ++i)
-      all += (i > 0 ? ", " : "; left: ") + left[i].layer + " (" + left[i].why + ')';
-    return all;
-  }
+  std::string text() const;
 };
 
 /// Fills the parameters of those layers whose name, parameters and their shapes are all found among `from`.
@@ -41,50 +29,11 @@ struct transfer_report {
 /// After     a layer has taken all its parameters, running statistics too, or kept all.
 /// Errors    data_error if no layer at all is found: then nothing has changed.
 /// Exact     as model_file.
-inline transfer_report read_matching(std::span<stored_tensor const> from, std::string const& name,
-                                     graph_view net, parameter_set& into) {
-  auto const find = [&](std::string const& wanted) -> stored_tensor const* {
-    auto const at =
-        std::find_if(from.begin(), from.end(), [&](stored_tensor const& one) { return one.name == wanted; });
-    return at == from.end() ? nullptr : &*at;
-  };
-  auto const real = [](element_type type) { return type == element_type::f32 || type == element_type::f64; };
-  transfer_report report;
-  std::vector<detail::arriving_tensor> found;
-  auto const table = into.table();
-  for (std::size_t first = 0, end = 0; first < table.size(); first = end) {
-    int const node = table[first].node;
-    std::size_t const before = found.size();
-    std::string why;
-    bool absent = true;
-    for (end = first; end < table.size() && table[end].node == node; ++end) {
-      parameter const& one = table[end];
-      stored_tensor const* const there = find(one.name);
-      absent = absent && !there;
-      if (there && there->view.dims == one.spec.dims && real(there->view.type)) {
-        found.push_back({there->view, static_cast<int>(end), into.master()});
-      } else if (why.empty()) {
-        why = !there ? std::string(one.spec.name) + " is absent"
-                     : detail::text_of({one.spec.name, " is ", to_string(there->view.dims), ' ',
-                                        name_of(there->view.type), " there, ", to_string(one.spec.dims), ' ',
-                                        name_of(into.type()), " here"});
-      }
-    }
-    if (why.empty()) {
-      report.taken.push_back(net.name(node));
-    } else {
-      found.resize(before);
-      report.left.push_back({net.name(node), absent ? "absent" : std::move(why)});
-    }
-  }
-  if (report.taken.empty())
-    throw data_error({.what = "no layer's parameters can be taken",
-                      .where = name,
-                      .expected = "a layer of the same name and shapes",
-                      .got = report.text()});
-  detail::write_dense(into, found);
-  into.changed();
-  return report;
-}
+transfer_report read_matching(std::span<stored_tensor const> from, std::string const& name, graph_view net,
+                              parameter_set& into);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/matching_layers.ipp>
+#endif

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/checkpoint/graph_json.hpp>
-#include <cohort/checkpoint/optimizer_json.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/checkpoint/training_position.hpp>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/io/file_writer.hpp>
 #include <cohort/optimizer/optimizer.hpp>
+#include <cohort/optimizer/plateau.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/random/hash.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <cohort/version.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -40,7 +34,6 @@ inline constexpr std::string_view model_format = "cohort model";
 inline constexpr std::string_view model_format_version = "1";
 inline constexpr std::string_view state_prefix = "state/";
 inline constexpr std::string_view strategy_prefix = "strategy/";
-inline constexpr std::string_view listener_prefix = "listener/";
 
 /// A tensor of a model file and the place of its numbers in this process: parameter `p` of an arena.
 struct model_tensor {
@@ -49,73 +42,14 @@ struct model_tensor {
   std::byte* arena;
 };
 
-inline std::vector<model_tensor> parameter_tensors(parameter_set const& parameters) {
-  std::vector<model_tensor> list;
-  for (parameter const& one : parameters.table())
-    list.push_back({one.name, static_cast<int>(list.size()), parameters.master()});
-  return list;
-}
+std::vector<model_tensor> parameter_tensors(parameter_set const& parameters);
 
 /// Errors    setting_error if there are fewer arrays than the updaters have.
-inline std::vector<model_tensor> state_tensors(parameter_set const& parameters,
-                                               optimizer_settings const& settings,
-                                               std::span<std::byte* const> arrays) {
-  std::vector<model_tensor> list;
-  for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p) {
-    parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
-    if (!is_trained(one.spec.role)) continue;
-    updater const rule = settings.rule_of(one.layer(), one.spec.role).updater;
-    int const count = rule.state_arrays();
-    if (arrays.size() < static_cast<std::size_t>(count))
-      throw setting_error({.what = "too few arrays of updater state",
-                           .where = one.name,
-                           .expected = {count, " for ", rule.name()},
-                           .got = {arrays.size()}});
-    for (int k = 0; k < count; ++k)
-      list.push_back({std::string(state_prefix) + std::string(rule.state_name(k)) + '/' + one.name, p,
-                      arrays[static_cast<std::size_t>(k)]});
-  }
-  return list;
-}
+std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
+                                        std::span<std::byte* const> arrays);
 
 /// Of all that a model file holds but the header's spelling.
-inline std::uint64_t content_hash(std::span<stored_tensor const> tensors,
-                                  safetensors_metadata const& metadata) {
-  std::uint64_t hash = fnv1a(model_format);
-  for (auto const& [key, text] : metadata)
-    if (key != "content_hash") hash = fnv1a(text, fnv1a(key, hash));
-  std::vector<stored_tensor const*> order;
-  for (stored_tensor const& one : tensors) order.push_back(&one);
-  std::sort(order.begin(), order.end(), [](auto a, auto b) { return a->name < b->name; });
-  for (stored_tensor const* one : order)
-    hash = fnv1a({reinterpret_cast<char const*>(one->view.data), one->view.bytes()}, fnv1a(one->name, hash));
-  return hash;
-}
-
-inline void require_same_parameters(graph_view net, parameter_set const& parameters) {
-  std::size_t p = 0;
-  for (int id = 0; id < net.size(); ++id) {
-    if (net.owner(id) != id) continue;
-    for (parameter_spec const& spec : net.parameters(id)) {
-      std::string const name = net.name(id) + '.' + std::string(spec.name);
-      bool const known = p < parameters.table().size();
-      if (known && parameters.table()[p].name == name && parameters.table()[p].spec.dims == spec.dims) {
-        ++p;
-        continue;
-      }
-      throw shape_error(
-          {.what = "the parameters are of another network",
-           .where = name,
-           .expected = to_string(spec.dims),
-           .got = known ? parameters.table()[p].name + ' ' + to_string(parameters.table()[p].spec.dims)
-                        : "no more parameters"});
-    }
-  }
-  if (p < parameters.table().size())
-    throw shape_error({.what = "the parameters are of another network",
-                       .expected = "no more parameters",
-                       .got = parameters.table()[p].name});
-}
+std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata);
 
 }  // namespace detail
 
@@ -130,71 +64,29 @@ inline void require_same_parameters(graph_view net, parameter_set const& paramet
 /// Exact     equal models give equal content, whatever backend holds them.
 class model_content {
  public:
-  explicit model_content(graph_view net)
-      : net_(net),
-        network_hash_(detail::written_hash(net)),
-        metadata_{{"format", std::string(detail::model_format)},
-                  {"format_version", std::string(detail::model_format_version)},
-                  {"library_version", std::string(version)},
-                  {"graph", to_json(net)},
-                  {"graph_hash", detail::hash_text(network_hash_)}} {}
+  explicit model_content(graph_view net);
   // Copies would point into the memory of the first.
   model_content(model_content&&) = default;
   model_content& operator=(model_content&&) = default;
 
-  model_content& add_parameters(parameter_set const& parameters) {
-    detail::require_same_parameters(net_, parameters);
-    add_dense(parameters, detail::parameter_tensors(parameters));
-    return *this;
-  }
+  model_content& add_parameters(parameter_set const& parameters);
 
-  model_content& add_state(parameter_set const& parameters, updater_state_view const& state) {
-    detail::require_same_parameters(net_, parameters);
-    add_dense(parameters, detail::state_tensors(parameters, state.settings, state.arrays));
-    metadata_.insert_or_assign("optimizer", to_json(state.settings));
-    if (state.plateau != plateau()) metadata_.insert_or_assign("plateau", to_json(state.plateau));
-    metadata_.insert_or_assign("step", std::to_string(state.position.step));
-    metadata_.insert_or_assign("epoch", std::to_string(state.position.epoch));
-    metadata_.insert_or_assign("position", std::to_string(state.position.position));
-    return *this;
-  }
+  model_content& add_state(parameter_set const& parameters, updater_state_view const& state);
 
   /// A tensor of a strategy, "strategy/…", that stays where it is until it is written: whoever reads the file as a model
   /// passes over it.
-  model_content& add(std::string name, tensor_view tensor) {
-    require_strategy(name);
-    tensors_.push_back({std::move(name), tensor});
-    return *this;
-  }
+  model_content& add(std::string name, tensor_view tensor);
   /// The same for a text; "listener/…" is one of a listener.
-  model_content& note(std::string key, std::string text) {
-    if (key.rfind(detail::listener_prefix, 0) != 0) require_strategy(key);
-    metadata_.insert_or_assign(std::move(key), std::move(text));
-    return *this;
-  }
+  model_content& note(std::string key, std::string text);
 
   std::span<stored_tensor const> tensors() const { return tensors_; }
   safetensors_metadata const& metadata() const { return metadata_; }
   std::uint64_t network_hash() const { return network_hash_; }
 
  private:
-  static void require_strategy(std::string const& name) {
-    if (name.rfind(detail::strategy_prefix, 0) != 0)
-      throw setting_error({.what = "cannot add this to a model",
-                           .where = detail::shown(name),
-                           .expected = "a name that begins with strategy/",
-                           .got = {}});
-  }
+  static void require_strategy(std::string const& name);
 
-  void add_dense(parameter_set const& parameters, std::vector<detail::model_tensor> list) {
-    for (detail::model_tensor& one : list) {
-      shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
-      buffer dense(static_cast<std::size_t>(dims.elements()) * bytes_of(parameters.type()));
-      parameters.read(one.p, one.arena, dense.data());
-      tensors_.push_back({std::move(one.name), tensor_view(dense.data(), parameters.type(), dims)});
-      memory_.push_back(std::move(dense));
-    }
-  }
+  void add_dense(parameter_set const& parameters, std::vector<detail::model_tensor> list);
 
   graph_view net_;
   std::uint64_t network_hash_;
@@ -209,36 +101,17 @@ class model_content {
 /// Errors    before anything is written: data_error for a name given twice, and those of model_content; file_error if the
 ///           sink fails.
 /// Exact     equal content gives equal bytes.
-template <byte_sink Sink>
-std::uint64_t write_model(Sink& sink, model_content const& content) {
-  std::uint64_t const hash = detail::content_hash(content.tensors(), content.metadata());
-  safetensors_metadata sealed = content.metadata();
-  sealed.insert_or_assign("content_hash", detail::hash_text(hash));
-  write_safetensors(sink, content.tensors(), sealed);
-  return hash;
-}
-template <byte_sink Sink>
-std::uint64_t write_model(Sink& sink, graph_view net, parameter_set const& parameters,
-                          std::optional<updater_state_view> const& state = std::nullopt) {
-  model_content content(net);
-  content.add_parameters(parameters);
-  if (state) content.add_state(parameters, *state);
-  return write_model(sink, content);
-}
+std::uint64_t write_model(byte_sink_ref sink, model_content const& content);
+std::uint64_t write_model(byte_sink_ref sink, graph_view net, parameter_set const& parameters,
+                          std::optional<updater_state_view> const& state = std::nullopt);
 
 /// The same to a file, which exists whole or not at all: see file_writer.
-inline std::uint64_t save_model(std::string const& path, model_content const& content) {
-  file_writer file(path);
-  std::uint64_t const hash = write_model(file, content);
-  file.commit();
-  return hash;
-}
-inline std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,
-                                std::optional<updater_state_view> const& state = std::nullopt) {
-  file_writer file(path);
-  std::uint64_t const hash = write_model(file, net, parameters, state);
-  file.commit();
-  return hash;
-}
+std::uint64_t save_model(std::string const& path, model_content const& content);
+std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,
+                         std::optional<updater_state_view> const& state = std::nullopt);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/model_content.ipp>
+#endif

@@ -1,196 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <cohort/io/json_value.hpp>
-#include <cohort/io/json_writer.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
-#include <limits>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace cohort {
 
-namespace detail {
-
-inline void write_numbers(json_writer& out, named_numbers const& numbers) {
-  out.key("fields").begin_object();
-  for (named_number const& one : numbers) out.field(one.name, one.value);
-  out.end_object();
-}
-
-inline void write_schedule(json_writer& out, std::string_view key, rate_schedule const& schedule) {
-  out.key(key).begin_object().field("name", schedule.name());
-  write_numbers(out, schedule.fields());
-  out.end_object();
-}
-
-inline void write_updater(json_writer& out, std::string_view key, updater const& rule) {
-  out.key(key).begin_object().field("name", rule.name());
-  write_schedule(out, "rate", rule.rate());
-  if (rule.has_momentum() && !rule.momentum().is_fixed()) write_schedule(out, "momentum", rule.momentum());
-  write_numbers(out, rule.fields());
-  out.end_object();
-}
-
-inline std::vector<named_number> read_numbers(json_value fields) {
-  if (fields.kind() != json_kind::object) fields.refuse("an object of numbers");
-  std::vector<named_number> numbers;
-  for (json_value const one : fields.items()) numbers.push_back({one.key(), one.number()});
-  return numbers;
-}
-
-/// What `make` makes of a JSON value; what it refuses is refused with the value's path.
-template <class Make>
-auto made_from(json_value value, Make make) {
-  try {
-    auto made = make();
-    made.check();
-    return made;
-  } catch (setting_error const& refused) {
-    refusal const& why = refused.why();
-    value.refuse(why.expected.empty() ? "fields that it has" : why.expected,
-                 (why.where.empty() ? why.what : why.where) + ' ' + why.got);
-  }
-}
-
-inline rate_schedule read_schedule(json_value value) {
-  value.expect_only({"name", "fields"});
-  return made_from(value, [&] {
-    return rate_schedule::from(value.at("name").string(), read_numbers(value.at("fields")));
-  });
-}
-
-inline updater read_updater(json_value value) {
-  value.expect_only({"name", "rate", "momentum", "fields"});
-  rate_schedule const rate = read_schedule(value.at("rate"));
-  auto const momentum = value.find("momentum");
-  return made_from(value, [&] {
-    updater const rule = updater::from(value.at("name").string(), rate, read_numbers(value.at("fields")));
-    return momentum ? rule.with_momentum(read_schedule(*momentum)) : rule;
-  });
-}
-
-inline gradient_normalisation read_normalisation(json_value value) {
-  value.expect_only({"name", "at"});
-  auto const at = value.find("at");
-  return made_from(
-      value, [&] { return gradient_normalisation::from(value.at("name").string(), at ? at->number() : 0); });
-}
-
-/// A constraint that is none is written too: a row may take the network's away.
-inline void write_constraint(json_writer& out, std::string_view key, parameter_constraint const& how) {
-  out.key(key).begin_object().field("name", how.name());
-  if (how.has_parameter()) out.field("at", how.at);
-  out.end_object();
-}
-
-inline parameter_constraint read_constraint(json_value value) {
-  value.expect_only({"name", "at"});
-  auto const at = value.find("at");
-  return made_from(
-      value, [&] { return parameter_constraint::from(value.at("name").string(), at ? at->number() : 0); });
-}
-
-inline void write_row(json_writer& out, layer_override const& row) {
-  out.begin_object().field("layer", row.layer);
-  if (row.updater) write_updater(out, "updater", *row.updater);
-  if (row.bias_updater) write_updater(out, "bias_updater", *row.bias_updater);
-  if (row.l1) out.field("l1", *row.l1);
-  if (row.l2) out.field("l2", *row.l2);
-  if (row.bias_l1) out.field("bias_l1", *row.bias_l1);
-  if (row.bias_l2) out.field("bias_l2", *row.bias_l2);
-  if (row.constraint) write_constraint(out, "constraint", *row.constraint);
-  if (row.bias_constraint) write_constraint(out, "bias_constraint", *row.bias_constraint);
-  if (row.frozen) out.field("frozen", *row.frozen);
-  out.end_object();
-}
-
-inline layer_override read_row(json_value value) {
-  value.expect_only({"layer", "updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "constraint",
-                     "bias_constraint", "frozen"});
-  layer_override row{.layer = std::string(value.at("layer").string())};
-  if (auto const given = value.find("updater")) row.updater = read_updater(*given);
-  if (auto const given = value.find("bias_updater")) row.bias_updater = read_updater(*given);
-  if (auto const given = value.find("l1")) row.l1 = given->number();
-  if (auto const given = value.find("l2")) row.l2 = given->number();
-  if (auto const given = value.find("bias_l1")) row.bias_l1 = given->number();
-  if (auto const given = value.find("bias_l2")) row.bias_l2 = given->number();
-  if (auto const given = value.find("constraint")) row.constraint = read_constraint(*given);
-  if (auto const given = value.find("bias_constraint")) row.bias_constraint = read_constraint(*given);
-  if (auto const given = value.find("frozen")) row.frozen = given->boolean();
-  return row;
-}
-
-}  // namespace detail
-
 /// How a network's parameters are updated, as JSON in one line.
-inline std::string to_json(optimizer_settings const& settings) {
-  json_writer out;
-  out.begin_object();
-  detail::write_updater(out, "updater", settings.updater);
-  if (settings.bias_updater) detail::write_updater(out, "bias_updater", *settings.bias_updater);
-  out.field("l1", settings.l1).field("l2", settings.l2);
-  out.field("bias_l1", settings.bias_l1).field("bias_l2", settings.bias_l2);
-  if (gradient_normalisation const& how = settings.normalisation; how != gradient_normalisation()) {
-    out.key("normalisation").begin_object().field("name", how.name());
-    if (how.has_threshold()) out.field("at", how.at);
-    out.end_object();
-  }
-  if (settings.constraint != parameter_constraint())
-    detail::write_constraint(out, "constraint", settings.constraint);
-  if (settings.bias_constraint != parameter_constraint())
-    detail::write_constraint(out, "bias_constraint", settings.bias_constraint);
-  if (!settings.layers.empty()) {
-    out.key("layers").begin_array();
-    for (layer_override const& row : settings.layers) detail::write_row(out, row);
-    out.end_array();
-  }
-  return out.end_object().text();
-}
+std::string to_json(optimizer_settings const& settings);
 
 /// The inverse.
 ///
 /// Errors    data_error with the path of what is unknown, missing, or makes no sense.
-inline optimizer_settings optimizer_from_json(json_value value) {
-  value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "normalisation",
-                     "constraint", "bias_constraint", "layers"});
-  optimizer_settings settings;
-  settings.updater = detail::read_updater(value.at("updater"));
-  if (auto const bias = value.find("bias_updater")) settings.bias_updater = detail::read_updater(*bias);
-  settings.l1 = value.at("l1").number();
-  settings.l2 = value.at("l2").number();
-  settings.bias_l1 = value.at("bias_l1").number();
-  settings.bias_l2 = value.at("bias_l2").number();
-  if (auto const how = value.find("normalisation")) settings.normalisation = detail::read_normalisation(*how);
-  if (auto const how = value.find("constraint")) settings.constraint = detail::read_constraint(*how);
-  if (auto const how = value.find("bias_constraint"))
-    settings.bias_constraint = detail::read_constraint(*how);
-  if (auto const rows = value.find("layers")) {
-    if (rows->kind() != json_kind::array) rows->refuse("an array");
-    for (json_value const row : rows->items()) settings.layers.push_back(detail::read_row(row));
-  }
-  return detail::made_from(value, [&] { return settings; });
-}
+optimizer_settings optimizer_from_json(json_value value);
 
 /// What a run has seen of its loss, and back.
 ///
 /// Errors    data_error with the path of what is unknown, missing, or makes no sense.
-inline std::string to_json(plateau const& seen) {
-  json_writer out;
-  out.begin_object().field("best", seen.best).field("not_better", seen.not_better);
-  return out.field("cooling", seen.cooling).field("factor", seen.factor).end_object().text();
-}
-inline plateau plateau_from_json(json_value value) {
-  value.expect_only({"best", "not_better", "cooling", "factor"});
-  auto const count = [&](char const* key) {
-    return static_cast<int>(value.at(key).integer(0, std::numeric_limits<int>::max()));
-  };
-  plateau const seen{value.at("best").number(), count("not_better"), count("cooling"),
-                     value.at("factor").number()};
-  if (!(seen.factor >= 0 && seen.factor <= 1)) value.at("factor").refuse("at least 0 and at most 1");
-  return seen;
-}
+std::string to_json(plateau const& seen);
+plateau plateau_from_json(json_value value);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/optimizer_json.ipp>
+#endif

@@ -2,14 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <cohort/checkpoint/safetensors_format.hpp>
-#include <cohort/checkpoint/safetensors_writer.hpp>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/io/file_reader.hpp>
-#include <cohort/io/json.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -37,70 +33,7 @@ struct safetensors_entry {
   std::uint64_t begin, end;  // bytes of the data part
 };
 
-[[noreturn]] inline void refuse_safetensors(std::string const& where, std::string expected, std::string got) {
-  throw data_error({.what = "cannot read safetensors",
-                    .where = where,
-                    .expected = std::move(expected),
-                    .got = std::move(got)});
-}
-
-inline safetensors_entry read_entry(json_value tensor, std::string const& where) {
-  tensor.expect_only({"dtype", "shape", "data_offsets"});
-  safetensors_entry entry;
-  entry.name = tensor.key();
-
-  json_value const dtype = tensor.at("dtype");
-  auto const known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
-                                  [&](auto const& type) { return type.first == dtype.string(); });
-  if (known == safetensors_types.end()) dtype.refuse("one of F32, F64, BF16, U8, I32, I64, U64");
-  entry.type = known->second;
-
-  json_value const extents = tensor.at("shape");
-  std::uint64_t bytes = bytes_of(entry.type);
-  bool overflow = false;
-  if (extents.size() > static_cast<std::size_t>(shape::max_rank)) {
-    extents.refuse("at most " + std::to_string(shape::max_rank) + " extents");
-  }
-  for (std::size_t axis = 0; axis < extents.size(); ++axis) {
-    auto const extent = extents.at(axis).integer(0, std::numeric_limits<int>::max());
-    entry.dims.extents[axis] = static_cast<int>(extent);
-    // Also where a later extent is zero: shape::elements multiplies in this order.
-    overflow |= __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) || bytes >> 63 != 0;
-  }
-  entry.dims.rank = static_cast<int>(extents.size());
-  if (overflow) {
-    extents.refuse("a shape whose bytes fit 63 bits", to_string(entry.dims));
-  }
-
-  json_value const offsets = tensor.at("data_offsets");
-  if (offsets.kind() != json_kind::array || offsets.size() != 2) offsets.refuse("an array of two offsets");
-  entry.begin = offsets.at(0).unsigned_integer();
-  entry.end = offsets.at(1).unsigned_integer();
-  if (entry.begin > entry.end || entry.end - entry.begin != bytes) {
-    refuse_safetensors(where + ", tensor " + shown(entry.name),
-                       std::to_string(bytes) + " bytes for " + to_string(entry.dims) + ' '
-                           + std::string(name_of(entry.type)),
-                       "data_offsets " + std::to_string(entry.begin) + " to " + std::to_string(entry.end));
-  }
-  return entry;
-}
-
-/// Orders the tensors by offset and checks that they cover the data part: from 0, no gap, no overlap.
-inline void check_cover(std::vector<safetensors_entry>& entries, std::string const& where) {
-  std::stable_sort(entries.begin(), entries.end(), [](auto const& a, auto const& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-  });
-  std::uint64_t covered = 0;
-  for (safetensors_entry const& entry : entries) {
-    if (entry.begin != covered) {
-      refuse_safetensors(where + ", tensor " + shown(entry.name),
-                         "data from byte " + std::to_string(covered) + " on, where the tensor before ends",
-                         std::string(entry.begin < covered ? "an overlap" : "a gap") + ", data_offsets "
-                             + std::to_string(entry.begin) + " to " + std::to_string(entry.end));
-    }
-    covered = entry.end;
-  }
-}
+[[noreturn]] void refuse_safetensors(std::string const& where, std::string expected, std::string got);
 
 }  // namespace detail
 
@@ -114,10 +47,7 @@ inline void check_cover(std::vector<safetensors_entry>& entries, std::string con
 /// Source    https://huggingface.co/docs/safetensors
 class safetensors {
  public:
-  static safetensors load(std::string const& path, safetensors_limits limits = {}) {
-    file_reader file(path);
-    return {[&](void* into, std::size_t bytes) { return file.read(into, bytes); }, file.size(), path, limits};
-  }
+  static safetensors load(std::string const& path, safetensors_limits limits = {});
 
   /// Reads exactly the bytes of one file from a stream; what follows stays there.
   template <byte_stream Stream>
@@ -135,41 +65,18 @@ class safetensors {
   /// In the order of their data in the file.
   std::span<stored_tensor const> tensors() const { return tensors_; }
 
-  std::optional<tensor_view> find(std::string_view tensor) const {
-    auto const found =
-        std::lower_bound(by_name_.begin(), by_name_.end(), tensor,
-                         [&](std::size_t i, std::string_view name) { return tensors_[i].name < name; });
-    if (found == by_name_.end() || tensors_[*found].name != tensor) return std::nullopt;
-    return tensors_[*found].view;
-  }
+  std::optional<tensor_view> find(std::string_view tensor) const;
 
-  tensor_view at(std::string_view tensor) const {
-    if (auto view = find(tensor)) return *view;
-    refuse(tensor, "this tensor", "none of this name");
-  }
+  tensor_view at(std::string_view tensor) const;
 
   /// The tensor, if it has this type and these extents.
-  tensor_view at(std::string_view tensor, element_type type, shape const& dims) const {
-    tensor_view const view = at(tensor);
-    if (view.type != type || view.dims != dims) {
-      refuse(tensor, to_string(dims) + ' ' + std::string(name_of(type)),
-             to_string(view.dims) + ' ' + std::string(name_of(view.type)));
-    }
-    return view;
-  }
+  tensor_view at(std::string_view tensor, element_type type, shape const& dims) const;
 
   /// Throws data_error about one of the tensors.
-  [[noreturn]] void refuse(std::string_view tensor, std::string expected, std::string got) const {
-    detail::refuse_safetensors(name_ + ", tensor " + detail::shown(tensor), std::move(expected),
-                               std::move(got));
-  }
+  [[noreturn]] void refuse(std::string_view tensor, std::string expected, std::string got) const;
 
  private:
-  void grow(std::size_t bytes) {
-    buffer larger(bytes);
-    if (data_.bytes() > 0) std::memcpy(larger.data(), data_.data(), data_.bytes());
-    data_ = std::move(larger);
-  }
+  void grow(std::size_t bytes);
   template <class Source>
   safetensors(Source&& source, std::optional<std::uint64_t> total, std::string name,
               safetensors_limits limits)
@@ -196,9 +103,7 @@ class safetensors {
   }
 
   /// Memory for the next bytes: all that is needed if it is known to be there, else twice what came.
-  static std::size_t next_capacity(std::size_t have, std::size_t needed, bool known) {
-    return known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
-  }
+  static std::size_t next_capacity(std::size_t have, std::size_t needed, bool known);
 
   template <class Source>
   std::string read_header(Source& source, std::size_t length, bool known) const {
@@ -219,22 +124,7 @@ class safetensors {
     return header;
   }
 
-  std::vector<detail::safetensors_entry> entries_of(std::string const& header, safetensors_limits limits) {
-    auto const json = parse_json(
-        header, name_ + " header",
-        {.max_bytes = limits.max_header_bytes, .max_values = limits.max_header_values, .max_depth = 3});
-    std::vector<detail::safetensors_entry> entries;
-    for (json_value field : json.root().items()) {
-      if (field.key() == "__metadata__") {
-        if (field.kind() != json_kind::object) field.refuse("an object of strings");
-        for (json_value text : field.items()) metadata_.emplace(text.key(), text.string());
-      } else {
-        entries.push_back(detail::read_entry(field, name_));
-      }
-    }
-    detail::check_cover(entries, name_);
-    return entries;
-  }
+  std::vector<detail::safetensors_entry> entries_of(std::string const& header, safetensors_limits limits);
 
   template <class Source>
   void read_data(Source& source, std::vector<detail::safetensors_entry> const& entries, bool known) {
@@ -280,3 +170,7 @@ class safetensors {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/checkpoint/impl/safetensors.ipp>
+#endif

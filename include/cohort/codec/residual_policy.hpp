@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/optimizer/named_number.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -51,13 +50,11 @@ struct residual_policy {
     return which != kind::none && (step + 1) % static_cast<std::uint64_t>(every) == 0;
   }
 
-  void check() const {
-    detail::require_setting(every >= 1, name(), "every", "at least 1", every);
-    if (which == kind::clip)
-      detail::require_setting(number >= 1, name(), "at", "at least 1 threshold", number);
-    if (which == kind::decay)
-      detail::require_setting(number > 0 && number < 1, name(), "factor", "between 0 and 1", number);
-  }
+  void check() const;
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/codec/impl/residual_policy.ipp>
+#endif

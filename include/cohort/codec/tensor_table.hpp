@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <cohort/random/hash.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -25,22 +24,8 @@ class tensor_table {
   };
 
   tensor_table() = default;
-  tensor_table(std::initializer_list<tensor> tensors)
-      : tensor_table(std::span<tensor const>(tensors.begin(), tensors.size())) {}
-  explicit tensor_table(std::span<tensor const> tensors) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 44;
-    for (tensor const& one : tensors) {
-      if (one.elements == 0 || one.elements > most - elements())
-        throw setting_error({.what = "a table of tensors makes no sense",
-                             .where = {one.name},
-                             .expected = {"1 to ", most - elements(), " elements"},
-                             .got = {one.elements}});
-      ends_.push_back(elements() + one.elements);
-      names_.emplace_back(one.name);
-      hash_ = fnv1a(std::string_view(reinterpret_cast<char const*>(&one.elements), sizeof one.elements),
-                    fnv1a(std::string_view("\0", 1), fnv1a(one.name, hash_)));
-    }
-  }
+  tensor_table(std::initializer_list<tensor> tensors);
+  explicit tensor_table(std::span<tensor const> tensors);
 
   std::size_t size() const { return ends_.size(); }
   std::uint64_t elements() const { return ends_.empty() ? 0 : ends_.back(); }
@@ -57,3 +42,7 @@ class tensor_table {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/codec/impl/tensor_table.ipp>
+#endif

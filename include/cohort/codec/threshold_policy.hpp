@@ -2,9 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
-#include <cohort/codec/detail/coding_formulas.hpp>
 #include <cohort/codec/message.hpp>
-#include <cohort/optimizer/named_number.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/bf16.hpp>
 #include <cstddef>
@@ -80,26 +78,10 @@ struct threshold_policy {
     return names[static_cast<std::size_t>(which)];
   }
 
-  void check() const {
-    constexpr double smallest = smallest_threshold, largest = largest_threshold;
-    bool const steps = which == kind::adaptive || which == kind::target_density;
-    detail::require_setting(initial >= smallest && initial <= largest, name(), "initial", "2^-100 to 2^100",
-                            initial);
-    if (which != kind::fixed) {
-      detail::require_setting(lo > 0 && lo <= hi, name(), "lo", "above 0, at most hi", lo);
-      detail::require_setting(hi <= 1, name(), "hi", "at most 1", hi);
-    }
-    if (steps) detail::require_setting(factor > 0 && factor < 1, name(), "factor", "between 0 and 1", factor);
-    if (which == kind::quantile) detail::require_setting(sample > 0, name(), "sample", "at least 1", sample);
-  }
+  void check() const;
 
   /// The threshold after a message of this density, which had t.
-  double next(double t, double density) const {
-    double wanted = t;
-    if (which == kind::adaptive || which == kind::target_density)
-      wanted = density < lo ? t * factor : density > hi ? t / factor : t;
-    return std::clamp(wanted, double{smallest_threshold}, double{largest_threshold});
-  }
+  double next(double t, double density) const;
 };
 
 namespace detail {
@@ -114,15 +96,12 @@ struct element_sample {
   std::size_t stride;  // of elements, at least a run
   std::uint64_t key;
 
-  element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_)
-      : elements(n), runs(std::max<std::size_t>(wanted / run, 1)), stride(n / runs), key(key_) {}
+  element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_);
 
   bool all() const { return stride <= run; }
   std::size_t size() const { return all() ? elements : runs * run; }
   /// Where the k-th run begins.
-  std::size_t place(std::size_t k) const {
-    return static_cast<std::size_t>(place_of_run(key, k, stride, run));
-  }
+  std::size_t place(std::size_t k) const;
 };
 
 /// Finds thresholds by counting a sample of |r + x| by its upper 16 bits, which is as fine as thresholds are.
@@ -148,13 +127,7 @@ class threshold_sampler {
   static std::size_t level_of(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
   /// Of arrays in the processor's memory.
   static void count(element_sample const& from, float const* r, float const* x,
-                    std::span<std::uint32_t> counts) {
-    auto const look = [&](std::size_t begin, std::size_t n) {
-      for (std::size_t i = begin; i < begin + n; ++i) ++counts[level_of(r[i] + x[i])];
-    };
-    if (from.all()) return look(0, from.elements);
-    for (std::size_t k = 0; k < from.runs; ++k) look(from.place(k), element_sample::run);
-  }
+                    std::span<std::uint32_t> counts);
 
  private:
   std::vector<std::uint32_t> counts_;
@@ -167,18 +140,11 @@ class threshold_sampler {
 /// Before    the policy's check has passed.
 class thresholds {
  public:
-  thresholds(threshold_policy policy, std::size_t count) : policy_(policy), values_(count, policy.initial) {
-    rounded_.resize(count);
-  }
+  thresholds(threshold_policy policy, std::size_t count);
 
   /// Those of the message that sends r + x; ends: where the elements of each end. `step` chooses the sample.
   std::span<bf16 const> choose(std::span<float const> r, std::span<float const> x,
-                               std::span<std::uint64_t const> ends, std::uint64_t step) {
-    return choose(ends, step,
-                  [&](std::uint64_t begin, detail::element_sample const& from, std::span<std::uint32_t> to) {
-                    detail::threshold_sampler::count(from, r.data() + begin, x.data() + begin, to);
-                  });
-  }
+                               std::span<std::uint64_t const> ends, std::uint64_t step);
   /// The same of arrays whose samples count(begin, sample, counts) adds up: of the elements from `begin` on.
   template <class Count>
   std::span<bf16 const> choose(std::span<std::uint64_t const> ends, std::uint64_t step, Count count) {
@@ -204,17 +170,7 @@ class thresholds {
   /// What a checkpoint keeps: the thresholds before rounding.
   std::span<double const> state() const { return values_; }
   /// Errors    data_error if their number is another or one is none.
-  void restore(std::span<double const> state) {
-    bool fits = state.size() == values_.size();
-    for (double const t : state)
-      fits = fits && is_finite(t) && t >= double{smallest_threshold} && t <= double{largest_threshold};
-    if (!fits)
-      throw data_error(
-          {.what = "cannot restore thresholds",
-           .expected = {values_.size(), " of 2^-100 to 2^100"},
-           .got = {state.size(), state.size() == values_.size() ? ", one of them out of range" : ""}});
-    values_.assign(state.begin(), state.end());
-  }
+  void restore(std::span<double const> state);
 
  private:
   threshold_policy policy_;
@@ -224,3 +180,7 @@ class thresholds {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/codec/impl/threshold_policy.ipp>
+#endif

@@ -2,7 +2,6 @@
 #pragma once
 #include <chrono>
 #include <cohort/communicator/rank_progress.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/memory_space.hpp>
@@ -31,13 +30,7 @@ struct communicator_settings {
 namespace detail {
 
 /// Refuses what no communicator can keep.
-[[gnu::cold]] inline void check_settings(communicator_settings const& how) {
-  if (how.deadline < std::chrono::milliseconds(1) || how.deadline > std::chrono::hours(1000))
-    throw setting_error({.what = "a communicator cannot wait like this",
-                         .where = "communicator_settings.deadline",
-                         .expected = "1 ms to 1,000 hours",
-                         .got = {how.deadline.count(), " ms"}});
-}
+[[gnu::cold]] void check_settings(communicator_settings const& how);
 
 }  // namespace detail
 
@@ -62,8 +55,7 @@ struct elements {
   memory_space* space = nullptr;  ///< null: the processor's memory
 
   elements() = default;
-  elements(std::byte* at, element_type of, std::size_t many, memory_space* where = nullptr)
-      : data(at), type(of), count(many), space(where) {}
+  elements(std::byte* at, element_type of, std::size_t many, memory_space* where = nullptr);
   template <class T>
   elements(std::span<T> all)
       : data(reinterpret_cast<std::byte*>(all.data())), type(element_of<T>), count(all.size()) {}
@@ -75,10 +67,7 @@ struct gathered {
   std::vector<std::byte> bytes{};
   std::vector<std::size_t> first{};  ///< size + 1 places: rank r's bytes are [first[r], first[r + 1])
 
-  std::span<std::byte const> of(int rank) const {
-    auto const r = static_cast<std::size_t>(rank);
-    return std::span<std::byte const>(bytes).subspan(first[r], first[r + 1] - first[r]);
-  }
+  std::span<std::byte const> of(int rank) const;
 };
 
 /// A message that has arrived and was not received yet.
@@ -105,9 +94,7 @@ class request {
   /// Whether it has ended; moves it on where no other thread does.
   bool done() { return !under_way_ || under_way_->done(); }
   /// Returns when it ended: as this rank has seen it, perhaps before the wait. Without an operation: the clock's beginning.
-  std::chrono::steady_clock::time_point wait() {
-    return under_way_ ? std::exchange(under_way_, nullptr)->wait() : std::chrono::steady_clock::time_point();
-  }
+  std::chrono::steady_clock::time_point wait();
 
  private:
   std::shared_ptr<detail::activity> under_way_;
@@ -187,18 +174,16 @@ class communicator {
 
   void broadcast(elements data, int root) { start_broadcast(data, root).wait(); }
   void allreduce(elements data, reduction how = reduction::sum) { start_allreduce(data, how).wait(); }
-  void reduce_scatter(elements data, reduction how = reduction::sum) {
-    start_reduce_scatter(data, how).wait();
-  }
+  void reduce_scatter(elements data, reduction how = reduction::sum);
   void allgather(elements data) { start_allgather(data).wait(); }
-  gathered allgatherv(std::span<std::byte const> mine) {
-    gathered all;
-    start_allgatherv(mine, all).wait();
-    return all;
-  }
+  gathered allgatherv(std::span<std::byte const> mine);
   void barrier() { start_barrier().wait(); }
   void send(std::span<std::byte const> data, int to, int tag) { start_send(data, to, tag).wait(); }
   void receive(std::span<std::byte> data, int from, int tag) { start_receive(data, from, tag).wait(); }
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/communicator.ipp>
+#endif

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/execution/sink.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -60,25 +56,9 @@ struct outcome {
   std::exception_ptr cause;  ///< the first that is not the echo of another
 };
 
-[[gnu::cold]] inline std::string text_of(std::exception_ptr const& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (std::exception const& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception that is no std::exception";
-  }
-}
+[[gnu::cold]] std::string text_of(std::exception_ptr const& thrown);
 
-[[gnu::cold]] inline bool is_echo(std::exception_ptr const& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (communicator_error const&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
+[[gnu::cold]] bool is_echo(std::exception_ptr const& thrown);
 
 /// One rank's life.
 template <class Body>
@@ -97,17 +77,6 @@ void live_as_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& b
   all.ended[rank] = true;
   --all.missing;
   all.changed.notify_all();
-}
-
-/// Some ranks hang and cannot be joined: says who, and what the others have thrown, and ends the process.
-[[noreturn, gnu::cold]] inline void leave_hanging(outcome const& all) {
-  sink const say = stderr_sink();
-  for (std::size_t rank = 0; rank < all.failures.size(); ++rank)
-    if (!all.ended[rank])
-      say(text_of({"rank ", rank, " has not ended since: the process ends"}));
-    else if (all.failures[rank])
-      say(text_of({"rank ", rank, ": ", text_of(all.failures[rank])}));
-  exit_at_once(communicator_exit_status);
 }
 
 }  // namespace detail
@@ -157,23 +126,7 @@ struct threads {
   /// In which the others hear of a failure, and end.
   static constexpr auto to_hear = std::chrono::seconds(1);
 
-  static void watch(thread_ranks const& hub, detail::outcome& all) {
-    auto const begin = clock::now();
-    auto const longest = hub.settings().deadline + std::chrono::seconds(2);
-    std::optional<clock::time_point> troubled;
-    bool said = false;
-    std::unique_lock lock(all.mutex);
-    while (!all.changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return all.missing == 0; })) {
-      auto const trouble = hub.trouble();
-      auto const now = clock::now();
-      if (trouble && !troubled) troubled = now;
-      if (!trouble || now < *troubled + to_hear) continue;
-      if (!std::exchange(said, true)) stderr_sink()(*trouble);
-      for (std::size_t rank = 0; rank < all.ended.size(); ++rank)
-        if (!all.ended[rank] && now >= std::max(begin, hub.last_sign(static_cast<int>(rank))) + longest)
-          detail::leave_hanging(all);
-    }
-  }
+  static void watch(thread_ranks const& hub, detail::outcome& all);
 };
 
 /// One rank, on the calling thread.
@@ -190,3 +143,7 @@ struct self {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/launch.ipp>
+#endif

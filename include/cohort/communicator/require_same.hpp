@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace cohort {
 
@@ -18,44 +15,8 @@ struct shared_fact {
 
 namespace detail {
 
-/// "ranks 0, 2" of those whose value is this one.
-inline std::string ranks_with(std::span<std::string const> values, std::string const& value) {
-  std::string list;
-  int count = 0;
-  for (std::size_t r = 0; r < values.size(); ++r)
-    if (values[r] == value) list += text_of({count++ == 0 ? "" : ", ", r});
-  return (count == 1 ? "rank " : "ranks ") + list;
-}
-
 /// "123 on ranks 0, 2; 7 on rank 1", of at most 4 different values.
-inline std::string by_rank(std::span<std::string const> values) {
-  std::string text;
-  int different = 0;
-  for (std::size_t r = 0; r < values.size(); ++r) {
-    if (std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(r), values[r])
-        != values.begin() + static_cast<std::ptrdiff_t>(r))
-      continue;
-    if (++different > 4) return text + "; …";
-    text += text_of({different == 1 ? "" : "; ", values[r].empty() ? "nothing" : values[r], " on ",
-                     ranks_with(values, values[r])});
-  }
-  return text;
-}
-
-/// Calls take(name, value) for each fact in "name\0value\0name\0value\0…".
-template <class Take>
-void for_each_fact(std::span<std::byte const> message, Take take) {
-  std::string_view left(reinterpret_cast<char const*>(message.data()), message.size());
-  while (!left.empty()) {
-    std::string_view word[2];
-    for (std::string_view& one : word) {
-      std::size_t const end = std::min(left.find('\0'), left.size());
-      one = left.substr(0, end);
-      left.remove_prefix(std::min(end + 1, left.size()));
-    }
-    take(word[0], word[1]);
-  }
-}
+std::string by_rank(std::span<std::string const> values);
 
 }  // namespace detail
 
@@ -64,33 +25,10 @@ void for_each_fact(std::span<std::byte const> message, Take take) {
 /// Before    ranks may be of different versions: facts are matched by name, so they stand in any order and number.
 /// Errors    setting_error, the same on every rank: which facts differ, and what each rank has; "nothing" where it does not
 ///           know that name.
-inline void require_same(communicator& world, std::span<shared_fact const> facts) {
-  std::string mine;
-  for (shared_fact const& one : facts)
-    mine.append(one.name).append(1, '\0').append(one.value).append(1, '\0');
-  gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
-  std::vector<std::string_view> known;  // on any rank, in the order of ranks
-  for (int r = 0; r < world.size(); ++r)
-    detail::for_each_fact(all.of(r), [&](std::string_view name, std::string_view) {
-      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-    });
-  std::string names, what;
-  for (std::string_view const wanted : known) {
-    std::vector<std::string> values(static_cast<std::size_t>(world.size()));
-    for (int r = 0; r < world.size(); ++r)
-      detail::for_each_fact(all.of(r), [&](std::string_view name, std::string_view value) {
-        if (name == wanted) values[static_cast<std::size_t>(r)] = value;
-      });
-    if (std::count(values.begin(), values.end(), values[0]) == static_cast<std::ptrdiff_t>(values.size()))
-      continue;
-    names += (names.empty() ? "" : ", ") + std::string(wanted);
-    what += (what.empty() ? "" : ". ") + std::string(wanted) + ": " + detail::by_rank(values);
-  }
-  if (!names.empty())
-    throw setting_error({.what = "the ranks of this run do not fit together",
-                         .where = names,
-                         .expected = "the same on every rank",
-                         .got = what});
-}
+void require_same(communicator& world, std::span<shared_fact const> facts);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/require_same.ipp>
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <bit>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/description.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -13,7 +12,6 @@
 #include <span>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -35,19 +33,10 @@ struct array {
 namespace detail {
 
 /// By bits, so that it holds under -ffast-math.
-inline bool not_finite(float value) {
-  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000U) == 0x7f800000U;
-}
-inline bool not_finite(double value) {
-  return (std::bit_cast<std::uint64_t>(value) & 0x7ff0000000000000U) == 0x7ff0000000000000U;
-}
+bool not_finite(float value);
+bool not_finite(double value);
 
-inline std::string place_in(array const& a, std::size_t element) {
-  auto const per_example = static_cast<std::size_t>(a.values.dims.example().elements());
-  std::string text = a.name + ", example " + std::to_string(element / per_example);
-  if (per_example > 1) text += ", element " + std::to_string(element % per_example);
-  return text;
-}
+std::string place_in(array const& a, std::size_t element);
 
 template <class T>
 void require_finite(array const& a) {
@@ -58,74 +47,6 @@ void require_finite(array const& a) {
                       .where = place_in(a, static_cast<std::size_t>(bad - values.begin())),
                       .expected = "a finite number",
                       .got = {*bad}});
-}
-
-template <class T>
-void require_labels(array const& a) {
-  std::span<T const> const values = a.values.as<T>();
-  auto const bad = std::find_if(values.begin(), values.end(), [&](T label) {
-    return static_cast<std::int64_t>(label) < 0 || static_cast<std::int64_t>(label) >= a.classes;
-  });
-  if (bad != values.end())
-    throw data_error({.what = "a class label is out of range",
-                      .where = place_in(a, static_cast<std::size_t>(bad - values.begin())),
-                      .expected = {"0 to ", a.classes - 1},
-                      .got = {*bad}});
-}
-
-inline tensor_description checked_part(array const& a, bool input) {
-  using enum element_type;
-  if (a.values.dims.rank < 1)
-    throw shape_error({.what = "an array of examples needs an outermost extent that counts them",
-                       .where = a.name,
-                       .expected = "count x example",
-                       .got = to_string(a.values.dims)});
-  if (a.classes > 0) {
-    if (a.values.dims.example().elements() != 1)
-      throw shape_error({.what = "class labels are one number an example",
-                         .where = a.name,
-                         .expected = "scalar",
-                         .got = to_string(a.values.dims.example())});
-    if (!a.label_names.empty() && a.label_names.size() != static_cast<std::size_t>(a.classes))
-      throw data_error({.what = "there is not one name a class",
-                        .where = a.name,
-                        .expected = {a.classes, " label names"},
-                        .got = {a.label_names.size()}});
-    switch (a.values.type) {
-      case u8:
-        require_labels<std::uint8_t>(a);
-        break;
-      case i32:
-        require_labels<std::int32_t>(a);
-        break;
-      case i64:
-        require_labels<std::int64_t>(a);
-        break;
-      default:
-        throw data_error({.what = "class labels must be integers",
-                          .where = a.name,
-                          .expected = "u8, i32 or i64",
-                          .got = {name_of(a.values.type)}});
-    }
-  } else if (a.values.type == f32) {
-    require_finite<float>(a);
-  } else if (a.values.type == f64) {
-    require_finite<double>(a);
-  }
-  element_type const usual = a.classes > 0                  ? i32
-                             : a.values.type == u8 && input ? f32
-                             : a.values.type == i64         ? i32
-                                                            : a.values.type;
-  tensor_description part{.name = a.name,
-                          .example = a.classes > 0 ? shape() : a.values.dims.example(),
-                          .stored = a.values.type,
-                          .type = a.as.value_or(usual),
-                          .scale = a.scale,
-                          .offset = a.offset,
-                          .classes = a.classes,
-                          .label_names = a.label_names};
-  transform_of(part);
-  return part;
 }
 
 /// A contiguous range that outlives the expression: an lvalue, or a view such as a span.
@@ -150,15 +71,7 @@ concept lasting_range = requires(R&& r) {
 class arrays {
  public:
   explicit arrays(std::vector<array> const& inputs, std::vector<array> const& targets = {},
-                  std::shared_ptr<void const> owner = nullptr)
-      : owner_(std::move(owner)) {
-    if (inputs.empty())
-      throw shape_error(
-          {.what = "a data set needs an input", .where = "", .expected = "at least 1", .got = "0"});
-    size_ = inputs[0].values.dims.rank > 0 ? inputs[0].values.dims[0] : 0;
-    for (array const& a : inputs) what_.inputs.push_back(added(a, true));
-    for (array const& a : targets) what_.targets.push_back(added(a, false));
-  }
+                  std::shared_ptr<void const> owner = nullptr);
 
   /// Inputs of one shape with a class label each: arrays(pixels, {1, 28, 28}, labels, 10, 1 / 255.0).
   template <class Inputs, class Labels>
@@ -171,10 +84,7 @@ class arrays {
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return size_; }
   std::span<example_rows const> rows() const { return rows_; }
-  void get(std::int64_t i, example_view& out) const {
-    for (std::size_t part = 0; part < rows_.size(); ++part)
-      out.point(part, rows_[part].first + static_cast<std::size_t>(i) * rows_[part].distance_bytes);
-  }
+  void get(std::int64_t i, example_view& out) const;
 
  private:
   template <class Range>
@@ -195,24 +105,9 @@ class arrays {
             example.batched(static_cast<int>(std::size(range) / per_example))};
   }
 
-  static int positive(int classes) {
-    if (classes < 1)
-      throw setting_error(
-          {.what = "there must be a class", .where = "classes", .expected = "at least 1", .got = {classes}});
-    return classes;
-  }
+  static int positive(int classes);
 
-  tensor_description added(array const& a, bool input) {
-    tensor_description part = detail::checked_part(a, input);
-    if (a.values.dims[0] != size_)
-      throw shape_error({.what = "the arrays differ in their number of examples",
-                         .where = a.name,
-                         .expected = {size_},
-                         .got = {a.values.dims[0]}});
-    rows_.push_back({a.values.data,
-                     static_cast<std::size_t>(a.values.dims.example().elements()) * bytes_of(a.values.type)});
-    return part;
-  }
+  tensor_description added(array const& a, bool input);
 
   std::shared_ptr<void const> owner_;
   data_description what_;
@@ -221,3 +116,7 @@ class arrays {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/arrays.ipp>
+#endif

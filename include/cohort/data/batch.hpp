@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -48,11 +46,7 @@ struct batch {
   std::int64_t global_count = 0;   ///< examples in the whole global batch; −1 in a stream shared by ranks
 
   /// Σ of the weights; the number of examples where they have none.
-  double weight() const {
-    double sum = 0;
-    for (float const one : weights) sum += static_cast<double>(one);
-    return weights.empty() ? count : sum;
-  }
+  double weight() const;
 
   tensor_view input(std::size_t which = 0) const { return checked(inputs, which, "input").view(count); }
   tensor_view target(std::size_t which = 0) const { return checked(targets, which, "target").view(count); }
@@ -60,14 +54,11 @@ struct batch {
 
  private:
   static named_tensor const& checked(std::vector<named_tensor> const& tensors, std::size_t which,
-                                     char const* kind) {
-    if (which >= tensors.size())
-      throw shape_error({.what = {"the batch has no such ", kind},
-                         .where = {kind, ' ', which},
-                         .expected = {"fewer than ", tensors.size()},
-                         .got = {which}});
-    return tensors[which];
-  }
+                                     char const* kind);
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/batch.ipp>
+#endif

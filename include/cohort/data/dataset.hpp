@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <bit>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/description.hpp>
 #include <cohort/data/transform.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -36,14 +32,7 @@ class example_view {
   }
   std::byte const* at(std::size_t part) const { return at_[part]; }
 
-  void fit(data_description const& what) {
-    at_.resize(what.parts());
-    own_.resize(what.parts());
-    for (std::size_t part = 0; part < own_.size(); ++part) {
-      tensor_description const& d = what.part(part);
-      own_[part].resize(static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored));
-    }
-  }
+  void fit(data_description const& what);
 
  private:
   std::vector<std::byte const*> at_;
@@ -85,36 +74,7 @@ concept stream_dataset = requires(S const& s, int shard, std::int64_t n, example
 namespace detail {
 
 /// Makes a batch's tensors what the description says, with room for `capacity` examples.
-inline void fit(batch& b, data_description const& what, int capacity) {
-  auto const fit_list = [&](std::vector<named_tensor>& tensors,
-                            std::vector<tensor_description> const& parts) {
-    tensors.resize(parts.size());
-    for (std::size_t t = 0; t < parts.size(); ++t) {
-      if (tensors[t].name != parts[t].name) tensors[t].name = parts[t].name;
-      tensors[t].example = parts[t].example;
-      tensors[t].type = parts[t].type;
-      tensors[t].reserve(capacity);
-    }
-  };
-  fit_list(b.inputs, what.inputs);
-  fit_list(b.targets, what.targets);
-  fit_list(b.masks, what.masks);
-  auto const room = static_cast<std::size_t>(capacity);
-  b.weights.reserve(what.weighted ? room : 0);
-  b.keys.reserve(what.keyed ? room : 0);
-  b.indices.reserve(room);
-}
-
-/// By bits, so that it holds under -ffast-math.
-inline float checked_weight(float weight, std::int64_t example) {
-  constexpr std::uint32_t infinity = 0x7f800000U, minus_zero = 0x80000000U;
-  std::uint32_t const bits = std::bit_cast<std::uint32_t>(weight);
-  if (bits < infinity || bits == minus_zero) return weight;
-  throw data_error({.what = "the weight of an example is negative or not finite",
-                    .where = {"example ", example},
-                    .expected = "a finite number of 0 or more; 0 leaves the example out",
-                    .got = {weight}});
-}
+void fit(batch& b, data_description const& what, int capacity);
 
 /// One part's way into the batch: resolved once, then used for every example.
 struct part_writer {
@@ -124,58 +84,21 @@ struct part_writer {
   double scale = 1;
   double offset = 0;
 
-  explicit part_writer(tensor_description const& part)
-      : transform(transform_of(part)),
-        elements(static_cast<std::size_t>(part.example.elements())),
-        bytes(elements * bytes_of(part.type)),
-        scale(part.scale),
-        offset(part.offset) {}
-  void operator()(std::byte const* source, std::byte* destination) const {
-    transform(source, destination, elements, scale, offset);
-  }
+  explicit part_writer(tensor_description const& part);
+  void operator()(std::byte const* source, std::byte* destination) const;
 };
 
 class batch_writer {
  public:
-  explicit batch_writer(data_description const& what) : weighted_(what.weighted), keyed_(what.keyed) {
-    for (std::size_t part = 0; part < what.parts(); ++part) writers_.emplace_back(what.part(part));
-  }
+  explicit batch_writer(data_description const& what);
 
-  static named_tensor& tensor(batch& b, std::size_t part) {
-    if (part < b.inputs.size()) return b.inputs[part];
-    part -= b.inputs.size();
-    return part < b.targets.size() ? b.targets[part] : b.masks[part - b.targets.size()];
-  }
+  static named_tensor& tensor(batch& b, std::size_t part);
 
-  void begin(batch& b, std::size_t count) const {
-    b.weights.resize(weighted_ ? count : 0);
-    b.keys.resize(keyed_ ? count : 0);
-  }
+  void begin(batch& b, std::size_t count) const;
 
-  void write(example_view const& example, batch& b, std::size_t row) const {
-    for (std::size_t part = 0; part < writers_.size(); ++part)
-      writers_[part](example.at(part), tensor(b, part).memory.data() + row * writers_[part].bytes);
-    if (weighted_) b.weights[row] = checked_weight(example.weight, b.indices[row]);
-    if (keyed_) b.keys[row].assign(example.key);
-  }
+  void write(example_view const& example, batch& b, std::size_t row) const;
 
-  void gather(std::span<example_rows const> rows, std::span<std::int64_t const> indices, batch& b) const {
-    for (std::size_t part = 0; part < writers_.size(); ++part) {
-      part_writer const writer = writers_[part];
-      std::byte* destination = tensor(b, part).memory.data();
-      auto const source = [&](std::size_t row) {
-        return rows[part].first + static_cast<std::size_t>(indices[row]) * rows[part].distance_bytes;
-      };
-      for (std::size_t row = 0; row < indices.size(); ++row) {
-        if (row + 2 < indices.size())  // shuffled rows are far apart
-          for (std::size_t byte = 0; byte < std::min<std::size_t>(rows[part].distance_bytes, 1024);
-               byte += 64)
-            __builtin_prefetch(source(row + 2) + byte);
-        writer(source(row), destination);
-        destination += writer.bytes;
-      }
-    }
-  }
+  void gather(std::span<example_rows const> rows, std::span<std::int64_t const> indices, batch& b) const;
 
  private:
   std::vector<part_writer> writers_;
@@ -285,3 +208,7 @@ class dataset {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/dataset.ipp>
+#endif

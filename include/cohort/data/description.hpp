@@ -34,12 +34,12 @@ struct data_description {
   bool weighted = false;  ///< examples carry a weight
   bool keyed = false;     ///< examples carry a key
 
-  std::size_t parts() const { return inputs.size() + targets.size() + masks.size(); }
-  tensor_description const& part(std::size_t which) const {
-    if (which < inputs.size()) return inputs[which];
-    which -= inputs.size();
-    return which < targets.size() ? targets[which] : masks[which - targets.size()];
-  }
+  std::size_t parts() const;
+  tensor_description const& part(std::size_t which) const;
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/description.ipp>
+#endif

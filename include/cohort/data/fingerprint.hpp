@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/data/dataset.hpp>
-#include <cohort/random/hash.hpp>
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
 namespace cohort {
 
@@ -15,29 +11,10 @@ namespace cohort {
 /// Before    data.indexed().
 /// Moves     reads at most 16 examples.
 /// Errors    what the data set throws.
-inline std::uint64_t fingerprint(dataset const& data, std::int64_t epoch) {
-  std::int64_t const count = std::min<std::int64_t>(data.size(), 16);
-  batch sample;
-  detail::fit(sample, data.describe(), static_cast<int>(count));
-  for (std::int64_t k = 0; k < count; ++k)
-    sample.indices.push_back(count > 1 ? k * (data.size() - 1) / (count - 1) : 0);
-  detail::batch_writer const writer(data.describe());
-  example_view scratch;
-  scratch.fit(data.describe());
-  scratch.epoch = epoch;
-  writer.begin(sample, sample.indices.size());
-  data.model().gather(sample.indices, writer, scratch, sample);
-
-  std::uint64_t hash = fnv1a("examples");
-  auto const add = [&](void const* bytes, std::size_t size) {
-    hash = fnv1a({static_cast<char const*>(bytes), size}, hash);
-  };
-  for (auto const* const tensors : {&sample.inputs, &sample.targets, &sample.masks})
-    for (named_tensor const& one : *tensors)
-      add(one.memory.data(), static_cast<std::size_t>(count) * one.example_bytes());
-  add(sample.weights.data(), sample.weights.size() * sizeof(float));
-  for (std::string const& key : sample.keys) add(key.data(), key.size());
-  return hash;
-}
+std::uint64_t fingerprint(dataset const& data, std::int64_t epoch);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/fingerprint.ipp>
+#endif

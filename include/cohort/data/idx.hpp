@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -15,10 +12,7 @@ namespace cohort {
 /// An IDX file in memory: u8 elements, the outermost extent counts examples.
 class idx_array {
  public:
-  idx_array(std::vector<std::byte> bytes, std::size_t header_bytes, shape dims)
-      : bytes_(std::make_shared<std::vector<std::byte> const>(std::move(bytes))),
-        header_bytes_(header_bytes),
-        dims_(dims) {}
+  idx_array(std::vector<std::byte> bytes, std::size_t header_bytes, shape dims);
 
   tensor_view view() const { return {bytes_->data() + header_bytes_, element_type::u8, dims_}; }
   /// Keeps the elements alive.
@@ -37,56 +31,15 @@ class idx_array {
 /// Errors    data_error naming `where` and the byte for a wrong magic number, type or rank, extents of 0 or too
 ///           large, and a file that is shorter or longer than its extents say.
 /// Source    The IDX format as described beside the MNIST files (LeCun, Cortes and Burges).
-inline idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank = 0) {
-  auto const refuse = [&](std::string what, std::size_t byte, std::string expected, std::string got) {
-    throw data_error({.what = {"cannot read the IDX file: ", std::move(what)},
-                      .where = {where, ", byte ", byte},
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
-  };
-  auto const at = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
-  auto const sized = [](std::uint64_t n) { return std::to_string(n) + " bytes"; };
-
-  if (bytes.size() < 4)
-    refuse("it is cut in its header", bytes.size(), "at least 8 bytes", sized(bytes.size()));
-  if (at(0) != 0 || at(1) != 0)
-    refuse("it has another magic number", 0, "0, 0", std::to_string(at(0)) + ", " + std::to_string(at(1)));
-  if (at(2) != 8) refuse("its elements are not u8", 2, "element type 8", std::to_string(at(2)));
-  int const found = static_cast<int>(at(3));
-  if (found < 1 || found > 4 || (rank != 0 && found != rank))
-    refuse("it has another rank", 3, rank != 0 ? std::to_string(rank) : "1 to 4", std::to_string(found));
-  std::size_t const header = 4 + 4 * static_cast<std::size_t>(found);
-  if (bytes.size() < header)
-    refuse("it is cut in its header", bytes.size(), sized(header), sized(bytes.size()));
-
-  shape dims;
-  dims.rank = found;
-  std::uint64_t elements = 1;
-  std::uint64_t const present = bytes.size() - header;
-  for (int axis = 0; axis < found; ++axis) {
-    std::size_t const byte = 4 + 4 * static_cast<std::size_t>(axis);
-    std::uint32_t const extent = at(byte) << 24 | at(byte + 1) << 16 | at(byte + 2) << 8 | at(byte + 3);
-    if (extent == 0 || extent > 0x7fffffffU)
-      refuse("an extent is out of range", byte, "1 to 2147483647", std::to_string(extent));
-    dims[axis] = static_cast<int>(extent);
-    if (elements > (std::uint64_t{1} << 62) / extent)
-      refuse("its extents are too large", byte, sized(present), "more than 2^62");
-    elements *= extent;
-  }
-  if (elements > present)
-    refuse("it is cut", bytes.size(), sized(header + elements) + " for " + to_string(dims),
-           sized(bytes.size()));
-  if (elements < present)
-    refuse("it goes on after its last element", header + elements,
-           sized(header + elements) + " for " + to_string(dims), sized(bytes.size()));
-  return {std::move(bytes), header, dims};
-}
+idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank = 0);
 
 /// Reads an IDX file, through another source than the plain file where it is compressed.
-inline idx_array read_idx(
+idx_array read_idx(
     std::string const& path, int rank = 0,
-    byte_source const& source = [](std::string const& p) { return read_file(p); }) {
-  return parse_idx(source(path), path, rank);
-}
+    byte_source const& source = [](std::string const& p) { return read_file(p); });
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/idx.ipp>
+#endif

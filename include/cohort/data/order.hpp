@@ -2,10 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/execution/partition.hpp>
-#include <cohort/random/stream.hpp>
 #include <cstdint>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -15,23 +12,11 @@ namespace cohort {
 ///
 /// Exact     the same on every machine. Without shuffling it is 0, 1, 2, …
 /// Source    Durstenfeld's form of Fisher and Yates' shuffle, CACM 1964.
-inline void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch,
-                        std::int64_t size, bool shuffle = true, int rank = 0) {
-  order.resize(static_cast<std::size_t>(size));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  if (!shuffle) return;
-  random_stream const stream(seed, "order", static_cast<std::uint64_t>(epoch),
-                             static_cast<std::uint64_t>(rank));
-  for (std::size_t left = order.size(); left > 1; --left)
-    std::swap(order[left - 1], order[stream.below(left, left)]);
-}
+void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
+                 bool shuffle = true, int rank = 0);
 
-inline std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
-                                             bool shuffle = true) {
-  std::vector<std::int64_t> order;
-  epoch_order(order, seed, epoch, size, shuffle);
-  return order;
-}
+std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
+                                      bool shuffle = true);
 
 /// The global batch that begins after `position` examples: `batch` for each rank, fewer at the epoch's end. Rank r's is its part r.
 ///
@@ -42,3 +27,7 @@ constexpr index_slice global_batch(std::int64_t size, std::int64_t position, int
 }
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/order.ipp>
+#endif

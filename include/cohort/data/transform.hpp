@@ -1,54 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/description.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string>
 
 namespace cohort {
-
-namespace detail {
-
-template <class From, class To>
-void scaled_row(std::byte const* source, std::byte* destination, std::size_t n, double scale, double offset) {
-  constexpr std::size_t block = 16;  // copied out, so that -O2 may make vectors: bytes could alias anything
-  auto const factor = static_cast<To>(scale);
-  auto const summand = static_cast<To>(offset);
-  auto const convert = [=](From value) { return static_cast<To>(+value) * factor + summand; };
-  std::size_t i = 0;
-  for (; i + block <= n; i += block) {
-    From from[block];
-    To to[block];
-    std::memcpy(from, source + i * sizeof(From), sizeof from);
-    for (std::size_t j = 0; j < block; ++j) to[j] = convert(from[j]);
-    std::memcpy(destination + i * sizeof(To), to, sizeof to);
-  }
-  for (; i < n; ++i) {
-    From from;
-    std::memcpy(&from, source + i * sizeof(From), sizeof from);
-    To const to = convert(from);
-    std::memcpy(destination + i * sizeof(To), &to, sizeof to);
-  }
-}
-
-template <class From, class To>
-void cast_row(std::byte const* source, std::byte* destination, std::size_t n, double, double) {
-  auto const* from = reinterpret_cast<From const*>(source);
-  auto* to = reinterpret_cast<To*>(destination);
-  for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
-}
-
-template <std::size_t Bytes>
-void copied_row(std::byte const* source, std::byte* destination, std::size_t n, double, double) {
-  if (n == 1)
-    std::memcpy(destination, source, Bytes);
-  else
-    std::memcpy(destination, source, n * Bytes);
-}
-
-}  // namespace detail
 
 /// Writes `n` elements of one example into the batch: copied, cast, or scaled, in one pass.
 using row_transform = void (*)(std::byte const* source, std::byte* destination, std::size_t n, double scale,
@@ -59,34 +14,10 @@ using row_transform = void (*)(std::byte const* source, std::byte* destination, 
 /// Errors    shape_error where there is none: labels are u8, i32 or i64 and arrive as i32; numbers are u8, f32 or
 ///           f64 and arrive as f32 or f64; u8 and i32 can stay what they are.
 /// Exact     u8 → f32 is float(value)·scale + offset, without an offset the same bits under all compiler flags.
-inline row_transform transform_of(tensor_description const& part) {
-  using enum element_type;
-  auto const is = [&](element_type from, element_type to) { return part.stored == from && part.type == to; };
-  if (part.stored == part.type && !part.rescaled()) switch (part.type) {
-      case u8:
-        return detail::copied_row<1>;
-      case f32:
-      case i32:
-        return detail::copied_row<4>;
-      case f64:
-        return detail::copied_row<8>;
-      default:
-        break;
-    }
-  if (is(u8, f32)) return detail::scaled_row<std::uint8_t, float>;
-  if (is(f32, f32)) return detail::scaled_row<float, float>;
-  if (is(f64, f32)) return detail::scaled_row<double, float>;
-  if (is(u8, f64)) return detail::scaled_row<std::uint8_t, double>;
-  if (is(f32, f64)) return detail::scaled_row<float, double>;
-  if (is(f64, f64)) return detail::scaled_row<double, double>;
-  if (!part.rescaled()) {
-    if (is(u8, i32)) return detail::cast_row<std::uint8_t, std::int32_t>;
-    if (is(i64, i32)) return detail::cast_row<std::int64_t, std::int32_t>;
-  }
-  throw shape_error({.what = "the data set's elements cannot be brought into a batch",
-                     .where = part.name,
-                     .expected = "u8, f32 or f64 as f32 or f64; u8, i32 or i64 as i32, unscaled",
-                     .got = {name_of(part.stored), " as ", name_of(part.type)}});
-}
+row_transform transform_of(tensor_description const& part);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/transform.ipp>
+#endif

@@ -15,8 +15,7 @@ namespace detail {
 struct clause : std::string {
   [[gnu::cold, gnu::noinline]] clause() {}
   [[gnu::cold, gnu::noinline]] clause(char const* text) : std::string(text) {}
-  [[gnu::cold, gnu::noinline]] clause(std::initializer_list<text_piece> pieces)
-      : std::string(text_of(pieces)) {}
+  [[gnu::cold, gnu::noinline]] clause(std::initializer_list<text_piece> pieces);
   [[gnu::cold, gnu::noinline]] clause(std::string text) : std::string(std::move(text)) {}
   [[gnu::cold, gnu::noinline]] clause(clause&& other) noexcept : std::string(std::move(other)) {}
   [[gnu::cold, gnu::noinline]] clause(clause const& other) : std::string(other) {}
@@ -36,20 +35,11 @@ struct refusal {
 /// Base of every exception thrown by the library: "what (where): expected …, got …".
 class error : public std::runtime_error {
  public:
-  [[gnu::cold, gnu::noinline]] explicit error(refusal why)
-      : std::runtime_error(sentence(why)), why_(std::move(why)) {}
+  [[gnu::cold, gnu::noinline]] explicit error(refusal why);
   refusal const& why() const { return why_; }
 
  private:
-  static std::string sentence(refusal const& r) {
-    bool const wanted = !r.expected.empty();
-    return detail::text_of({r.what, r.where.empty() ? "" : " (", r.where, r.where.empty() ? "" : ")",
-                            wanted ? ": expected " : "", r.expected,
-                            r.got.empty() ? ""
-                            : wanted      ? ", got "
-                                          : ": got ",
-                            r.got});
-  }
+  static std::string sentence(refusal const& r);
   refusal why_;
 };
 
@@ -99,3 +89,7 @@ struct communicator_error : error {
 inline constexpr int communicator_exit_status = 75;
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/error/impl/exceptions.ipp>
+#endif

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/evaluation/detail/column_labels.hpp>
 #include <cohort/evaluation/detail/compensated_sum.hpp>
-#include <cohort/evaluation/detail/report_bytes.hpp>
-#include <cohort/evaluation/detail/scored_columns.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/random/hash.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -36,76 +29,13 @@ struct calibration_bin {
 /// Source    Guo et al., ICML 2017 (expected calibration error).
 class calibration_report final : public evaluator {
  public:
-  explicit calibration_report(int columns = 1, int bins = 10) : columns_(columns), bins_(bins) {
-    detail::column_labels(columns, {});
-    if (bins < 1 || bins > 10'000)
-      throw setting_error({.what = "cannot report on probabilities",
-                           .where = "bins",
-                           .expected = "1 to 10000",
-                           .got = {bins}});
-    clear();
-  }
+  explicit calibration_report(int columns = 1, int bins = 10);
 
-  void add(tensor_view scores, tensor_view targets, std::optional<std::int64_t> first = {}) override {
-    // A softmax in f32 may be a rounding above 1.
-    detail::scored_columns const given(scores, targets, columns_, first.value_or(examples_), 0, 1 + 1e-6);
-    for (std::size_t n = 0; n < given.examples(); ++n) {
-      std::size_t best = 0;
-      for (std::size_t c = 0; c < given.columns(); ++c) {
-        if (given.score(n, c) > given.score(n, best)) best = c;
-        count(c, given.score(n, c), given.positive(n, c));
-      }
-      if (columns_ > 1) count(given.columns(), given.score(n, best), given.positive(n, best));
-    }
-    examples_ += static_cast<std::int64_t>(given.examples());
-  }
+  void add(tensor_view scores, tensor_view targets, std::optional<std::int64_t> first = {}) override;
 
-  std::vector<std::byte> to_bytes() const override {
-    detail::report_writer out;
-    out.natural(kind())
-        .natural(static_cast<std::uint64_t>(columns_))
-        .natural(static_cast<std::uint64_t>(bins_));
-    out.natural(static_cast<std::uint64_t>(examples_));
-    for (cell const& one : cells_) {
-      out.natural(static_cast<std::uint64_t>(one.examples));
-      if (one.examples == 0) continue;
-      out.natural(static_cast<std::uint64_t>(one.positive)).real(one.said.sum).real(one.said.lost);
-    }
-    return out.take();
-  }
-  void merge(std::span<std::byte const> bytes) override {
-    detail::report_reader in(bytes);
-    auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
-    own("kind of report", kind());
-    own("columns", static_cast<std::uint64_t>(columns_));
-    own("bins", static_cast<std::uint64_t>(bins_));
-    std::int64_t const examples = in.count("examples", 0, (std::int64_t{1} << 53) - examples_);
-    std::vector<cell> all = cells_;
-    std::int64_t left = examples;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      cell part{.examples = in.count("examples of a bin", 0, left)};
-      left -= part.examples;
-      if (part.examples > 0) {
-        part.positive = in.count("positive examples", 0, part.examples);
-        auto const most = static_cast<double>(part.examples);
-        part.said = {in.real("probabilities", 0, most),
-                     in.real("probabilities, lost", -1e-6 * most, 1e-6 * most)};
-        all[i].add(part);
-      }
-      if ((i + 1) % static_cast<std::size_t>(bins_) != 0) continue;
-      if (left != 0)
-        in.refuse("counts", detail::text_of({examples, " examples in all"}), std::to_string(examples - left));
-      left = examples;
-    }
-    in.end();
-    cells_ = std::move(all);
-    examples_ += examples;
-  }
-  void clear() override {
-    cells_.assign(static_cast<std::size_t>(columns_ > 1 ? columns_ + 1 : 1) * static_cast<std::size_t>(bins_),
-                  {});
-    examples_ = 0;
-  }
+  std::vector<std::byte> to_bytes() const override;
+  void merge(std::span<std::byte const> bytes) override;
+  void clear() override;
 
   int columns() const { return columns_; }
   std::int64_t examples() const { return examples_; }
@@ -113,46 +43,14 @@ class calibration_report final : public evaluator {
   /// Of the column of the highest probability, the first of equals; with one column, of it.
   std::vector<calibration_bin> bins() const { return bins(columns_ > 1 ? columns_ : 0); }
   /// Of one column, that class against all others.
-  std::vector<calibration_bin> bins(int column) const {
-    std::vector<calibration_bin> made;
-    for (int b = 0; b < bins_; ++b) {
-      cell const& one = cells_[static_cast<std::size_t>(column) * static_cast<std::size_t>(bins_)
-                               + static_cast<std::size_t>(b)];
-      auto& bin = made.emplace_back(
-          calibration_bin{static_cast<double>(b) / bins_, (b + 1.0) / bins_, one.examples, {}, {}});
-      if (one.examples == 0) continue;
-      bin.probability = one.said.value() / static_cast<double>(one.examples);
-      bin.frequency = static_cast<double>(one.positive) / static_cast<double>(one.examples);
-    }
-    return made;
-  }
+  std::vector<calibration_bin> bins(int column) const;
 
   /// The mean over the examples of |probability − frequency| of their bin, and the largest of any bin.
-  std::optional<double> expected_error() const {
-    if (examples_ == 0) return std::nullopt;
-    double sum = 0;
-    for (calibration_bin const& one : bins()) sum += static_cast<double>(one.examples) * error(one);
-    return sum / static_cast<double>(examples_);
-  }
-  std::optional<double> largest_error() const {
-    if (examples_ == 0) return std::nullopt;
-    double largest = 0;
-    for (calibration_bin const& one : bins()) largest = std::max(largest, error(one));
-    return largest;
-  }
+  std::optional<double> expected_error() const;
+  std::optional<double> largest_error() const;
 
   /// For people.
-  std::string stats() const {
-    if (examples_ == 0) return "  no examples\n";
-    detail::text_table table({.others = detail::columns::right});
-    table.add({"bin", "examples", "probability", "frequency"});
-    for (calibration_bin const& one : bins())
-      table.add({detail::decimal_text(one.lowest, 2) + " to " + detail::decimal_text(one.highest, 2),
-                 one.examples, detail::decimal_text(one.probability, 4),
-                 detail::decimal_text(one.frequency, 4)});
-    return table.text() + "\n  expected calibration error  " + detail::decimal_text(expected_error(), 4)
-           + "\n  largest of a bin            " + detail::decimal_text(largest_error(), 4) + '\n';
-  }
+  std::string stats() const;
 
  private:
   struct cell {
@@ -160,25 +58,12 @@ class calibration_report final : public evaluator {
     std::int64_t positive = 0;
     detail::compensated_sum said{};
 
-    void add(cell const& part) {
-      examples += part.examples;
-      positive += part.positive;
-      said.add(part.said);
-    }
+    void add(cell const& part);
   };
   static constexpr std::uint64_t kind() { return fnv1a("cohort calibration 1"); }
-  static double error(calibration_bin const& one) {
-    return one.examples > 0 ? std::abs(*one.probability - *one.frequency) : 0;
-  }
+  static double error(calibration_bin const& one);
 
-  void count(std::size_t row, double probability, bool positive) {
-    probability = std::min(probability, 1.0);
-    int const bin = std::min(static_cast<int>(probability * bins_), bins_ - 1);
-    cell& one = cells_[row * static_cast<std::size_t>(bins_) + static_cast<std::size_t>(bin)];
-    ++one.examples;
-    one.positive += positive;
-    one.said.add(probability);
-  }
+  void count(std::size_t row, double probability, bool positive);
 
   int columns_;
   int bins_;
@@ -187,3 +72,7 @@ class calibration_report final : public evaluator {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/calibration.ipp>
+#endif

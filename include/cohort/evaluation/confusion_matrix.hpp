@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace cohort {
@@ -24,91 +20,32 @@ class confusion_matrix {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;  ///< see binary_counts
 
-  explicit confusion_matrix(int classes) : classes_(classes) {
-    if (classes < 2 || classes > 100'000) {
-      throw setting_error({.what = "cannot count predictions",
-                           .where = "classes",
-                           .expected = "2 to 100000",
-                           .got = {classes}});
-    }
-    counts_.resize(at(classes) * at(classes));
-  }
+  explicit confusion_matrix(int classes);
 
   /// Before: both are classes.
-  void add(int actual, int predicted) {
-    ++counts_[at(actual) * at(classes_) + at(predicted)];
-    ++examples_;
-  }
+  void add(int actual, int predicted);
 
-  void merge(confusion_matrix const& other) {
-    if (classes_ != other.classes_) {
-      throw setting_error({.what = "cannot merge confusion matrices",
-                           .where = {},
-                           .expected = {classes_, " classes"},
-                           .got = {other.classes_}});
-    }
-    for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
-    examples_ += other.examples_;
-  }
+  void merge(confusion_matrix const& other);
 
   /// The counts that are not 0, each behind the number of those that are: at most 20 bytes for each, few for most.
-  void write(detail::report_writer& out) const {
-    out.natural(static_cast<std::uint64_t>(examples_));
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      if (counts_[i] == 0) continue;
-      out.natural(i - next).natural(static_cast<std::uint64_t>(counts_[i]));
-      next = i + 1;
-    }
-  }
+  void write(detail::report_writer& out) const;
   /// Before    nothing was added; the bytes are untrusted.
   /// Errors    data_error, also for more than `most` examples.
-  void read(detail::report_reader& in, std::int64_t most) {
-    std::int64_t const examples = in.count("examples", 0, most);
-    for (std::size_t next = 0; examples_ < examples; ++next) {
-      if (next == counts_.size())
-        in.refuse("counts", detail::text_of({examples, " examples in all"}), std::to_string(examples_));
-      next += in.natural("empty counts", 0, counts_.size() - 1 - next);
-      counts_[next] = in.count("count", 1, examples - examples_);
-      examples_ += counts_[next];
-    }
-  }
-  void clear() {
-    std::fill(counts_.begin(), counts_.end(), 0);
-    examples_ = 0;
-  }
+  void read(detail::report_reader& in, std::int64_t most);
+  void clear();
 
   int classes() const { return classes_; }
   std::int64_t examples() const { return examples_; }
 
   /// How many examples of class `actual` were predicted as `predicted`.
-  std::int64_t count(int actual, int predicted) const {
-    return counts_[at(actual) * at(classes_) + at(predicted)];
-  }
+  std::int64_t count(int actual, int predicted) const;
 
   /// One class against the others.
-  binary_counts of(int c) const {
-    binary_counts result;
-    result.true_positive = count(c, c);
-    for (int other = 0; other < classes_; ++other) {
-      if (other == c) continue;
-      result.false_negative += count(c, other);
-      result.false_positive += count(other, c);
-    }
-    result.true_negative = examples_ - result.predicted() - result.false_negative;
-    return result;
-  }
+  binary_counts of(int c) const;
 
-  std::int64_t correct() const {
-    std::int64_t sum = 0;
-    for (int c = 0; c < classes_; ++c) sum += count(c, c);
-    return sum;
-  }
+  std::int64_t correct() const;
 
-  std::optional<double> accuracy() const {
-    if (examples_ == 0) return std::nullopt;
-    return static_cast<double>(correct()) / static_cast<double>(examples_);
-  }
+  std::optional<double> accuracy() const;
 
   std::optional<double> precision(int c) const { return of(c).precision(); }
   std::optional<double> recall(int c) const { return of(c).recall(); }
@@ -116,34 +53,13 @@ class confusion_matrix {
   std::optional<double> g_measure(int c) const { return of(c).g_measure(); }
   std::optional<double> mcc(int c) const { return of(c).mcc(); }
 
-  std::optional<double> precision(averaging how = averaging::macro) const {
-    return average(how, [](auto const& c) { return c.precision(); }).value;
-  }
-  std::optional<double> recall(averaging how = averaging::macro) const {
-    return average(how, [](auto const& c) { return c.recall(); }).value;
-  }
-  std::optional<double> f_beta(averaging how = averaging::macro, double beta = 1) const {
-    return average(how, [&](auto const& c) { return c.f_beta(beta); }).value;
-  }
-  std::optional<double> g_measure(averaging how = averaging::macro) const {
-    return average(how, [](auto const& c) { return c.g_measure(); }).value;
-  }
-  std::optional<double> mcc(averaging how) const {
-    return average(how, [](auto const& c) { return c.mcc(); }).value;
-  }
+  std::optional<double> precision(averaging how = averaging::macro) const;
+  std::optional<double> recall(averaging how = averaging::macro) const;
+  std::optional<double> f_beta(averaging how = averaging::macro, double beta = 1) const;
+  std::optional<double> g_measure(averaging how = averaging::macro) const;
+  std::optional<double> mcc(averaging how) const;
   /// Over all classes at once: (c·s − Σ pₖtₖ) / √((s² − Σ pₖ²)(s² − Σ tₖ²)) (Gorodkin, 2004).
-  std::optional<double> mcc() const {
-    double const s = static_cast<double>(examples_);
-    double both = 0, predicted = 0, actual = 0;
-    for (int k = 0; k < classes_; ++k) {
-      binary_counts const c = of(k);
-      double const p = static_cast<double>(c.predicted()), t = static_cast<double>(c.actual());
-      both += p * t, predicted += p * p, actual += t * t;
-    }
-    double const whole = std::sqrt((s * s - predicted) * (s * s - actual));
-    if (!(whole > 0)) return std::nullopt;
-    return (static_cast<double>(correct()) * s - both) / whole;
-  }
+  std::optional<double> mcc() const;
 
   struct class_mean {
     std::optional<double> value;
@@ -184,3 +100,7 @@ class confusion_matrix {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/confusion_matrix.ipp>
+#endif

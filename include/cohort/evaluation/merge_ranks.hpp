@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cstddef>
 #include <span>
-#include <vector>
 
 namespace cohort {
 
@@ -18,26 +14,10 @@ namespace cohort {
 /// Moves     one allgatherv of their bytes.
 /// Errors    data_error naming the rank whose report does not fit: this rank's are then as they were before.
 /// Exact     merged in the order of ranks: the same bits on every rank.
-inline void merge_ranks(communicator& world, std::span<evaluator* const> evaluators) {
-  detail::report_writer mine;
-  for (evaluator const* one : evaluators) mine.block(one->to_bytes());
-  std::vector<std::byte> const before = mine.take();
-  gathered const all = world.allgatherv(before);
-
-  auto const merge = [&](std::span<std::byte const> bytes) {
-    detail::report_reader reports(bytes);
-    for (evaluator* one : evaluators) one->merge(reports.block("the size of a report"));
-    reports.end();
-  };
-  int rank = 0;
-  try {
-    for (evaluator* one : evaluators) one->clear();
-    for (; rank < world.size(); ++rank) merge(all.of(rank));
-  } catch (data_error const& refused) {
-    for (evaluator* one : evaluators) one->clear();
-    merge(before);
-    throw data_error({.what = {"cannot merge the reports of rank ", rank}, .got = refused.what()});
-  }
-}
+void merge_ranks(communicator& world, std::span<evaluator* const> evaluators);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/merge_ranks.ipp>
+#endif

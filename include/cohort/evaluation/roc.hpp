@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cmath>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
 #include <cohort/evaluation/detail/optional_mean.hpp>
-#include <cohort/evaluation/detail/report_bytes.hpp>
-#include <cohort/evaluation/detail/scored_columns.hpp>
 #include <cohort/evaluation/evaluator.hpp>
 #include <cohort/evaluation/roc_curve.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/random/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -37,68 +31,13 @@ class roc_report final : public evaluator {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;
 
-  explicit roc_report(int columns = 1, roc_options options = {})
-      : labels_(columns, std::move(options.labels)), steps_(options.steps) {
-    if (steps_ < 0 || steps_ > 1'000'000)
-      throw setting_error(
-          {.what = "cannot report on scores", .where = "steps", .expected = "0 to 1000000", .got = {steps_}});
-    curves_.resize(static_cast<std::size_t>(columns));
-  }
+  explicit roc_report(int columns = 1, roc_options options = {});
 
-  void add(tensor_view scores, tensor_view targets, std::optional<std::int64_t> first = {}) override {
-    detail::scored_columns const given(scores, targets, columns(), first.value_or(examples_), lowest(),
-                                       highest());
-    for (std::size_t n = 0; n < given.examples(); ++n)
-      for (std::size_t c = 0; c < curves_.size(); ++c) {
-        double const score = given.score(n, c);
-        bool const positive = given.positive(n, c);
-        curves_[c].add({steps_ > 0 ? std::floor(score * steps_) / steps_ : score, positive, !positive});
-      }
-    examples_ += static_cast<std::int64_t>(given.examples());
-  }
+  void add(tensor_view scores, tensor_view targets, std::optional<std::int64_t> first = {}) override;
 
-  std::vector<std::byte> to_bytes() const override {
-    auto const natural = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
-    detail::report_writer out;
-    out.natural(kind()).natural(curves_.size()).natural(natural(steps_)).natural(labels_.hash());
-    out.natural(natural(examples_));
-    for (roc_curve const& one : curves_) {
-      std::vector<roc_curve::group> const groups = one.groups();
-      out.natural(groups.size());
-      for (auto const& g : groups)
-        out.real(g.score).natural(natural(g.positive)).natural(natural(g.negative));
-    }
-    return out.take();
-  }
-  void merge(std::span<std::byte const> bytes) override {
-    detail::report_reader in(bytes);
-    auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
-    own("kind of report", kind());
-    own("columns", curves_.size());
-    own("steps", static_cast<std::uint64_t>(steps_));
-    own("hash of the labels", labels_.hash());
-    std::int64_t const examples = in.count("examples", 0, most_examples - examples_);
-    std::vector<roc_curve> all = curves_;
-    for (roc_curve& one : all) {
-      std::int64_t left = examples;
-      for (std::uint64_t groups = in.natural("scores", 0, bytes.size()); groups > 0; --groups) {
-        roc_curve::group g{.score = in.real("score", lowest(), highest())};
-        g.positive = in.count("positive", 0, left);
-        g.negative = in.count("negative", g.positive > 0 ? 0 : 1, left - g.positive);
-        left -= g.positive + g.negative;
-        one.add(g);
-      }
-      if (left != 0)
-        in.refuse("counts", detail::text_of({examples, " examples in all"}), std::to_string(examples - left));
-    }
-    in.end();
-    curves_ = std::move(all);
-    examples_ += examples;
-  }
-  void clear() override {
-    curves_.assign(curves_.size(), {});
-    examples_ = 0;
-  }
+  std::vector<std::byte> to_bytes() const override;
+  void merge(std::span<std::byte const> bytes) override;
+  void clear() override;
 
   int columns() const { return static_cast<int>(curves_.size()); }
   std::int64_t examples() const { return examples_; }
@@ -106,30 +45,11 @@ class roc_report final : public evaluator {
 
   /// Of one column, or the mean over those that have one.
   std::optional<double> auc(int column) const { return of(column).auc(); }
-  std::optional<double> auc() const {
-    return mean([](roc_curve const& one) { return one.auc(); });
-  }
-  std::optional<double> average_precision() const {
-    return mean([](roc_curve const& one) { return one.average_precision(); });
-  }
+  std::optional<double> auc() const;
+  std::optional<double> average_precision() const;
 
   /// For people.
-  std::string stats() const {
-    if (examples_ == 0) return "  no examples\n";
-    detail::text_table table({.others = detail::columns::right});
-    table.add({"", "positive", "negative", "AUC", "average precision"});
-    auto const row = [&](std::string name, std::int64_t positive, std::int64_t negative,
-                         std::optional<double> auc, std::optional<double> precision) {
-      table.add({std::move(name), positive, negative, detail::decimal_text(auc, 4),
-                 detail::decimal_text(precision, 4)});
-    };
-    for (int c = 0; c < columns() && columns() <= labels_.most_printed; ++c)
-      row(labels_.name(c), of(c).positive(), of(c).negative(), of(c).auc(), of(c).average_precision());
-    if (columns() > 1)
-      table.add(
-          {"mean", "", "", detail::decimal_text(auc(), 4), detail::decimal_text(average_precision(), 4)});
-    return table.text();
-  }
+  std::string stats() const;
 
  private:
   static constexpr std::uint64_t kind() { return fnv1a("cohort roc 1"); }
@@ -150,3 +70,7 @@ class roc_report final : public evaluator {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/roc.ipp>
+#endif

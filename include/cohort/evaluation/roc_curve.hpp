@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -29,73 +27,22 @@ class roc_curve {
     std::int64_t negative = 0;
   };
 
-  void add(group const& more) {
-    seen_.push_back(more);
-    positive_ += more.positive;
-    negative_ += more.negative;
-    if (seen_.size() < room_) return;
-    seen_ = groups();
-    room_ = std::max<std::size_t>(4096, 2 * seen_.size());
-  }
+  void add(group const& more);
 
   /// One a score, the highest first.
-  std::vector<group> groups() const {
-    std::vector<group> all = seen_;
-    std::sort(all.begin(), all.end(), [](group const& a, group const& b) { return a.score > b.score; });
-    std::size_t last = 0;
-    for (std::size_t i = 1; i < all.size(); ++i)
-      if (all[i].score == all[last].score) {
-        all[last].positive += all[i].positive;
-        all[last].negative += all[i].negative;
-      } else {
-        all[++last] = all[i];
-      }
-    all.resize(all.empty() ? 0 : last + 1);
-    return all;
-  }
+  std::vector<group> groups() const;
   std::int64_t positive() const { return positive_; }
   std::int64_t negative() const { return negative_; }
 
   /// From (0, 0), above the highest score, to (1, 1).
-  std::vector<roc_point> points() const {
-    std::vector<roc_point> made;
-    if (!has_both()) return made;
-    made.push_back({.threshold = std::numeric_limits<double>::infinity()});
-    group above;
-    for (group const& g : groups()) {
-      above.positive += g.positive;
-      above.negative += g.negative;
-      made.push_back(
-          {g.score, number(above.negative) / number(negative_), number(above.positive) / number(positive_)});
-    }
-    return made;
-  }
+  std::vector<roc_point> points() const;
 
   /// The area under the curve: the share of pairs of a positive and a negative example in which the positive one has the
   /// higher score, a tie counting half (Mann and Whitney, 1947).
-  std::optional<double> auc() const {
-    if (!has_both()) return std::nullopt;
-    double pairs = 0;
-    std::int64_t above = 0;
-    for (group const& g : groups()) {
-      pairs += number(g.negative) * (number(above) + number(g.positive) / 2);
-      above += g.positive;
-    }
-    return pairs / number(positive_) / number(negative_);
-  }
+  std::optional<double> auc() const;
 
   /// Σ precision · increase of recall, from the highest threshold down: the area under precision over recall in steps.
-  std::optional<double> average_precision() const {
-    if (!has_both()) return std::nullopt;
-    double sum = 0;
-    group above;
-    for (group const& g : groups()) {
-      above.positive += g.positive;
-      above.negative += g.negative;
-      sum += number(g.positive) * (number(above.positive) / number(above.positive + above.negative));
-    }
-    return sum / number(positive_);
-  }
+  std::optional<double> average_precision() const;
 
  private:
   static double number(std::int64_t count) { return static_cast<double>(count); }
@@ -108,3 +55,7 @@ class roc_curve {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/roc_curve.ipp>
+#endif

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/execution/isa.hpp>
-#include <cstring>
 #include <string>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -11,22 +9,10 @@ namespace cohort {
 
 /// What the processor calls itself, with family, model and stepping, since hypervisors cut names short; elsewhere its
 /// instruction set alone.
-inline std::string processor_name() {
-  std::string name;
-#if defined(__x86_64__) || defined(__i386__)
-  unsigned words[4]{};
-  constexpr unsigned first = 0x80000002, last = 0x80000004;
-  for (unsigned leaf = first; leaf <= last; ++leaf) {
-    char letters[sizeof words + 1]{};
-    if (!__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3])) break;
-    std::memcpy(letters, words, sizeof words);
-    name += letters;
-  }
-  while (!name.empty() && name.back() == ' ') name.pop_back();
-  if (__get_cpuid(1, &words[0], &words[1], &words[2], &words[3])) name += " #" + std::to_string(words[0]);
-  name += ", ";
-#endif
-  return name + std::string(name_of(best_isa()));
-}
+std::string processor_name();
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/execution/impl/processor_name.ipp>
+#endif

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cstdio>
 #include <functional>
-#include <string>
 #include <string_view>
 
 namespace cohort {
@@ -13,16 +11,12 @@ namespace cohort {
 using sink = std::function<void(std::string_view line)>;
 
 /// Each line to the standard error stream, in one write, so that lines of several ranks do not mix.
-inline sink stderr_sink() {
-  return [](std::string_view line) {
-    std::string const whole = std::string(line) + '\n';
-    std::fwrite(whole.data(), 1, whole.size(), stderr);
-    std::fflush(stderr);
-  };
-}
+sink stderr_sink();
 
-inline sink silent_sink() {
-  return [](std::string_view) {};
-}
+sink silent_sink();
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/execution/impl/sink.ipp>
+#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cohort/error/exceptions.hpp>
@@ -13,7 +12,6 @@
 #include <string>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -40,9 +38,6 @@ inline void pause_core() {
 #endif
 }
 
-/// What a worker's barrier throws when another worker has failed: unwinds its job, never seen outside.
-struct released_from_barrier {};
-
 /// Shared by the caller and the threads of a team, and kept alive by each of them.
 struct team_state {
   using clock = std::chrono::steady_clock;
@@ -54,11 +49,7 @@ struct team_state {
     std::thread thread{};
   };
 
-  team_state(int workers, team_settings how)
-      : settings(std::move(how)),
-        size(workers),
-        crowded(static_cast<unsigned>(workers) > std::thread::hardware_concurrency()),
-        slots(static_cast<std::size_t>(workers)) {}
+  team_state(int workers, team_settings how);
 
   team_settings const settings;
   int const size;
@@ -106,11 +97,7 @@ struct team_state {
   }
 
   /// After a store that somebody may wait for.
-  void wake() {
-    if (sleepers.load() == 0) return;
-    { std::lock_guard const lock(mutex); }
-    changed.notify_all();
-  }
+  void wake();
 
   /// "worker 1" or "workers 1, 3": those for which late(worker) holds.
   template <class Late>
@@ -124,104 +111,26 @@ struct team_state {
     return (count == 1 ? "worker " : "workers ") + list;
   }
 
-  deadline_error late(std::string what, std::string who) const {
-    return deadline_error({.what = std::move(what),
-                           .where = {"a team of ", size},
-                           .expected = {"all within ", settings.deadline.count(), " ms"},
-                           .got = {"no sign of ", std::move(who)}});
-  }
+  deadline_error late(std::string what, std::string who) const;
 
-  void barrier(int worker) {
-    slot& mine = of(worker);
-    std::uint64_t const phase = mine.arrived.load(std::memory_order_relaxed) + 1;
-    mine.arrived.store(phase);
-    wake();
-    for (int other = 0; other < size; ++other) {
-      slot const& theirs = of(other);
-      bool const in_time =
-          wait([&] { return theirs.arrived.load() >= phase || failed.load(); }, settings.deadline);
-      if (failed.load()) throw released_from_barrier{};
-      if (!in_time)
-        throw late("a barrier was not reached in time",
-                   names_of([&](int w) { return of(w).arrived.load() < phase; }));
-    }
-  }
+  void barrier(int worker);
 
   /// One worker's share of a run; keeps what it throws.
-  void work(int worker, std::uint64_t run) noexcept {
-    slot& mine = of(worker);
-    try {
-      job(context, worker);
-    } catch (released_from_barrier const&) {
-    } catch (...) {
-      mine.failure = std::current_exception();
-      failed.store(true);
-    }
-    mine.finished.store(run);
-    wake();
-  }
+  void work(int worker, std::uint64_t run) noexcept;
 
   /// The life of a thread of the team's own. Entering counts as run 1.
-  void live(int worker) noexcept {
-    std::uint64_t run = 1;
-    slot& mine = of(worker);
-    try {
-      if (settings.enter) settings.enter(worker);
-    } catch (...) {
-      mine.failure = std::current_exception();
-    }
-    mine.finished.store(run);
-    wake();
-    for (;;) {
-      // An idle worker waits as long as the team lives; the deadline is only how often it looks again.
-      while (!wait([&] { return started.load() != run || ending.load(); }, settings.deadline)) {
-      }
-      if (ending.load()) break;
-      run = started.load();
-      work(worker, run);
-    }
-    try {
-      if (settings.leave) settings.leave(worker);
-    } catch (...) {  // nobody is left to be told
-    }
-    mine.finished.store(gone);
-    wake();
-  }
+  void live(int worker) noexcept;
   static constexpr std::uint64_t gone = ~std::uint64_t{0};
 
-  bool all_finished(std::uint64_t run) {
-    for (int worker = 1; worker < size; ++worker)
-      if (of(worker).finished.load() < run) return false;
-    return true;
-  }
+  bool all_finished(std::uint64_t run);
 
-  std::string unfinished(std::uint64_t run) {
-    return names_of([&](int worker) { return worker > 0 && of(worker).finished.load() < run; });
-  }
+  std::string unfinished(std::uint64_t run);
 
   /// Rethrows what the lowest worker threw, if any did.
-  void rethrow() {
-    std::exception_ptr first;
-    for (slot& each : slots) {
-      if (!first) first = each.failure;
-      each.failure = nullptr;
-    }
-    if (first) std::rethrow_exception(first);
-  }
+  void rethrow();
 
   /// Sends the threads home; one that does not come within the deadline is left to itself.
-  void end() {
-    ending.store(true);
-    wake();
-    for (int worker = 1; worker < size; ++worker) {
-      slot& each = of(worker);
-      if (!each.thread.joinable()) continue;
-      if (wait([&] { return each.finished.load() == gone; }, settings.deadline))
-        each.thread.join();  // bounded: the thread has nothing left to do
-      else
-        each.thread.detach();
-    }
-  }
+  void end();
 };
 
 }  // namespace detail
@@ -235,27 +144,7 @@ struct team_state {
 ///           deadline_error naming the workers that are missing at a wait's deadline.
 class team {
  public:
-  explicit team(int workers, team_settings settings = {}) {
-    if (workers < 1)
-      throw setting_error({.what = "a team needs workers", .expected = "at least 1", .got = {workers}});
-    if (settings.deadline < std::chrono::milliseconds(1) || settings.deadline > std::chrono::hours(1000))
-      throw setting_error({.what = "a team cannot wait like this",
-                           .where = "team_settings.deadline",
-                           .expected = "1 ms to 1,000 hours",
-                           .got = {settings.deadline.count(), " ms"}});
-    state_ = std::make_shared<detail::team_state>(workers, std::move(settings));
-    state_->started.store(1);
-    try {
-      for (int worker = 1; worker < workers; ++worker)
-        state_->of(worker).thread = std::thread([state = state_, worker] { state->live(worker); });
-      if (!state_->wait([&] { return state_->all_finished(1); }, state_->settings.deadline))
-        throw state_->late("a team did not start in time", state_->unfinished(1));
-      state_->rethrow();
-    } catch (...) {
-      state_->end();
-      throw;
-    }
-  }
+  explicit team(int workers, team_settings settings = {});
   team(team const&) = delete;
   team& operator=(team const&) = delete;
   ~team() { state_->end(); }
@@ -281,40 +170,13 @@ class team {
   void barrier(int worker) { state_->barrier(worker); }
 
  private:
-  void run_job(void (*job)(void*, int), void* context) {
-    detail::team_state& s = *state_;
-    if (s.running.exchange(true))
-      throw setting_error(
-          {.what = "a team runs one job at a time", .where = "team::run", .got = "a second one"});
-    struct guard {
-      std::atomic<bool>& flag;
-      ~guard() { flag.store(false); }
-    } const done{s.running};
-    std::uint64_t const last = s.started.load();
-    if (!s.all_finished(last)) throw s.late("a team cannot run again", s.unfinished(last));
-    for (auto& slot : s.slots) {
-      slot.arrived.store(0, std::memory_order_relaxed);
-      slot.failure = nullptr;
-    }
-    s.failed.store(false);
-    s.job = job;
-    s.context = context;
-    if (s.settings.enter) s.settings.enter(0);
-    struct leaver {
-      detail::team_state& s;
-      ~leaver() {
-        if (s.settings.leave) s.settings.leave(0);
-      }
-    } const left{s};
-    s.started.store(last + 1);
-    s.wake();
-    s.work(0, last + 1);
-    if (!s.wait([&] { return s.all_finished(last + 1); }, s.settings.deadline))
-      throw s.late("a worker did not finish in time", s.unfinished(last + 1));
-    s.rethrow();
-  }
+  void run_job(void (*job)(void*, int), void* context);
 
   std::shared_ptr<detail::team_state> state_;
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/execution/impl/team.ipp>
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/graph/builder.hpp>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,22 +21,9 @@ class graph {
   }
 
   /// Of a builder that declares no outputs, every layer that no other layer reads is one.
-  explicit graph(builder net) {
-    if (!net.problem_.found()) net.settle_order();
-    if (net.problem_.found())
-      throw graph_error({.what = {"the network is not well formed: ", net.problem_.text().view()}});
-    if (net.nodes_.empty()) throw graph_error({.what = "the network has no layers"});
-    nodes_ = std::move(net.nodes_);
-    values_ = std::move(net.values_);
-    edges_ = std::move(net.edges_);
-    characters_ = std::move(net.characters_);
-  }
+  explicit graph(builder net);
 
-  explicit graph(graph_view parts)
-      : nodes_(parts.nodes.begin(), parts.nodes.end()),
-        values_(parts.values.begin(), parts.values.end()),
-        edges_(parts.edges.begin(), parts.edges.end()),
-        characters_(parts.characters.begin(), parts.characters.end()) {}
+  explicit graph(graph_view parts);
 
   graph_view view() const { return {nodes_, values_, edges_, characters_}; }
   operator graph_view() const { return view(); }
@@ -53,3 +39,7 @@ class graph {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/graph/impl/graph.ipp>
+#endif

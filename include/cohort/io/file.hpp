@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/io/file_reader.hpp>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -15,22 +14,10 @@ using byte_source = std::function<std::vector<std::byte>(std::string const& path
 ///
 /// Errors    file_error as file_reader's, and if the file becomes shorter meanwhile or is larger than `max_bytes`;
 ///           its size is looked at before memory is taken.
-inline std::vector<std::byte> read_file(std::string const& path,
-                                        std::size_t max_bytes = std::size_t{1} << 36) {
-  file_reader file(path);
-  if (file.size() > max_bytes)
-    throw file_error({.what = "the file is too large",
-                      .where = path,
-                      .expected = {"at most ", max_bytes, " bytes"},
-                      .got = {file.size()}});
-  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
-  std::size_t const done = file.read(bytes.data(), bytes.size());
-  if (done < bytes.size())
-    throw file_error({.what = "the file became shorter while it was read",
-                      .where = path,
-                      .expected = {bytes.size(), " bytes"},
-                      .got = {done}});
-  return bytes;
-}
+std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes = std::size_t{1} << 36);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/file.ipp>
+#endif

@@ -4,24 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cohort/error/exceptions.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <system_error>
-#include <utility>
 
 namespace cohort {
 
 namespace detail {
 
-[[noreturn]] inline void refuse_file(std::string what, std::string where, int error_number) {
-  throw file_error({.what = std::move(what),
-                    .where = std::move(where),
-                    .expected = {},
-                    .got = std::generic_category().message(error_number)});
-}
+[[noreturn]] void refuse_file(std::string what, std::string where, int error_number);
 
 }  // namespace detail
 
@@ -30,24 +21,7 @@ namespace detail {
 /// Errors    file_error with path and reason if it cannot be opened or read, or is a directory, device, pipe.
 class file_reader {
  public:
-  explicit file_reader(std::string path) : path_(std::move(path)) {
-    // O_NONBLOCK: a pipe nobody writes to would otherwise block here.
-    file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file_ < 0) detail::refuse_file("cannot open the file", path_, errno);
-    struct stat facts {};
-    int const told = ::fstat(file_, &facts);
-    int const error_number = errno;
-    if (told == 0 && S_ISREG(facts.st_mode)) {
-      size_ = static_cast<std::uint64_t>(facts.st_size);
-      return;
-    }
-    ::close(file_);
-    if (told != 0) detail::refuse_file("cannot open the file", path_, error_number);
-    throw file_error({.what = "cannot read the file",
-                      .where = path_,
-                      .expected = "a regular file",
-                      .got = S_ISDIR(facts.st_mode) ? "a directory" : "a device, pipe or socket"});
-  }
+  explicit file_reader(std::string path);
   file_reader(file_reader const&) = delete;
   file_reader& operator=(file_reader const&) = delete;
   ~file_reader() { ::close(file_); }
@@ -57,17 +31,7 @@ class file_reader {
   std::uint64_t size() const { return size_; }
 
   /// Reads the next bytes; fewer than asked for only at the end of the file.
-  std::size_t read(void* into, std::size_t bytes) {
-    std::size_t done = 0;
-    while (done < bytes) {
-      ssize_t const count = ::read(file_, static_cast<char*>(into) + done, bytes - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) detail::refuse_file("cannot read the file", path_, errno);
-      if (count == 0) break;
-      done += static_cast<std::size_t>(count);
-    }
-    return done;
-  }
+  std::size_t read(void* into, std::size_t bytes);
 
  private:
   std::string path_;
@@ -78,17 +42,10 @@ class file_reader {
 /// The whole of a file as text.
 ///
 /// Errors    file_error as above; data_error if it is longer than `most` bytes, before memory is taken.
-inline std::string read_text(std::string const& path, std::uint64_t most = std::uint64_t{64} << 20) {
-  file_reader file(path);
-  if (file.size() > most) {
-    throw data_error({.what = "cannot read the file",
-                      .where = path,
-                      .expected = {"at most ", most, " bytes"},
-                      .got = {file.size()}});
-  }
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  text.resize(file.read(text.data(), text.size()));
-  return text;
-}
+std::string read_text(std::string const& path, std::uint64_t most = std::uint64_t{64} << 20);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/file_reader.ipp>
+#endif

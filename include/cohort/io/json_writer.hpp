@@ -3,13 +3,11 @@
 #include <bit>
 #include <charconv>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/detail/json_string.hpp>
 #include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -37,14 +35,7 @@ class json_writer {
   json_writer& begin_array(json_lines lines = json_lines::many) { return open('[', lines); }
   json_writer& end_array() { return close('[', ']'); }
 
-  json_writer& key(std::string_view name) {
-    if (levels_.empty() || levels_.back().bracket != '{' || keyed_) misuse("a value", "a field name");
-    separate();
-    quoted(name);
-    text_ += spaced() ? ": " : ":";
-    keyed_ = true;
-    return *this;
-  }
+  json_writer& key(std::string_view name);
 
   json_writer& value(std::nullptr_t) { return before_value(), text_ += "null", *this; }
   json_writer& value(char const* text) { return value(std::string_view(text)); }
@@ -96,47 +87,17 @@ class json_writer {
   bool spaced() const { return indent_ > 0; }
   bool many_lines() const { return levels_.empty() || levels_.back().many_lines; }
 
-  json_writer& open(char bracket, json_lines lines) {
-    before_value();
-    levels_.push_back({bracket, spaced() && many_lines() && lines == json_lines::many, true});
-    text_ += bracket;
-    return *this;
-  }
+  json_writer& open(char bracket, json_lines lines);
 
-  json_writer& close(char bracket, char closing) {
-    std::string const called = std::string("'") + closing + '\'';
-    if (levels_.empty()) misuse(text_.empty() ? "a value" : "no more calls", called);
-    if (keyed_) misuse("a value", called);
-    if (levels_.back().bracket != bracket) misuse(bracket == '{' ? "']'" : "'}'", called);
-    level const ended = levels_.back();
-    levels_.pop_back();
-    if (ended.many_lines && !ended.empty) line();
-    text_ += closing;
-    return *this;
-  }
+  json_writer& close(char bracket, char closing);
 
   bool complete() const { return levels_.empty() && !text_.empty(); }
 
-  void before_value() {
-    if (complete()) misuse("no more calls", "a value");
-    if (!keyed_) {
-      if (!levels_.empty() && levels_.back().bracket == '{') misuse("a field name", "a value");
-      separate();
-    }
-    keyed_ = false;
-  }
+  void before_value();
 
-  void separate() {
-    if (levels_.empty()) return;
-    if (!levels_.back().empty) text_ += levels_.back().many_lines || !spaced() ? "," : ", ";
-    levels_.back().empty = false;
-    if (levels_.back().many_lines) line();
-  }
+  void separate();
 
-  void line() {
-    text_ += '\n';
-    text_.append(levels_.size() * static_cast<std::size_t>(indent_), ' ');
-  }
+  void line();
 
   template <class Number>
   void digits(Number number) {
@@ -144,31 +105,12 @@ class json_writer {
     text_.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, number).ptr);
   }
 
-  void quoted(std::string_view text) {
-    std::size_t const bad = detail::invalid_utf8_at(text);
-    if (bad != text.size()) {
-      throw data_error({.what = "cannot write JSON",
-                        .where = {where(), ", byte ", bad, " of ", detail::shown(text)},
-                        .expected = "UTF-8",
-                        .got = {"byte ", static_cast<unsigned char>(text[bad])}});
-    }
-    detail::append_quoted(text_, text);
-  }
+  void quoted(std::string_view text);
 
-  std::string finished(std::string text) const {
-    if (!complete())
-      misuse(keyed_ || levels_.empty() ? "a value" : "every array and object closed", "the end");
-    if (spaced()) text += '\n';
-    return text;
-  }
+  std::string finished(std::string text) const;
 
   std::string where() const { return "after " + std::to_string(text_.size()) + " bytes"; }
-  [[noreturn]] void misuse(std::string expected, std::string got) const {
-    throw setting_error({.what = "these calls make no JSON",
-                         .where = where(),
-                         .expected = std::move(expected),
-                         .got = std::move(got)});
-  }
+  [[noreturn]] void misuse(std::string expected, std::string got) const;
 
   int indent_;
   bool keyed_ = false;
@@ -177,3 +119,7 @@ class json_writer {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/json_writer.ipp>
+#endif

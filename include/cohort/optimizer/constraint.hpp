@@ -3,12 +3,10 @@
 #include <array>
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/optimizer/named_number.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace cohort {
@@ -49,22 +47,9 @@ struct parameter_constraint {
   constexpr bool has_parameter() const { return which == kind::max_norm; }
 
   /// The inverse of name and norm, which the others ignore.
-  static parameter_constraint from(std::string_view name, double at = 0) {
-    parameter_constraint result;
-    std::string expected;
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      expected += (k == 0 ? "" : ", ") + std::string(names[k]);
-      if (names[k] != name) continue;
-      result.which = static_cast<kind>(k);
-      if (result.has_parameter()) result.at = at;
-      return result;
-    }
-    throw setting_error({.what = "unknown constraint", .expected = {"one of ", expected}, .got = {name}});
-  }
+  static parameter_constraint from(std::string_view name, double at = 0);
 
-  void check() const {
-    if (has_parameter()) detail::require_setting(at > 0, name(), "at", "a finite number above 0", at);
-  }
+  void check() const;
 };
 
 /// Holds a parameter tensor to a constraint, in place.
@@ -100,3 +85,7 @@ void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size
 }
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/optimizer/impl/constraint.ipp>
+#endif

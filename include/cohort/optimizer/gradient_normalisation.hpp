@@ -2,13 +2,11 @@
 #pragma once
 #include <array>
 #include <cmath>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/optimizer/named_number.hpp>
+#include <cohort/layer/kind.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace cohort {
@@ -99,23 +97,9 @@ struct gradient_normalisation {
   }
 
   /// The inverse of name and threshold, which the others ignore.
-  static gradient_normalisation from(std::string_view name, double at = 0) {
-    gradient_normalisation result;
-    std::string expected;
-    for (std::size_t k = 0; k < rows.size(); ++k) {
-      expected += (k == 0 ? "" : ", ") + std::string(rows[k].name);
-      if (rows[k].name != name) continue;
-      result.which = static_cast<kind>(k);
-      if (result.has_threshold()) result.at = at;
-      return result;
-    }
-    throw setting_error(
-        {.what = "unknown gradient normalisation", .expected = {"one of ", expected}, .got = {name}});
-  }
+  static gradient_normalisation from(std::string_view name, double at = 0);
 
-  void check() const {
-    if (has_threshold()) detail::require_setting(at > 0, name(), "at", "a finite number above 0", at);
-  }
+  void check() const;
 
  private:
   constexpr row const& of() const { return rows[static_cast<std::size_t>(which)]; }
@@ -155,3 +139,7 @@ void apply_normalisation(gradient_normalisation const& how, std::span<layer_grad
 }
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/optimizer/impl/gradient_normalisation.ipp>
+#endif

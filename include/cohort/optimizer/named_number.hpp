@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 
 namespace cohort {
@@ -36,15 +32,13 @@ struct named_numbers {
 namespace detail {
 
 /// Refuses the field `field` of `owner` unless its value is finite and `allowed`.
-inline void require_setting(bool allowed, std::string_view owner, std::string_view field,
-                            char const* expected, double value) {
-  if (allowed && is_finite(value)) return;
-  throw setting_error({.what = "a setting makes no sense",
-                       .where = {owner, '.', field},
-                       .expected = expected,
-                       .got = {value}});
-}
+void require_setting(bool allowed, std::string_view owner, std::string_view field, char const* expected,
+                     double value);
 
 }  // namespace detail
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/optimizer/impl/named_number.ipp>
+#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/optimizer/named_number.hpp>
 #include <limits>
 
 namespace cohort {
@@ -18,16 +17,7 @@ struct reduce_on_plateau {
 
   constexpr bool operator==(reduce_on_plateau const&) const = default;
 
-  void check() const {
-    auto const require = [](bool allowed, char const* field, char const* expected, double value) {
-      detail::require_setting(allowed, "reduce_on_plateau", field, expected, value);
-    };
-    require(factor > 0 && factor < 1, "factor", "above 0 and below 1", factor);
-    require(patience >= 0, "patience", "at least 0", patience);
-    require(threshold >= 0 && threshold < 1, "threshold", "at least 0 and below 1", threshold);
-    require(cooldown >= 0, "cooldown", "at least 0", cooldown);
-    require(least >= 0 && least <= 1, "least", "at least 0 and at most 1", least);
-  }
+  void check() const;
 };
 
 /// What has been seen of a loss so far, and the factor on rates (update_scalars::rate_factor) that follows from it: a value
@@ -59,3 +49,7 @@ struct plateau {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/optimizer/impl/plateau.ipp>
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
-#include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/optimizer/schedule.hpp>
@@ -10,7 +9,6 @@
 #include <cstdint>
 #include <numbers>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace cohort {
@@ -57,11 +55,6 @@ inline constexpr std::array<schedule_row, 9> schedule_rows{
 constexpr double real(std::integral auto x) { return static_cast<double>(x); }
 constexpr double real(schedule::unit by) { return by == schedule::unit::step ? 0 : 1; }
 
-/// Half a wave: from `a` at t = 0 to `b` at t = 1.
-inline double eased(double a, double b, double t) {
-  return a + (b - a) * (1 - std::cos(std::numbers::pi * t)) / 2;
-}
-
 }  // namespace detail
 
 /// A learning rate or a momentum over time: a number or any of schedule::….
@@ -101,15 +94,7 @@ class rate_schedule {
   constexpr bool operator==(rate_schedule const&) const = default;
 
   /// The value at a step of the run (from 0, never reset) in an epoch (from 0).  Before: check has passed.
-  double value(std::int64_t step, std::int64_t epoch) const {
-    auto const counted = [&](schedule::unit by) {
-      return detail::real(by == schedule::unit::step ? step : epoch);
-    };
-    double const now = value_at(counted(by_));
-    if (warm_up_ <= 0) return now;
-    double const share = (counted(warm_up_by_) + 1) / warm_up_;
-    return share < 1 ? share * now : now;
-  }
+  double value(std::int64_t step, std::int64_t epoch) const;
 
   constexpr std::string_view name() const { return row().name; }
   constexpr bool is_fixed() const { return rule_ == rule::fixed && warm_up_ == 0; }
@@ -190,119 +175,8 @@ inline constexpr std::array<rate_schedule, schedule_rows.size()> default_schedul
 
 }  // namespace detail
 
-inline double rate_schedule::value_at(double x) const {
-  auto const& n = numbers_;
-  switch (rule_) {
-    case rule::fixed:
-      return n[0];
-    case rule::step:
-      return n[0] * std::pow(n[1], std::floor(x / n[2]));
-    case rule::exponential:
-      return n[0] * std::pow(n[1], x);
-    case rule::inverse:
-      return n[0] / std::pow(1 + n[1] * x, n[2]);
-    case rule::polynomial:
-      return x < n[1] ? n[0] * std::pow(1 - x / n[1], n[2]) : 0;
-    case rule::sigmoid:
-      return n[0] / (1 + std::exp(n[1] * (x - n[2])));
-    case rule::map: {
-      std::size_t k = 2;
-      while (k < used() && n[k] <= x) k += 2;
-      return n[k - 1];
-    }
-    case rule::cosine: {
-      double length = n[1];
-      if (n[3] == 0) {
-        if (x >= length) return n[2];
-      } else if (n[4] == 1) {
-        x = std::fmod(x, length);
-      } else {
-        for (; x >= length; length *= n[4]) x -= length;
-      }
-      return detail::eased(n[0], n[2], x / length);
-    }
-    case rule::one_cycle: {
-      double const top = n[4] * n[3];
-      if (x < top) return detail::eased(n[0], n[1], x / top);
-      return x < n[3] ? detail::eased(n[1], n[2], (x - top) / (n[3] - top)) : n[2];
-    }
-  }
-  return n[0];
-}
-
-inline rate_schedule rate_schedule::from(std::string_view name, std::span<named_number const> fields) {
-  for (rate_schedule result : detail::default_schedules) {
-    if (result.name() != name) continue;
-    for (named_number const& field : fields) result.set(field);
-    return result;
-  }
-  std::string expected;
-  for (detail::schedule_row const& known : detail::schedule_rows)
-    expected += (expected.empty() ? "" : ", ") + std::string(known.name);
-  throw setting_error({.what = "unknown schedule", .expected = {"one of ", expected}, .got = {name}});
-}
-
-inline void rate_schedule::set(named_number const& field) {
-  auto const unit = [&] {
-    detail::require_setting(field.value == 0 || field.value == 1, name(), field.name,
-                            "0 (steps) or 1 (epochs)", field.value);
-    return static_cast<schedule::unit>(field.value);
-  };
-  if (field.name == "by" && rule_ != rule::fixed) {
-    by_ = unit();
-    return;
-  }
-  if (field.name == "warm_up_by") {
-    warm_up_by_ = unit();
-    return;
-  }
-  if (field.name == "warm_up") {
-    warm_up_ = field.value;
-    return;
-  }
-  for (std::size_t k = 0; k < numbers_.size() && !row().fields[k].empty(); ++k) {
-    if (row().fields[k] != field.name) continue;
-    numbers_[k] = field.value;
-    return;
-  }
-  throw setting_error(
-      {.what = "unknown field of a schedule", .where = {"schedule ", name()}, .got = {field.name}});
-}
-
-inline void rate_schedule::check(std::string_view owner, bool below_one) const {
-  for (named_number const& field : fields()) {
-    std::string_view const name = field.name;
-    double const x = field.value;
-    auto const require = [&](bool allowed, char const* expected) {
-      detail::require_setting(allowed, owner, name, expected, x);
-    };
-    if (name == "every" || name == "length" || name == "growth")
-      require(x >= 1, "a finite number, at least 1");
-    else if (name == "factor")
-      below_one ? require(x > 0 && x <= 1, "above 0 and at most 1")
-                : require(x > 0, "a finite number above 0");
-    else if (name == "rise")
-      require(x > 0 && x < 1, "above 0 and below 1");
-    else if (name == "middle" || (name == "gamma" && rule_ == rule::sigmoid))
-      require(true, "a finite number");
-    else if (name == "gamma" || name == "power" || name == "warm_up")
-      require(x >= 0, "a finite number, at least 0");
-    else if (name == "restarts")
-      require(x == 0 || x == 1, "0 (no) or 1 (yes)");
-    else if (name.substr(0, 4) != "from" && name != "by" && name != "warm_up_by")
-      below_one ? require(x >= 0 && x < 1, "at least 0 and below 1")
-                : require(x >= 0, "a finite number, at least 0");
-  }
-  if (rule_ == rule::map) check_map(owner);
-}
-
-/// From 0 on, each entry later than the one before it, and nothing behind the last.
-inline void rate_schedule::check_map(std::string_view owner) const {
-  detail::require_setting(numbers_[0] == 0, owner, row().fields[0], "a map that begins at 0", numbers_[0]);
-  for (std::size_t k = 2; k < numbers_.size(); k += 2)
-    detail::require_setting(
-        k < used() ? numbers_[k] > numbers_[k - 2] : numbers_[k] == -1 && numbers_[k + 1] == 0, owner,
-        row().fields[k], "entries that rise, one after another", numbers_[k]);
-}
-
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/optimizer/impl/rate_schedule.ipp>
+#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/optimizer/named_number.hpp>
 #include <string_view>
 
 namespace cohort {
@@ -14,10 +13,11 @@ struct penalties {
 
   constexpr bool operator==(penalties const&) const = default;
 
-  void check(std::string_view owner = "penalties") const {
-    detail::require_setting(l1 >= 0, owner, "l1", "a finite number, at least 0", l1);
-    detail::require_setting(l2 >= 0, owner, "l2", "a finite number, at least 0", l2);
-  }
+  void check(std::string_view owner = "penalties") const;
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/optimizer/impl/regularisation.ipp>
+#endif

@@ -7,9 +7,7 @@
 #include <cohort/optimizer/updaters.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace cohort {
@@ -165,25 +163,7 @@ class updater {
   /// The inverse of name, rate and fields; a field that is not given keeps its default.
   static updater from(std::string_view name, rate_schedule const& rate, std::span<named_number const> fields);
 
-  void check() const {
-    rate_.check();
-    if (rule_ == rule_of::no_op && rate_ != rate_schedule(1))
-      throw setting_error({.what = "an updater without a rate has one", .where = "no_op", .expected = "1"});
-    if (has_momentum()) momentum_.check("momentum", true);
-    for (named_number const& field : fields()) {
-      auto const require = [&](bool allowed, char const* expected) {
-        detail::require_setting(allowed, name(), field.name, expected, field.value);
-      };
-      if (field.name == "epsilon")
-        require(field.value >= std::numeric_limits<float>::min(), "a finite number of at least 1.2e-38");
-      else if (field.name == "trust")
-        require(field.value > 0, "a finite number above 0");
-      else if (field.name == "initial" || field.name == "decay")
-        require(field.value >= 0, "a finite number, at least 0");
-      else
-        require(field.value >= 0 && field.value < 1, "at least 0 and below 1");
-    }
-  }
+  void check() const;
 
  private:
   using rule_of = detail::update_rule;
@@ -196,19 +176,7 @@ class updater {
     return detail::update_rows[static_cast<std::size_t>(rule_)];
   }
 
-  void set(named_number const& field) {
-    if (has_momentum() && field.name == "momentum") {
-      momentum_ = field.value;
-      return;
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      if (row().fields[k].empty() || row().fields[k] != field.name) continue;
-      numbers_[k] = field.value;
-      return;
-    }
-    throw setting_error(
-        {.what = "unknown field of an updater", .where = {"updater ", name()}, .got = {field.name}});
-  }
+  void set(named_number const& field);
 
   detail::update_rule rule_;
   rate_schedule rate_;
@@ -225,18 +193,8 @@ inline constexpr std::array<updater, update_rows.size()> default_updaters{
 
 }  // namespace detail
 
-inline updater updater::from(std::string_view name, rate_schedule const& rate,
-                             std::span<named_number const> fields) {
-  for (updater result : detail::default_updaters) {
-    if (result.name() != name) continue;
-    result.rate_ = rate;
-    for (named_number const& field : fields) result.set(field);
-    return result;
-  }
-  std::string expected;
-  for (detail::update_row const& row : detail::update_rows)
-    expected += (expected.empty() ? "" : ", ") + std::string(row.name);
-  throw setting_error({.what = "unknown updater", .expected = {"one of ", expected}, .got = {name}});
-}
-
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/optimizer/impl/updater.ipp>
+#endif

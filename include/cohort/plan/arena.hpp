@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 namespace cohort {
 
@@ -19,54 +16,17 @@ struct arena_slot {
   int same_as = -1;
   std::size_t offset = 0;
 
-  void used(int command) {
-    if (first < 0) first = command;
-    last = command;
-  }
+  void used(int command);
 };
 
 /// Gives every slot its offset, so that slots in use at the same time do not overlap; returns the arena's bytes.
 ///
 /// Order     largest first, each at the lowest offset that is free: the greedy rule by size.
 /// Source    Pisarchyk and Lee, Efficient memory management for deep neural net inference, 2020.
-inline std::size_t arrange(std::span<arena_slot> slots) {
-  for (arena_slot& slot : slots) {
-    if (slot.same_as < 0) continue;
-    arena_slot& root = slots[static_cast<std::size_t>(slot.same_as)];
-    if (slot.first < 0) continue;
-    root.first = root.first < 0 ? slot.first : std::min(root.first, slot.first);
-    root.last = std::max(root.last, slot.last);
-    root.bytes = std::max(root.bytes, slot.bytes);
-  }
-  std::vector<arena_slot*> placed;
-  std::vector<char> done(slots.size(), 0);
-  auto const largest_left = [&] {
-    arena_slot* found = nullptr;
-    for (arena_slot& slot : slots)
-      if (slot.same_as < 0 && slot.first >= 0 && (!found || slot.bytes > found->bytes)
-          && !done[static_cast<std::size_t>(&slot - slots.data())])
-        found = &slot;
-    return found;
-  };
-  auto const in_the_way = [&](arena_slot const& slot) -> arena_slot const* {
-    for (arena_slot const* other : placed)
-      if (other->first <= slot.last && slot.first <= other->last && other->offset < slot.offset + slot.bytes
-          && slot.offset < other->offset + round_to_alignment(other->bytes))
-        return other;
-    return nullptr;
-  };
-  std::size_t total = 0;
-  while (arena_slot* const slot = largest_left()) {
-    slot->offset = 0;
-    while (arena_slot const* const other = in_the_way(*slot))
-      slot->offset = other->offset + round_to_alignment(other->bytes);
-    total = std::max(total, slot->offset + round_to_alignment(slot->bytes));
-    placed.push_back(slot);
-    done[static_cast<std::size_t>(slot - slots.data())] = 1;
-  }
-  for (arena_slot& slot : slots)
-    if (slot.same_as >= 0) slot.offset = slots[static_cast<std::size_t>(slot.same_as)].offset;
-  return total;
-}
+std::size_t arrange(std::span<arena_slot> slots);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/arena.ipp>
+#endif

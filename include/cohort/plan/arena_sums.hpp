@@ -17,16 +17,7 @@ class arena_sums {
   /// Elements of a chunk; the last of a parameter may be shorter.
   static constexpr std::size_t chunk = arena_passes::chunk;
 
-  explicit arena_sums(parameter_set& parameters) : passes_(parameters.passes()), table_(parameters.table()) {
-    std::size_t first = 0;
-    for (parameter const& p : table_) {
-      std::size_t const end = first + (p.trains() ? (p.room + chunk - 1) / chunk : 0);
-      ranges_.push_back({first, end});
-      first = end;
-    }
-    chunks_ = first;
-    memory_ = buffer(chunks_ * sizeof(double), passes_.results());
-  }
+  explicit arena_sums(parameter_set& parameters);
 
   /// Worker's share: sum(p, begin, n, to) puts the sums of the chunks of n elements of the arena from `begin`, of parameter p,
   /// one behind the other, in a buffer of arena_passes::results.
@@ -48,23 +39,14 @@ class arena_sums {
 
   double of_parameter(std::size_t p) const { return total(ranges_[p].first, ranges_[p].end); }
   /// Of all parameters of p's layer.
-  double of_layer(std::size_t p) const {
-    std::size_t first = p, last = p;  // which stand together
-    while (first > 0 && table_[first - 1].node == table_[p].node) --first;
-    while (last + 1 < table_.size() && table_[last + 1].node == table_[p].node) ++last;
-    return total(ranges_[first].first, ranges_[last].end);
-  }
+  double of_layer(std::size_t p) const;
   double of_all() const { return total(0, chunks_); }
 
  private:
   struct range {
     std::size_t first, end;  // of its chunks
   };
-  double total(std::size_t first, std::size_t end) const {
-    double sum = 0;
-    for (std::size_t c = first; c < end; ++c) sum += memory_.as<double>()[c];
-    return sum;
-  }
+  double total(std::size_t first, std::size_t end) const;
 
   arena_passes& passes_;
   std::span<parameter const> table_;
@@ -74,3 +56,7 @@ class arena_sums {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/arena_sums.ipp>
+#endif

@@ -4,7 +4,6 @@
 #include <cohort/plan/lowering.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
-#include <span>
 #include <vector>
 
 namespace cohort {
@@ -19,9 +18,7 @@ struct folding {
     std::vector<double> fields;
     int first;
     int count;
-    bool operator==(part const& other) const {
-      return *kind == *other.kind && fields == other.fields && first == other.first && count == other.count;
-    }
+    bool operator==(part const& other) const;
   };
   int weights = 0;
   int bias = -1;
@@ -47,20 +44,10 @@ folding folding_of(graph_view net, Store const& store, plan_step const& step) {
 }
 
 /// What a folded step's kernels get for parameters: weights, and a bias whether the layer has one or not.
-inline parameter_list folded_parameters(parameter_list const& own, shape const& output) {
-  parameter_list made;
-  made.add(own.specs[0]);
-  made.add({"bias", {output[0]}, parameter_role::biases});
-  return made;
-}
+parameter_list folded_parameters(parameter_list const& own, shape const& output);
 
 /// A layer's field values, its field `bias` true.
-inline std::vector<double> with_bias(kind const& what, double const* fields) {
-  std::vector<double> made(fields, fields + what.slots);
-  for (field_info const& field : what.fields)
-    if (field.name == "bias") made[static_cast<std::size_t>(field.first_slot)] = 1;
-  return made;
-}
+std::vector<double> with_bias(kind const& what, double const* fields);
 
 /// Parameter p of the master, dense.  Before: T is the set's type.
 template <class T>
@@ -112,3 +99,7 @@ std::vector<T> folded(parameter_set const& from, folding const& how, int which) 
 }  // namespace detail
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/folding.ipp>
+#endif

@@ -26,34 +26,25 @@ class gradient_parts {
   /// The sum of the bucket's parts.
   /// After     the first part has the sum, the others zeros.
   /// Moves     each part once in and once out.
-  void sum(bucket const& b) {
-    if (parts_.size() < 2) return;
-    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
-      parameters_.passes().join(parts_, entry(p).offset, entry(p).room);
-  }
+  void sum(bucket const& b);
   std::byte* first() const { return parts_[0]; }
 
   /// The bucket's gradient of the whole rank: dense, canonical, `bucket.elements` of the set's type.
   /// After     as sum.
-  void pack(bucket const& b, std::byte* dense) {
-    sum(b);
-    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
-      parameters_.read(p, parts_[0], dense + offset(b, p));
-  }
+  void pack(bucket const& b, std::byte* dense);
 
   /// Puts an exchanged gradient in the place of the bucket's sum.  Before: pack, or sum.
-  void unpack(bucket const& b, std::byte const* dense) {
-    for (int p = b.first_parameter; p < b.first_parameter + b.parameters; ++p)
-      parameters_.write(p, dense + offset(b, p), parts_[0]);
-  }
+  void unpack(bucket const& b, std::byte const* dense);
 
  private:
   parameter const& entry(int p) const { return parameters_.table()[static_cast<std::size_t>(p)]; }
-  std::size_t offset(bucket const& b, int p) const {
-    return static_cast<std::size_t>(entry(p).first - b.first) * bytes_of(parameters_.type());
-  }
+  std::size_t offset(bucket const& b, int p) const;
   parameter_set const& parameters_;
   std::vector<std::byte*> parts_;
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/gradient_parts.ipp>
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/graph/node.hpp>
-#include <cohort/layer/layers.hpp>
 #include <functional>
 #include <span>
 #include <string>
@@ -35,76 +34,6 @@ struct lowered_graph {
   std::vector<int> output_values;  ///< the values of the outputs asked for, in their order
 };
 
-namespace detail {
-
-inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
-
-/// Rules about who alone reads whom, of what the outputs need: they are read from outside as well.
-class consumers {
- public:
-  consumers(graph_view net, std::span<int const> outputs)
-      : count_(static_cast<std::size_t>(net.size())), only_(count_.size(), -1) {
-    for (int id : outputs) ++count_[static_cast<std::size_t>(id)];
-    for (int id = net.size() - 1; id >= 0; --id) {
-      if (!is_needed(id)) continue;
-      for (int from : net.inputs(id)) {
-        ++count_[static_cast<std::size_t>(from)];
-        only_[static_cast<std::size_t>(from)] = id;
-      }
-    }
-  }
-  bool is_needed(int id) const { return count_[static_cast<std::size_t>(id)] > 0; }
-  /// The one node that alone reads `id`, or −1.
-  int sole(int id) const {
-    return count_[static_cast<std::size_t>(id)] == 1 ? only_[static_cast<std::size_t>(id)] : -1;
-  }
-
- private:
-  std::vector<int> count_;
-  std::vector<int> only_;
-};
-
-/// Layers that make one step together: the first, and at inference those that are folded into its weights.
-class fusion_chains {
- public:
-  fusion_chains(graph_view net, consumers const& by, bool inference)
-      : net_(net), by_(by), inference_(inference) {}
-
-  /// What is folded into the chain that begins with `first`: each alone reads what is before it.
-  std::vector<int> folded(int first) const {
-    std::vector<int> found;
-    if (!inference_ || !net_.kind(first).takes_channel_maps) return found;
-    for (int next = by_.sole(first); next >= 0 && maps_channels(next); next = by_.sole(next))
-      found.push_back(next);
-    return found;
-  }
-  /// The first layer of the chain that ends with `last`.
-  int first(int last) const {
-    int layer = last;
-    while (inference_ && maps_channels(layer) && by_.sole(net_.inputs(layer)[0]) == layer)
-      layer = net_.inputs(layer)[0];
-    return inference_ && net_.kind(layer).takes_channel_maps ? layer : last;
-  }
-
- private:
-  /// Each channel by a map of its own, made of its element of each parameter.
-  bool maps_channels(int id) const {
-    if (!net_.kind(id).at_inference || net_.inputs(id).size() != 1) return false;
-    shape const& output = net_[id].output;
-    if (!(net_[net_.inputs(id)[0]].output == output)) return false;
-    parameter_list const list = net_.parameters(id);
-    for (int p = 0; p < list.count; ++p)
-      if (list.specs[static_cast<std::size_t>(p)].dims.elements() != output[0]) return false;
-    return true;
-  }
-
-  graph_view net_;
-  consumers const& by_;
-  bool inference_;
-};
-
-}  // namespace detail
-
 /// Turns a graph into steps, with rewrites that change no result, or no more than rounding does.
 ///
 /// Outputs     the layers whose results are wanted; none: the graph's outputs. What none of them needs is left out.
@@ -116,98 +45,14 @@ class fusion_chains {
 ///             the other summand is there; of two such layers it is the first one.
 /// Fused       an activation that alone reads all that runs inside the layer's kernel, where fuses(layer, activation) allows it;
 ///             at inference it does rather than going behind a pool: there it costs nothing.
-inline lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
-                           std::span<int const> outputs = {}, bool inference = false) {
-  lowered_graph made;
-  std::vector<int> const sinks = net.outputs();
-  if (outputs.empty()) outputs = sinks;
-  detail::consumers const consumers(net, outputs);
-  detail::fusion_chains const fusion_chains(net, consumers, inference);
-  std::vector<int> value_of(static_cast<std::size_t>(net.size()), -1);
-  std::vector<char> done(value_of.size(), false);
-  auto const new_value = [&](shape const& dims) {
-    made.values.push_back({dims});
-    return static_cast<int>(made.values.size()) - 1;
-  };
-  auto const values_read_by = [&](int node) {
-    std::vector<int> values;
-    for (int from : net.inputs(node)) values.push_back(value_of[static_cast<std::size_t>(from)]);
-    return values;
-  };
-  /// Which input of a sum is the end of a layer that runs the sum inside its kernel, or −1.
-  auto const summing_input = [&](int id) {
-    std::span<int const> const from = net.inputs(id);
-    for (int i = 0; net.kind(id) == kind_of<add> && from.size() == 2 && i < 2; ++i)
-      if (int const last = from[static_cast<std::size_t>(i)];
-          consumers.sole(last) == id && fuses(net.kind(fusion_chains.first(last)), net.kind(id)))
-        return i;
-    return -1;
-  };
-  auto const waits_for_summand = [&](int last) {
-    int const sum = consumers.sole(last);
-    int const summing = sum < 0 ? -1 : summing_input(sum);
-    return summing >= 0 && net.inputs(sum)[static_cast<std::size_t>(summing)] == last;
-  };
-  /// Whether a layer may be the activation of the one that it alone reads: not where it goes behind a pool.
-  auto const may_be_inside = [&](int id) {
-    if (id < 0 || net.inputs(id).size() != 1) return false;
-    int const reader = consumers.sole(id);
-    return inference || !detail::is_rectifier(net.kind(id)) || reader < 0
-           || net.kind(reader) != kind_of<max_pool>;
-  };
-  for (int id = 0; id < net.size(); ++id) {
-    auto const at = static_cast<std::size_t>(id);
-    if (done[at]) continue;
-    if (net.kind(id).role == layer_role::input) {
-      value_of[at] = new_value(net[id].output);
-      made.batch_values.push_back(value_of[at]);
-      continue;
-    }
-    if (!consumers.is_needed(id)) continue;
-    plan_step step{.node = id, .folded = fusion_chains.folded(id)};
-    int last = step.folded.empty() ? id : step.folded.back();  // whose result the step makes
-    for (int node : step.folded) done[static_cast<std::size_t>(node)] = true;
-    if (waits_for_summand(last)) continue;
-    if (int const summing = summing_input(id); summing >= 0) {
-      std::span<int const> const of = net.inputs(id);
-      step.node = fusion_chains.first(of[static_cast<std::size_t>(summing)]);
-      step.folded = fusion_chains.folded(step.node);
-      step.sum = id;
-      step.inputs = values_read_by(step.node);
-      step.inputs.push_back(value_of[static_cast<std::size_t>(of[static_cast<std::size_t>(1 - summing)])]);
-    } else {
-      step.inputs = values_read_by(id);
-    }
-    if (step.sum >= 0) last = id;
-    int const reader = consumers.sole(last);
-    if (detail::is_rectifier(net.kind(id)) && reader >= 0 && net.kind(reader) == kind_of<max_pool>) {
-      int const pooled = new_value(net[reader].output);
-      made.steps.push_back({.node = reader, .inputs = std::move(step.inputs), .output = pooled});
-      step.inputs = {pooled};
-      last = reader;
-      done[static_cast<std::size_t>(reader)] = true;
-    }
-    step.output = new_value(net[last].output);
-    value_of[static_cast<std::size_t>(last)] = step.output;
-    if (int const next = consumers.sole(last);
-        may_be_inside(next) && fuses(net.kind(step.node), net.kind(next))) {
-      step.activation = next;
-      value_of[static_cast<std::size_t>(next)] = step.output;
-      done[static_cast<std::size_t>(next)] = true;
-    }
-    made.steps.push_back(std::move(step));
-  }
-  for (int id : outputs) made.output_values.push_back(value_of[static_cast<std::size_t>(id)]);
-  return made;
-}
+lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
+                    std::span<int const> outputs = {}, bool inference = false);
 
 /// "conv2d_1 + batch_norm_1 + add_1 + relu_1".
-inline std::string name_of(graph_view net, plan_step const& step) {
-  std::string name = net.name(step.node);
-  for (int id : step.folded) name += " + " + net.name(id);
-  for (int id : {step.sum, step.activation})
-    if (id >= 0) name += " + " + net.name(id);
-  return name;
-}
+std::string name_of(graph_view net, plan_step const& step);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/lowering.ipp>
+#endif

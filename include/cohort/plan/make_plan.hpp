@@ -4,7 +4,6 @@
 #include <cohort/plan/detail/compiler.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/plan_settings.hpp>
-#include <cohort/plan/table.hpp>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -65,11 +64,7 @@ class backend_plan final : public plan {
   std::shared_ptr<compiled<B> const> made_;
 };
 
-inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& settings) {
-  return m.parameters * static_cast<std::size_t>(1 + settings.state_arrays) + m.working_copies
-         + (m.gradients + m.activations + (settings.accumulates ? m.accumulation : 0))
-               * static_cast<std::size_t>(settings.contexts);
-}
+std::size_t bytes_needed(plan_memory const& m, plan_settings const& settings);
 
 /// The largest batch whose plan, on a store of its own that only counts, stays within `most` bytes; 0 if none does.
 template <tensor_backend B>
@@ -128,3 +123,7 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
 }
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/make_plan.ipp>
+#endif

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/plan/bucket.hpp>
 #include <cstddef>
@@ -17,22 +15,7 @@ namespace cohort {
 ///           frozen.
 class parameter_rules {
  public:
-  parameter_rules(std::span<parameter const> table, optimizer_settings const& settings) {
-    bool frozen = !table.empty();
-    for (parameter const& p : table) {
-      parameter_rule const rule = settings.rule_of(p.layer(), p.spec.role);
-      std::size_t r = 0;
-      while (r < rules_.size() && !(rules_[r] == rule)) ++r;
-      if (r == rules_.size()) rules_.push_back(rule);
-      rule_of_.push_back(r);
-      if (is_trained(p.spec.role)) state_arrays_ = std::max(state_arrays_, rule.updater.state_arrays());
-      frozen = frozen && rule.frozen;
-    }
-    for (layer_override const& row : settings.layers)
-      require_named(table, row, &row - settings.layers.data());
-    if (frozen)
-      throw setting_error({.what = "every layer is frozen: nothing is left to train", .where = "layers"});
-  }
+  parameter_rules(std::span<parameter const> table, optimizer_settings const& settings);
 
   parameter_rule const& operator[](std::size_t p) const { return rules_[rule_of_[p]]; }
   std::size_t size() const { return rule_of_.size(); }
@@ -41,23 +24,10 @@ class parameter_rules {
 
  private:
   static void require_named(std::span<parameter const> table, layer_override const& row,
-                            std::ptrdiff_t place) {
-    for (parameter const& p : table)
-      if (row.names(p.layer())) return;
-    throw setting_error({.what = "there is no such layer with parameters",
-                         .where = {"layers[", place, "]"},
-                         .expected = names_in(table),
-                         .got = row.layer.empty() ? "no name" : row.layer});
-  }
+                            std::ptrdiff_t place);
 
   /// "one of conv2d_1, dense_1"
-  static std::string names_in(std::span<parameter const> table) {
-    std::string names;
-    for (std::size_t p = 0; p < table.size(); ++p)
-      if (p == 0 || table[p].node != table[p - 1].node)
-        names += detail::text_of({p == 0 ? "one of " : ", ", table[p].layer()});
-    return names;
-  }
+  static std::string names_in(std::span<parameter const> table);
 
   std::vector<parameter_rule> rules_;
   std::vector<std::size_t> rule_of_;
@@ -65,3 +35,7 @@ class parameter_rules {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/parameter_rules.ipp>
+#endif

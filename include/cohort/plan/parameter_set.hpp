@@ -4,15 +4,11 @@
 #include <cohort/graph/node.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cohort/plan/bucket.hpp>
-#include <cohort/random/stream.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -49,15 +45,9 @@ class parameter_set {
   struct arena_range {
     std::size_t offset, room;
   };
-  arena_range range_of(bucket const& b) const {
-    parameter const& front = table_[static_cast<std::size_t>(b.first_parameter)];
-    parameter const& back = table_[static_cast<std::size_t>(b.first_parameter + b.parameters - 1)];
-    return {front.offset, back.offset + back.room - front.offset};
-  }
+  arena_range range_of(bucket const& b) const;
   /// Where parameter p begins in an arena, in elements; where the last one ends, if there are not so many.
-  std::size_t place_of(int p) const {
-    return p < static_cast<int>(table_.size()) ? table_[static_cast<std::size_t>(p)].offset : arena_elements_;
-  }
+  std::size_t place_of(int p) const;
   /// Memory of the working copies that plans asked for.
   virtual std::size_t copy_bytes() const = 0;
   /// Sets in which it is equal have each element of each parameter in the same place of their arenas, which lie in the
@@ -104,58 +94,14 @@ class parameter_set {
   }
 
   /// Fills every parameter from streams keyed by (seed, layer name, parameter name): the same on any backend.
-  void initialise(std::uint64_t seed, initial_parameters const& defaults = {}) {
-    std::vector<double> dense;
-    std::vector<float> rounded;
-    for (int p = 0; p < static_cast<int>(table_.size()); ++p) {
-      parameter const& one = table_[static_cast<std::size_t>(p)];
-      random_stream const stream(seed, purpose_of("parameters", one.layer(), one.spec.name));
-      initialiser const how = one.spec.initial.value_or(
-          one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
-      dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), 0);
-      fill<double>(how, dense, one.spec.fan_in, one.spec.fan_out, one.spec.dims, stream);
-      if (type_ == element_type::f32) {
-        rounded.assign(dense.begin(), dense.end());
-        write(p, reinterpret_cast<std::byte const*>(rounded.data()), master());
-      } else {
-        write(p, reinterpret_cast<std::byte const*>(dense.data()), master());
-      }
-    }
-    changed();
-  }
+  void initialise(std::uint64_t seed, initial_parameters const& defaults = {});
 
   /// The canonical flat view of an arena: dense tensors in order.  Before: `dense` has elements() of type().
-  void read_all(std::byte const* arena, std::byte* dense) const {
-    for (int p = 0; p < static_cast<int>(table_.size()); ++p)
-      read(p, arena,
-           dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_));
-  }
-  void write_all(std::byte const* dense, std::byte* arena) const {
-    for (int p = 0; p < static_cast<int>(table_.size()); ++p)
-      write(p, dense + static_cast<std::size_t>(table_[static_cast<std::size_t>(p)].first) * bytes_of(type_),
-            arena);
-  }
+  void read_all(std::byte const* arena, std::byte* dense) const;
+  void write_all(std::byte const* dense, std::byte* arena) const;
 
  protected:
-  parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes)
-      : type_(type), passes_(std::move(passes)) {
-    for (int id = 0; id < net.size(); ++id) {
-      owners_.push_back(net.owner(id));
-      if (owners_.back() != id) continue;
-      parameter_list const list = net.parameters(id);
-      for (int i = 0; i < list.count; ++i) {
-        parameter one;
-        one.spec = list.specs[static_cast<std::size_t>(i)];
-        one.name = net.name(id) + '.' + std::string(one.spec.name);
-        one.node = id;
-        one.index = i;
-        one.first = elements_;
-        elements_ += one.spec.dims.elements();
-        table_.push_back(std::move(one));
-      }
-    }
-    buckets_ = make_buckets(table_, bytes_of(type));
-  }
+  parameter_set(graph_view net, element_type type, std::shared_ptr<arena_passes> passes);
 
   element_type type_;
   std::shared_ptr<arena_passes> passes_;
@@ -170,3 +116,7 @@ class parameter_set {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/parameter_set.ipp>
+#endif

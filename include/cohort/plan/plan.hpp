@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/bucket.hpp>
 #include <cohort/plan/recomputation.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -97,12 +97,8 @@ class context {
   /// Before    what the request points to lives until backward has run.
   /// Errors    shape_error; data_error for a target out of range.
   virtual void forward(forward_request const& request) = 0;
-  void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets) {
-    forward({.inputs = inputs, .targets = targets});
-  }
-  void forward(tensor_view input, tensor_view target) {
-    forward({.inputs = {&input, 1}, .targets = {&target, 1}});
-  }
+  void forward(std::span<tensor_view const> inputs, std::span<tensor_view const> targets);
+  void forward(tensor_view input, tensor_view target);
   void forward(tensor_view input) { forward({.inputs = {&input, 1}}); }
 
   /// Σ of the losses over the examples of the last forward, weighted.
@@ -153,3 +149,7 @@ class plan {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/plan.ipp>
+#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <cohort/graph/node.hpp>
-#include <cohort/optimizer/layer_override.hpp>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace cohort {
@@ -47,28 +44,12 @@ struct recomputation_cost {
 namespace detail {
 
 /// The row of `blocks` that each node belongs to, the first that names it, or −1.
-inline std::vector<int> rows_of_blocks(graph_view net, recomputation const& how) {
-  std::vector<int> block(static_cast<std::size_t>(net.size()), -1);
-  for (std::size_t row = 0; row < how.blocks.size(); ++row) {
-    bool found = false;
-    for (int id = 0; id < net.size(); ++id) {
-      if (net.kind(id).role == layer_role::input || !is_named(net.name(id), how.blocks[row])) continue;
-      found = true;
-      if (block[static_cast<std::size_t>(id)] < 0)
-        block[static_cast<std::size_t>(id)] = static_cast<int>(row);
-    }
-    if (found) continue;
-    std::string known;
-    for (int id = 0; id < net.size(); ++id)
-      if (net.kind(id).role != layer_role::input) known += (known.empty() ? "" : ", ") + net.name(id);
-    throw setting_error({.what = "no layer is of this block, which is to be recomputed",
-                         .where = {"recompute.blocks[", row, "]"},
-                         .expected = known,
-                         .got = how.blocks[row].empty() ? "no name" : how.blocks[row]});
-  }
-  return block;
-}
+std::vector<int> rows_of_blocks(graph_view net, recomputation const& how);
 
 }  // namespace detail
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/recomputation.ipp>
+#endif

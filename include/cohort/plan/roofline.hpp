@@ -13,9 +13,7 @@ struct machine_peaks {
   double bf16_flops = 0;
 
   /// Of one of `workers` that are at work together, and share processors and memory.
-  machine_peaks of_one(int workers) const {
-    return {flops / workers, bytes_per_second / workers, bf16_flops / workers};
-  }
+  machine_peaks of_one(int workers) const;
 };
 
 /// How near a kernel comes to what bounds it: the least time for its arithmetic or its memory, whichever is longer, over the
@@ -37,3 +35,7 @@ constexpr roofline roofline_of(machine_peaks const& peaks, double flops, double 
 }
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/roofline.ipp>
+#endif

@@ -1,87 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/roofline.hpp>
 #include <span>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace cohort {
 
 namespace detail {
 
 /// "1.2 MB": powers of ten.
-[[gnu::noinline]] inline std::string in_bytes(double bytes) {
-  char const* const units[]{"B", "kB", "MB", "GB", "TB"};
-  int unit = 0;
-  for (; bytes >= 1000 && unit < 4; ++unit) bytes /= 1000;
-  return decimal_text(bytes, unit == 0 ? 0 : 1) + ' ' + units[unit];
-}
-
-[[gnu::noinline]] inline std::string text_of_roofline(machine_peaks const& peaks, plan_row const& row,
-                                                      double seconds) {
-  roofline const at = roofline_of(peaks, row.flops, row.bytes, row.bf16, seconds);
-  if (!(at.share > 0)) return {};
-  if (at.by_memory && at.share > 1) return "cache";
-  return decimal_text(100 * at.share, 0) + (at.by_memory ? " % bytes" : " % flops");
-}
+[[gnu::noinline]] std::string in_bytes(double bytes);
 
 }  // namespace detail
 
 /// Kernels as lines; with times, FLOP/s and shares where a profile was taken. With the peaks of who ran them also how near each
 /// comes to its roofline: "83 % flops", "71 % bytes", or "cache" where it was faster than memory.
-inline std::string table(std::span<plan_row const> rows, machine_peaks const& peaks = {}) {
-  double total = 0;
-  for (plan_row const& row : rows) total += row.seconds;
-  bool const timed = total > 0;
-  detail::text_table text({.others = detail::columns::right, .left = 5, .indent = 0});
-  auto const number = [](bool known, double value, int decimals) {
-    return known ? detail::decimal_text(value, decimals) : std::string();
-  };
-  bool const bounded = peaks.flops > 0;
-  if (timed)
-    text.add({"pass", "step", "output", "layout", "implementation", "MFLOP", "us/call", "GFLOP/s", "share",
-              bounded ? "roofline" : ""});
-  else
-    text.add({"pass", "step", "output", "layout", "implementation", "MFLOP"});
-  for (plan_row const& row : rows) {
-    char const* const direction = row.again                        ? "again"
-                                  : row.frozen                     ? "frozen"
-                                  : row.direction == pass::forward ? "forward"
-                                                                   : "backward";
-    std::string const output = to_string(row.output), mega = number(row.flops > 0, row.flops / 1e6, 3);
-    if (!timed) {
-      text.add({direction, row.step, output, row.layout, row.implementation, mega});
-      continue;
-    }
-    double const each = row.calls > 0 ? row.seconds / static_cast<double>(row.calls) : 0;
-    text.add({direction, row.step, output, row.layout, row.implementation, mega, number(true, each * 1e6, 1),
-              number(row.flops > 0 && each > 0, row.flops / each / 1e9, 1),
-              number(true, 100 * row.seconds / total, 1) + " %", detail::text_of_roofline(peaks, row, each)});
-  }
-  return text.text();
-}
+std::string table(std::span<plan_row const> rows, machine_peaks const& peaks = {});
 
 /// "51 kernels run again, 0.9 GFLOP and 1.7 GB moved (9.1 % of a step's), to keep 655.1 MB less", or nothing.
-inline std::string text_of(recomputation_cost const& cost) {
-  if (cost.kernels == 0) return {};
-  return detail::text_of({cost.kernels, " kernels run again, ", detail::decimal_text(cost.flops / 1e9, 1),
-                          " GFLOP and ", detail::in_bytes(cost.bytes_moved), " moved (",
-                          detail::decimal_text(100 * cost.share_of_bytes, 1), " % of a step's), to keep ",
-                          detail::in_bytes(static_cast<double>(cost.bytes_kept_less)), " less"});
-}
+std::string text_of(recomputation_cost const& cost);
 
 /// The plan as text: its kernels, then its memory by kind, and what is recomputed at which price.
-inline std::string table(plan const& p) {
-  plan_memory const m = p.memory();
-  auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
-  std::string const again = text_of(p.recomputed());
-  return detail::text_of({table(p.rows()), "batch ", p.batch(), ": parameters ", text(m.parameters),
-                          ", gradients ", text(m.gradients), ", working copies ", text(m.working_copies),
-                          ", activations ", text(m.activations), ", together ", text(m.total()),
-                          again.empty() ? "" : "\nrecomputation: ", again, '\n'});
-}
+std::string table(plan const& p);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/table.ipp>
+#endif

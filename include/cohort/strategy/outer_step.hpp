@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <optional>
 #include <string>
 
@@ -56,12 +55,12 @@ struct diloco {
 namespace detail {
 
 /// ", outer step of rate 0.7, Nesterov momentum 0.9"; nothing for the mean.
-inline std::string described(outer_step const& how) {
-  if (how.is_plain()) return {};
-  return text_of({", outer step of rate ", how.rate, how.nesterov ? ", Nesterov momentum " : ", momentum ",
-                  how.momentum ? text_of({*how.momentum}) : "1 - 1/ranks"});
-}
+std::string described(outer_step const& how);
 
 }  // namespace detail
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/outer_step.ipp>
+#endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/codec/threshold_compressor.hpp>
-#include <cohort/strategy/sharing_by.hpp>
+#include <cohort/codec/residual_policy.hpp>
+#include <cohort/codec/threshold_policy.hpp>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/strategy/process_group.hpp>
+#include <cohort/strategy/sharing_route.hpp>
+#include <cohort/strategy/sharing_settings.hpp>
 #include <memory>
-#include <string>
-#include <utility>
 
 namespace cohort {
 
@@ -34,24 +36,8 @@ struct threshold_sharing {
   std::unique_ptr<strategy> on(communicator& world) const;
 };
 
-inline std::unique_ptr<strategy> threshold_sharing::on(communicator& world) const {
-  threshold.check();
-  residual.check();
-  std::string name =
-      detail::text_of({"threshold sharing, ", threshold.name(), " ", threshold.initial, " ", threshold.lo,
-                       " ", threshold.hi, " ", threshold.factor, " ", threshold.sample,
-                       per_parameter ? " for each parameter" : "", ", residual ", residual.name()});
-  if (residual != residual_policy())
-    name += detail::text_of({" ", residual.number, " every ", residual.every});
-  threshold_compression const how{.threshold = threshold, .residual = residual, .per_tensor = per_parameter};
-  auto make = [how](tensor_table table, team* threads = nullptr,
-                    std::shared_ptr<threshold_device> device_passes = nullptr) {
-    return threshold_compressor(std::move(table), how, threads, best_isa(), std::move(device_passes));
-  };
-  return sharing_by{
-      std::string_view(name), make,
-      sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}
-      .on(world);
-}
-
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/threshold_sharing.ipp>
+#endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/codec/top_k_compressor.hpp>
-#include <cohort/strategy/sharing_by.hpp>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/strategy/process_group.hpp>
+#include <cohort/strategy/sharing_route.hpp>
+#include <cohort/strategy/sharing_settings.hpp>
 #include <memory>
-#include <string>
-#include <utility>
 
 namespace cohort {
 
@@ -28,16 +28,8 @@ struct top_k_sharing {
   std::unique_ptr<strategy> on(communicator& world) const;
 };
 
-inline std::unique_ptr<strategy> top_k_sharing::on(communicator& world) const {
-  top_k_compressor const checked({}, {.density = density});
-  std::string const name = detail::text_of({"top-k sharing, density ", density});
-  auto make = [how = top_k_compression{density}](tensor_table table, team* threads = nullptr) {
-    return top_k_compressor(std::move(table), how, threads);
-  };
-  return sharing_by{
-      std::string_view(name), make,
-      sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}
-      .on(world);
-}
-
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/top_k_sharing.ipp>
+#endif

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/trainer/listener.hpp>
+#include <cohort/trainer/training.hpp>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 namespace cohort {
 
@@ -17,28 +16,10 @@ namespace cohort {
 ///           thrown: training goes on and the older ones survive; failures() counts them.
 class checkpoint_listener final : public listener {
  public:
-  checkpoint_listener(std::string directory, std::int64_t every, int keep = 3, sink to = stderr_sink())
-      : directory_(std::move(directory)),
-        every_(every),
-        keep_(keep),
-        to_(to ? std::move(to) : silent_sink()) {
-    if (every < 0 || keep < 1)
-      throw setting_error({.what = "checkpoints cannot be written like that",
-                           .where = "checkpoint_listener",
-                           .expected = "every ≥ 0 steps, keep ≥ 1",
-                           .got = {"every ", every, ", keep ", keep}});
-  }
+  checkpoint_listener(std::string directory, std::int64_t every, int keep = 3, sink to = stderr_sink());
 
-  void on_step(training& run, step_report const& done) override {
-    if (every_ == 0 || (done.step + 1) % every_ != 0) return;
-    if (run.has_common_steps())
-      save(run);
-    else
-      run.request({.save = true});
-  }
-  void on_vote(training& run, votes const& all) override {
-    if (all.save || all.stop) save(run);
-  }
+  void on_step(training& run, step_report const& done) override;
+  void on_vote(training& run, votes const& all) override;
 
   /// Where the newest one is; empty before the first.
   std::string const& newest() const { return newest_; }
@@ -49,19 +30,7 @@ class checkpoint_listener final : public listener {
   std::int64_t failures() const { return failures_; }
 
  private:
-  void save(training& run) {
-    if (run.step() == saved_step_) return;
-    try {
-      newest_ = save_checkpoint(run, directory_, keep_);
-      saved_step_ = run.step();
-      trouble_.clear();
-    } catch (file_error const& why) {
-      ++failures_;
-      trouble_ = why.what();
-      if (run.world().rank() == 0)
-        to_(detail::text_of({"no checkpoint at step ", run.step(), ": ", why.what()}));
-    }
-  }
+  void save(training& run);
 
   std::string directory_;
   std::int64_t every_;
@@ -74,3 +43,7 @@ class checkpoint_listener final : public listener {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/checkpoint_listener.ipp>
+#endif

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cohort/error/detail/text.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/step_times.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -75,18 +72,12 @@ class listener {
 namespace detail {
 
 /// Under what a checkpoint keeps each listener's state: its name, "name #2" for the second of that name; empty without one.
-inline std::vector<std::string> keys_of(std::span<listener* const> all) {
-  std::vector<std::string> keys;
-  for (listener const* one : all) {
-    std::string const name = one->name();
-    std::string key = name;
-    for (int n = 2; !key.empty() && std::find(keys.begin(), keys.end(), key) != keys.end(); ++n)
-      key = text_of({name, " #", n});
-    keys.push_back(std::move(key));
-  }
-  return keys;
-}
+std::vector<std::string> keys_of(std::span<listener* const> all);
 
 }  // namespace detail
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/listener.ipp>
+#endif

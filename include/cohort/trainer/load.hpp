@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/trainer/model_io.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <string>
 #include <utility>

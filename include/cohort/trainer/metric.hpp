@@ -2,9 +2,7 @@
 #pragma once
 #include <cohort/trainer/training.hpp>
 #include <functional>
-#include <limits>
 #include <string>
-#include <utility>
 
 namespace cohort {
 
@@ -18,20 +16,13 @@ struct metric {
 };
 
 /// The share of the data set's examples that is classified right.
-inline metric accuracy_on(dataset data, evaluation_settings how = {}) {
-  return {.name = "accuracy", .of = [data = std::move(data), how](training& run) {
-            return run.evaluate(data, how).accuracy().value_or(std::numeric_limits<double>::quiet_NaN());
-          }};
-}
+metric accuracy_on(dataset data, evaluation_settings how = {});
 
 /// The mean over the data set's examples of −log p(label).
-inline metric log_loss_on(dataset data, evaluation_settings how = {}) {
-  return {.name = "log loss",
-          .of =
-              [data = std::move(data), how](training& run) {
-                return run.evaluate(data, how).log_loss().value_or(std::numeric_limits<double>::quiet_NaN());
-              },
-          .more_is_better = false};
-}
+metric log_loss_on(dataset data, evaluation_settings how = {});
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/metric.ipp>
+#endif

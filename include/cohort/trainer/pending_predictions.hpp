@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cohort/trainer/predictor.hpp>
 #include <condition_variable>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -22,57 +20,26 @@ class batched_call {
  public:
   using clock = std::chrono::steady_clock;
 
-  batched_call(std::vector<tensor_view> inputs, int examples, clock::time_point until)
-      : count(examples), limit(until), inputs_(std::move(inputs)) {}
+  batched_call(std::vector<tensor_view> inputs, int examples, clock::time_point until);
 
   int const count;
   clock::time_point const limit;
   clock::time_point since{};  ///< in the queue; the queue's own
 
-  bool is_over() const {
-    std::lock_guard const lock(mutex_);
-    return over_ || clock::now() >= limit;
-  }
+  bool is_over() const;
   /// Copies input i; its owner leaves before or after, not meanwhile.
-  void copy_input(std::size_t i, std::byte* to) const {
-    std::lock_guard const lock(mutex_);
-    if (!over_) std::memcpy(to, inputs_[i].data, inputs_[i].bytes());
-  }
+  void copy_input(std::size_t i, std::byte* to) const;
   std::size_t input_bytes(std::size_t i) const { return inputs_[i].bytes(); }
 
-  void answer(predictions made) {
-    std::lock_guard const lock(mutex_);
-    if (!over_) made_ = std::move(made);
-    end();
-  }
-  void fail(std::exception_ptr why) {
-    std::lock_guard const lock(mutex_);
-    if (!over_) why_ = std::move(why);
-    end();
-  }
-  void give_up() {
-    std::lock_guard const lock(mutex_);
-    end();
-  }
+  void answer(predictions made);
+  void fail(std::exception_ptr why);
+  void give_up();
 
   /// Waits for the answer, until the limit at most.
-  predictions take() {
-    std::unique_lock lock(mutex_);
-    if (!ended_.wait_until(lock, limit, [&] { return over_; })) {
-      over_ = true;
-      why_ = std::make_exception_ptr(
-          deadline_error({.what = "the call has waited until its deadline, and was not answered"}));
-    }
-    if (why_) std::rethrow_exception(why_);
-    why_ = std::make_exception_ptr(setting_error({.what = "the answer of this call was taken already"}));
-    return std::move(made_);
-  }
+  predictions take();
 
  private:
-  void end() {
-    over_ = true;
-    ended_.notify_all();
-  }
+  void end();
 
   std::vector<tensor_view> inputs_;
   mutable std::mutex mutex_;
@@ -91,14 +58,9 @@ class pending_predictions {
  public:
   explicit pending_predictions(std::shared_ptr<detail::batched_call> of) : call_(std::move(of)) {}
   pending_predictions(pending_predictions&&) = default;
-  pending_predictions& operator=(pending_predictions&& other) noexcept {
-    call_.swap(other.call_);
-    return *this;
-  }
+  pending_predictions& operator=(pending_predictions&& other) noexcept;
   /// Gives up a call that is not answered.
-  ~pending_predictions() {
-    if (call_) call_->give_up();
-  }
+  ~pending_predictions();
 
   /// Whether get would return or throw at once.
   bool is_ready() const { return call_->is_over(); }
@@ -112,3 +74,7 @@ class pending_predictions {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/pending_predictions.ipp>
+#endif

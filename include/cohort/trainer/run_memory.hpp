@@ -3,8 +3,6 @@
 #include <cohort/data/description.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/plan/plan.hpp>
-#include <cohort/plan/table.hpp>
-#include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <string>
 
@@ -29,58 +27,21 @@ struct run_memory {
   std::size_t batches = 0;
   std::size_t exchange = 0;
 
-  std::size_t total() const {
-    return parameters + updater_state + working_copies + gradients + activations + accumulation + staging
-           + batches + exchange;
-  }
+  std::size_t total() const;
 };
 
 /// Of `workers` whose largest pieces have this plan.
-inline run_memory memory_of_workers(plan const& made, int workers, bool accumulates) {
-  plan_memory const m = made.memory();
-  auto const count = static_cast<std::size_t>(workers);
-  return {.parameters = m.parameters,
-          .working_copies = m.working_copies,
-          .gradients = count * m.gradients,
-          .activations = count * m.activations,
-          .accumulation = accumulates ? count * m.accumulation : 0};
-}
+run_memory memory_of_workers(plan const& made, int workers, bool accumulates);
 
 /// Adds what examples need: `batch` of them in each of `batches`, and the workers' pieces of `piece`.
-inline void add_examples(run_memory& to, data_description const& what, parameter_set const& parameters,
-                         int batch, int batches, int workers, int piece) {
-  element_type const own = parameters.type();
-  bool const device_passes = parameters.passes().space() != nullptr;
-  auto const held = static_cast<std::size_t>(batch) * static_cast<std::size_t>(batches),
-             staged = static_cast<std::size_t>(workers) * static_cast<std::size_t>(piece);
-  for (std::size_t p = 0; p < what.parts(); ++p) {
-    tensor_description const& part = what.part(p);
-    auto const elements = static_cast<std::size_t>(part.example.elements());
-    to.batches += held * elements * bytes_of(part.type);
-    bool const input = p < what.inputs.size();
-    bool const converted = part.type != own && part.type != element_type::i32;
-    int const copies = (converted ? 1 : 0) + (!device_passes ? 0 : input ? 1 : 2);
-    std::size_t const each = part.type == element_type::i32 ? sizeof(std::int32_t) : bytes_of(own);
-    to.staging += staged * elements * each * static_cast<std::size_t>(copies);
-  }
-}
+void add_examples(run_memory& to, data_description const& what, parameter_set const& parameters, int batch,
+                  int batches, int workers, int piece);
 
 /// "memory: parameters 0.4 MB, …; together 1.9 MB": a line for the user.
-inline std::string text_of(run_memory const& m, int workers, int pieces) {
-  auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
-  auto const each = [&](std::size_t bytes) { return text(bytes / static_cast<std::size_t>(workers)); };
-  auto const more = [&](char const* what, std::size_t bytes) {
-    return bytes > 0 ? detail::text_of({", ", what, " ", text(bytes)}) : std::string();
-  };
-  return detail::text_of(
-      {"memory: parameters ", text(m.parameters), ", updater state ", text(m.updater_state),
-       ", working copies ", text(m.working_copies), more("batches", m.batches + m.staging),
-       more("to exchange", m.exchange), "; each of ", workers, " workers: gradients ", each(m.gradients),
-       ", activations ", each(m.activations),
-       pieces > 1
-           ? detail::text_of({" (one piece of ", pieces, "), to add up gradients ", each(m.accumulation)})
-           : "",
-       "; together ", text(m.total())});
-}
+std::string text_of(run_memory const& m, int workers, int pieces);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/run_memory.ipp>
+#endif

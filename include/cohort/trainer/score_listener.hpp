@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cstdint>
-#include <string>
-#include <utility>
 
 namespace cohort {
 
@@ -16,24 +12,9 @@ namespace cohort {
 /// Errors    setting_error if `every` is not positive.
 class score_listener final : public listener {
  public:
-  explicit score_listener(std::int64_t every = 100, sink to = stderr_sink())
-      : every_(every), to_(to ? std::move(to) : silent_sink()) {
-    if (every < 1)
-      throw setting_error({.what = "the loss cannot be said that often",
-                           .where = "score_listener",
-                           .expected = "every 1 step or more",
-                           .got = {every}});
-  }
+  explicit score_listener(std::int64_t every = 100, sink to = stderr_sink());
 
-  void on_step(training&, step_report const& done) override {
-    loss_ += done.loss * done.examples;
-    examples_ += done.examples;
-    if (++steps_ < every_) return;
-    to_("step " + std::to_string(done.step + 1) + ": loss "
-        + detail::decimal_text(loss_ / static_cast<double>(examples_), 4));
-    steps_ = examples_ = 0;
-    loss_ = 0;
-  }
+  void on_step(training&, step_report const& done) override;
 
  private:
   std::int64_t every_;
@@ -44,3 +25,7 @@ class score_listener final : public listener {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/score_listener.ipp>
+#endif

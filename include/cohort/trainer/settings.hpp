@@ -2,7 +2,6 @@
 #pragma once
 #include <chrono>
 #include <cohort/data/sharding.hpp>
-#include <cohort/error/detail/text.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
@@ -59,96 +58,20 @@ struct training_settings {
   std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< of every wait for another worker
   sink log{};  ///< lines of text for the user, on rank 0; empty: none
 
-  optimizer_settings optimizer() const {
-    return {.updater = updater,
-            .bias_updater = bias_updater,
-            .l1 = l1,
-            .l2 = l2,
-            .bias_l1 = bias_l1,
-            .bias_l2 = bias_l2,
-            .normalisation = normalisation,
-            .constraint = constraint,
-            .bias_constraint = bias_constraint,
-            .layers = layers};
-  }
+  optimizer_settings optimizer() const;
 };
 
 namespace detail {
 
-inline std::string describe(updater const& one) {
-  std::string text(one.name());
-  auto const add = [&](named_numbers const& fields) {
-    for (named_number const& field : fields) text += text_of({" ", field.name, " ", field.value});
-  };
-  auto const add_schedule = [&](char const* of, rate_schedule const& schedule) {
-    text += text_of({", ", of, " ", schedule.name()});
-    add(schedule.fields());
-  };
-  add_schedule("rate", one.rate());
-  if (one.has_momentum() && !one.momentum().is_fixed()) add_schedule("momentum", one.momentum());
-  add(one.fields());
-  return text;
-}
+std::string describe(updater const& one);
 
 /// "constraint max_norm 2"
-inline std::string describe(char const* of, parameter_constraint const& how) {
-  return text_of({of, " ", how.name(), how.has_parameter() ? text_of({" ", how.at}) : ""});
-}
+std::string describe(char const* of, parameter_constraint const& how);
 
-inline std::string describe(layer_override const& row) {
-  std::string text = "; layer " + row.layer;
-  auto const add = [&](char const* field, std::optional<double> const& value) {
-    if (value) text += text_of({", ", field, " ", *value});
-  };
-  if (row.updater) text += ", " + describe(*row.updater);
-  if (row.bias_updater) text += ", biases " + describe(*row.bias_updater);
-  add("l1", row.l1);
-  add("l2", row.l2);
-  add("bias l1", row.bias_l1);
-  add("bias l2", row.bias_l2);
-  if (row.constraint) text += ", " + describe("constraint", *row.constraint);
-  if (row.bias_constraint) text += ", " + describe("of biases", *row.bias_constraint);
-  if (row.frozen) text += *row.frozen ? ", frozen" : ", not frozen";
-  return text;
-}
+std::string describe(layer_override const& row);
 
 /// What ranks must have in common, as text.
-inline std::string describe(training_settings const& s) {
-  std::string text =
-      text_of({describe(s.updater),
-               "; biases ",
-               s.bias_updater ? describe(*s.bias_updater) : "likewise",
-               "; l1 ",
-               s.l1,
-               ", l2 ",
-               s.l2,
-               ", of biases ",
-               s.bias_l1,
-               ", ",
-               s.bias_l2,
-               "; gradients ",
-               s.normalisation.name(),
-               " ",
-               s.normalisation.at,
-               "; initial weights ",
-               s.weights.name(),
-               " ",
-               s.weights.parameter,
-               ", biases ",
-               s.bias.name(),
-               " ",
-               s.bias.parameter,
-               s.not_finite == when_not_finite::skip ? "; steps that are not finite left out" : ""});
-  if (s.constraint != parameter_constraint()) text += "; " + describe("constraint", s.constraint);
-  if (s.bias_constraint != parameter_constraint())
-    text += "; " + describe("constraint of biases", s.bias_constraint);
-  for (layer_override const& row : s.layers) text += describe(row);
-  if (s.plateau)
-    text += text_of({"; on a plateau of ", s.plateau->patience, " epochs by ", s.plateau->threshold,
-                     " rates times ", s.plateau->factor, ", at least ", s.plateau->least, ", cooldown ",
-                     s.plateau->cooldown});
-  return text;
-}
+std::string describe(training_settings const& s);
 
 }  // namespace detail
 
@@ -191,3 +114,7 @@ struct fit_report {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/settings.ipp>
+#endif

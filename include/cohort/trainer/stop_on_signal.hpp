@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cohort/trainer/training.hpp>
 #include <csignal>
-#include <cstddef>
 #include <vector>
 
 namespace cohort {
@@ -16,27 +15,11 @@ namespace cohort {
 ///           oneDNN keep the stack pointer in memory that a handler's frame on the usual stack would overwrite.
 class stop_on_signal final : public listener {
  public:
-  stop_on_signal() : stack_(std::size_t{64} << 10) {
-    stack_t own{};
-    own.ss_sp = stack_.data();
-    own.ss_size = stack_.size();
-    ::sigaltstack(&own, &former_stack_);
-    if (users_.fetch_add(1) > 0) return;
-    arrived_ = false;
-    struct sigaction action {};
-    action.sa_handler = [](int) { arrived_ = true; };
-    action.sa_flags = SA_RESTART | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
-    ::sigaction(SIGTERM, &action, &former_);
-  }
+  stop_on_signal();
   stop_on_signal(stop_on_signal const&) = delete;
-  ~stop_on_signal() override {
-    if (users_.fetch_sub(1) == 1) ::sigaction(SIGTERM, &former_, nullptr);
-    ::sigaltstack(&former_stack_, nullptr);
-  }
+  ~stop_on_signal() override;
 
-  void on_step(training& run, step_report const&) override {
-    if (arrived_) run.request({.stop = true});
-  }
+  void on_step(training& run, step_report const&) override;
   static bool arrived() { return arrived_; }
 
  private:
@@ -51,3 +34,7 @@ class stop_on_signal final : public listener {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/stop_on_signal.ipp>
+#endif

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <cohort/communicator/detail/clock_readings.hpp>
-#include <cohort/error/detail/text.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -34,49 +30,12 @@ namespace cohort {
 /// Source    Trace Event Format, complete events ("X").
 class timeline final : public listener {
  public:
-  explicit timeline(communicator& world, std::int64_t newest = 1000) : world_(world.duplicate()) {
-    if (newest < 1 || newest > largest)
-      throw setting_error(
-          {.what = "a timeline cannot keep so many steps", .expected = {"1 to ", largest}, .got = {newest}});
-    rows_.reserve(static_cast<std::size_t>(newest));
-    began_ = detail::nanoseconds(std::chrono::steady_clock::now());
-    clocks_ = detail::read_clocks(*world_);
-  }
+  explicit timeline(communicator& world, std::int64_t newest = 1000);
 
-  void on_step(training& run, step_report const& done) override {
-    row const one = row_of(done, run.last_exchange());
-    if (rows_.size() < rows_.capacity()) {
-      rows_.push_back(one);
-    } else {
-      rows_[oldest_] = one;
-      oldest_ = (oldest_ + 1) % rows_.size();
-    }
-  }
+  void on_step(training& run, step_report const& done) override;
 
   /// Empty on all ranks but 0.
-  std::string trace() {
-    std::vector<detail::clock_reading> const now = detail::read_clocks(*world_);
-    std::rotate(rows_.begin(), rows_.begin() + static_cast<std::ptrdiff_t>(oldest_), rows_.end());
-    oldest_ = 0;
-    if (world_->rank() > 0) {
-      world_->send(std::as_bytes(std::span(rows_)), 0, 0);
-      return {};
-    }
-    json_writer out(1);
-    out.begin_object().field("displayTimeUnit", "ms").key("traceEvents").begin_array();
-    for (int rank = 0; rank < world_->size(); ++rank) {
-      auto const r = static_cast<std::size_t>(rank);
-      std::int64_t const error = clocks_[r].error + now[r].error;
-      name(out, rank, 0, "process_name", "name", detail::text_of({"rank ", rank}));
-      if (rank > 0)
-        name(out, rank, 0, "process_labels", "labels",
-             detail::text_of({"clock within ", error / 1000 + 1, " us of rank 0's"}));
-      name(out, rank, steps_track, "thread_name", "name", "steps");
-      write(out, rank, rank == 0 ? rows_ : rows_of(rank),
-            [&](std::int64_t time) { return clocks_[r].on_rank_0(time, now[r]) - began_; });
-    }
-    return out.end_array().end_object().text();
-  }
+  std::string trace();
 
  private:
   static constexpr std::int64_t largest = 1'000'000;
@@ -92,40 +51,12 @@ class timeline final : public listener {
     span encode, transfer, apply;
   };
 
-  static row row_of(step_report const& done, exchange_times const& parts) {
-    using detail::nanoseconds;
-    auto const span_of = [](exchange_times::span const& one) {
-      return span{nanoseconds(one.begin), nanoseconds(one.end)};
-    };
-    step_times const& t = done.times;
-    return {done.step,
-            done.epoch,
-            done.examples,
-            done.loss,
-            nanoseconds(t.data),
-            nanoseconds(t.prepare),
-            nanoseconds(t.forward),
-            nanoseconds(t.backward),
-            nanoseconds(t.exchange),
-            nanoseconds(t.update),
-            nanoseconds(t.settle),
-            nanoseconds(t.end),
-            span_of(parts.encode),
-            span_of(parts.transfer),
-            span_of(parts.apply)};
-  }
+  static row row_of(step_report const& done, exchange_times const& parts);
 
-  std::vector<row> rows_of(int rank) {
-    std::vector<row> theirs(world_->wait_for_message(rank, 0).bytes / sizeof(row));
-    world_->receive(std::as_writable_bytes(std::span(theirs)), rank, 0);
-    return theirs;
-  }
+  std::vector<row> rows_of(int rank);
 
   static void name(json_writer& out, int rank, int track, char const* what, char const* field,
-                   std::string const& text) {
-    out.begin_object(json_lines::one).field("name", what).field("ph", "M").field("pid", rank);
-    out.field("tid", track).key("args").begin_object().field(field, text).end_object().end_object();
-  }
+                   std::string const& text);
 
   template <class Clock>
   static void write(json_writer& out, int rank, std::vector<row> const& rows, Clock on_rank_0) {
@@ -182,3 +113,7 @@ class timeline final : public listener {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/timeline.ipp>
+#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cohort/checkpoint/training_position.hpp>
@@ -8,31 +7,27 @@
 #include <cohort/data/loader.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
-#include <cohort/graph/named_layers.hpp>
+#include <cohort/io/byte_sink.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/detail/worker_group.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/predictor.hpp>
 #include <cohort/trainer/run_memory.hpp>
 #include <cohort/trainer/settings.hpp>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 namespace cohort {
 
-/// How a training is saved and loaded: <cohort/trainer/model_io.hpp> has it.
-template <class Training>
-struct model_io;
-/// How features are computed: <cohort/trainer/features.hpp> has it.
-template <class Training>
-struct feature_io;
+class feature_set;
+class model_content;
+class model_file;
+struct transfer_report;
 
 /// How to evaluate: `batch` examples at a time on each rank, `top` of top-N accuracy (1: none); `sharding` as in fit_settings.
 struct evaluation_settings {
@@ -56,16 +51,7 @@ class training {
  public:
   /// `world` must outlive it.
   training(graph net, detail::backend_handle port, training_settings settings,
-           std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree)
-      : net_(std::move(net)),
-        settings_(std::move(settings)),
-        world_(std::move(world)),
-        workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
-                                                        world_->settings().deadline + patience)),
-        strategy_(std::move(agree)),
-        predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {
-    strategy_->set_workers(workers_->size());
-  }
+           std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree);
 
   graph_view network() const { return net_; }
   training_settings const& settings() const { return settings_; }
@@ -99,10 +85,7 @@ class training {
   bool has_common_steps() const { return has_common_steps_; }
 
   /// Asks for a stop or a checkpoint: listeners hear of it on all ranks when these agree next. Thread-safe.
-  void request(votes const& wanted) {
-    if (wanted.stop) wishes_->stop.store(true);
-    if (wanted.save) wishes_->save.store(true);
-  }
+  void request(votes const& wanted);
 
   /// Classifies a data set that has one class index an example. Each rank takes a part, or all of its own data set with
   /// sharding::local; all get the whole report.
@@ -117,100 +100,66 @@ class training {
   ///
   /// Errors    setting_error for a loss that there is not.
   void evaluate(dataset const& data, std::initializer_list<loss_report> reports,
-                evaluation_settings const& how = {}) {
-    evaluate(data, std::span<loss_report const>(reports.begin(), reports.size()), how);
-  }
+                evaluation_settings const& how = {});
   void evaluate(dataset const& data, std::span<loss_report const> reports,
                 evaluation_settings const& how = {});
 
   /// The network's first output (for a softmax: probabilities) for any number of examples. Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
-  predictions predict(std::span<tensor_view const> inputs) const {
-    settle();
-    return std::move(predictor_->predict({}, 1, inputs)[0]);
-  }
+  predictions predict(std::span<tensor_view const> inputs) const;
   /// Keys and inputs in, key → output out, in the order given.
   std::vector<keyed_prediction> predict(std::span<std::string const> keys, tensor_view input) const;
   /// The outputs of the layers of those names, in that order, for any number of examples: of several heads, or of layers
   /// within; none: all outputs of the network. What they do not need is not computed. Thread-safe.
   ///
   /// Errors    setting_error for a name that there is not, with those that there are.
-  std::vector<predictions> outputs_of(std::vector<std::string> const& layers, tensor_view input) const {
-    return outputs_of(layers, std::span<tensor_view const>(&input, 1));
-  }
+  std::vector<predictions> outputs_of(std::vector<std::string> const& layers, tensor_view input) const;
   std::vector<predictions> outputs_of(std::vector<std::string> const& layers,
                                       std::span<tensor_view const> inputs) const;
   /// The same for a data set, by all workers, as a feature_set: a data set with the other's targets, to train another network
-  /// on. Include <cohort/trainer/features.hpp>.
+  /// on.
   ///
   /// Order     not collective: each rank computes, with its own parameters, what it is given. Examples as in the data set.
-  template <class Self = training>
-  auto features(std::vector<std::string> const& layers, dataset const& data, int batch = 256) {
-    static_assert(
-        requires { sizeof(feature_io<Self>); },
-        "cohort: for features, include <cohort/trainer/features.hpp>");
-    return feature_io<Self>::compute(*this, layers, data, batch);
-  }
+  feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
 
-  /// Writes the parameters, the graph and, on request, the updater's state as safetensors: to a path, or to a sink
-  /// (a std::ostream, a file_writer). Include <cohort/trainer/model_io.hpp>: who does not save need not compile it.
+  /// Writes the model file: the parameters, the graph and, with `updater_state`, the updaters' state, step and epoch.
   ///
-  /// After     a file is replaced as a whole: an old one survives a failure. With several ranks rank 0 writes the file,
-  ///           with what all would agree on now, and all get the same error if it cannot.
-  template <class Target, class Self = training>
-  void save(Target&& to, bool updater_state = false) {
-    static_assert(
-        requires { sizeof(model_io<Self>); },
-        "cohort: to save models, include <cohort/trainer/model_io.hpp>");
-    model_io<Self>::save(*this, to, updater_state);
-  }
-  /// Reads what save wrote (a path, or a model_file), by any backend; step, epoch and updater state too where the file
-  /// has them. Include <cohort/trainer/model_io.hpp>.
-  ///
-  /// Errors    data_error, naming what differs; then nothing has changed.
-  template <class Source, class Self = training>
-  void load(Source const& from) {
-    static_assert(
-        requires { sizeof(model_io<Self>); },
-        "cohort: to load models, include <cohort/trainer/model_io.hpp>");
-    model_io<Self>::load(*this, from);
-  }
+  /// Order     collective: rank 0 writes the ranks' consensus.
+  /// Errors    file_error, the same on every rank; a file of that name is then unchanged.
+  void save(std::string const& path, bool updater_state = false);
+  /// Writes the same bytes to a std::ostream, a file_writer or another byte sink.
+  void save(byte_sink_ref to, bool updater_state = false);
 
-  /// Takes the parameters of those layers whose names and shapes are found in a model of another network (a path, a
-  /// model_file, a training), and returns which, and why not the others: a transfer_report. The others, the updaters' state,
-  /// step and epoch stay. Include <cohort/trainer/model_io.hpp>.
+  /// Reads what save wrote, on any backend: the parameters and, if the file has them, updater state, step and epoch.
   ///
-  /// Order     not collective, as load: every rank does the same.
-  /// Errors    those of load, but another network is none; data_error if no layer fits. Then nothing has changed.
-  template <class Source, class Self = training>
-  auto load_matching(Source const& from) {
-    static_assert(
-        requires { sizeof(model_io<Self>); },
-        "cohort: to load models, include <cohort/trainer/model_io.hpp>");
-    return model_io<Self>::load_matching(*this, from);
-  }
+  /// Errors    file_error; data_error, naming the difference between the file's network and this one. Nothing has changed
+  ///           then.
+  void load(std::string const& path);
+  void load(model_file const& from);
+
+  /// Copies the parameters of those layers whose names and shapes match layers of another network's model. Returns which
+  /// layers were copied, and why the others were not. Updater state, step and epoch are unchanged.
+  ///
+  /// Order     not collective: every rank makes the same call.
+  /// Errors    those of load, except that the networks may differ; data_error if no layer matches. Nothing has changed then.
+  transfer_report load_matching(std::string const& path);
+  transfer_report load_matching(model_file const& from);
+  transfer_report load_matching(training const& from);
 
   /// A number of all parameters' bits, in canonical order, as 16 hexadecimal digits.
   std::string checksum() const;
 
   /// The plan of training for batches of that many examples a rank, as text; for pieces, where a batch is taken in some.
-  std::string plan_table(int batch = 32, int accumulate = 1) {
-    return table(*workers_->plan_for(
-        {.examples = workers_->piece_of(batch, accumulate), .accumulates = accumulate > 1}));
-  }
+  std::string plan_table(int batch = 32, int accumulate = 1);
   /// What `fit` will hold on this rank, by kind, before it is allocated; the updaters' state is, if it was not yet.
   ///
   /// Errors    setting_error for batches and pieces that fit refuses; memory_error.
   run_memory memory_of(dataset const& data, fit_settings const& how = {});
   /// Takes the time of every kernel from now on; the rows are sums over the workers.
   void profile(bool on) { workers_->profile(on); }
-  std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1) {
-    return workers_->profile_rows(batch, accumulate);
-  }
+  std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1);
 
  private:
-  friend struct model_io<training>;
-  friend struct feature_io<training>;
   friend struct checkpoint_io;
   using clock = std::chrono::steady_clock;
   /// How much longer workers wait for an exchange than it may take: for the question who is missing.
@@ -223,10 +172,10 @@ class training {
     std::atomic<bool> save{false};
   };
 
-  static double since(clock::time_point start) {
-    return std::chrono::duration<double>(clock::now() - start).count();
-  }
+  static double since(clock::time_point start);
 
+  model_content content(bool updater_state);
+  std::vector<std::byte*> state_arrays();
   void check_inputs(dataset const& data) const;
   void check_fits(dataset const& data) const;
   void check_ranks(dataset const& data, fit_settings const& how) const;
@@ -255,17 +204,11 @@ class training {
       throw;
     }
   }
-  void settle() const {
-    unless_late(nullptr, [&] { workers_->settle(); });
-  }
+  void settle() const;
   void settle_what_can_be() const;
   static void check_pieces(fit_settings const& how);
   void say_memory(plan const& made, dataset const& data, fit_settings const& how);
-  parameter_update& update() {
-    if (!update_) update_ = std::make_shared<parameter_update>(parameters(), settings_.optimizer());
-    update_->scale_rates(settings_.plateau ? plateau_.factor : 1);
-    return *update_;
-  }
+  parameter_update& update();
 
   graph net_;
   training_settings settings_;
@@ -294,40 +237,9 @@ class training {
 
 }  // namespace cohort
 
-#include <cohort/trainer/evaluate.hpp>
-#include <cohort/trainer/fit.hpp>
-
-namespace cohort {
-
-inline std::vector<keyed_prediction> training::predict(std::span<std::string const> keys,
-                                                       tensor_view input) const {
-  predictions const made = predict(input);
-  if (static_cast<std::size_t>(made.count()) != keys.size())
-    throw shape_error({.what = "there is not one key for each example",
-                       .expected = {made.count(), " keys"},
-                       .got = {keys.size()}});
-  std::vector<keyed_prediction> keyed;
-  for (int i = 0; i < made.count(); ++i)
-    keyed.push_back({keys[static_cast<std::size_t>(i)], {made[i].begin(), made[i].end()}});
-  return keyed;
-}
-
-inline std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
-                                                     std::span<tensor_view const> inputs) const {
-  settle();
-  graph_view const net = net_;
-  std::vector<int> const ids = named_layers(net, layers);
-  return predictor_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
-}
-
-inline std::string training::checksum() const {
-  std::vector<std::byte> dense(static_cast<std::size_t>(parameters().elements())
-                               * bytes_of(parameters().type()));
-  parameters().read_all(parameters().master(), dense.data());
-  std::uint64_t const hash = fnv1a({reinterpret_cast<char const*>(dense.data()), dense.size()});
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15];
-  return text;
-}
-
-}  // namespace cohort
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/evaluate.ipp>
+#include <cohort/trainer/impl/fit.ipp>
+#include <cohort/trainer/impl/model_io.ipp>
+#include <cohort/trainer/impl/training.ipp>
+#endif

@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/backend/host_call.hpp>
 #include <cohort/backend/tensor_backend.hpp>
-#include <cohort/cudnn/detail/activation_on_gpu.hpp>
-#include <cohort/cudnn/detail/convolution_on_gpu.hpp>
-#include <cohort/cudnn/detail/dense_on_gpu.hpp>
-#include <cohort/cudnn/detail/embedding_on_gpu.hpp>
-#include <cohort/cudnn/detail/fused_on_gpu.hpp>
-#include <cohort/cudnn/detail/joining_on_gpu.hpp>
-#include <cohort/cudnn/detail/layer_norm_on_gpu.hpp>
-#include <cohort/cudnn/detail/lrn_on_gpu.hpp>
-#include <cohort/cudnn/detail/norm_on_gpu.hpp>
-#include <cohort/cudnn/detail/pad_crop_slice_gpu.hpp>
-#include <cohort/cudnn/detail/pooling_on_gpu.hpp>
-#include <cohort/cudnn/detail/prelu_on_gpu.hpp>
-#include <cohort/cudnn/detail/probe_convolution.hpp>
-#include <cohort/cudnn/detail/random_on_gpu.hpp>
-#include <cohort/cudnn/detail/regression_on_gpu.hpp>
-#include <cohort/cudnn/detail/scale_on_gpu.hpp>
-#include <cohort/cudnn/detail/softmax_on_gpu.hpp>
-#include <cohort/cudnn/detail/threshold_on_gpu.hpp>
+#include <cohort/cudnn/detail/compute_stream.hpp>
+#include <cohort/cudnn/detail/gpu_layout.hpp>
+#include <cohort/cudnn/detail/product_precision.hpp>
+#include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/plan/arena_passes.hpp>
+#include <cohort/plan/tuning.hpp>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,89 +38,41 @@ class cudnn {
   explicit cudnn(std::shared_ptr<detail::compute_stream> on)
       : cudnn(std::move(on), detail::product_precision::f32) {}
 
-  static availability probe() { return probe(detail::system_libraries(), cache_folder("kernels")); }
+  static availability probe();
   /// Of a machine whose libraries come from elsewhere. It compiles the kernels, or finds them in the cache, and runs a small
   /// convolution.
-  static availability probe(detail::library_source const& from, std::string const& cache) {
-    return probe(from, cache, detail::product_precision::f32);
-  }
+  static availability probe(detail::library_source const& from, std::string const& cache);
   /// The processor only puts kernels into the stream.
   static int threads(int) { return 1; }
-  std::shared_ptr<arena_passes> passes() const {
-    return std::make_shared<detail::sharing_passes_on_gpu>(stream_);
-  }
+  std::shared_ptr<arena_passes> passes() const;
 
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
-  bool fuses(kind const& layer, kind const& behind, bool training) const {
-    return detail::fuses_on_gpu(layer, behind, training);
-  }
+  bool fuses(kind const& layer, kind const& behind, bool training) const;
   layout plain(shape const& s) const { return s; }
   layout plain(layout const& l) const { return l.dims; }
   std::size_t bytes(layout const& l) const { return l.bytes(); }
   element_type element(layout const& l) const { return l.type; }
   std::string describe(layout const& l) const { return l.text(); }
 
-  kernel reorder(layout const& from, layout const& to) const {
-    return detail::reorder_on_gpu(stream_, from, to);
-  }
-  kernel accumulate(layout const& l) const {
-    return [on = stream_, l](std::span<void* const> a) {
-      on->launch(detail::kernels::add_to{detail::values_at(a, 0, l), detail::values_at(a, 1, l)},
-                 l.elements());
-    };
-  }
+  kernel reorder(layout const& from, layout const& to) const;
+  kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
   /// Before    supports(kind).
-  basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const {
-    return kernels_of(*request.kind)(on_, request);
-  }
+  basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
   /// The same by the engines of cuDNN's and the algorithms of cuBLASLt's that `by` chooses by their times.
-  basic_operation<kernel, layout> prepare(basic_request<layout> const& request, tuning& by) const {
-    detail::gpu_target timed = on_;
-    timed.tune = &by;
-    return kernels_of(*request.kind)(timed, request);
-  }
+  basic_operation<kernel, layout> prepare(basic_request<layout> const& request, tuning& by) const;
 
  protected:
-  cudnn(std::shared_ptr<detail::compute_stream> on, detail::product_precision products)
-      : stream_(std::move(on)),
-        on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_),
-            std::make_shared<detail::dnn_on_gpu>(stream_), products} {}
+  cudnn(std::shared_ptr<detail::compute_stream> on, detail::product_precision products);
   static availability probe(detail::library_source const& from, std::string const& cache,
-                            detail::product_precision products) try {
-    auto const found = std::make_shared<detail::gpu>(from);
-    if (products != detail::product_precision::f32) found->require_tensor_cores(detail::name_of(products));
-    return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache), products);
-  } catch (error const& why) {
-    return {false, why.what()};
-  }
+                            detail::product_precision products);
 
  private:
   using prepare_function = detail::gpu_operation (*)(detail::gpu_target const&, detail::gpu_request const&);
 
-  template <layer... L>
-  static prepare_function first_of(kind const& k) {
-    prepare_function found = nullptr;
-    auto const look = [&]<layer One>(std::type_identity<One>) {
-      if (k == kind_of<One>)
-        found = [](detail::gpu_target const& where, detail::gpu_request const& request) {
-          return detail::prepare(where, request, detail::decode<One>(request.fields));
-        };
-    };
-    (look(std::type_identity<L>{}), ...);
-    return found;
-  }
   /// Null for kinds that it has no kernels for.
-  static prepare_function kernels_of(kind const& k) {
-    return first_of<conv2d, conv1d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm,
-                    lrn, max_pool, avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu,
-                    prelu, relu6, elu, selu, sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus,
-                    softsign, swish, gelu, mish, identity, softmax, add, multiply, average, maximum,
-                    concatenate, subset, scale, zero_padding, cropping, reshape, flatten, embedding, dropout,
-                    spatial_dropout, gaussian_noise, softmax_cross_entropy, kullback_leibler,
-                    binary_cross_entropy, mean_squared_error, mean_absolute_error, huber, hinge>(k);
-  }
+  static prepare_function kernels_of(kind const& k);
 
   std::shared_ptr<detail::compute_stream> stream_;
   detail::gpu_target on_;
@@ -182,3 +123,7 @@ class cudnn_bf16 : public detail::cudnn_multiplying_in<detail::product_precision
 static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_backend<cudnn_bf16>);
 
 }  // namespace cohort
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/cudnn.ipp>
+#endif

@@ -3,18 +3,14 @@
 #include <mpi.h>
 
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/launch.hpp>
 #include <cohort/mpi/detail/launch.hpp>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
 namespace cohort {
 
 /// Whether this process was started by mpirun or another launcher that speaks PMI(x). Does not call MPI.
-inline bool mpi_started() {
-  return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK") || std::getenv("PMI_RANK");
-}
+bool mpi_started();
 
 /// Ranks that are processes, started together by mpirun: launch<mpi>(argc, argv, body).
 ///
@@ -43,8 +39,10 @@ struct mpi {
 /// Errors    setting_error for an MPI that is not initialised, has not been given MPI_THREAD_MULTIPLE, or has fewer tags
 ///           than 2³⁰; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out of range.
 ///           communicator_error if not all ranks come within the deadline.
-inline std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {}) {
-  return detail::make_mpi_world(original, settings, {settings.deadline, settings.deadline}).ranks;
-}
+std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {});
 
 }  // namespace cohort
+
+#ifndef COHORT_MPI_COMPILED
+#include <cohort/mpi/impl/mpi.ipp>
+#endif

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/backend/detail/layer_on_host.hpp>
-#include <cohort/onednn/detail/convolution.hpp>
-#include <cohort/onednn/detail/deconvolution.hpp>
-#include <cohort/onednn/detail/inner_product.hpp>
-#include <cohort/onednn/detail/joining.hpp>
-#include <cohort/onednn/detail/normalisation.hpp>
-#include <cohort/onednn/detail/pooling.hpp>
-#include <cohort/onednn/detail/winograd.hpp>
-#include <cohort/onednn/layout_candidates.hpp>
-#include <string>
-#include <string_view>
+#include <cohort/backend/availability.hpp>
+#include <cohort/backend/operation.hpp>
+#include <cohort/backend/tensor_backend.hpp>
+#include <cohort/layer/conv2d.hpp>
+#include <cohort/onednn/backend.hpp>
 
 namespace cohort {
-
-inline onednn::kernel onednn::reorder(layout const& from, layout const& to) const {
-  if (detail::is_winograd(from, to)) return detail::winograd_weights(on_.engine, from, to);
-  return detail::reorder_kernel(on_.engine, from, to);
-}
 
 namespace detail {
 
@@ -57,61 +46,10 @@ availability probe_convolution() try {
 
 }  // namespace detail
 
-inline availability onednn::probe() {
-  dnnl_version_t const* const version = dnnl_version();
-  if (version->major < 3 || (version->major == 3 && version->minor < 2))
-    return {false, "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor)
-                       + " is older than 3.2"};
-  return detail::probe_convolution<onednn>();
-}
-
-inline availability onednn_bf16::probe() {
-  if (availability const f32 = onednn::probe(); !f32.usable) return f32;
-  if (dnnl_get_effective_cpu_isa() < dnnl_cpu_isa_avx512_core_bf16)
-    return {false, "this processor has no bf16 instructions (avx512_bf16)"};
-  return detail::probe_convolution<onednn_bf16>();
-}
-
-inline onednn::kernel onednn::accumulate(layout const& l) const {
-  dnnl_primitive_desc_t pd = nullptr;
-  detail::check_dnnl(dnnl_binary_primitive_desc_create(&pd, on_.engine.get(), dnnl_binary_add, l.get(),
-                                                       l.get(), l.get(), nullptr),
-                     "describing a sum");
-  detail::dnnl_pd const described(pd);
-  dnnl_primitive_t primitive = nullptr;
-  detail::check_dnnl(dnnl_primitive_create(&primitive, pd), "making a sum");
-  kernel made;
-  made.primitive = detail::dnnl_primitive_handle(primitive);
-  made.engine = on_.engine;
-  made.arguments = {DNNL_ARG_SRC_1, DNNL_ARG_SRC_0};
-  made.layouts = {l, l};
-  // in place: the destination is the second operand as well
-  made.arguments.push_back(DNNL_ARG_DST);
-  made.layouts.push_back(l);
-  return made;
-}
-
-inline operation<onednn> onednn::prepare(operation_request<onednn> const& request) const {
-  kind const& k = *request.kind;
-  if (k == kind_of<conv2d>) {
-    conv2d const l = detail::decode<conv2d>(request.fields);
-    if (request.candidate.empty())
-      if (auto made = detail::prepare_winograd(on_, request, l)) return std::move(*made);
-    return detail::prepare(on_, request, l);
-  }
-  if (k == kind_of<dense>) return detail::prepare(on_, request, detail::decode<dense>(request.fields));
-  if (detail::find_activation(k)) return detail::prepare_activation(on_.engine, request);
-  if (k == kind_of<add>) return detail::prepare(on_.engine, request, add{});
-  if (k == kind_of<concatenate>) return detail::prepare(on_.engine, request, concatenate{});
-  if (k.name == conv1d::kind_name)
-    return detail::prepare(on_, request, detail::decode<conv1d>(request.fields));
-  if (k.name == conv2d_transposed::kind_name)
-    return detail::prepare(on_, request, detail::decode<conv2d_transposed>(request.fields));
-  if (auto made = detail::prepare_pool(on_.engine, request)) return std::move(*made);
-  if (auto made = detail::prepare_normalisation(on_.engine, request)) return std::move(*made);
-  return detail::prepare_on_host(*this, request, k.float_kernel, "host:" + std::string(k.name));
-}
-
 static_assert(tensor_backend<onednn>);
 
 }  // namespace cohort
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/onednn.ipp>
+#endif

@@ -7,9 +7,7 @@
 #include <cohort/execution/team.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -37,13 +35,7 @@ struct message_part {
   std::vector<sent_element> list;   // scratch for one block
   std::vector<std::uint64_t> sent;  // elements, by threshold
 
-  void begin(std::size_t thresholds) {
-    codes.clear();
-    entries.clear();
-    multiples.clear();
-    values.clear();
-    sent.assign(thresholds, 0);
-  }
+  void begin(std::size_t thresholds);
 };
 
 /// The elements of a message that were coded elsewhere, behind its header and thresholds.
@@ -89,87 +81,19 @@ class message_writer {
 
   /// A message of elements that were coded elsewhere.
   std::span<std::byte const> write_coded(isa which, message_header header, std::span<bf16 const> thresholds,
-                                         coded_elements const& coded) {
-    header.blocks = static_cast<std::uint32_t>(coded.blocks.size());
-    header.thresholds = static_cast<std::uint32_t>(thresholds.size());
-    header.multiples = coded.multiples.size();
-    header.payload_bytes = coded.codes.size() + coded.multiples.size_bytes();
-    std::size_t const tables = thresholds.size_bytes() + coded.blocks.size_bytes();
-    return write_plain(which, header, tables + static_cast<std::size_t>(header.payload_bytes),
-                       [&](std::byte* to) {
-                         auto const put = [&to](auto list) {
-                           if (list.empty()) return;
-                           std::memcpy(to, list.data(), list.size_bytes());
-                           to += list.size_bytes();
-                         };
-                         put(thresholds);
-                         put(coded.blocks);
-                         put(coded.codes);
-                         put(coded.multiples);
-                       });
-  }
+                                         coded_elements const& coded);
 
   /// Whether this is the message that was written last.
-  bool made(std::span<std::byte const> message) const {
-    return !message.empty() && message.data() == bytes_.data();
-  }
+  bool made(std::span<std::byte const> message) const;
 
   std::span<message_part> parts() { return std::span(parts_).first(used_); }
 
  private:
-  void begin(std::size_t parts) {
-    if (parts_.size() < parts) parts_.resize(parts);
-    used_ = parts;
-  }
+  void begin(std::size_t parts);
 
-  std::span<std::byte const> join(isa which, message_header header, std::span<bf16 const> thresholds) {
-    std::uint64_t bits = 0;
-    std::size_t values = 0;
-    header.blocks = static_cast<std::uint32_t>(blocks_of(header.elements));
-    header.thresholds = static_cast<std::uint32_t>(thresholds.size());
-    header.multiples = 0;
-    for (message_part const& part : parts()) {
-      bits += part.codes.bits();
-      values += part.values.size();
-      header.multiples += part.multiples.size();
-    }
-    auto const codes = static_cast<std::size_t>((bits + 7) / 8);
-    std::size_t const tail =
-        sizeof(float) * values + sizeof(sent_multiple) * static_cast<std::size_t>(header.multiples);
-    header.payload_bytes = codes + tail;
-    std::size_t const tables = sizeof header + 2 * thresholds.size() + sizeof(block_entry) * header.blocks;
-    std::size_t const size = tables + codes + tail;
-    constexpr std::size_t slack = 16;  // a cursor stores whole words
-    if (bytes_.size() < size + slack) bytes_.resize(size + slack);
+  std::span<std::byte const> join(isa which, message_header header, std::span<bf16 const> thresholds);
 
-    std::byte* to = bytes_.data() + sizeof header;
-    auto const put = [&to](auto const* list, std::size_t count) {
-      if (count == 0) return;
-      std::memcpy(to, list, sizeof *list * count);
-      to += sizeof *list * count;
-    };
-    put(thresholds.data(), thresholds.size());
-    bit_cursor cursor{bytes_.data() + tables, 0, 0};
-    std::uint64_t base = 0;
-    for (message_part& part : parts()) {
-      for (block_entry& entry : part.entries) entry.word += base;
-      put(part.entries.data(), part.entries.size());
-      part.codes.append_to(cursor);
-      base += part.codes.bits();
-    }
-    to = bytes_.data() + tables + codes;
-    for (message_part const& part : parts()) put(part.multiples.data(), part.multiples.size());
-    for (message_part const& part : parts()) put(part.values.data(), part.values.size());
-    bytes_.resize(size);
-    return sealed(which, header);
-  }
-
-  std::span<std::byte const> sealed(isa which, message_header header) {
-    std::memcpy(bytes_.data(), &header, sizeof header);
-    header.crc = message_crc(which, bytes_);
-    std::memcpy(bytes_.data(), &header, sizeof header);
-    return bytes_;
-  }
+  std::span<std::byte const> sealed(isa which, message_header header);
 
   std::vector<message_part> parts_;
   std::size_t used_ = 0;
@@ -177,3 +101,7 @@ class message_writer {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/codec/impl/message_writer.ipp>
+#endif

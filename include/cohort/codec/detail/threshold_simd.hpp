@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <bit>
-#include <cmath>
 #include <cohort/codec/detail/block_coding.hpp>
-#include <cohort/codec/detail/coding_formulas.hpp>
 #include <cohort/codec/message.hpp>
-#include <cohort/codec/residual_simd.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/isa.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace cohort::detail {
@@ -19,16 +13,7 @@ namespace cohort::detail {
 namespace baseline_f32 {
 inline constexpr bool compresses = false;
 using ints [[gnu::vector_size(16)]] = std::int32_t;
-inline unsigned mask_above(ints x, ints bound) {
-  ints const above = x > bound;
-#if defined(__SSE2__)
-  return static_cast<unsigned>(__builtin_ia32_movmskps(reinterpret_cast<real>(above)));
-#else
-  unsigned mask = 0;
-  for (unsigned lane = 0; lane < lanes; ++lane) mask |= static_cast<unsigned>(above[lane] < 0) << lane;
-  return mask;
-#endif
-}
+unsigned mask_above(ints x, ints bound);
 inline sent_element* append(sent_element* to, unsigned, ints) { return to; }
 #include <cohort/codec/detail/threshold_simd.inc>
 }  // namespace baseline_f32
@@ -86,49 +71,19 @@ inline constexpr std::size_t list_slack = 16;
 /// y = r + x of one element with threshold t: what is sent is added to the list or to the multiples, and r keeps the rest.
 ///
 /// Errors    numeric_error if y is not finite; r is unchanged.
-inline void take_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
-                     std::vector<sent_multiple>& multiples) {
-  std::uint32_t const pattern = std::bit_cast<std::uint32_t>(y);
-  std::uint32_t const magnitude = pattern & ~sent_element::negative;
-  if (!is_finite(y)) refuse_residual(index);
-  if (magnitude < std::bit_cast<std::uint32_t>(t)) {
-    r = y;
-  } else if (magnitude <= std::bit_cast<std::uint32_t>(most_thresholds * t)) {
-    r = y - std::bit_cast<float>(std::bit_cast<std::uint32_t>(t) | (pattern & sent_element::negative));
-    *list++ = {static_cast<std::uint32_t>(index % block_elements) | (pattern & sent_element::negative)};
-  } else {
-    double const quotient = double{y} / double{t};
-    double const multiple =
-        std::bit_cast<double>(std::uint64_t{cut_multiple(std::bit_cast<std::uint64_t>(quotient))});
-    r = static_cast<float>(double{y} - multiple * double{t});
-    multiples.push_back({index, multiple});
-  }
-}
+void take_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
+              std::vector<sent_multiple>& multiples);
 
 /// r += x, and ±t out of every element of at least t, for elements of one block, the first of which has this index.
 ///
 /// Before    t is a bf16 between smallest_threshold and largest_threshold; the list has room for n + list_slack.
 /// Moves     8n bytes in, 4n out.
 /// Exact     the same r and list on every instruction set.
-inline void take_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n, float t,
-                           std::uint64_t first, sent_element*& list, std::vector<sent_multiple>& multiples) {
-  auto const pattern = std::bit_cast<std::int32_t>(t);
-  auto const limit = std::bit_cast<std::int32_t>(most_thresholds * t);
-  auto const pass =
-#if defined(__x86_64__) || defined(__i386__)
-      which == isa::avx512 ? avx512_f32::take
-      : which == isa::avx2 ? avx2_f32::take
-                           :
-#endif
-                           baseline_f32::take;
-  std::size_t i = 0;
-  while (i < n) {
-    std::size_t const whole = (n - i) / baseline_f32::at_once * baseline_f32::at_once;
-    auto const index = static_cast<std::uint32_t>((first + i) % block_elements);
-    i += pass(r + i, x + i, whole, pattern, limit, index, &list);
-    for (std::size_t const end = std::min(n, i + baseline_f32::at_once); i < end; ++i)
-      take_one(r[i], r[i] + x[i], t, first + i, list, multiples);
-  }
-}
+void take_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n, float t,
+                    std::uint64_t first, sent_element*& list, std::vector<sent_multiple>& multiples);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/codec/impl/threshold_simd.ipp>
+#endif

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
-#include <cohort/communicator/detail/recursive_doubling.hpp>
-#include <cohort/communicator/detail/recursive_halving.hpp>
-#include <cohort/communicator/detail/ring_allreduce.hpp>
 #include <cohort/communicator/detail/task.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +21,12 @@ constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int 
                            : allreduce_algorithm::ring;
 }
 
-inline bool (*advance_of(allreduce_algorithm way))(task&) {
-  return way == allreduce_algorithm::ring      ? ring_allreduce
-         : way == allreduce_algorithm::halving ? recursive_halving_allreduce
-                                               : recursive_doubling_allreduce;
-}
+bool (*advance_of(allreduce_algorithm way))(task&);
 
-inline std::size_t scratch_of(allreduce_algorithm way, port const& at, elements const& data, int ranks) {
-  return way == allreduce_algorithm::ring      ? scratch_of_ring(at, segment_of_ring(data, 0, ranks), ranks)
-         : way == allreduce_algorithm::halving ? scratch_of_halving(at, data, ranks)
-                                               : scratch_of_doubling(data);
-}
+std::size_t scratch_of(allreduce_algorithm way, port const& at, elements const& data, int ranks);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/allreduce_algorithm.ipp>
+#endif

@@ -8,15 +8,10 @@ namespace cohort::detail {
 ///
 /// Moves     ⌈log2 P⌉ empty messages a rank.
 /// Source    Hensgen, Finkel and Manber, 1988.
-inline bool dissemination_barrier(task& t) {
-  while (t.settled()) {
-    int const distance = 1 << t.step;
-    if (distance >= t.size()) return true;
-    t.receive(t.wrapped(t.rank() - distance), {});
-    t.send(t.wrapped(t.rank() + distance), {});
-    ++t.step;
-  }
-  return false;
-}
+bool dissemination_barrier(task& t);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/dissemination_barrier.ipp>
+#endif

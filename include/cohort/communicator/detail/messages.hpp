@@ -6,26 +6,18 @@ namespace cohort::detail {
 
 /// What concerns one message between two ranks, or none.
 
-inline bool send_message(task& t) {
-  if (t.step++ == 0) t.send(t.peer, t.mine);
-  return t.settled();
-}
+bool send_message(task& t);
 
-inline bool receive_message(task& t) {
-  if (t.step++ == 0) t.receive(t.peer, bytes_in(t.data));
-  return t.settled();
-}
+bool receive_message(task& t);
 
-inline bool look_for_message(task& t) {
-  t.found = t.at.wire->probe(t.peer < 0 ? -1 : t.on_wire(t.peer), t.on, t.tag);
-  return true;
-}
+bool look_for_message(task& t);
 
 inline bool await_message(task& t) { return look_for_message(t) && t.found.has_value(); }
 
-inline bool ask_everybody(task& t) {
-  t.standings = t.at.wire->ask(t.patience);
-  return true;
-}
+bool ask_everybody(task& t);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/messages.ipp>
+#endif

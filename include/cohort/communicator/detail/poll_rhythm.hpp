@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 
 namespace cohort::detail {
 
@@ -16,19 +14,9 @@ class poll_rhythm {
   /// Nothing is under way.
   void idle() { quiet_ = 0; }
   /// After each look.
-  void looked(bool moved, bool awaited) {
-    if (!moved)
-      quiet_ = std::min(quiet_ + 1, eager + longest_awaited);
-    else
-      quiet_ = awaited ? 0 : std::max(std::min(quiet_, eager + growths) - 4, 0);
-  }
+  void looked(bool moved, bool awaited);
   /// 0: none.
-  std::chrono::microseconds nap(bool awaited) const {
-    int const over = quiet_ - eager;
-    if (over <= 0) return {};
-    return std::chrono::microseconds(awaited ? over
-                                             : static_cast<int>(4 * std::pow(1.5, std::min(over, growths))));
-  }
+  std::chrono::microseconds nap(bool awaited) const;
 
  private:
   static constexpr int eager = 50;            // looks without a nap
@@ -38,3 +26,7 @@ class poll_rhythm {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/poll_rhythm.ipp>
+#endif

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <bit>
 #include <cohort/communicator/detail/combine.hpp>
 #include <cohort/communicator/detail/task.hpp>
 #include <cstddef>
-#include <cstring>
 
 namespace cohort::detail {
 
@@ -12,13 +10,7 @@ namespace cohort::detail {
 ///
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4.
 struct folded_ranks {
-  explicit folded_ranks(task const& t)
-      : ranks(static_cast<int>(std::bit_floor(static_cast<unsigned>(t.size())))), pairs(t.size() - ranks) {
-    bool const in_pair = t.rank() < 2 * pairs;
-    has_place = !in_pair || t.rank() % 2 == 1;
-    partner = !in_pair ? -1 : has_place ? t.rank() - 1 : t.rank() + 1;
-    place = in_pair ? t.rank() / 2 : t.rank() - pairs;
-  }
+  explicit folded_ranks(task const& t);
   /// The rank that has that place.
   int rank_at(int which) const { return which < pairs ? 2 * which + 1 : which + pairs; }
 
@@ -74,26 +66,10 @@ inline std::size_t scratch_of_doubling(elements const& data) { return data.bytes
 /// Order     the sums of 2ᵏ neighbours are added in the order of the ranks: equal bits everywhere.
 /// Moves     log2 P messages of n a rank; where P is no power of two, one more each way between the ranks of a pair.
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
-inline bool recursive_doubling_allreduce(task& t) {
-  return with_folded_ranks(t, [](task& of, folded_ranks const& folded) {
-    while (of.settled()) {
-      if (of.step > 0) {
-        std::byte* const came = of.scratch.data();
-        if (folded.place & 1 << (of.step - 1)) {
-          combine(of.at.vectors, of.data, came, of.how);
-        } else if (of.data.bytes() > 0) {  // the own ones stand on the left
-          combine(of.at.vectors, {came, of.data.type, of.data.count}, of.data.data, of.how);
-          std::memcpy(of.data.data, came, of.data.bytes());
-        }
-      }
-      if (1 << of.step == folded.ranks) return true;
-      int const other = folded.rank_at(folded.place ^ 1 << of.step);
-      of.receive(other, {of.scratch.data(), of.data.bytes()});
-      of.send(other, bytes_in(of.data));
-      ++of.step;
-    }
-    return false;
-  });
-}
+bool recursive_doubling_allreduce(task& t);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/recursive_doubling.ipp>
+#endif

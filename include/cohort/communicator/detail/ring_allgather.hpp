@@ -19,8 +19,10 @@ bool around_the_ring(task& t, Part part) {
   return false;
 }
 
-inline bool ring_allgather(task& t) {
-  return around_the_ring(t, [&](int k) { return bytes_in(t.part(k)); });
-}
+bool ring_allgather(task& t);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/ring_allgather.ipp>
+#endif

@@ -1,35 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/communicator/detail/ring_allgather.hpp>
 #include <cohort/communicator/detail/task.hpp>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
 
 namespace cohort::detail {
 
 /// The sizes go around the ring, then the bytes.
 ///
 /// Before    `all->first` has size + 1 places; `data` is the last `size` of them, the own one filled.
-inline bool ring_allgatherv(task& t) {
-  static_assert(sizeof(std::size_t) == sizeof(std::uint64_t));
-  auto& first = t.all->first;
-  if (t.phase == 0) {
-    if (!ring_allgather(t)) return false;
-    first[0] = 0;
-    for (std::size_t r = 1; r < first.size(); ++r) first[r] += first[r - 1];
-    t.all->bytes.resize(first.back());
-    if (!t.mine.empty())
-      std::memcpy(t.all->bytes.data() + first[static_cast<std::size_t>(t.rank())], t.mine.data(),
-                  t.mine.size());
-    t.phase = 1;
-    t.step = 0;
-  }
-  return around_the_ring(t, [&](int k) {
-    auto const r = static_cast<std::size_t>(t.wrapped(k));
-    return std::span(t.all->bytes).subspan(first[r], first[r + 1] - first[r]);
-  });
-}
+bool ring_allgatherv(task& t);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/ring_allgatherv.ipp>
+#endif

@@ -34,10 +34,7 @@ struct port {
 };
 
 /// Some of the elements.
-inline elements slice_of(elements const& all, index_slice const& cut) {
-  return {all.data + static_cast<std::size_t>(cut.first) * bytes_of(all.type), all.type,
-          static_cast<std::size_t>(cut.count)};
-}
+elements slice_of(elements const& all, index_slice const& cut);
 
 class engine;
 
@@ -79,37 +76,20 @@ struct task final : activity {
   int size() const { return static_cast<int>(ranks->members.size()); }
   int rank() const { return ranks->rank; }
   /// The rank whose number is k modulo their count.
-  int wrapped(int k) const { return (k % size() + size()) % size(); }
+  int wrapped(int k) const;
   int on_wire(int rank) const { return ranks->members[static_cast<std::size_t>(rank)]; }
 
   /// The k-th (modulo the ranks) of the parts in which the elements are cut, as equal as possible.
-  elements part(int k) const {
-    return slice_of(data, part_of({0, static_cast<std::int64_t>(data.count)}, wrapped(k), size()));
-  }
+  elements part(int k) const;
 
-  void send(int to, std::span<std::byte const> bytes) {
-    await(at.wire->send(on_wire(to), on, tag, bytes));
-    at.bytes_sent.fetch_add(bytes.size(), std::memory_order_relaxed);
-    at.messages_sent.fetch_add(1, std::memory_order_relaxed);
-  }
-  void receive(int from, std::span<std::byte> bytes) {
-    await(at.wire->receive(on_wire(from), on, tag, bytes));
-  }
-  void receive_combining(int from, elements into) {
-    await(at.wire->receive_combining(on_wire(from), on, tag, into, how));
-  }
+  void send(int to, std::span<std::byte const> bytes);
+  void receive(int from, std::span<std::byte> bytes);
+  void receive_combining(int from, elements into);
   /// Whether all that was sent and received so far has ended.
-  bool settled() {
-    for (; pendings_ > 0; --pendings_, ++at.moves)
-      if (!at.wire->done(pending_[static_cast<std::size_t>(pendings_ - 1)])) return false;
-    return true;
-  }
+  bool settled();
 
  private:
-  void await(transport::ticket one) {
-    pending_[static_cast<std::size_t>(pendings_)] = one;
-    ++pendings_;
-  }
+  void await(transport::ticket one);
 
   std::array<transport::ticket, 32> pending_{};  // a tree's root sends to ⌈log2 P⌉ at once
   int pendings_ = 0;
@@ -118,3 +98,7 @@ struct task final : activity {
 inline std::span<std::byte> bytes_in(elements const& some) { return {some.data, some.bytes()}; }
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/task.ipp>
+#endif

@@ -47,9 +47,7 @@ class transport {
   virtual bool combines() const { return false; }
   /// A receive that is reduced into what `into` holds, instead of taking its place.
   virtual ticket receive_combining(int /*from*/, channel, std::uint32_t /*tag*/, elements /*into*/,
-                                   reduction) {
-    return 0;
-  }
+                                   reduction);
   /// Whether it has ended; a ticket that has ended is void.
   virtual bool done(ticket one) = 0;
   /// The first message waiting on that channel with that tag, from that rank or any (−1).
@@ -85,3 +83,7 @@ class transport {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/communicator/impl/transport.ipp>
+#endif

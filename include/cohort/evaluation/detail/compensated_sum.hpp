@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cmath>
 
 namespace cohort::detail {
 
@@ -9,17 +8,13 @@ struct compensated_sum {
   double sum = 0;
   double lost = 0;
 
-  void add(double term) {
-    double const total = sum + term;
-    lost += std::abs(sum) >= std::abs(term) ? (sum - total) + term : (term - total) + sum;
-    sum = total;
-  }
-  void add(compensated_sum const& other) {
-    double const also_lost = other.lost;
-    add(other.sum);
-    lost += also_lost;
-  }
+  void add(double term);
+  void add(compensated_sum const& other);
   double value() const { return sum + lost; }
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/compensated_sum.ipp>
+#endif

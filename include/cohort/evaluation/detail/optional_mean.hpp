@@ -8,14 +8,8 @@ namespace cohort::detail {
 /// The mean of the numbers that exist.
 class optional_mean {
  public:
-  void add(std::optional<double> number) {
-    if (!number) return;
-    sum_ += *number;
-    ++count_;
-  }
-  std::optional<double> value() const {
-    return count_ > 0 ? std::optional(sum_ / static_cast<double>(count_)) : std::nullopt;
-  }
+  void add(std::optional<double> number);
+  std::optional<double> value() const;
 
  private:
   double sum_ = 0;
@@ -23,3 +17,7 @@ class optional_mean {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/optional_mean.ipp>
+#endif

@@ -33,21 +33,11 @@ struct paired_moments {
     return made;
   }
 
-  void add(paired_moments const& part) {
-    if (part.count == 0) return;
-    if (count == 0) {
-      *this = part;
-      return;
-    }
-    double const dx = (part.x0 - x0) + part.x - x, dy = (part.y0 - y0) + part.y - y;
-    double const share = part.count / (count + part.count);
-    xx += part.xx + dx * dx * count * share;
-    yy += part.yy + dy * dy * count * share;
-    xy += part.xy + dx * dy * count * share;
-    x += dx * share;
-    y += dy * share;
-    count += part.count;
-  }
+  void add(paired_moments const& part);
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/paired_moments.ipp>
+#endif

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,21 +17,9 @@ static_assert(std::endian::native == std::endian::little, "cohort: reports trave
 class report_writer {
  public:
   /// Seven bits a byte, the lowest first; the highest bit says that more follow (LEB128).
-  report_writer& natural(std::uint64_t number) {
-    for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<std::byte>(number | 0x80));
-    bytes_.push_back(static_cast<std::byte>(number));
-    return *this;
-  }
-  report_writer& real(double number) {
-    auto const bits = std::as_bytes(std::span(&number, 1));
-    bytes_.insert(bytes_.end(), bits.begin(), bits.end());
-    return *this;
-  }
-  report_writer& block(std::span<std::byte const> bytes) {
-    natural(bytes.size());
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return *this;
-  }
+  report_writer& natural(std::uint64_t number);
+  report_writer& real(double number);
+  report_writer& block(std::span<std::byte const> bytes);
   std::vector<std::byte> take() { return std::move(bytes_); }
 
  private:
@@ -49,50 +34,12 @@ class report_reader {
  public:
   explicit report_reader(std::span<std::byte const> bytes) : bytes_(bytes) {}
 
-  std::uint64_t natural(std::string_view what, std::uint64_t lowest, std::uint64_t highest) {
-    std::size_t const start = at_;
-    std::uint64_t number = 0;
-    for (int shift = 0;; shift += 7) {
-      if (at_ == bytes_.size()) refuse(what, "more bytes", "the end");
-      auto const byte = std::to_integer<std::uint64_t>(bytes_[at_++]);
-      if (shift == 63 && byte > 1) refuse(what, "a number of 64 bits", "more");
-      number |= (byte & 0x7f) << shift;
-      if (byte < 0x80) break;
-    }
-    if (number >= lowest && number <= highest) return number;
-    at_ = start;
-    refuse(what, lowest == highest ? std::to_string(lowest) : text_of({lowest, " to ", highest}),
-           std::to_string(number));
-  }
-  std::int64_t count(std::string_view what, std::int64_t lowest, std::int64_t highest) {
-    return static_cast<std::int64_t>(
-        natural(what, static_cast<std::uint64_t>(lowest), static_cast<std::uint64_t>(highest)));
-  }
-  double real(std::string_view what, double lowest, double highest) {
-    if (bytes_.size() - at_ < sizeof(double)) refuse(what, "8 bytes", std::to_string(bytes_.size() - at_));
-    double number = 0;
-    std::memcpy(&number, bytes_.data() + at_, sizeof number);
-    if (!is_finite(number) || number < lowest || number > highest)
-      refuse(what, text_of({lowest, " to ", highest}),
-             is_finite(number) ? std::to_string(number) : "NaN or infinity");
-    at_ += sizeof number;
-    return number;
-  }
-  std::span<std::byte const> block(std::string_view what) {
-    auto const size = static_cast<std::size_t>(natural(what, 0, bytes_.size()));
-    if (size > bytes_.size() - at_)
-      refuse(what, text_of({size, " bytes"}), std::to_string(bytes_.size() - at_));
-    return bytes_.subspan(std::exchange(at_, at_ + size), size);
-  }
-  void end() const {
-    if (at_ != bytes_.size()) refuse("the end", "no more bytes", std::to_string(bytes_.size() - at_));
-  }
-  [[noreturn]] void refuse(std::string_view what, std::string expected, std::string got) const {
-    throw data_error({.what = "cannot merge the bytes of a report",
-                      .where = {"byte ", at_, ", ", what},
-                      .expected = std::move(expected),
-                      .got = std::move(got)});
-  }
+  std::uint64_t natural(std::string_view what, std::uint64_t lowest, std::uint64_t highest);
+  std::int64_t count(std::string_view what, std::int64_t lowest, std::int64_t highest);
+  double real(std::string_view what, double lowest, double highest);
+  std::span<std::byte const> block(std::string_view what);
+  void end() const;
+  [[noreturn]] void refuse(std::string_view what, std::string expected, std::string got) const;
 
  private:
   std::span<std::byte const> bytes_;
@@ -100,3 +47,7 @@ class report_reader {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/evaluation/impl/report_bytes.ipp>
+#endif

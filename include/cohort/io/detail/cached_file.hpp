@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/io/crc32c.hpp>
-#include <cohort/io/detail/folder.hpp>
-#include <cohort/io/file.hpp>
-#include <cohort/io/file_writer.hpp>
-#include <cohort/random/hash.hpp>
 #include <cstddef>
-#include <cstdio>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace cohort::detail {
 
@@ -22,52 +13,20 @@ namespace cohort::detail {
 /// Errors    none: what is wrong with a file or its folder costs making the content again.
 class cached_file {
  public:
-  cached_file(std::string folder, std::string what, char const* ending, std::string description)
-      : folder_(std::move(folder)), what_(std::move(what)), description_(std::move(description)) {
-    char name[32];
-    std::snprintf(name, sizeof name, "/%016llx", static_cast<unsigned long long>(fnv1a(description_)));
-    path_ = folder_ + name + ending;
-  }
+  cached_file(std::string folder, std::string what, char const* ending, std::string description);
 
   std::string const& path() const { return path_; }
 
   /// The content; "" if there is no such file, or it is damaged, or of another description whose hash is the same.
-  std::string read() const try {
-    if (folder_.empty() || !size_of_file(path_)) return {};
-    std::vector<std::byte> const bytes = read_file(path_, largest);
-    std::string_view const whole(reinterpret_cast<char const*>(bytes.data()), bytes.size());
-    std::size_t const begin = whole.find('\n');
-    if (begin == whole.npos) return {};
-    std::string_view const rest = whole.substr(begin + 1);
-    if (rest.substr(0, description_.size()) != description_) return {};
-    std::string_view const content = rest.substr(description_.size());
-    return whole.substr(0, begin + 1) == head_of(content) ? std::string(content) : std::string();
-  } catch (file_error const&) {
-    return {};
-  }
+  std::string read() const;
 
   /// As a whole or not at all. Where the folder is "" or cannot be written, nothing is.
-  void write(std::string_view content) const try {
-    if (folder_.empty()) return;
-    make_folder(folder_);
-    file_writer file(path_);
-    file.write(head_of(content));
-    file.write(description_);
-    file.write(content);
-    file.commit();
-  } catch (file_error const&) {
-  }
+  void write(std::string_view content) const;
 
  private:
   static constexpr std::size_t largest = std::size_t{64} << 20;
 
-  std::string head_of(std::string_view content) const {
-    char numbers[80];
-    std::snprintf(numbers, sizeof numbers, ", %zu + %zu bytes, crc32c %08x\n", description_.size(),
-                  content.size(),
-                  crc32c(isa::baseline, std::as_bytes(std::span(content.data(), content.size()))));
-    return what_ + numbers;
-  }
+  std::string head_of(std::string_view content) const;
 
   std::string folder_;
   std::string what_;
@@ -76,3 +35,7 @@ class cached_file {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/cached_file.ipp>
+#endif

@@ -5,10 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cohort/io/file_reader.hpp>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,56 +14,27 @@
 namespace cohort::detail {
 
 /// What is in the folder, in no order; nothing if there is no such folder.
-inline std::optional<std::vector<std::string>> names_in(std::string const& folder) {
-  DIR* const open = ::opendir(folder.c_str());
-  if (open == nullptr && errno == ENOENT) return std::nullopt;
-  if (open == nullptr) refuse_file("cannot read the folder", folder, errno);
-  std::vector<std::string> names;
-  errno = 0;
-  while (dirent const* entry = ::readdir(open)) {
-    std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(std::move(name));
-    errno = 0;
-  }
-  int const error_number = errno;
-  ::closedir(open);
-  if (error_number != 0) refuse_file("cannot read the folder", folder, error_number);
-  return names;
-}
+std::optional<std::vector<std::string>> names_in(std::string const& folder);
 
 /// Whether it is a folder itself, not a link to one.
-inline bool is_folder(std::string const& path) {
-  struct stat facts {};
-  return ::lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
-}
+bool is_folder(std::string const& path);
 
 /// The bytes of a regular file; nothing if there is none.
-inline std::optional<std::uint64_t> size_of_file(std::string const& path) {
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
-  return static_cast<std::uint64_t>(facts.st_size);
-}
+std::optional<std::uint64_t> size_of_file(std::string const& path);
 
 /// After     it is there, also if it was; so are the folders above it.
-inline void make_folder(std::string const& path) {
-  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    ::mkdir(path.substr(0, slash).c_str(), 0777);  // what fails here fails below
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) refuse_file("cannot make the folder", path, errno);
-}
+void make_folder(std::string const& path);
 
 /// Before    `to` does not exist, or is an empty folder.
-inline void rename_folder(std::string const& from, std::string const& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0) refuse_file("cannot rename the folder", from, errno);
-}
+void rename_folder(std::string const& from, std::string const& to);
 
-inline void remove_file(std::string const& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) refuse_file("cannot remove the file", path, errno);
-}
+void remove_file(std::string const& path);
 
 /// After     it is gone, unless something is in it.
-inline void remove_empty_folder(std::string const& path) {
-  if (::rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
-    refuse_file("cannot remove the folder", path, errno);
-}
+void remove_empty_folder(std::string const& path);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/folder.ipp>
+#endif

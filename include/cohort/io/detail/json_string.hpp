@@ -9,105 +9,22 @@
 namespace cohort::detail {
 
 /// The bytes of the character that begins `text`; 0 if these bytes begin none.
-inline std::size_t utf8_length(std::string_view text) {
-  if (text.empty()) return 0;
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned const lead = byte(0);
-  if (lead < 0x80) return 1;
-  std::size_t const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
-  if (length == 0 || text.size() < length) return 0;
-  // The second byte alone excludes overlong forms, surrogates and all above U+10FFFF (Unicode, table 3-7).
-  unsigned const low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  unsigned const high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
+std::size_t utf8_length(std::string_view text);
 
 /// The first byte that belongs to no character; text.size() if there is none.
-inline std::size_t invalid_utf8_at(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::size_t const length = utf8_length(text.substr(at));
-    if (length == 0) break;
-    at += length;
-  }
-  return at;
-}
+std::size_t invalid_utf8_at(std::string_view text);
 
 /// Before: code ≤ 0x10ffff and no surrogate.
-inline void append_utf8(std::string& out, std::uint32_t code) {
-  auto put = [&](std::uint32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
-  auto tail = [&](int shift) { put(0x80 | ((code >> shift) & 0x3f)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | (code >> 6)), tail(0);
-  } else if (code < 0x10000) {
-    put(0xe0 | (code >> 12)), tail(6), tail(0);
-  } else {
-    put(0xf0 | (code >> 18)), tail(12), tail(6), tail(0);
-  }
-}
+void append_utf8(std::string& out, std::uint32_t code);
 
 /// Appends a valid UTF-8 text in quotes, escaping what JSON requires and no more.
-inline void append_quoted(std::string& out, std::string_view text) {
-  constexpr char digits[] = "0123456789abcdef";
-  out += '"';
-  for (char c : text) {
-    unsigned const byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\b':
-        out += "\\b";
-        break;
-      case '\f':
-        out += "\\f";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (byte < 0x20) {
-          out += "\\u00";
-          out += digits[byte >> 4];
-          out += digits[byte & 15];
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
+void append_quoted(std::string& out, std::string_view text);
 
 /// A text in quotes for an error: hostile bytes become '?', what is long is cut at 60 characters.
-inline std::string shown(std::string_view text) {
-  std::string kept;
-  for (int count = 0; !text.empty(); ++count) {
-    if (count == 60) {
-      kept += "…";
-      break;
-    }
-    std::size_t const length = utf8_length(text);
-    kept += length == 0 ? std::string_view("?") : text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  std::string quoted;
-  append_quoted(quoted, kept);
-  return quoted;
-}
+std::string shown(std::string_view text);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/io/impl/json_string.ipp>
+#endif

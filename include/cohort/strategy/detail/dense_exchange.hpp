@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cohort/codec/residual_simd.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
-#include <cstring>
 #include <optional>
 #include <span>
 
@@ -17,19 +14,7 @@ class dense_exchange {
   /// After     `mine` is the sum of all ranks', the same bits on each of them; zeros where a rank's numbers are not finite or
   ///           out of range.
   /// Moves     an allreduce.
-  void run(communicator& world, step_info const& now, std::span<float> mine, agreement& agreed) {
-    votes own = now.mine;
-    own.not_finite |= !within_range(best_isa(), mine);
-    if (!sum_) sum_.emplace(element_type::f32, mine.size(), true);
-    if (!own.not_finite) std::memcpy(sum_->data(), mine.data(), sum_->bytes());
-    sum_->start(world, {now.examples, 1}, 1, own);
-    sum_->wait();
-    agreed = sum_->voted(agreed.meetings + 1);
-    if (agreed.all.not_finite)
-      std::fill(mine.begin(), mine.end(), 0.0F);
-    else
-      std::memcpy(mine.data(), sum_->data(), sum_->bytes());
-  }
+  void run(communicator& world, step_info const& now, std::span<float> mine, agreement& agreed);
   void end() { sum_.reset(); }
 
  private:
@@ -37,3 +22,7 @@ class dense_exchange {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/dense_exchange.ipp>
+#endif

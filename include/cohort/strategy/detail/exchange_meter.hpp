@@ -21,12 +21,7 @@ class exchange_meter {
   using clock = std::chrono::steady_clock;
 
   /// A part of an exchange leaves, of so many bytes; `dense`: what it stands for.
-  void start(std::size_t bytes, std::size_t dense) {
-    sent_ += static_cast<double>(bytes);
-    dense_ += static_cast<double>(dense);
-    if (!std::exchange(under_way_, true)) span_ = {.begin = clock::now()};
-    waits_ = false;
-  }
+  void start(std::size_t bytes, std::size_t dense);
   /// `until()` waits, and returns when that was complete for which it has waited.
   template <class Until>
   void during_wait(Until until) {
@@ -37,14 +32,7 @@ class exchange_meter {
   }
   /// Of what is left under way the rank does something else again before it waits.
   void go_on() { waits_ = false; }
-  void finish() {
-    if (!std::exchange(under_way_, false)) return;
-    span_.end = std::max(span_.end, span_.begin);
-    transfer_ += span_.end - span_.begin;
-    hideable_ += (waits_ ? waits_since_ : span_.end) - span_.begin;
-    last_.transfer = span_;
-    exchanges_ += 1;
-  }
+  void finish();
   template <class F>
   void encode(F f) {
     auto const begin = clock::now();
@@ -59,47 +47,16 @@ class exchange_meter {
   }
 
   /// One that was measured elsewhere, as a whole: other exchanges may have been under way meanwhile.
-  void add(exchange_times const& whole, clock::duration hideable, clock::duration waited) {
-    last_ = whole;
-    encode_ += whole.encode.end - whole.encode.begin;
-    transfer_ += whole.transfer.end - whole.transfer.begin;
-    apply_ += whole.apply.end - whole.apply.begin;
-    hideable_ += hideable;
-    waited_ += waited;
-    exchanges_ += 1;
-  }
+  void add(exchange_times const& whole, clock::duration hideable, clock::duration waited);
 
   /// The times of other exchanges beside these: what their meter reports.
-  void add_times(std::vector<measurement> const& others) {
-    for (measurement const& one : others) {
-      auto const time = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(one.value));
-      if (one.name == "exchanges") exchanges_ += one.value;
-      if (one.name == "encode_seconds") encode_ += time;
-      if (one.name == "transfer_seconds") transfer_ += time;
-      if (one.name == "hideable_seconds") hideable_ += time;
-      if (one.name == "waited_seconds") waited_ += time;
-      if (one.name == "apply_seconds") apply_ += time;
-    }
-  }
+  void add_times(std::vector<measurement> const& others);
 
   exchange_times const& last() const { return last_; }
 
-  std::vector<measurement> report() const {
-    std::vector<measurement> all{{"message_bytes", sent_, true}, {"dense_bytes", dense_, true}};
-    tell_times(all);
-    return all;
-  }
+  std::vector<measurement> report() const;
   /// All but the bytes.
-  void tell_times(std::vector<measurement>& to) const {
-    double const transfer = seconds(transfer_), waited = seconds(waited_);
-    to.insert(to.end(), {{"exchanges", exchanges_, true},
-                         {"encode_seconds", seconds(encode_), true},
-                         {"transfer_seconds", transfer, true},
-                         {"hideable_seconds", seconds(hideable_), true},
-                         {"waited_seconds", waited, true},
-                         {"apply_seconds", seconds(apply_), true},
-                         {"hidden", transfer > 0 ? std::max(0.0, 1 - waited / transfer) : 0}});
-  }
+  void tell_times(std::vector<measurement>& to) const;
 
  private:
   static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
@@ -113,3 +70,7 @@ class exchange_meter {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/exchange_meter.ipp>
+#endif

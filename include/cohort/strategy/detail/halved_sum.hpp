@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cstddef>
@@ -16,19 +15,16 @@ class halved_sum {
  public:
   static constexpr std::size_t longest_whole = std::size_t{1} << 20;  // bytes
 
-  void start(communicator& world, elements all) {
-    std::size_t const first = all.bytes() > longest_whole && !all.space ? all.count / 2 : all.count;
-    halves_[0] = world.start_allreduce({all.data, all.type, first, all.space}, reduction::sum);
-    halves_[1] = first == all.count ? request()
-                                    : world.start_allreduce(
-                                        {all.data + first * bytes_of(all.type), all.type, all.count - first},
-                                        reduction::sum);
-  }
+  void start(communicator& world, elements all);
   /// Returns when both were complete.
-  std::chrono::steady_clock::time_point wait() { return std::max(halves_[0].wait(), halves_[1].wait()); }
+  std::chrono::steady_clock::time_point wait();
 
  private:
   request halves_[2];
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/halved_sum.ipp>
+#endif

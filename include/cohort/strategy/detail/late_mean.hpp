@@ -3,14 +3,11 @@
 #include <chrono>
 #include <cohort/plan/replica.hpp>
 #include <cohort/strategy/detail/outer_state.hpp>
-#include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
-#include <utility>
 
 namespace cohort::detail {
 
@@ -23,87 +20,24 @@ class late_mean {
  public:
   bool is_under_way() const { return under_way_; }
   /// Whether it is one of such a replica's parameters: a checkpoint's may be of other elements.
-  bool fits(replica const& mine) const {
-    return sum_ && sum_->type() == mine.parameters.type() && sum_->bytes() == mine.bytes()
-           && sent_.bytes() == mine.bytes();
-  }
+  bool fits(replica const& mine) const;
 
   void start(communicator& world, replica const& mine, weighted_sum::share const& own, std::int64_t expected,
-             votes const& wanted) {
-    if (!fits(mine)) {
-      sent_ = buffer(mine.bytes());
-      sum_.emplace(mine.parameters.type(), static_cast<std::size_t>(mine.parameters.elements()), true);
-    }
-    mine.read(0, sent_.data());
-    std::memcpy(sum_->data(), sent_.data(), sent_.bytes());
-    expected_ = expected;
-    under_way_ = true;
-    sum_->start(world, own, expected, wanted);
-  }
+             votes const& wanted);
 
   /// Returns when the mean was complete.
   std::chrono::steady_clock::time_point wait() { return sum_->wait(); }
   /// Waits for the mean, brings it into the trained elements of w, and gives what was voted.
-  agreement correct(replica const& mine, outer_state& outer, std::byte* w) {
-    parameter_set const& parameters = mine.parameters;
-    sum_->wait();
-    agreement const met = sum_->voted(0);
-    if (met.weight <= 0) return met;
-    buffer const mean = copy_of({sum_->data(), sum_->bytes()});
-    weighted_sum::scale(sum_->type(), mean.data(), static_cast<std::size_t>(parameters.elements()),
-                        static_cast<double>(expected_), met.weight);
-    outer.take(parameters, mean.data());
-    with_real(parameters.type(), [&]<class T>(T*) {
-      T* const values = reinterpret_cast<T*>(w);
-      for_each_trained(parameters, [&](std::size_t first, std::size_t count) {
-        for (std::size_t i = first; i < first + count; ++i)
-          values[i] = mean.as<T>()[i] + (values[i] - sent_.as<T>()[i]);
-      });
-    });
-    mine.update.constrain(w);
-    return met;
-  }
+  agreement correct(replica const& mine, outer_state& outer, std::byte* w);
 
   /// The same for the replica; nothing is under way afterwards.
-  agreement hear(replica const& mine, outer_state& outer) {
-    buffer const w(mine.bytes());
-    mine.read(0, w.data());
-    agreement const met = correct(mine, outer, w.data());
-    under_way_ = false;
-    if (met.weight <= 0) return met;
-    mine.write(0, w.data());
-    mine.parameters.changed();
-    return met;
-  }
+  agreement hear(replica const& mine, outer_state& outer);
   /// Waits for it, and leaves it there.
-  void drop() {
-    if (std::exchange(under_way_, false)) sum_->wait();
-  }
+  void drop();
 
   /// For a checkpoint: what was sent, and the sum with its votes, which is waited for.
-  void tell(strategy_state& all) {
-    if (!under_way_) return;
-    sum_->wait();
-    all.counts.push_back({"late_expected", expected_});
-    all.arrays.push_back({"late_sent", sum_->type(), {sent_.data(), sent_.bytes()}});
-    all.arrays.push_back({"late_sum", sum_->type(), sum_->with_votes()});
-  }
-  void restore(strategy_state const& saved) {
-    for (strategy_state::count const& one : saved.counts)
-      if (one.name == "late_expected") expected_ = one.value;
-    for (strategy_state::array const& one : saved.arrays) {
-      if (one.name == "late_sent") {
-        require_real(one);
-        sent_ = copy_of(one.values);
-      }
-      if (one.name != "late_sum") continue;
-      require_real(one, weighted_sum::vote_words);
-      sum_.emplace(one.type, one.values.size() / bytes_of(one.type) - weighted_sum::vote_words, true);
-      std::memcpy(sum_->with_votes().data(), one.values.data(), one.values.size());
-      sum_->forget_wishes();  // they were those of a run that has ended
-      under_way_ = true;
-    }
-  }
+  void tell(strategy_state& all);
+  void restore(strategy_state const& saved);
 
  private:
   buffer sent_;
@@ -113,3 +47,7 @@ class late_mean {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/late_mean.ipp>
+#endif

@@ -12,10 +12,10 @@ constexpr std::uint32_t flags_of(votes const& all) {
 }
 
 /// Adds what a message says of its ranks to what others have said.
-inline void add_said(message_header const& of, agreement& to) {
-  to.examples += static_cast<std::int64_t>(of.examples);
-  to.weight += of.weight;
-  to.all |= {.stop = (of.flags & 1U) != 0, .save = (of.flags & 2U) != 0, .not_finite = (of.flags & 4U) != 0};
-}
+void add_said(message_header const& of, agreement& to);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/message_votes.ipp>
+#endif

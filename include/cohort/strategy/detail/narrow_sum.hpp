@@ -4,15 +4,12 @@
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/execution/detail/bf16_simd.hpp>
-#include <cohort/execution/flat_simd.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/strategy/detail/weighted_sum.hpp>
-#include <cohort/strategy/strategy.hpp>
+#include <cohort/strategy/detail/halved_sum.hpp>
 #include <cohort/tensor/bf16.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -21,9 +18,7 @@
 namespace cohort::detail {
 
 /// q = the nearest number of fewer bits to w + kept, ties to even, then w = w + kept − q; and back.
-inline void narrow(float* w, float const* kept, bf16* q, std::size_t n) {
-  round_to_bf16(best_isa(), w, kept, q, n);
-}
+void narrow(float* w, float const* kept, bf16* q, std::size_t n);
 template <class Q>
 void narrow(double* w, double const* kept, Q* q, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
@@ -39,9 +34,7 @@ void narrow(double* w, double const* kept, Q* q, std::size_t n) {
 }
 inline void widen(bf16 const* q, float* w, std::size_t n) { widen(best_isa(), q, w, n); }
 inline void widen(float const* q, double* w, std::size_t n) { std::copy(q, q + n, w); }
-inline void widen(bf16 const* q, double* w, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) w[i] = double{q[i].value()};
-}
+void widen(bf16 const* q, double* w, std::size_t n);
 
 /// Gradients summed over the ranks in fewer bits than they have; what a rank rounds away goes out with its next gradient.
 ///
@@ -53,57 +46,25 @@ inline void widen(bf16 const* q, double* w, std::size_t n) {
 /// Source    Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019.
 class narrow_sum {
  public:
-  narrow_sum(parameter_set const& parameters, element_type wire)
-      : type_(parameters.type()), wire_(wire), buckets_(parameters.buckets()), under_way_(buckets_.size()) {
-    auto const n = static_cast<std::size_t>(parameters.elements());
-    kept_ = buffer(n * bytes_of(type_));
-    work_ = buffer(n * bytes_of(type_));
-    sent_ = buffer(n * bytes_of(wire_));
-  }
+  narrow_sum(parameter_set const& parameters, element_type wire);
 
   element_type type() const { return type_; }
-  std::byte* data(bucket const& one) const { return work_.data() + first_of(one) * bytes_of(type_); }
+  std::byte* data(bucket const& one) const;
 
-  void start(communicator& world, bucket const& one, double weight, std::int64_t expected) {
-    std::size_t const first = first_of(one), count = count_of(one);
-    weighted_sum::scale(type_, data(one), count, weight, static_cast<double>(expected));
-    by_types([&]<class T, class Q>(T* work, T const* kept, Q* sent) {
-      narrow(work + first, kept + first, sent + first, count);
-    });
-    under_way_[static_cast<std::size_t>(one.index)].start(
-        world, {sent_.data() + first * bytes_of(wire_), wire_, count});
-  }
+  void start(communicator& world, bucket const& one, double weight, std::int64_t expected);
 
   /// Returns when the last sum was complete.
-  std::chrono::steady_clock::time_point wait() {
-    std::chrono::steady_clock::time_point last{};
-    for (halved_sum& one : under_way_) last = std::max(last, one.wait());
-    return last;
-  }
+  std::chrono::steady_clock::time_point wait();
   /// Whether the sums are finite: the same on every rank.  Before: wait.
-  bool finite() const {
-    bool finite = true;
-    for (bucket const& one : buckets_)
-      by_types([&]<class T, class Q>(T*, T const*, Q* sent) {
-        finite = finite && all_finite(best_isa(), sent + first_of(one), count_of(one));
-      });
-    return finite;
-  }
+  bool finite() const;
   /// The step is taken with these sums.
   void keep() { std::swap(kept_, work_); }
   /// In data(one): the sum, made the mean where all weigh otherwise than expected.
-  std::byte* mean(bucket const& one, double weight, std::int64_t expected) {
-    std::size_t const first = first_of(one), count = count_of(one);
-    by_types([&]<class T, class Q>(T* work, T const*, Q* sent) { widen(sent + first, work + first, count); });
-    weighted_sum::scale(type_, data(one), count, static_cast<double>(expected), weight);
-    return data(one);
-  }
+  std::byte* mean(bucket const& one, double weight, std::int64_t expected);
 
   std::span<std::byte const> kept() const { return {kept_.data(), kept_.bytes()}; }
   /// What an earlier run has kept, if it was of such elements.
-  void restore(std::span<std::byte const> saved, element_type type) {
-    if (type == type_ && saved.size() == kept_.bytes()) std::memcpy(kept_.data(), saved.data(), saved.size());
-  }
+  void restore(std::span<std::byte const> saved, element_type type);
 
  private:
   static std::size_t first_of(bucket const& one) { return static_cast<std::size_t>(one.first); }
@@ -126,3 +87,7 @@ class narrow_sum {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/narrow_sum.ipp>
+#endif

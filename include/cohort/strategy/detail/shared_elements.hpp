@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/codec/tensor_table.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
@@ -16,18 +15,7 @@ namespace cohort::detail {
 /// Shapes    parameter p's are [first, first + its elements) of table().elements().
 class shared_elements {
  public:
-  explicit shared_elements(parameter_set const& parameters) {
-    std::vector<tensor_table::tensor> tensors;
-    std::uint64_t first = 0;
-    for (parameter const& p : parameters.table()) {
-      places_.push_back({p.trains(), first, static_cast<std::size_t>(p.spec.dims.elements()),
-                         static_cast<std::size_t>(p.first)});
-      if (!p.trains()) continue;
-      tensors.push_back({p.name, places_.back().count});
-      first += places_.back().count;
-    }
-    table_ = tensor_table(tensors);
-  }
+  explicit shared_elements(parameter_set const& parameters);
 
   tensor_table const& table() const { return table_; }
   /// Whether shared elements that are read and written lie beside the arenas, on their device; at first they do not.
@@ -35,33 +23,12 @@ class shared_elements {
 
   /// Parameters [begin, end) of an arena → their places.
   void read(parameter_set const& parameters, int begin, int end, std::byte const* arena,
-            std::span<float> shared) {
-    each(begin, end, [&](int p, place const& its) {
-      std::span<float> const to = shared.subspan(its.first, its.count);
-      if (beside_) return parameters.read_beside(p, arena, reinterpret_cast<std::byte*>(to.data()));
-      if (parameters.type() == element_type::f32)
-        return parameters.read(p, arena, reinterpret_cast<std::byte*>(to.data()));
-      wide_.resize(its.count);
-      parameters.read(p, arena, reinterpret_cast<std::byte*>(wide_.data()));
-      std::transform(wide_.begin(), wide_.end(), to.begin(), [](double x) { return static_cast<float>(x); });
-    });
-  }
+            std::span<float> shared);
 
-  void read(parameter_set const& parameters, std::byte const* arena, std::span<float> shared) {
-    read(parameters, 0, static_cast<int>(places_.size()), arena, shared);
-  }
+  void read(parameter_set const& parameters, std::byte const* arena, std::span<float> shared);
 
   /// All of them back.
-  void write(parameter_set const& parameters, std::span<float const> shared, std::byte* arena) {
-    each(0, static_cast<int>(places_.size()), [&](int p, place const& its) {
-      std::span<float const> const from = shared.subspan(its.first, its.count);
-      if (beside_) return parameters.write_beside(p, reinterpret_cast<std::byte const*>(from.data()), arena);
-      if (parameters.type() == element_type::f32)
-        return parameters.write(p, reinterpret_cast<std::byte const*>(from.data()), arena);
-      wide_.assign(from.begin(), from.end());
-      parameters.write(p, reinterpret_cast<std::byte const*>(wide_.data()), arena);
-    });
-  }
+  void write(parameter_set const& parameters, std::span<float const> shared, std::byte* arena);
 
   /// x = before − after of two arrays in the canonical flat view.
   template <class T>
@@ -113,3 +80,7 @@ class shared_elements {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/shared_elements.ipp>
+#endif

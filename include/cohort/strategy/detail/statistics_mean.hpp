@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/communicator/communicator.hpp>
 #include <cohort/plan/replica.hpp>
-#include <cohort/strategy/detail/between_rank_variance.hpp>
-#include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace cohort::detail {
 
@@ -18,11 +16,7 @@ void each_statistic(parameter_set const& parameters, F f) {
       f(p, one);
 }
 
-inline bool has_statistics(parameter_set const& parameters) {
-  bool any = false;
-  each_statistic(parameters, [&](int, parameter const&) { any = true; });
-  return any;
-}
+bool has_statistics(parameter_set const& parameters);
 
 /// The running statistics of all ranks' examples in the place of this rank's own.
 ///
@@ -32,32 +26,11 @@ inline bool has_statistics(parameter_set const& parameters) {
 /// After     the means' mean, and the variances' mean with the variance of the means, weighted by m_r; untouched where nobody has
 ///           seen any.
 /// Moves     an allreduce of the statistics and 5 words, and one of the means.
-inline void merge_statistics(communicator& world, replica const& mine, std::byte* dense, std::int64_t seen,
-                             std::int64_t expected) {
-  parameter_set const& parameters = mine.parameters;
-  std::size_t const width = bytes_of(parameters.type());
-  std::size_t elements = 0;
-  each_statistic(parameters, [&](int, parameter const& one) {
-    elements += static_cast<std::size_t>(one.spec.dims.elements());
-  });
-  weighted_sum sum(parameters.type(), elements, true);
-  auto const each = [&](auto copy) {
-    std::byte* at = sum.data();
-    each_statistic(parameters, [&](int, parameter const& one) {
-      std::size_t const bytes = static_cast<std::size_t>(one.spec.dims.elements()) * width;
-      copy(at, dense + static_cast<std::size_t>(one.first) * width, bytes);
-      at += bytes;
-    });
-  };
-  each([](std::byte* packed, std::byte* own, std::size_t bytes) { std::memcpy(packed, own, bytes); });
-  weighted_sum::share const own{seen, static_cast<double>(seen)};
-  sum.start(world, own, expected, {});
-  sum.wait();
-  double const weight = sum.voted(0).weight;
-  if (weight == 0) return;
-  sum.settle(weight, expected);
-  each([](std::byte* packed, std::byte* to, std::size_t bytes) { std::memcpy(to, packed, bytes); });
-  add_between_rank_variance(world, mine, dense, parameters_in::dense, own, expected, weight);
-}
+void merge_statistics(communicator& world, replica const& mine, std::byte* dense, std::int64_t seen,
+                      std::int64_t expected);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/statistics_mean.ipp>
+#endif

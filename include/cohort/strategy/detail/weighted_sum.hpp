@@ -9,7 +9,6 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
 
@@ -25,15 +24,9 @@ class weighted_sum {
  public:
   static constexpr std::size_t vote_words = 5;
 
-  weighted_sum(element_type type, std::size_t count, bool with_votes)
-      : type_(type),
-        count_(count),
-        words_(with_votes ? vote_words : 0),
-        memory_((count + words_) * bytes_of(type)),
-        data_(memory_.data()) {}
+  weighted_sum(element_type type, std::size_t count, bool with_votes);
   /// Of elements in an arena that these passes are for, without votes.
-  weighted_sum(arena_passes& where, element_type type, std::size_t count)
-      : type_(type), count_(count), where_(&where), space_(where.space()) {}
+  weighted_sum(arena_passes& where, element_type type, std::size_t count);
 
   element_type type() const { return type_; }
   std::byte* data() { return data_; }
@@ -50,56 +43,24 @@ class weighted_sum {
   };
 
   /// Weighs with own weight / expected and starts the sum.
-  void start(communicator& world, share const& mine, std::int64_t expected, votes const& own) {
-    weigh(mine.weight, static_cast<double>(expected));
-    if (words_ > 0) {
-      double const words[vote_words]{static_cast<double>(mine.examples), mine.weight, own.stop ? 1.0 : 0.0,
-                                     own.save ? 1.0 : 0.0, own.not_finite ? 1.0 : 0.0};
-      by_type(type_, data(), [&]<class T>(T* values) {
-        for (std::size_t i = 0; i < vote_words; ++i) values[count_ + i] = static_cast<T>(words[i]);
-      });
-    }
-    ended_ = {};
-    under_way_.start(world, {data_, type_, count_ + words_, space_.get()});
-  }
+  void start(communicator& world, share const& mine, std::int64_t expected, votes const& own);
 
   /// Returns when it was complete, however often it is asked.
   std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, under_way_.wait()); }
   /// What was voted.  Before: wait, and this one carries votes.
-  agreement voted(std::int64_t meetings) {
-    agreement result{.meetings = meetings};
-    by_type(type_, data(), [&]<class T>(T const* values) {
-      result.examples = static_cast<std::int64_t>(values[count_]);
-      result.weight = static_cast<double>(values[count_ + 1]);
-      result.all = {values[count_ + 2] > 0, values[count_ + 3] > 0, values[count_ + 4] > 0};
-    });
-    return result;
-  }
+  agreement voted(std::int64_t meetings);
   /// Takes what was voted of stopping and saving out.
-  void forget_wishes() {
-    by_type(type_, data(), [&](auto* values) { values[count_ + 2] = values[count_ + 3] = 0; });
-  }
+  void forget_wishes();
   /// Makes the sum the mean where all weigh otherwise than expected.  Before: wait; weight > 0.
   void settle(double weight, std::int64_t expected) { weigh(static_cast<double>(expected), weight); }
 
   /// By a / b; nothing is touched where that is 1, and 0 leaves zeros whatever was there.
-  static void scale(element_type type, std::byte* data, std::size_t count, double a, double b) {
-    if (a == b) return;
-    by_type(type, data, [&]<class T>(T*) { passes_on_processor<T>()->scale(data, count, a / b); });
-  }
+  static void scale(element_type type, std::byte* data, std::size_t count, double a, double b);
   /// dst += factor · src
-  static void add(element_type type, std::byte* dst, std::byte const* src, std::size_t count, double factor) {
-    by_type(type, dst, [&]<class T>(T* values) {
-      for (std::size_t i = 0; i < count; ++i)
-        values[i] += static_cast<T>(factor) * reinterpret_cast<T const*>(src)[i];
-    });
-  }
+  static void add(element_type type, std::byte* dst, std::byte const* src, std::size_t count, double factor);
 
  private:
-  void weigh(double a, double b) {
-    if (!where_) return scale(type_, data_, count_, a, b);
-    if (a != b) where_->scale(data_, count_, a / b);
-  }
+  void weigh(double a, double b);
 
   template <class F>
   static void by_type(element_type type, std::byte* data, F f) {
@@ -121,14 +82,11 @@ class weighted_sum {
 ///
 /// Order     collective: all with votes, or all without.
 /// Moves     an allreduce.
-inline votes mean_over_ranks(communicator& world, element_type type, std::byte* dense, std::size_t count,
-                             votes const* own = nullptr) {
-  weighted_sum sum(type, count, own != nullptr);
-  std::memcpy(sum.data(), dense, sum.bytes());
-  sum.start(world, {1, 1}, world.size(), own ? *own : votes());
-  sum.wait();
-  std::memcpy(dense, sum.data(), sum.bytes());
-  return own ? sum.voted(0).all : votes();
-}
+votes mean_over_ranks(communicator& world, element_type type, std::byte* dense, std::size_t count,
+                      votes const* own = nullptr);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/weighted_sum.ipp>
+#endif

@@ -18,10 +18,10 @@ struct huge_page {
 
 /// Asks the system for them, where it has them and leaves the choice to programs (Linux: `madvise` or `always` in
 /// /sys/kernel/mm/transparent_hugepage/enabled); elsewhere nothing happens.  Before: nobody has touched the memory.
-inline void ask_for_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
-#if defined(MADV_HUGEPAGE)
-  madvise(begin, bytes, MADV_HUGEPAGE);
-#endif
-}
+void ask_for_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/tensor/impl/huge_pages.ipp>
+#endif

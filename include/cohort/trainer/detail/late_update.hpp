@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/plan/gradient_parts.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/settings.hpp>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace cohort::detail {
 
@@ -16,32 +13,15 @@ namespace cohort::detail {
 /// what is exchanged, or more. 0: none, where the first layer would be among them, which forward needs at once; where arenas
 /// lie on a device; where the update does not come apart; where steps are left out as a whole; and where layers sum over the
 /// batch, between barriers of their own.
-inline int late_buckets(parameter_set const& parameters, parameter_update const& update,
-                        when_not_finite otherwise, bool synchronised) {
-  std::span<bucket const> const all = parameters.buckets();
-  if (all.empty() || parameters.passes().space() || !update.comes_apart() || synchronised
-      || otherwise == when_not_finite::skip)
-    return 0;
-  std::int64_t whole = 0, late = 0;
-  for (bucket const& one : all) whole += one.elements;
-  std::size_t count = 0;
-  while (2 * late < whole) late += all[count++].elements;
-  return count < all.size() ? static_cast<int>(count) : 0;
-}
+int late_buckets(parameter_set const& parameters, parameter_update const& update, when_not_finite otherwise,
+                 bool synchronised);
 
 /// The rest of a step whose strategy has left buckets under way: what is to be done before their parameters are used.
 class late_update {
  public:
   late_update() = default;  ///< nothing
   late_update(strategy& agree, int buckets, gradient_parts& gradients, parameter_update& update,
-              step_info const& now)
-      : agree_(&agree),
-        gradients_(&gradients),
-        update_(&update),
-        step_(now.step),
-        epoch_(now.epoch),
-        which_{.first =
-                   gradients.parameters().buckets()[static_cast<std::size_t>(buckets - 1)].first_parameter} {}
+              step_info const& now);
 
   explicit operator bool() const { return agree_ != nullptr; }
   strategy& agree() const { return *agree_; }
@@ -70,16 +50,7 @@ class late_update {
   }
 
  private:
-  void require_finite(parameter_set const& parameters) const {
-    std::size_t const first = parameters.place_of(which_.first);
-    if (!parameters.passes().finite(parameters.type(),
-                                    gradients_->first() + first * bytes_of(parameters.type()),
-                                    parameters.arena_elements() - first))
-      throw numeric_error({.what = "a gradient is not finite",
-                           .where = {"step ", step_, ", epoch ", epoch_, ", in the sum over the ranks"},
-                           .expected = "finite numbers; a smaller learning rate",
-                           .got = "NaN or infinity"});
-  }
+  void require_finite(parameter_set const& parameters) const;
 
   strategy* agree_ = nullptr;
   gradient_parts* gradients_ = nullptr;
@@ -90,3 +61,7 @@ class late_update {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/late_update.ipp>
+#endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/strategy/strategy.hpp>
-#include <cstddef>
 #include <vector>
 
 namespace cohort::detail {
@@ -11,28 +10,9 @@ namespace cohort::detail {
 /// Order     collective where ranks differ. The first `arrays` of the replica's arrays are exchanged.
 class scoped_consensus {
  public:
-  scoped_consensus(strategy& agree, replica const& mine, int arrays) : mine_(mine) {
-    if (!agree.diverged()) return;
-    std::vector<buffer> merged;
-    std::vector<std::byte*> dense;
-    for (int array = 0; array < arrays; ++array) dense.push_back(merged.emplace_back(mine.bytes()).data());
-    agree.consensus(mine, dense);
-    for (int array = 0; array < arrays; ++array) {
-      arena_passes& passes = mine.parameters.passes();
-      buffer const& own = own_.emplace_back(mine.parameters.arena_bytes(), passes.space());
-      passes.copy(mine.arena(array), own.data(), own.bytes());
-      mine.write(array, dense[static_cast<std::size_t>(array)]);
-    }
-    mine.parameters.changed();
-  }
+  scoped_consensus(strategy& agree, replica const& mine, int arrays);
   scoped_consensus(scoped_consensus const&) = delete;
-  ~scoped_consensus() {
-    if (own_.empty()) return;
-    for (std::size_t array = 0; array < own_.size(); ++array)
-      mine_.parameters.passes().copy(own_[array].data(), mine_.arena(static_cast<int>(array)),
-                                     own_[array].bytes());
-    mine_.parameters.changed();
-  }
+  ~scoped_consensus();
 
  private:
   replica mine_;
@@ -40,3 +20,7 @@ class scoped_consensus {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/scoped_consensus.ipp>
+#endif

@@ -5,7 +5,6 @@
 #include <cohort/trainer/detail/backend_handle.hpp>
 #include <cstddef>
 #include <memory>
-#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -25,66 +24,19 @@ struct work_kind {
 /// Order     while no worker runs; but find may be called by a worker for itself.
 class worker_contexts {
  public:
-  worker_contexts(backend_handle const& port, team& threads, std::size_t max_bytes)
-      : port_(port),
-        team_(threads),
-        max_bytes_(max_bytes),
-        memory_(static_cast<std::size_t>(threads.size())),
-        contexts_(static_cast<std::size_t>(threads.size())) {}
+  worker_contexts(backend_handle const& port, team& threads, std::size_t max_bytes);
 
-  std::shared_ptr<plan const> plan_for(work_kind const& what) {
-    auto& made = entry(plans_, what);
-    plan_settings const wanted{.batch = what.examples,
-                               .training = what.training,
-                               .max_bytes = max_bytes_,
-                               .contexts = team_.size(),
-                               .state_arrays = what.training ? port_.state_arrays : 0,
-                               .accumulates = what.accumulates,
-                               .outputs = what.layers};
-    if (!made)
-      team_.run([&](int w) {
-        if (w == 0) made = port_.make_plan(wanted);
-      });
-    return made;
-  }
+  std::shared_ptr<plan const> plan_for(work_kind const& what);
 
   /// Sees to it that a worker finds one. `gradients` is the worker's arena.
-  void make(int worker, work_kind const& what, std::byte* gradients) {
-    std::unique_ptr<context>& found = entry(contexts_[static_cast<std::size_t>(worker)], what);
-    if (found) return;
-    auto const of = plan_for(what);
-    team_.run([&](int w) {
-      if (w == worker) found = of->make_context(gradients, &memory_[static_cast<std::size_t>(w)]);
-    });
-    found->profile(profiling_);
-  }
+  void make(int worker, work_kind const& what, std::byte* gradients);
   /// Before    it was made.
-  context& find(int worker, work_kind const& what) {
-    return *entry(contexts_[static_cast<std::size_t>(worker)], what);
-  }
+  context& find(int worker, work_kind const& what);
 
   /// Takes the time of every kernel, or stops to.
-  void profile(bool on) {
-    profiling_ = on;
-    for (auto& of_worker : contexts_)
-      for (auto& one : of_worker)
-        if (one.made) one.made->profile(on);
-  }
+  void profile(bool on);
   /// The rows of a worker's training plans for so many examples, added to those of others.
-  void add_profile(int worker, int examples, std::vector<plan_row>& rows) const {
-    for (auto const& one : contexts_[static_cast<std::size_t>(worker)]) {
-      if (!one.made || !one.what.training || one.what.examples != examples) continue;
-      std::vector<plan_row> more = one.made->profile();
-      if (rows.empty()) {
-        rows = std::move(more);
-        continue;
-      }
-      for (std::size_t r = 0; r < rows.size(); ++r) {
-        rows[r].seconds += more[r].seconds;
-        rows[r].calls += more[r].calls;
-      }
-    }
-  }
+  void add_profile(int worker, int examples, std::vector<plan_row>& rows) const;
 
  private:
   template <class T>
@@ -110,3 +62,7 @@ class worker_contexts {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/worker_contexts.ipp>
+#endif

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
+#include <cohort/trainer/detail/notify_on_failure.hpp>
 #include <atomic>
 #include <chrono>
 #include <cohort/data/batch.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/plan/gradient_parts.hpp>
-#include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cohort/trainer/detail/backend_handle.hpp>
 #include <cohort/trainer/detail/batch_rows.hpp>
-#include <cohort/trainer/detail/notify_on_failure.hpp>
 #include <cohort/trainer/detail/step_job.hpp>
 #include <cohort/trainer/detail/synchronised_sums.hpp>
 #include <cohort/trainer/detail/worker_contexts.hpp>
@@ -23,7 +20,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -38,123 +34,38 @@ namespace cohort::detail {
 class worker_group {
  public:
   /// `exchange` is the longest that a strategy waits: workers wait for the one that waits for it.
-  worker_group(backend_handle port, training_settings const& settings, std::chrono::milliseconds exchange)
-      : port_(std::move(port)),
-        settings_(settings),
-        former_threads_(static_cast<std::size_t>(settings.workers)),
-        team_(settings.workers,
-              {.deadline = settings.deadline + exchange,
-               .enter =
-                   [this](int w) {
-                     former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
-                   },
-               .leave = [this](int w) { port_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
-        contexts_(port_, team_, settings.max_bytes),
-        results_(static_cast<std::size_t>(settings.workers)),
-        arrived_(port_.parameters->buckets().size()) {}
+  worker_group(backend_handle port, training_settings const& settings, std::chrono::milliseconds exchange);
 
   int size() const { return team_.size(); }
   backend_handle const& port() const { return port_; }
 
   std::shared_ptr<plan const> plan_for(work_kind const& what) { return contexts_.plan_for(what); }
   /// The examples of the largest piece when a batch of so many is split over the workers, and by each into pieces.
-  int piece_of(int batch, int pieces = 1) const {
-    return static_cast<int>(part_of({0, part_of({0, batch}, 0, size()).count}, 0, pieces).count);
-  }
+  int piece_of(int batch, int pieces = 1) const;
 
   /// Lets layers that ask for it sum over the workers' parts of a batch, and over those of the ranks of `world`, where
   /// there is one.
-  void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world) {
-    sums_.emplace(team_, sizes, std::move(world));
-  }
+  void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
 
   /// Gives every worker its gradient arena.  Before: a plan has been made, so the arena has its size.
-  gradient_parts& gradients() {
-    if (!gradients_) {
-      std::vector<std::byte*> parts;
-      for (int w = 0; w < size(); ++w) {
-        arenas_.emplace_back(port_.parameters->arena_bytes(), passes().space());
-        parts.push_back(arenas_.back().data());
-      }
-      gradients_.emplace(*port_.parameters, std::move(parts));
-    }
-    return *gradients_;
-  }
+  gradient_parts& gradients();
 
   /// One step on one batch of this rank, which may be empty; each worker takes its rows in so many pieces.
   ///
   /// After     where something is not finite, the examples weigh nothing or the strategy says so, no parameter has taken this
   ///           step: trouble() says where a number is not finite.
   step_outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update,
-                    int pieces = 1) {
-    job_ = {.data = &b,
-            .kind = {.accumulates = pieces > 1},
-            .pieces = pieces,
-            .rounds = sums_ ? sums_->rounds(b.global_count, pieces) : 0,
-            .now = now,
-            .agree = &agree,
-            .update = &update,
-            .exchanges = agree.what() == exchanged::gradient};
-    job_.before = std::exchange(left_, {});
-    job_.now.late = late_buckets(*port_.parameters, update, settings_.not_finite, is_synchronised());
-    bad_.store(false, std::memory_order_relaxed);
-    own_bad_.store(false, std::memory_order_relaxed);
-    for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
-    replica const mine{*port_.parameters, update};
-    step_outcome result;
-    step_times& times = job_.times;
-    times.prepare = clock::now();
-    notify_on_failure(agree, [&] {
-      prepare();
-      gradients();
-      auto const beginning = clock::now();
-      agree.begin(job_.now, mine);
-      times.forward = times.backward = times.exchange = times.update = clock::now();
-      bool const has_weight = b.count > 0 && now.weight > 0;
-      if (job_.exchanges || has_weight) {
-        job_.takes = true;
-        team_.run(step_);
-        result.finite = !own_bad_.load() && !bad_.load();
-        result.all_finite = !bad_.load();
-        result.updated = job_.takes && result.all_finite;
-      }
-      if (has_weight)
-        for (worker const& one : results_) result.loss += one.loss;
-      times.settle = clock::now();
-      job_.now.mine.not_finite |= !result.finite;
-      agree.after_update(job_.now, mine, result.updated);
-      times.end = clock::now();
-      result.exchange_seconds = std::exchange(late_seconds_, 0) + seconds(times.forward - beginning)
-                                + seconds(times.update - times.exchange) + seconds(times.end - times.settle);
-    });
-    result.times = times;
-    return result;
-  }
+                    int pieces = 1);
 
   /// Takes what the last step has left under way. Called before anything between two steps reads or writes parameters or the
   /// updaters' state. Thread-safe.
   ///
   /// Errors    those of a step.
-  void settle() {
-    std::lock_guard const one_at_a_time(settling_);
-    if (!left_) return;
-    job_.before = std::exchange(left_, {});
-    notify_on_failure(job_.before.agree(), [&] { team_.run(late_); });
-  }
+  void settle();
 
   /// Where the last step's numbers are not finite on this rank: "first in conv2d_1"; empty if they are.
-  std::string trouble() {
-    std::string where;
-    if (!own_bad_.load()) return where;
-    team_.run([&](int w) {
-      if (w != 0) return;
-      for (worker& one : results_)
-        if (where.empty() && one.now) where = one.now->first_non_finite();
-    });
-    if (!where.empty()) return "first in " + where;
-    return sums_ ? "in backward, or in what workers and ranks sum" : "in backward";
-  }
+  std::string trouble();
 
   /// Runs the batch forward only; `take(worker's first row, context)` is called for each worker's part, in order.
   /// `layers` are the nodes whose outputs a context then has; none: the network's outputs.
@@ -174,17 +85,7 @@ class worker_group {
   /// Takes the time of every kernel of training, or stops to; the sum over the workers.
   void profile(bool on) { contexts_.profile(on); }
   /// The rows of training plans for a batch of that many examples, summed over the workers.
-  std::vector<plan_row> profile_rows(int count, int pieces) const {
-    std::vector<plan_row> rows;
-    for (int w = 0; w < size(); ++w) {
-      index_slice const mine = part_of({0, count}, w, size());
-      auto const least = static_cast<int>(part_of(mine, pieces - 1, pieces).count);
-      auto const most = static_cast<int>(part_of(mine, 0, pieces).count);
-      contexts_.add_profile(w, most, rows);
-      if (least != most) contexts_.add_profile(w, least, rows);
-    }
-    return rows;
-  }
+  std::vector<plan_row> profile_rows(int count, int pieces) const;
 
  private:
   struct alignas(64) worker {
@@ -204,10 +105,7 @@ class worker_group {
   };
   struct inference_call {
     worker_group* group;
-    void operator()(int w) const {
-      index_slice const rows = group->rows_of(w);
-      if (rows.count > 0) group->forward(w, rows);
-    }
+    void operator()(int w) const;
   };
 
   template <class F>
@@ -219,155 +117,39 @@ class worker_group {
   }
 
   /// Brings every working copy up to date, on a thread that has the workers' number of threads.
-  void refresh_stale() {
-    team_.run([&](int w) {
-      if (w == 0) port_.parameters->refresh_stale();
-    });
-  }
+  void refresh_stale();
 
   /// Worker's part of the batch, and how many pieces it takes it in: none is empty.
   index_slice rows_of(int w) const { return part_of({0, job_.data->count}, w, size()); }
-  int pieces_of(index_slice const& rows) const {
-    return static_cast<int>(std::min<std::int64_t>(rows.count, job_.pieces));
-  }
-  work_kind work_on(index_slice const& rows) const {
-    work_kind what = job_.kind;
-    what.examples = static_cast<int>(rows.count);
-    return what;
-  }
+  int pieces_of(index_slice const& rows) const;
+  work_kind work_on(index_slice const& rows) const;
 
   /// Sees to it that every worker has contexts for its pieces, which have one size or two.
-  void prepare() {
-    for (int w = 0; w < size(); ++w) {
-      results_[static_cast<std::size_t>(w)].now = nullptr;
-      index_slice const rows = rows_of(w);
-      int const pieces = pieces_of(rows);
-      if (pieces == 0) continue;
-      for (int p : {0, pieces - 1}) {
-        work_kind const what = work_on(part_of(rows, p, pieces));
-        contexts_.make(w, what, what.training ? gradients().all()[static_cast<std::size_t>(w)] : nullptr);
-      }
-    }
-  }
+  void prepare();
 
   /// `late`: takes what was left under way before it is used.
-  context& forward(int w, index_slice const& rows, bool late = false) {
-    worker& mine = results_[static_cast<std::size_t>(w)];
-    mine.now = &contexts_.find(w, work_on(rows));
-    forward_request request =
-        mine.rows.take(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
-                       sums_ && job_.kind.training ? sums_->of(w) : nullptr);
-    if (late) {
-      if (!mine.late) mine.late = [this, w] { take_late(w); };
-      request.late_from = job_.before.first_parameter();
-      request.late = &mine.late;
-    }
-    mine.now->forward(request);
-    return *mine.now;
-  }
-  void take_late(int w) {
-    job_.before.take(*port_.parameters, w, size(), late_seconds_, [&] { team_.barrier(w); });
-  }
+  context& forward(int w, index_slice const& rows, bool late = false);
+  void take_late(int w);
 
   /// One worker's step.
-  void work(int w) {
-    port_.parameters->refresh(w, size(), job_.before.early());
-    team_.barrier(w);
-    compute(w);
-    team_.barrier(w);
-    if (w == 0) job_.times.exchange = job_.times.update = clock::now();
-    if (job_.exchanges) {
-      if (w == 0) finish_exchange();
-      team_.barrier(w);
-    }
-    if (!job_.takes || bad_.load(std::memory_order_relaxed)) return;
-    if (w == 0) port_.parameters->updated();
-    job_.update->take(
-        w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); },
-        left_.early());
-  }
+  void work(int w);
 
   /// Every rank checks the reduced gradient, which lies in the first part, and so all come to the same answer; that this rank's own
   /// is not finite was its vote.
-  void finish_exchange() {
-    job_.takes = job_.agree->before_update(now_with_votes(), *gradients_);
-    job_.times.update = clock::now();
-    if (int const left = job_.agree->pending_buckets(); left > 0)
-      left_ = late_update(*job_.agree, left, *gradients_, *job_.update, job_.now);
-    bool const voted = job_.agree->agreed() != nullptr;
-    bad_.store(job_.takes
-                   && (!finite(gradients_->first(), 0, port_.parameters->place_of(left_.early().last))
-                       || (!voted && own_bad_.load(std::memory_order_relaxed))),
-               std::memory_order_relaxed);
-    if (left_ && (!job_.takes || bad_.load(std::memory_order_relaxed)))
-      std::exchange(left_, {}).agree().finish_pending(*gradients_);  // sums that nobody wants
-  }
+  void finish_exchange();
 
   /// Gradients of the pieces are added up; buckets get complete in the last one. A loss is a vote that travels with the first bucket;
   /// where there is none it is asked for last, so that a device is waited for once.
-  void compute(int w) {
-    worker& mine = results_[static_cast<std::size_t>(w)];
-    mine.loss = 0;
-    std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
-    if (job_.exchanges && !mine.ready)
-      mine.ready = [this, w](bucket const& one) {
-        if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_bad();
-        arrive(one);
-      };
-    index_slice const rows = rows_of(w);
-    int const pieces = pieces_of(rows);
-    int forwards = 0, done = 0;
-    if (job_.before && pieces == 0) take_late(w);
-    while (done < pieces && is_finite(mine.loss)) {
-      context& now = forward(w, part_of(rows, forwards, pieces), job_.before && forwards == 0);
-      ++forwards;
-      if (job_.exchanges) mine.loss += now.loss();
-      if (!is_finite(mine.loss)) break;
-      if (w == 0 && pieces == 1) job_.times.backward = clock::now();
-      bool const last = done + 1 == pieces;
-      now.backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
-                    .accumulate = done > 0,
-                    .ready = job_.exchanges && last ? &mine.ready : nullptr});
-      ++done;
-      if (job_.exchanges) continue;
-      if (last && !finite(arena, 0, port_.parameters->arena_elements())) set_bad();
-      mine.loss += now.loss();
-    }
-    if (!is_finite(mine.loss)) set_bad();
-    for (int p = done; p < job_.rounds; ++p) {  // the others count on this worker
-      if (p >= forwards) sums_->join_forward(w);
-      sums_->join_backward(w);
-    }
-    if (done > 0 && done == pieces) return;
-    passes().fill(arena, 0, port_.parameters->arena_elements(), 0);
-    if (job_.exchanges)
-      for (bucket const& one : port_.parameters->buckets()) arrive(one);
-  }
+  void compute(int w);
 
   /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket.
-  void arrive(bucket const& one) {
-    if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 == size())
-      job_.agree->ready(now_with_votes(), one, *gradients_);
-  }
+  void arrive(bucket const& one);
 
-  step_info now_with_votes() const {
-    step_info now = job_.now;
-    now.mine.not_finite |= own_bad_.load(std::memory_order_relaxed);
-    return now;
-  }
-  void set_bad() {
-    own_bad_.store(true, std::memory_order_relaxed);
-    bad_.store(true, std::memory_order_relaxed);
-  }
+  step_info now_with_votes() const;
+  void set_bad();
 
-  bool finite(bucket const& one, std::byte const* arena) const {
-    parameter_set::arena_range const lies = port_.parameters->range_of(one);
-    return finite(arena, lies.offset, lies.room);
-  }
-  bool finite(std::byte const* arena, std::size_t first, std::size_t count) const {
-    element_type const type = port_.parameters->type();
-    return passes().finite(type, arena + first * bytes_of(type), count);
-  }
+  bool finite(bucket const& one, std::byte const* arena) const;
+  bool finite(std::byte const* arena, std::size_t first, std::size_t count) const;
   arena_passes& passes() const { return port_.parameters->passes(); }
 
   using clock = std::chrono::steady_clock;
@@ -395,3 +177,7 @@ class worker_group {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/worker_group.ipp>
+#endif

@@ -11,7 +11,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cohort {
@@ -39,40 +38,26 @@ struct gpu_target {
   tuning* tune = nullptr;
 
   /// What products read, and leave for the next ones.
-  element_type type() const {
-    return products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
-  }
+  element_type type() const;
   /// What a plan says of a product by this library.
   std::string implementation(std::string const& library) const { return library + (tune ? ", tuned" : ""); }
 };
 
-inline shape batched_input(gpu_request const& of, std::size_t i = 0) {
-  return of.input_shapes[i].batched(of.batch);
-}
+shape batched_input(gpu_request const& of, std::size_t i = 0);
 inline shape batched_output(gpu_request const& of) { return of.output_shape.batched(of.batch); }
 
 /// Room for so many bytes as a layout.
-inline shape room_for(std::size_t bytes) {
-  return {static_cast<int>((bytes + sizeof(float) - 1) / sizeof(float))};
-}
+shape room_for(std::size_t bytes);
 
 /// Where the GPU finds what changes from step to step.
-inline kernels::step_constants const* constants_of(step_scalars const& now) {
-  using here = step_constants;
-  using there = kernels::step_constants;
-  static_assert(
-      sizeof(here) == sizeof(there) && offsetof(here, gradient_scale) == offsetof(there, gradient_scale)
-      && offsetof(here, weight) == offsetof(there, weight) && offsetof(here, seed) == offsetof(there, seed)
-      && offsetof(here, step) == offsetof(there, step));
-  return reinterpret_cast<kernels::step_constants const*>(now.device_passes);
-}
+kernels::step_constants const* constants_of(step_scalars const& now);
 
-inline float* tensor_at(std::span<void* const> arguments, std::size_t i) {
-  return static_cast<float*>(arguments[i]);
-}
+float* tensor_at(std::span<void* const> arguments, std::size_t i);
 /// The same of a tensor that lies so.
-inline kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& lies) {
-  return {arguments[i], lies.is_narrow()};
-}
+kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& lies);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/gpu_operation.ipp>
+#endif

@@ -3,12 +3,10 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
-#include <cohort/random/stream.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <utility>
 
 namespace cohort {
@@ -34,22 +32,8 @@ struct augmentation_draw {
   bool flip = false;
 };
 
-inline augmentation_draw drawn(augmentation const& how, int height, int width, std::int64_t epoch,
-                               std::int64_t index) {
-  random_stream const chance(how.seed, "augmentation", static_cast<std::uint64_t>(epoch),
-                             static_cast<std::uint64_t>(index));
-  augmentation_draw made{centre_window(height, width, how.height, how.width)};
-  if (how.place == placing::anywhere) {
-    auto const start = [&](std::uint64_t which, int whole, int part) {
-      auto const places = static_cast<std::uint64_t>(whole + 2 * how.padding - part + 1);
-      return static_cast<int>(chance.below(which, places)) - how.padding;
-    };
-    made.window.top = start(0, height, how.height);
-    made.window.left = start(1, width, how.width);
-  }
-  made.flip = how.flip && chance.below(2, 2) == 1;
-  return made;
-}
+augmentation_draw drawn(augmentation const& how, int height, int width, std::int64_t epoch,
+                        std::int64_t index);
 
 /// A data set whose first input is changed by chance, anew in every epoch: an indexed data set over another one, whose
 /// other parts, keys and weights stay as they are. What its elements are does not matter (bytes are moved).
@@ -133,3 +117,7 @@ class augmented {
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/augmented.ipp>
+#endif

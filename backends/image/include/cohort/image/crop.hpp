@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/image/image.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cstddef>
@@ -66,19 +65,13 @@ void copy_window(std::byte const* from, shape const& dims, image_window const& w
 ///
 /// Shapes    channels × window.height × window.width.
 /// Errors    shape_error for a window without an area.
-inline image cropped(image const& from, image_window const& window, bool flip = false) {
-  if (window.height < 1 || window.width < 1)
-    throw shape_error({.what = "an image cannot be cropped to nothing",
-                       .where = "cropped",
-                       .expected = "a window of at least 1x1",
-                       .got = {window.height, 'x', window.width}});
-  image to(from.channels(), window.height, window.width);
-  detail::copy_window<1>(reinterpret_cast<std::byte const*>(from.pixels.data()), from.dims, window, flip,
-                         reinterpret_cast<std::byte*>(to.pixels.data()));
-  return to;
-}
+image cropped(image const& from, image_window const& window, bool flip = false);
 
 /// Left and right exchanged.
-inline image flipped(image const& from) { return cropped(from, {0, 0, from.height(), from.width()}, true); }
+image flipped(image const& from);
 
 }  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/crop.ipp>
+#endif

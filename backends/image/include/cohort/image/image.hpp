@@ -21,24 +21,16 @@ struct image {
   int channels() const { return dims[0]; }
   int height() const { return dims[1]; }
   int width() const { return dims[2]; }
-  std::size_t plane_bytes() const {
-    return static_cast<std::size_t>(height()) * static_cast<std::size_t>(width());
-  }
-  std::uint8_t* plane(int channel) {
-    return pixels.data() + static_cast<std::size_t>(channel) * plane_bytes();
-  }
-  std::uint8_t const* plane(int channel) const {
-    return pixels.data() + static_cast<std::size_t>(channel) * plane_bytes();
-  }
+  std::size_t plane_bytes() const;
+  std::uint8_t* plane(int channel);
+  std::uint8_t const* plane(int channel) const;
   bool operator==(image const&) const = default;
 };
 
 namespace detail {
 
 /// The grey that the eye takes a colour for: ITU-R BT.601's luma in 16 fractional bits, as libjpeg computes it.
-inline std::uint8_t luma(unsigned red, unsigned green, unsigned blue) {
-  return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);
-}
+std::uint8_t luma(unsigned red, unsigned green, unsigned blue);
 
 /// Planes of pixels that lie `Step` bytes apart: the first one or three of each pixel's bytes are grey or colour.
 template <int Step>
@@ -64,3 +56,7 @@ image planes_of(std::uint8_t const* from, int channels, int height, int width) {
 
 }  // namespace detail
 }  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/image.ipp>
+#endif

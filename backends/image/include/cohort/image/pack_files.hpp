@@ -1,66 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <cohort/data/order.hpp>
-#include <cohort/error/exceptions.hpp>
-#include <cohort/execution/team.hpp>
-#include <cohort/image/detail/sorted_names.hpp>
-#include <cohort/image/detail/zip.hpp>
-#include <cohort/io/detail/folder.hpp>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace cohort {
-
-namespace detail {
-
-/// Appends the names of all files below folder/inside, sorted; folders are gone into, links to folders refused.
-inline void files_below(std::string const& folder, std::string const& inside,
-                        std::vector<std::string>& files) {
-  for (std::string const& name : sorted_names_in(folder + '/' + inside)) {
-    std::string const path = folder + '/' + inside + name;
-    if (is_folder(path)) {
-      files_below(folder, inside + name + '/', files);
-    } else if (size_of_file(path)) {
-      files.push_back(inside + name);
-    } else {
-      throw file_error({.what = "cannot pack it",
-                        .where = path,
-                        .expected = "a file or a folder",
-                        .got = leads_to_folder(path) ? "a link to a folder" : "something else"});
-    }
-  }
-}
-
-inline std::string batch_name(std::size_t number) {
-  std::string digits = std::to_string(number);
-  digits.insert(0, digits.size() < 6 ? 6 - digits.size() : 0, '0');
-  return "batch-" + digits + ".zip";
-}
-
-/// Whether the archive is there; refuses one that holds other files than these.
-inline bool is_packed(std::string const& path, std::string const& folder,
-                      std::span<std::string const> names) {
-  if (!size_of_file(path)) return false;
-  std::vector<zip_reader::entry> const entries = zip_reader(path).entries();
-  auto const same = [&](zip_reader::entry const& entry, std::string const& name) {
-    return entry.name == name && size_of_file(folder + '/' + name) == entry.bytes;
-  };
-  if (!std::equal(entries.begin(), entries.end(), names.begin(), names.end(), same))
-    throw data_error({.what = "there is a zip archive of another packing",
-                      .where = path,
-                      .expected = {"the ", names.size(), " files of this folder, number and seed"},
-                      .got = {entries.size(), " files, not all the same"}});
-  return true;
-}
-
-}  // namespace detail
 
 /// Packs all files below a folder, as they are and `n` an archive, into out/batch-000000.zip, out/batch-000001.zip, …: a
 /// few large files are read faster and moved more easily than many small ones. The archives' paths.
@@ -74,55 +18,11 @@ inline bool is_packed(std::string const& path, std::string const& folder,
 /// Errors    setting_error for n < 1 or threads < 0; file_error for what cannot be read or written, and a folder without
 ///           files; data_error naming an archive in `out` that belongs to another packing.
 /// Exact     the same files, n and seed give the same bytes.
-inline std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
-                                           std::uint64_t seed, int threads = 0) {
-  if (n < 1 || threads < 0)
-    throw setting_error({.what = "files cannot be packed like this",
-                         .where = n < 1 ? "n" : "threads",
-                         .expected = n < 1 ? "at least 1" : "at least 0",
-                         .got = {n < 1 ? n : threads}});
-  std::vector<std::string> sorted;
-  detail::files_below(folder, "", sorted);
-  if (sorted.empty()) throw file_error({.what = "there are no files to pack", .where = folder});
-  std::vector<std::string> files;
-  files.reserve(sorted.size());
-  for (std::int64_t const i : epoch_order(seed, 0, static_cast<std::int64_t>(sorted.size())))
-    files.push_back(sorted[static_cast<std::size_t>(i)]);
-
-  auto const size = static_cast<std::size_t>(n);
-  std::size_t const batches = (files.size() + size - 1) / size;
-  std::vector<std::string> archives;
-  for (std::size_t b = 0; b < batches; ++b) archives.push_back(out + '/' + detail::batch_name(b));
-  detail::make_folder(out);
-  for (std::string const& name : detail::sorted_names_in(out)) {
-    if (!name.starts_with("batch-") || name.find(".zip") == std::string::npos) continue;
-    if (name.find(".zip.partial") != std::string::npos) {
-      detail::remove_file(out + '/' + name);  // of a packing that was interrupted
-    } else if (std::find(archives.begin(), archives.end(), out + '/' + name) == archives.end()) {
-      throw data_error({.what = "there is a zip archive of another packing",
-                        .where = out + '/' + name,
-                        .expected = {"names up to ", detail::batch_name(batches - 1)},
-                        .got = name});
-    }
-  }
-
-  std::atomic<std::size_t> next{0};
-  auto const pack = [&](int) {
-    try {
-      for (std::size_t b = next++; b < batches; b = next++) {
-        std::span<std::string const> const names =
-            std::span(files).subspan(b * size, std::min(size, files.size() - b * size));
-        if (!detail::is_packed(archives[b], folder, names)) detail::write_zip(archives[b], folder, names);
-      }
-    } catch (...) {
-      next = batches;  // the others need not go on
-      throw;
-    }
-  };
-  auto const wanted = static_cast<std::size_t>(threads);
-  std::size_t const workers = wanted > 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
-  team(static_cast<int>(std::min(workers, batches)), {.deadline = std::chrono::hours(24)}).run(pack);
-  return archives;
-}
+std::vector<std::string> pack_files(std::string const& folder, std::string const& out, int n,
+                                    std::uint64_t seed, int threads = 0);
 
 }  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/pack_files.ipp>
+#endif

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
-#include <cohort/layer/layers.hpp>
-#include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn/detail/kernel.hpp>
-#include <cohort/onednn/detail/rounding.hpp>
 #include <cohort/onednn/detail/threads.hpp>
 #include <span>
 #include <string>
@@ -35,32 +32,12 @@ class onednn {
   /// What the environment makes this backend do otherwise, for the user to know; or nothing.
   static std::string environment_note() { return detail::affinity_note(); }
 
-  static bool supports(kind const& k) {
-    for (std::string_view const name :
-         {conv2d::kind_name, dense::kind_name, max_pool::kind_name, relu::kind_name, leaky_relu::kind_name,
-          add::kind_name, concatenate::kind_name})
-      if (k.name == name) return true;
-    return k.float_kernel.forward != nullptr;
-  }
-  bool fuses(kind const& a, kind const& b, bool training) const {
-    bool const weighted = a == kind_of<conv2d> || a == kind_of<dense> || a.name == conv1d::kind_name;
-    bool const norm = a.name == batch_norm::kind_name;
-    if (b == kind_of<add>) return training ? norm : weighted;
-    detail::dnnl_activation const* const activation = detail::find_activation(b);
-    return (weighted && activation && activation->reads_output())
-           || (norm && (b == kind_of<relu> || b == kind_of<leaky_relu>));
-  }
-  layout plain(shape const& s) const {
-    std::vector<dnnl_dim_t> dims;
-    for (int axis = 0; axis < s.rank; ++axis) dims.push_back(s[axis]);
-    if (dims.empty()) dims.push_back(1);
-    return layout::dense(dims);
-  }
+  static bool supports(kind const& k);
+  bool fuses(kind const& a, kind const& b, bool training) const;
+  layout plain(shape const& s) const;
   layout plain(layout const& l) const { return layout::dense(l.dims()); }
   std::size_t bytes(layout const& l) const { return l.bytes(); }
-  element_type element(layout const& l) const {
-    return l.type() == dnnl_bf16 ? element_type::bf16 : element_type::f32;
-  }
+  element_type element(layout const& l) const;
   std::string describe(layout const& l) const { return l.name(); }
   kernel reorder(layout const& from, layout const& to) const;
   kernel accumulate(layout const& l) const;
@@ -91,12 +68,12 @@ class onednn_bf16 : public onednn {
   onednn_bf16() : onednn(dnnl_bf16) {}
 
   static availability probe();
-  bool lies_rounded(layout const& wide, layout const& narrow) const {
-    return wide.type() == dnnl_f32 && narrow.type() == dnnl_bf16 && narrow.lies_as(wide);
-  }
-  void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const {
-    detail::round_to_bf16(from, reinterpret_cast<std::uint16_t*>(to) + first, n);
-  }
+  bool lies_rounded(layout const& wide, layout const& narrow) const;
+  void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const;
 };
 
 }  // namespace cohort
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/backend.ipp>
+#endif

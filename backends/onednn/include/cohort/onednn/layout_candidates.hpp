@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <omp.h>
-#include <cohort/layer/conv1d.hpp>
-#include <cohort/layer/conv2d.hpp>
-#include <cohort/layer/dense.hpp>
 #include <cohort/onednn/backend.hpp>
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace cohort::detail {
 
@@ -26,83 +21,14 @@ struct layout_candidate {
   bool plain = false;
 };
 
-/// Of convolutions, also at inference, where "direct" is without Winograd's tiles.
-inline constexpr layout_candidate convolution_layout_candidates[]{
-    {"rule"},
-    {"direct"},
-    {"last, data last", layout_candidate::order::last, layout_candidate::order::kept},
-    {"last, data blocks", layout_candidate::order::last, layout_candidate::order::blocks},
-    {"last, data any", layout_candidate::order::last, layout_candidate::order::any},
-    {"any, data kept", layout_candidate::order::any, layout_candidate::order::kept},
-    {"any, data last", layout_candidate::order::any, layout_candidate::order::last},
-    {"any, data blocks", layout_candidate::order::any, layout_candidate::order::blocks},
-    {"any, data any", layout_candidate::order::any, layout_candidate::order::any},
-    {"weights any", layout_candidate::order::rule, layout_candidate::order::rule, true}};
-
-inline constexpr layout_candidate dense_layout_candidates[]{
-    {"rule"},
-    {"input any", layout_candidate::order::any},
-    {"weights plain", layout_candidate::order::rule, layout_candidate::order::rule, false, true},
-    {"input any, weights plain", layout_candidate::order::any, layout_candidate::order::rule, false, true},
-    {"data any", layout_candidate::order::rule, layout_candidate::order::any},
-    {"weights any", layout_candidate::order::rule, layout_candidate::order::rule, true}};
-
 /// Those of the request's layer; none for a layer without weights, or in groups.
-inline std::span<layout_candidate const> ways_of(operation_request<onednn> const& request) {
-  if (*request.kind == kind_of<dense>) return dense_layout_candidates;
-  if (*request.kind == kind_of<conv2d>)
-    return decode<conv2d>(request.fields).groups == 1 ? convolution_layout_candidates
-                                                      : std::span<layout_candidate const>();
-  if (request.kind->name == conv1d::kind_name && decode<conv1d>(request.fields).groups == 1)
-    return convolution_layout_candidates;
-  return {};
-}
-
-/// Whether a convolution moves on by one element, and its channels fill blocks of 16: in training the rule has always been
-/// the fastest way then.
-inline bool is_plain_convolution(operation_request<onednn> const& request) {
-  constexpr int block = 16;
-  bool const fills = request.input_shapes[0][0] % block == 0 && request.output_shape[0] % block == 0;
-  if (*request.kind == kind_of<conv2d>) {
-    extent2 const stride = decode<conv2d>(request.fields).stride;
-    return fills && stride.height == 1 && stride.width == 1;
-  }
-  return request.kind->name == conv1d::kind_name && fills && decode<conv1d>(request.fields).stride == 1;
-}
+std::span<layout_candidate const> ways_of(operation_request<onednn> const& request);
 
 /// The way that a request asks for.
-inline layout_candidate way_of(operation_request<onednn> const& request) {
-  if (!request.candidate.empty())
-    for (layout_candidate const& one : ways_of(request))
-      if (one.name == request.candidate) return one;
-  return {"rule"};
-}
+layout_candidate way_of(operation_request<onednn> const& request);
 
 }  // namespace cohort::detail
 
-namespace cohort {
-
-inline std::vector<std::string> onednn::candidates(operation_request<onednn> const& request) const {
-  using order = detail::layout_candidate::order;
-  std::vector<std::string> names;
-  bool const plain = detail::is_plain_convolution(request);
-  bool const gives_gradient = request.training && request.wants_diff_input[0];
-  for (detail::layout_candidate const& one : detail::ways_of(request)) {
-    bool const moves_data = one.data == order::any || one.data == order::last || one.data == order::blocks;
-    if (plain && (request.training || (one.name != "rule" && one.name != "direct"))) continue;
-    if (one.weights_any && !request.training) continue;
-    if (one.name == "direct" && request.training) continue;
-    if (moves_data && !gives_gradient) continue;
-    names.emplace_back(one.name);
-  }
-  return names;
-}
-
-inline std::string onednn::describe_machine() {
-  dnnl_version_t const& version = *dnnl_version();
-  return detail::text_of({"oneDNN ", version.major, '.', version.minor, '.', version.patch, ' ', version.hash,
-                          ", instructions ", static_cast<int>(dnnl_get_effective_cpu_isa()), ", ",
-                          omp_get_max_threads(), " threads"});
-}
-
-}  // namespace cohort
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/layout_candidates.ipp>
+#endif

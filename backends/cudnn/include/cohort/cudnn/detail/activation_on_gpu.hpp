@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
+#include <cohort/backend/operation.hpp>
+#include <cohort/cudnn/detail/gpu_layout.hpp>
+#include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/layer/rectifying_activations.hpp>
 #include <type_traits>
 
@@ -14,9 +16,7 @@ inline kernels::hard_tanh_curve curve_of(hard_tanh const&) { return {}; }
 inline kernels::softsign_curve curve_of(softsign const&) { return {}; }
 inline kernels::relu6_curve curve_of(relu6 const&) { return {}; }
 inline kernels::elu_curve curve_of(elu const& layer) { return {static_cast<float>(layer.alpha)}; }
-inline kernels::selu_curve curve_of(selu const&) {
-  return {static_cast<float>(formula::selu::lambda), static_cast<float>(formula::selu::alpha)};
-}
+kernels::selu_curve curve_of(selu const&);
 inline kernels::softplus_curve curve_of(softplus const&) { return {}; }
 inline kernels::swish_curve curve_of(swish const&) { return {}; }
 inline kernels::gelu_curve curve_of(gelu const&) { return {}; }
@@ -60,8 +60,10 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
   return made;
 }
 
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, identity const&) {
-  return prepare_copy(where.stream, request);
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, identity const&);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/activation_on_gpu.ipp>
+#endif

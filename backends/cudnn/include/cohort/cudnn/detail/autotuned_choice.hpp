@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <bit>
 #include <cohort/cudnn/detail/compute_stream.hpp>
-#include <cohort/execution/detail/least_seconds.hpp>
 #include <cohort/plan/tuning.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -10,17 +8,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace cohort::detail {
 
 /// Memory of a GPU to time work on: small numbers, which are the same in f32 and in bf16.
-inline buffer memory_to_time_on(std::shared_ptr<compute_stream const> const& on, std::size_t bytes) {
-  constexpr unsigned pattern = 0x3c3c3c3cU;  // 0.0115 in f32, and in bf16
-  buffer made(bytes, std::const_pointer_cast<compute_stream>(on));
-  on->launch(kernels::fill{made.as<float>(), std::bit_cast<float>(pattern)}, bytes / sizeof(float));
-  return made;
-}
+buffer memory_to_time_on(std::shared_ptr<compute_stream const> const& on, std::size_t bytes);
 
 /// Which of several ways to do the same on a GPU is taken.
 ///
@@ -44,3 +36,7 @@ std::size_t autotuned_choice(tuning& by, compute_stream const& on, std::string c
 }
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/autotuned_choice.ipp>
+#endif

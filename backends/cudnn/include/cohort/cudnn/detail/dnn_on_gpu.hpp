@@ -17,42 +17,20 @@ namespace cohort::detail {
 /// Order     a handle of cuDNN's is not for several threads at a time: whoever gives it away holds alone().
 class dnn_on_gpu {
  public:
-  explicit dnn_on_gpu(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {
-    on_->device().use();
-    check(functions().create(&handle_), "starting cuDNN");
-    if (cudnnStatus_t const status = functions().set_stream(handle_, on_->handle());
-        status != CUDNN_STATUS_SUCCESS) {
-      functions().destroy(handle_);
-      check(status, "giving cuDNN its stream");
-    }
-  }
+  explicit dnn_on_gpu(std::shared_ptr<compute_stream const> on);
   dnn_on_gpu(dnn_on_gpu const&) = delete;
   dnn_on_gpu& operator=(dnn_on_gpu const&) = delete;
-  ~dnn_on_gpu() {
-    on_->device().make_current();
-    functions().destroy(handle_);
-  }
+  ~dnn_on_gpu();
 
-  void check(cudnnStatus_t status, char const* doing) const {
-    if (status != CUDNN_STATUS_SUCCESS)
-      throw backend_error({.what = {doing, " failed"}, .where = functions().error_text(status)});
-  }
+  void check(cudnnStatus_t status, char const* doing) const;
   compute_stream const& stream() const { return *on_; }
   std::shared_ptr<compute_stream const> const& shared_stream() const { return on_; }
   cudnn_functions const& functions() const { return on_->device().networks(); }
   cudnnHandle_t handle() const { return handle_; }
   /// Waits for other threads that use the handle; the GPU's context is current on this one.
-  std::unique_lock<std::mutex> alone() const {
-    std::unique_lock<std::mutex> held(mutex_);
-    on_->device().use();
-    return held;
-  }
+  std::unique_lock<std::mutex> alone() const;
 
-  void execute(cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t operands) const {
-    auto const turn = on_->turn();
-    auto const held = alone();
-    check(functions().execute(handle_, plan, operands), "running a plan of cuDNN's");
-  }
+  void execute(cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t operands) const;
 
  private:
   std::shared_ptr<compute_stream const> on_;
@@ -88,19 +66,11 @@ constexpr cudnnBackendAttributeType_t attribute_type() {
 /// Order     set what it has, then finalize; then it can be used and asked. It outlives those that name it.
 class dnn_description {
  public:
-  dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type) : dnn_(&dnn) {
-    dnn.check(dnn.functions().create_descriptor(type, &made_), "making a description for cuDNN");
-  }
+  dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type);
   dnn_description(dnn_description&& other) noexcept
       : dnn_(other.dnn_), made_(std::exchange(other.made_, nullptr)) {}
-  dnn_description& operator=(dnn_description&& other) noexcept {
-    std::swap(dnn_, other.dnn_);
-    std::swap(made_, other.made_);
-    return *this;
-  }
-  ~dnn_description() {
-    if (made_) dnn_->functions().destroy_descriptor(made_);
-  }
+  dnn_description& operator=(dnn_description&& other) noexcept;
+  ~dnn_description();
 
   template <class T, std::size_t N>
   void set(cudnnBackendAttributeName_t name, std::array<T, N> const& values) {
@@ -110,9 +80,7 @@ class dnn_description {
   void set(cudnnBackendAttributeName_t name, T const& value) {
     set(name, attribute_type<T>(), 1, &value);
   }
-  void set(cudnnBackendAttributeName_t name, dnn_description const& other) {
-    set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other.made_);
-  }
+  void set(cudnnBackendAttributeName_t name, dnn_description const& other);
 
   /// Before    `values` has as many as are asked for. Returns how many there are.
   template <class T>
@@ -120,9 +88,7 @@ class dnn_description {
     return get(name, attribute_type<T>(), values.size(), values.data());
   }
   /// The descriptions in it, which are filled, or counted only.
-  std::size_t get(cudnnBackendAttributeName_t name, std::span<cudnnBackendDescriptor_t> others) const {
-    return get(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, others.size(), others.data());
-  }
+  std::size_t get(cudnnBackendAttributeName_t name, std::span<cudnnBackendDescriptor_t> others) const;
 
   /// What cuDNN says to it.
   cudnnStatus_t try_finalize() { return dnn_->functions().finalize(made_); }
@@ -131,21 +97,16 @@ class dnn_description {
 
  private:
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t count,
-           void const* values) {
-    dnn_->check(dnn_->functions().set_attribute(made_, name, type, static_cast<std::int64_t>(count), values),
-                "describing a graph to cuDNN");
-  }
+           void const* values);
   std::size_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::size_t count,
-                  void* values) const {
-    std::int64_t found = 0;
-    dnn_->check(dnn_->functions().get_attribute(made_, name, type, static_cast<std::int64_t>(count), &found,
-                                                count > 0 ? values : nullptr),
-                "asking cuDNN");
-    return static_cast<std::size_t>(found);
-  }
+                  void* values) const;
 
   dnn_on_gpu const* dnn_;
   cudnnBackendDescriptor_t made_ = nullptr;
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/dnn_on_gpu.ipp>
+#endif

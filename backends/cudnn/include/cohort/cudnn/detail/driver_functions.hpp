@@ -2,8 +2,6 @@
 #pragma once
 #include <cuda.h>
 
-#include <cohort/error/exceptions.hpp>
-
 namespace cohort::detail {
 
 /// The functions of the CUDA driver (libcuda) that are used, by their names in the library.
@@ -92,14 +90,11 @@ struct driver_functions {
   }
 
   /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: what the driver says of it)".
-  void check(CUresult status, char const* doing) const {
-    if (status == CUDA_SUCCESS) return;
-    char const *name = nullptr, *text = nullptr;
-    error_name(status, &name);
-    error_text(status, &text);
-    throw backend_error({.what = {doing, " failed"},
-                         .where = {name ? name : "an unknown error", ": ", text ? text : "no text"}});
-  }
+  void check(CUresult status, char const* doing) const;
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/driver_functions.ipp>
+#endif

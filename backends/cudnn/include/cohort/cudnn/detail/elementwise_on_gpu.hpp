@@ -6,88 +6,26 @@
 
 namespace cohort::detail {
 
-/// relu (slope 0) and leaky relu: the gradient needs the output alone.
-inline gpu_operation prepare_rectifier(shared_stream const& on, gpu_request const& request, double slope) {
-  using enum operand_role;
-  gpu_layout const lies = request.inputs[0];
-  std::size_t const n = lies.elements();
-  kernels::rectifier_slopes const slopes{static_cast<float>(slope), nullptr, 1, 1};
-  gpu_operation made;
-  made.output = lies;
-  made.overwrites = true;
-  made.forward.push_back(
-      {[=](std::span<void* const> a) {
-         on->launch(kernels::rectify{values_at(a, 0, lies), values_at(a, 1, lies), slopes}, n);
-       },
-       {{input, 0, lies}, {output, 0, lies}},
-       "nvrtc",
-       static_cast<double>(n)});
-  if (request.training && request.wants_diff_input[0])
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               on->launch(
-                                   kernels::rectify_gradient{values_at(a, 0, lies), values_at(a, 1, lies),
-                                                             values_at(a, 2, lies), slopes},
-                                   n);
-                             },
-                             {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
-                             "nvrtc",
-                             static_cast<double>(n)});
-  return made;
-}
-
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, relu const&) {
-  return prepare_rectifier(where.stream, request, 0);
-}
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, leaky_relu const& layer) {
-  return prepare_rectifier(where.stream, request, layer.slope);
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, relu const&);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, leaky_relu const& layer);
 
 /// Nothing is done where both are one.
-inline host_function copy_on_gpu(shared_stream const& on, gpu_layout const& lies) {
-  return [on, bytes = lies.bytes()](std::span<void* const> a) {
-    if (a[0] != a[1]) on->copy(static_cast<std::byte const*>(a[0]), static_cast<std::byte*>(a[1]), bytes);
-  };
-}
+host_function copy_on_gpu(shared_stream const& on, gpu_layout const& lies);
 
 /// From one layout of a tensor into another.
-inline host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gpu_layout const& to) {
-  if (from == to) return copy_on_gpu(on, from);
-  return [=](std::span<void* const> a) {
-    kernels::values const source = values_at(a, 0, from), target = values_at(a, 1, to);
-    if (from.channels_last == to.channels_last)
-      on->launch(kernels::convert{source, target}, to.elements());
-    else
-      on->launch(kernels::reorder{source, target, to.channels(), to.places(), to.channels_last},
-                 to.elements());
-  };
-}
+host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gpu_layout const& to);
 
 /// The same elements in the same order; where the layer works in place, at no cost.
-inline gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request,
-                                  gpu_layout const& from) {
-  using enum operand_role;
-  gpu_layout const to = from.like_this(batched_output(request));
-  gpu_operation made;
-  made.output = to;
-  made.overwrites = request.kind->in_place;
-  made.forward.push_back({copy_on_gpu(on, to), {{input, 0, from}, {output, 0, to}}, "copy", 0});
-  if (request.training && request.wants_diff_input[0])
-    made.backward.push_back({copy_on_gpu(on, to), {{diff_output, 0, to}, {diff_input, 0, from}}, "copy", 0});
-  return made;
-}
+gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request, gpu_layout const& from);
 
 /// As the input lies; but where the shape changes, channels come first.
-inline gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request) {
-  gpu_layout const is = request.inputs[0];
-  return prepare_copy(on, request,
-                      {is.dims, is.channels_last && is.dims == batched_output(request), is.type});
-}
+gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request);
 
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, reshape const&) {
-  return prepare_copy(where.stream, request);
-}
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, flatten const&) {
-  return prepare_copy(where.stream, request);
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, reshape const&);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, flatten const&);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/elementwise_on_gpu.ipp>
+#endif

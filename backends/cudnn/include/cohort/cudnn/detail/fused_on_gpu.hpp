@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
-#include <cohort/layer/batch_norm.hpp>
-#include <cohort/layer/conv1d.hpp>
-#include <cohort/layer/conv2d.hpp>
-#include <cohort/layer/conv2d_transposed.hpp>
-#include <cohort/layer/join.hpp>
-#include <cohort/layer/rectifying_activations.hpp>
-#include <cohort/layer/synchronised_batch_norm.hpp>
+#include <cohort/cudnn/gpu_operation.hpp>
 
 namespace cohort::detail {
 
@@ -17,46 +10,20 @@ struct fused_behind {
   bool sums;
   float slope = 1;
 
-  explicit fused_behind(gpu_request const& request) : sums(request.sums) {
-    if (!request.activation) return;
-    bool const leaks = *request.activation == kind_of<leaky_relu>;
-    slope = leaks ? static_cast<float>(decode<leaky_relu>(request.activation_fields).slope) : 0;
-  }
+  explicit fused_behind(gpu_request const& request);
   bool rectifies() const { return slope != 1; }
 };
 
 /// Whether a rectifier or a sum can run inside a layer's kernels. Dense layers' are cuBLASLt's, which may make 0 of what is no number.
-inline bool fuses_on_gpu(kind const& layer, kind const& behind, bool training) {
-  bool const norm = layer == kind_of<batch_norm> || layer == kind_of<synchronised_batch_norm>,
-             convolution =
-                 layer == kind_of<conv2d> || layer == kind_of<conv1d> || layer == kind_of<conv2d_transposed>;
-  if (behind == kind_of<add>) return training ? norm : convolution;
-  bool const rectifier = behind == kind_of<relu> || behind == kind_of<leaky_relu>;
-  return rectifier && (norm || convolution);
-}
+bool fuses_on_gpu(kind const& layer, kind const& behind, bool training);
 
 /// Backward of what is behind a layer: in place in diff_output, which the layer's own backward reads next; then the summand's gradient,
 /// which is nothing to do where that may lie there.
-inline void add_backward_of(gpu_operation& made, shared_stream const& on, gpu_request const& request,
-                            fused_behind const& behind) {
-  using enum operand_role;
-  gpu_layout const lies = made.output;
-  auto const n = lies.elements();
-  if (behind.rectifies())
-    made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           kernels::values const diff = values_at(a, 1, lies);
-           on->launch(
-               kernels::rectify_gradient{values_at(a, 0, lies), diff, diff, {behind.slope, nullptr, 1, 1}},
-               n);
-         },
-         {{output, 0, lies}, {diff_output, 0, lies}},
-         "nvrtc",
-         static_cast<double>(n)});
-  int const summand = static_cast<int>(request.inputs.size()) - 1;
-  if (behind.sums && request.wants_diff_input[static_cast<std::size_t>(summand)])
-    made.backward.push_back(
-        {copy_on_gpu(on, lies), {{diff_output, 0, lies}, {diff_input, summand, lies}}, "copy", 0});
-}
+void add_backward_of(gpu_operation& made, shared_stream const& on, gpu_request const& request,
+                     fused_behind const& behind);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/fused_on_gpu.ipp>
+#endif

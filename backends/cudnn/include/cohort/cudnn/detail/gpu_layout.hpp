@@ -3,7 +3,6 @@
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/shape.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 namespace cohort::detail {
@@ -21,29 +20,26 @@ struct gpu_layout {
 
   gpu_layout() = default;
   gpu_layout(shape const& of) : dims(of) {}  // not explicit: most kernels want f32, axis by axis
-  gpu_layout(shape const& of, bool last, element_type as)
-      : dims(of),
-        channels_last(last && of.rank > 2 && of[1] > 1 && of.elements() != std::int64_t{of[0]} * of[1]),
-        type(as) {}
+  gpu_layout(shape const& of, bool last, element_type as);
   bool operator==(gpu_layout const&) const = default;
 
   std::size_t elements() const { return elements_of(dims); }
   std::size_t bytes() const { return elements() * bytes_of(type); }
   std::size_t channels() const { return dims.rank > 1 ? static_cast<std::size_t>(dims[1]) : 1; }
   /// Elements of a channel in one example.
-  std::size_t places() const {
-    return dims.rank > 0 ? elements() / static_cast<std::size_t>(dims[0]) / channels() : 1;
-  }
+  std::size_t places() const;
   /// Elements of a channel that lie side by side.
   std::size_t area() const { return channels_last ? 1 : places(); }
   /// Elements that lie side by side at a place: one, or channels last all.
   std::size_t depth() const { return channels_last ? channels() : 1; }
   bool is_narrow() const { return type == element_type::bf16; }
-  std::string text() const {
-    return std::string(channels_last ? "channels last" : "axis by axis") + (is_narrow() ? " bf16" : "");
-  }
+  std::string text() const;
   /// Another tensor that lies likewise.
   gpu_layout like_this(shape const& other) const { return {other, channels_last, type}; }
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/gpu_layout.ipp>
+#endif

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/detail/gpu.hpp>
-#include <cohort/cudnn/detail/kernel_cache.hpp>
 #include <cohort/cudnn/detail/kernels.hpp>
+#include <cohort/io/data_folders.hpp>
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace cohort::detail {
 
@@ -15,25 +14,10 @@ namespace cohort::detail {
 /// Errors    backend_error with what the driver or the compiler says.
 class kernel_module {
  public:
-  explicit kernel_module(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"))
-      : on_(std::move(on)) {
-    std::string const code = cached_kernels(on_->compiler(), kernel_program(), on_->capability(), cache);
-    driver_functions const& driver = on_->driver();
-    on_->use();
-    driver.check(driver.load_module(&module_, code.data()), "loading the kernels");
-    int at = 0;
-    each_kernel([&]<class>(char const* type) {
-      CUresult const found = driver.module_function(&functions_[at++], module_, kernel_symbol(type).c_str());
-      if (found != CUDA_SUCCESS) driver.unload_module(module_);
-      driver.check(found, "finding a kernel");
-    });
-  }
+  explicit kernel_module(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"));
   kernel_module(kernel_module const&) = delete;
   kernel_module& operator=(kernel_module const&) = delete;
-  ~kernel_module() {
-    on_->make_current();
-    on_->driver().unload_module(module_);
-  }
+  ~kernel_module();
 
   /// Puts a kernel over n elements into the stream; one that sums has a block for each chunk of sum_chunk of them.
   template <class Kernel>
@@ -55,3 +39,7 @@ class kernel_module {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/kernel_module.ipp>
+#endif

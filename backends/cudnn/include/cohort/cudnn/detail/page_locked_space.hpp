@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/cudnn/detail/compute_stream.hpp>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -13,22 +12,16 @@ class page_locked_space final : public memory_space {
  public:
   explicit page_locked_space(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {}
 
-  std::byte* take(std::size_t bytes) override {
-    auto const held = on_->turn();
-    std::byte* const taken = on_->device().take_page_locked(bytes);
-    std::memset(taken, 0, bytes);
-    return taken;
-  }
+  std::byte* take(std::size_t bytes) override;
   /// Memory that a GPU does not finish with is not given back.
-  void give_back(std::byte* memory) noexcept override try {
-    on_->wait();
-    auto const held = on_->turn();
-    on_->device().free_page_locked(memory);
-  } catch (error const&) {
-  }
+  void give_back(std::byte* memory) noexcept override;
 
  private:
   std::shared_ptr<compute_stream const> on_;
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/page_locked_space.ipp>
+#endif

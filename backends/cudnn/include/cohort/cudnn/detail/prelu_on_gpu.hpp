@@ -1,45 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
+#include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/layer/prelu.hpp>
 
 namespace cohort::detail {
 
 /// As a rectifier whose slopes are parameters. One slope for all is that of one channel.
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, prelu const& layer) {
-  using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const lies = batched_output(request), each{layer.per_channel ? request.output_shape[0] : 1};
-  std::size_t const n = elements_of(lies);
-  channel_sums_on_gpu const sums(
-      on, shape{request.batch, each[0], static_cast<int>(request.output_shape.elements()) / each[0]});
-  kernels::channel_terms const terms = sums.terms();
-  auto const slopes = [terms](float const* learned) {
-    return kernels::rectifier_slopes{0, learned, terms.channels, terms.area};
-  };
-  gpu_operation made;
-  made.output = lies;
-  made.parameters.push_back(each);
-  made.forward.push_back(
-      {[=](std::span<void* const> a) {
-         on->launch(kernels::rectify{tensor_at(a, 0), tensor_at(a, 1), slopes(tensor_at(a, 2))}, n);
-       },
-       {{input, 0, lies}, {output, 0, lies}, {parameter, 0, each}},
-       "nvrtc",
-       static_cast<double>(n)});
-  if (!request.training) return made;
-  made.backward.push_back(channel_factor_gradient(sums, lies, each, true));
-  if (request.wants_diff_input[0])
-    made.backward.push_back(
-        {[=](std::span<void* const> a) {
-           on->launch(kernels::rectify_gradient{tensor_at(a, 0), tensor_at(a, 1), tensor_at(a, 2),
-                                                slopes(tensor_at(a, 3))},
-                      n);
-         },
-         {{input, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}, {parameter, 0, each}},
-         "nvrtc",
-         static_cast<double>(n)});
-  return made;
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, prelu const& layer);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/prelu_on_gpu.ipp>
+#endif

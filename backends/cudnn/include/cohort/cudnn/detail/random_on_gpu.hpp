@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
+#include <cohort/backend/operation.hpp>
+#include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
 #include <cohort/random/hash.hpp>
@@ -12,72 +13,20 @@ class random_on_gpu {
  public:
   explicit random_on_gpu(gpu_request const& request) : purpose_(purpose_of("layer", request.name)) {}
 
-  kernels::random_examples draw(void const* scalars) const {
-    auto const& now = *static_cast<step_scalars const*>(scalars);
-    return {reinterpret_cast<long long const*>(now.indices), constants_of(now), purpose_};
-  }
+  kernels::random_examples draw(void const* scalars) const;
 
  private:
   std::uint64_t purpose_;
 };
 
-/// Drops elements, or whole channels. Backward makes the mask again.
-inline gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request, double rate,
-                                     bool whole_channels) {
-  using enum operand_role;
-  if (!request.training || request.frozen) return prepare_copy(on, request);
-  gpu_layout const is = request.inputs[0], lies(is.dims, is.channels_last && whole_channels, is.type);
-  std::size_t const area =
-      whole_channels ? elements_of(request.output_shape) / static_cast<std::size_t>(request.output_shape[0])
-                     : 1;
-  random_on_gpu const random(request);
-  auto const dropped_below = static_cast<unsigned>(rate * 0x1p32);
-  auto const factor = static_cast<float>(1 / (1 - rate));
-  std::size_t const channels = elements_of(request.output_shape) / area,
-                    calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
-  auto const mask = [=](std::span<void* const> a) {
-    on->launch(kernels::dropout{values_at(a, 0, lies), values_at(a, 1, lies), random.draw(a[2]), channels,
-                                area, lies.channels_last, dropped_below, factor},
-               calls);
-  };
-  auto const n = static_cast<double>(lies.elements());
-  gpu_operation made;
-  made.output = lies;
-  made.overwrites = true;
-  made.forward.push_back({mask, {{input, 0, lies}, {output, 0, lies}, {scalars}}, "nvrtc", n});
-  if (request.wants_diff_input[0])
-    made.backward.push_back({mask, {{diff_output, 0, lies}, {diff_input, 0, lies}, {scalars}}, "nvrtc", n});
-  return made;
-}
-
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer) {
-  return prepare_dropout(where.stream, request, layer.rate, false);
-}
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                             spatial_dropout const& layer) {
-  return prepare_dropout(where.stream, request, layer.rate, true);
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, spatial_dropout const& layer);
 
 /// Normal numbers are made in double, as on the processor; gradients pass.
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                             gaussian_noise const& layer) {
-  using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  gpu_operation made = prepare_copy(on, request, lies);
-  if (!request.training || request.frozen) return made;
-  random_on_gpu const random(request);
-  std::size_t const elements = elements_of(request.output_shape);
-  made.forward[0] = {[=, batch = static_cast<std::size_t>(request.batch),
-                      deviation = layer.deviation](std::span<void* const> a) {
-                       on->launch(kernels::add_noise{tensor_at(a, 0), tensor_at(a, 1), random.draw(a[2]),
-                                                     elements, deviation},
-                                  batch * ((elements + 1) / 2));
-                     },
-                     {{input, 0, lies}, {output, 0, lies}, {scalars}},
-                     "nvrtc",
-                     static_cast<double>(lies.elements())};
-  return made;
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, gaussian_noise const& layer);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/random_on_gpu.ipp>
+#endif

@@ -14,13 +14,7 @@ class recorded_work {
   recorded_work(recorded_work const&) = delete;
   recorded_work& operator=(recorded_work const&) = delete;
   /// What a GPU does not finish is not forgotten.
-  ~recorded_work() {
-    try {
-      on_->wait();
-      on_->forget(made_);
-    } catch (error const&) {
-    }
-  }
+  ~recorded_work();
 
   void run() const { on_->launch(made_); }
 
@@ -30,3 +24,7 @@ class recorded_work {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/recorded_work.ipp>
+#endif

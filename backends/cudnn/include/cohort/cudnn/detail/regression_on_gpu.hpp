@@ -17,10 +17,7 @@ inline constexpr kernels::distance_loss half_square{everywhere, 0.5F, 0, 0};
 
 inline kernels::distance_loss loss_of(mean_squared_error const&) { return {everywhere, 1, 0, 0}; }
 inline kernels::distance_loss loss_of(mean_absolute_error const&) { return {0, 0, 1, 0}; }
-inline kernels::distance_loss loss_of(huber const& layer) {
-  auto const delta = static_cast<float>(layer.delta);
-  return {delta, 0.5F, delta, delta / 2};
-}
+kernels::distance_loss loss_of(huber const& layer);
 inline kernels::margin_loss loss_of(hinge const&) { return {}; }
 inline kernels::logit_loss loss_of(binary_cross_entropy const&) { return {}; }
 
@@ -67,3 +64,7 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer
 }
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/regression_on_gpu.ipp>
+#endif

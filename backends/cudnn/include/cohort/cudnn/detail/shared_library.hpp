@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <cohort/error/exceptions.hpp>
-#include <cohort/io/data_folders.hpp>
-#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -25,42 +23,10 @@ struct library_source {
 
 /// Where CUDA's libraries are looked for after the system's own places: $CUDA_PATH, the toolkit's folder, and the cache
 /// that cmake/setup.sh --cuda fills.
-inline std::vector<std::string> cuda_library_folders() {
-  std::vector<std::string> folders;
-  if (std::string const toolkit = environment_variable("CUDA_PATH"); !toolkit.empty())
-    folders.push_back(toolkit + "/lib64");
-  folders.push_back("/usr/local/cuda/lib64");
-  if (std::string const cache = cache_folder("cuda-13.0"); !cache.empty()) folders.push_back(cache + "/lib");
-  return folders;
-}
-
-/// What NVRTC opens by its bare name when it compiles: where it lies beside it, and not in the system's places, it is found if it is
-/// open already.
-inline void open_builtins(std::string const& folder) {
-  glob_t found{};
-  if (::glob((folder + "/libnvrtc-builtins.so.*").c_str(), 0, nullptr, &found) == 0)
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) ::dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
-  ::globfree(&found);
-}
+std::vector<std::string> cuda_library_folders();
 
 /// The system's loader; why says what is wrong with a library that is there. One that is open stays open: what CUDA's register to be run at exit would outlive it.
-inline library_source system_libraries() {
-  return {.open =
-              [](std::string const& name, std::string& why) {
-                void* opened = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-                if (opened) return opened;
-                why = ::dlerror();
-                for (std::string const& folder : cuda_library_folders()) {
-                  std::string const path = folder + '/' + name;
-                  if (name.rfind("libnvrtc.", 0) == 0) open_builtins(folder);
-                  opened = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-                  if (opened) break;
-                  if (::access(path.c_str(), F_OK) == 0) why = ::dlerror();
-                }
-                return opened;
-              },
-          .find = [](void* library, char const* symbol) { return ::dlsym(library, symbol); }};
-}
+library_source system_libraries();
 
 /// A table of functions, which are its `each`, from the first of `names` that opens. `what` is the library's name for a user.
 ///
@@ -87,3 +53,7 @@ Functions load_functions(library_source const& from, char const* what, std::span
 }
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/shared_library.ipp>
+#endif

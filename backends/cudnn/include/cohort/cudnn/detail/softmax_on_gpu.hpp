@@ -1,76 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/cudnn/detail/loss_on_gpu.hpp>
+#include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/layer/kullback_leibler.hpp>
 #include <cohort/layer/softmax.hpp>
 #include <cohort/layer/softmax_cross_entropy.hpp>
 
 namespace cohort::detail {
 
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request, softmax const& layer) {
-  using enum operand_role;
-  shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  auto const channels = static_cast<kernels::size>(request.output_shape[0]);
-  kernels::size const area = elements_of(request.output_shape) / channels;
-  std::size_t const places = static_cast<std::size_t>(request.batch) * area;
-  double const flops = layer.flops(request.input_shapes) * request.batch;
-  gpu_operation made;
-  made.output = lies;
-  made.forward.push_back(
-      {[=](std::span<void* const> a) {
-         on->launch(kernels::softmax{tensor_at(a, 0), tensor_at(a, 1), channels, area}, places);
-       },
-       {{input, 0, lies}, {output, 0, lies}},
-       "nvrtc",
-       flops});
-  if (request.training && request.wants_diff_input[0])
-    made.backward.push_back({[=](std::span<void* const> a) {
-                               on->launch(kernels::softmax_gradient{tensor_at(a, 0), tensor_at(a, 1),
-                                                                    tensor_at(a, 2), channels, area},
-                                          places);
-                             },
-                             {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
-                             "nvrtc",
-                             flops});
-  return made;
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, softmax const& layer);
 
-/// `without_entropy`: less what the targets are among themselves.
-template <class Layer>
-gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& request, Layer const& layer,
-                                   double smoothing, bool without_entropy) {
-  auto const rows = static_cast<std::size_t>(request.batch);
-  std::size_t const classes = elements_of(request.output_shape);
-  auto const softmax_of = [=](loss_pass const& pass) {
-    return kernels::softmax{pass.input, pass.output, classes, 1};
-  };
-  auto const wanted = [=](loss_pass const& pass) {
-    return kernels::class_targets{pass.labels ? reinterpret_cast<int const*>(pass.targets) : nullptr,
-                                  pass.targets, classes, smoothing};
-  };
-  return prepare_loss(
-      on, request, layer.flops(request.input_shapes) * request.batch, rows, layer.weight,
-      [=](loss_pass const& pass) { on->launch(softmax_of(pass), rows); },
-      [=](loss_pass const& pass) {
-        on->launch(
-            kernels::softmax_loss{softmax_of(pass), wanted(pass), pass.weights, pass.sums, without_entropy},
-            rows);
-      },
-      [=](loss_pass const& pass) {
-        on->launch(kernels::softmax_loss_gradient{pass.output, pass.diff_input, wanted(pass), pass.weights,
-                                                  pass.scale},
-                   rows);
-      });
-}
-
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                             softmax_cross_entropy const& layer) {
-  return prepare_softmax_loss(where.stream, request, layer, layer.label_smoothing, false);
-}
-inline gpu_operation prepare(gpu_target const& where, gpu_request const& request,
-                             kullback_leibler const& layer) {
-  return prepare_softmax_loss(where.stream, request, layer, 0, true);
-}
+gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                      softmax_cross_entropy const& layer);
+gpu_operation prepare(gpu_target const& where, gpu_request const& request, kullback_leibler const& layer);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/softmax_on_gpu.ipp>
+#endif

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <bit>
 #include <cohort/codec/message.hpp>
-#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/threshold_device.hpp>
 #include <cohort/cudnn/detail/gpu_list.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace cohort::detail {
@@ -26,23 +22,10 @@ class sparse_encoder_gpu {
   static_assert(kernels::block_size == block_elements);
   static_assert(sizeof(kernels::element_multiple) == sizeof(sent_multiple));
 
-  explicit sparse_encoder_gpu(std::shared_ptr<compute_stream> on)
-      : on_(std::move(on)),
-        marks_(on_),
-        groups_(on_),
-        blocks_(on_),
-        codes_(on_),
-        multiples_(on_),
-        taken_(on_) {}
+  explicit sparse_encoder_gpu(std::shared_ptr<compute_stream> on);
 
   /// Room for the marks of n elements, whose bits are anything.
-  void resize(std::size_t n) {
-    elements_ = n;
-    words_ = (n + 31) / 32;
-    marks_.resize(2 * words_);
-    groups_.resize((n + kernels::group_size - 1) / kernels::group_size);
-    blocks_.resize(static_cast<std::size_t>(blocks_of(n)) + 1);
-  }
+  void resize(std::size_t n);
   void clear() { marks_.clear(); }
   unsigned* sent() const { return marks_.data(); }
   unsigned* negative() const { return marks_.data() + words_; }
@@ -50,58 +33,16 @@ class sparse_encoder_gpu {
   /// What the marks say is sent, with these thresholds; r gives what is beyond 2¹⁶ of them.
   ///
   /// Errors    numeric_error if such an element of r is not finite.
-  threshold_device::taken code(kernels::threshold_table const& t, float* r) {
-    kernels::marked_elements const all{sent(), negative(), elements_, groups_.data(), blocks_.data()};
-    std::size_t const blocks = blocks_.size() - 1;
-    on_->launch(kernels::count_marks{all}, groups_.size());
-    on_->launch(kernels::join_marks{all}, blocks);
-    on_->launch(kernels::measure_gaps{all}, groups_.size());
-    on_->launch(kernels::join_gaps{all}, blocks);
-    on_->launch(kernels::place_blocks{all}, 1);
-    of_blocks_.resize(blocks + 1);
-    blocks_.fetch(of_blocks_);
-    kernels::marked_block const& sum = of_blocks_.back();
-    fetch_multiples(all, t, r, static_cast<std::size_t>(sum.beyond_before));
-    fetch_codes(all, static_cast<std::size_t>(sum.first_bit));
-    count(all, t, sum.taken_before);
-    entries_.resize(blocks);
-    for (std::size_t b = 0; b < blocks; ++b)
-      entries_[b] = block_entry::of(of_blocks_[b].first_bit, of_blocks_[b].sent, of_blocks_[b].bitmap != 0);
-    return {{entries_, bytes_, found_}, counts_};
-  }
+  threshold_device::taken code(kernels::threshold_table const& t, float* r);
 
  private:
   void fetch_multiples(kernels::marked_elements const& all, kernels::threshold_table const& t, float* r,
-                       std::size_t count) {
-    found_.resize(count);
-    if (count == 0) return;
-    multiples_.resize(count);
-    on_->launch(kernels::take_multiples{all, r, t, multiples_.data()}, groups_.size());
-    on_->fetch(reinterpret_cast<std::byte const*>(multiples_.data()), found_.data(),
-               count * sizeof(sent_multiple));
-    for (sent_multiple const& one : found_)
-      if (!is_finite(one.multiple)) refuse_residual(one.index);
-  }
+                       std::size_t count);
 
-  void fetch_codes(kernels::marked_elements const& all, std::size_t bits) {
-    bytes_.resize((bits + 7) / 8);
-    if (bits == 0) return;
-    codes_.resize((bits + 31) / 32);
-    codes_.clear();
-    on_->launch(kernels::write_codes{all, codes_.data()}, groups_.size());
-    on_->fetch(reinterpret_cast<std::byte const*>(codes_.data()), bytes_.data(), bytes_.size());
-  }
+  void fetch_codes(kernels::marked_elements const& all, std::size_t bits);
 
   /// How many elements of each threshold are sent, multiples among them.
-  void count(kernels::marked_elements const& all, kernels::threshold_table const& t, std::uint64_t sum) {
-    up_to_.assign(t.count, sum);
-    if (t.count > 1) {
-      on_->launch(kernels::count_taken{all, t.ends, taken_.resize(t.count)}, t.count);
-      taken_.fetch(up_to_);
-    }
-    counts_.assign(up_to_.begin(), up_to_.end());
-    for (std::size_t k = counts_.size(); k-- > 1;) counts_[k] -= counts_[k - 1];
-  }
+  void count(kernels::marked_elements const& all, kernels::threshold_table const& t, std::uint64_t sum);
 
   std::shared_ptr<compute_stream> on_;
   std::size_t elements_ = 0, words_ = 0;
@@ -121,3 +62,7 @@ class sparse_encoder_gpu {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/sparse_encoder_gpu.ipp>
+#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/cudnn/detail/gpu.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -21,20 +20,10 @@ class staging_memory {
   explicit staging_memory(std::shared_ptr<gpu const> on) : on_(std::move(on)) {}
   staging_memory(staging_memory const&) = delete;
   staging_memory& operator=(staging_memory const&) = delete;
-  ~staging_memory() {
-    if (memory_) on_->free_page_locked(memory_);
-  }
+  ~staging_memory();
 
   /// A piece of so many bytes, or of all the room where they are more; empty where pieces that are out leave too little.
-  std::span<std::byte> take(std::size_t wanted) {
-    std::size_t const bytes = std::min(wanted, room);
-    if (bytes > room - used_) return {};
-    if (!memory_) memory_ = on_->take_page_locked(room);
-    std::byte* const piece = memory_ + used_;
-    used_ += (bytes + boundary - 1) / boundary * boundary;
-    ++given_;
-    return {piece, bytes};
-  }
+  std::span<std::byte> take(std::size_t wanted);
   /// Pieces that were ever given out.
   std::uint64_t given() const { return given_; }
   /// All are free again.  Before: the GPU is done with them.
@@ -52,3 +41,7 @@ class staging_memory {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_CUDNN_COMPILED
+#include <cohort/cudnn/impl/staging_memory.ipp>
+#endif

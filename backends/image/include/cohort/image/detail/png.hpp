@@ -2,10 +2,8 @@
 #pragma once
 #include <png.h>
 
-#include <cohort/error/exceptions.hpp>
 #include <cohort/image/image.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,56 +13,28 @@ namespace cohort::detail {
 /// A PNG file in memory whose header has been read.
 class png_file {
  public:
-  png_file(std::span<std::byte const> file, std::string const& where) : where_(where) {
-    png_->version = PNG_IMAGE_VERSION;
-    if (png_image_begin_read_from_memory(png_.get(), file.data(), file.size()) == 0) refuse();
-    if ((png_->format & PNG_FORMAT_FLAG_LINEAR) != 0) refuse("8 bits a channel", "16");
-    if (png_->width > 0x7fffffffU || png_->height > 0x7fffffffU)
-      refuse("extents up to 2147483647", "larger ones");
-  }
+  png_file(std::span<std::byte const> file, std::string const& where);
 
-  shape size() const {
-    return {coloured() ? 3 : 1, static_cast<int>(png_->height), static_cast<int>(png_->width)};
-  }
+  shape size() const;
 
-  image read(int channels) const {
-    bool const transparent = (png_->format & PNG_FORMAT_FLAG_ALPHA) != 0;
-    int const step = (coloured() ? 3 : 1) + (transparent ? 1 : 0);
-    shape const dims = size();
-    png_->format = static_cast<png_uint_32>(coloured() ? PNG_FORMAT_FLAG_COLOR : 0)
-                   | static_cast<png_uint_32>(transparent ? PNG_FORMAT_FLAG_ALPHA : 0);
-    auto const rows =
-        std::make_unique<std::uint8_t[]>(static_cast<std::size_t>(step) * png_->width * png_->height);
-    if (png_image_finish_read(png_.get(), nullptr, rows.get(), 0, nullptr) == 0) refuse();
-    switch (step) {
-      case 1:
-        return planes_of<1>(rows.get(), channels, dims[1], dims[2]);
-      case 2:
-        return planes_of<2>(rows.get(), channels, dims[1], dims[2]);
-      case 3:
-        return planes_of<3>(rows.get(), channels, dims[1], dims[2]);
-      default:
-        return planes_of<4>(rows.get(), channels, dims[1], dims[2]);
-    }
-  }
+  image read(int channels) const;
 
  private:
   struct release {
-    void operator()(png_image* png) const {
-      png_image_free(png);
-      delete png;
-    }
+    void operator()(png_image* png) const;
   };
 
   bool coloured() const { return (png_->format & PNG_FORMAT_FLAG_COLOR) != 0; }
 
   [[noreturn]] void refuse() const { refuse("a sound file", png_->message); }
-  [[noreturn]] void refuse(char const* expected, char const* got) const {
-    throw data_error({.what = "cannot decode the PNG", .where = where_, .expected = expected, .got = got});
-  }
+  [[noreturn]] void refuse(char const* expected, char const* got) const;
 
   std::string const& where_;
   std::unique_ptr<png_image, release> png_{new png_image{}};
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/png.ipp>
+#endif

@@ -3,28 +3,14 @@
 #include <mpi.h>
 
 #include <chrono>
-#include <cohort/error/exceptions.hpp>
-#include <ctime>
-#include <memory>
-#include <string>
 
 namespace cohort::detail {
 
 /// Throws communicator_error with MPI's own text unless the routine has succeeded.
-inline void mpi_call(int code, char const* routine) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = "";
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw communicator_error(
-      {.what = {routine, " failed"}, .got = std::string(text, static_cast<std::size_t>(length))});
-}
+void mpi_call(int code, char const* routine);
 
 /// Sleeps between two looks at what MPI has done.
-inline void nap(std::chrono::microseconds time = std::chrono::microseconds(200)) {
-  timespec const its{time.count() / 1'000'000, time.count() % 1'000'000 * 1000};
-  ::nanosleep(&its, nullptr);
-}
+void nap(std::chrono::microseconds time = std::chrono::microseconds(200));
 
 /// A duplicate of a communicator, so that nobody else's messages get mixed with ours; its errors return.
 ///
@@ -33,23 +19,7 @@ inline void nap(std::chrono::microseconds time = std::chrono::microseconds(200))
 /// Errors    communicator_error if not all ranks have come within `patience`.
 class mpi_duplicate {
  public:
-  mpi_duplicate(MPI_Comm original, std::chrono::milliseconds patience) {
-    auto made = std::make_unique<MPI_Comm>(MPI_COMM_NULL);
-    MPI_Request request = MPI_REQUEST_NULL;
-    mpi_call(MPI_Comm_idup(original, made.get(), &request), "MPI_Comm_idup");
-    auto const limit = std::chrono::steady_clock::now() + patience;
-    for (int done = 0;; nap()) {
-      mpi_call(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-      if (done) break;
-      if (std::chrono::steady_clock::now() < limit) continue;
-      made.release();  // MPI may still write there
-      throw communicator_error({.what = "not all ranks have come to make a communicator",
-                                .where = "MPI_Comm_idup",
-                                .expected = {"within ", patience.count(), " ms"}});
-    }
-    comm_ = *made;
-    mpi_call(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  }
+  mpi_duplicate(MPI_Comm original, std::chrono::milliseconds patience);
   mpi_duplicate(mpi_duplicate const&) = delete;
   mpi_duplicate& operator=(mpi_duplicate const&) = delete;
 
@@ -61,3 +31,7 @@ class mpi_duplicate {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_MPI_COMPILED
+#include <cohort/mpi/impl/call.ipp>
+#endif

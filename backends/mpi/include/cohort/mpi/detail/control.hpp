@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cohort/communicator/detail/stall_report.hpp>
 #include <cohort/communicator/detail/transport.hpp>
+#include <cohort/error/detail/text.hpp>
 #include <cohort/mpi/detail/call.hpp>
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -29,96 +26,35 @@ class mpi_control {
   using clock = std::chrono::steady_clock;
 
   /// `patience`: how long the other ranks are waited for.
-  mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat, std::chrono::milliseconds patience)
-      : channel_(original, patience),
-        heartbeat_(heartbeat),
-        last_round_(clock::now()),
-        next_beat_(last_round_) {
-    int size = 0;
-    mpi_call(MPI_Comm_rank(channel_.get(), &rank_), "MPI_Comm_rank");
-    mpi_call(MPI_Comm_size(channel_.get(), &size), "MPI_Comm_size");
-    last_told_ = rank_;
-    peers_.resize(static_cast<std::size_t>(size));
-    auto const longest = std::max(longest_text, peers_.size() * sizeof(place));
-    for (int r = 0; r < size; ++r) {
-      if (r == rank_) continue;
-      at(r).buffer.resize(longest);
-      listen(r);
-    }
-  }
-  ~mpi_control() {
-    // What MPI may still read or write stays where it is.
-    if (!finished()) keep_for_ever();
-  }
+  mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat, std::chrono::milliseconds patience);
+  ~mpi_control();
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
 
-  void note(rank_progress here) noexcept {
-    std::lock_guard const hold(mutex_);
-    here_ = here;
-    ++notes_;
-  }
-  void announce(std::string const& why) noexcept {
-    std::lock_guard const hold(mutex_);
-    if (announcement_) return;
-    announcement_ = why.substr(0, longest_text);
-    if (!trouble_) trouble_ = announcement_;
-    delivered_ = false;
-  }
-  std::optional<std::string> trouble() const {
-    std::lock_guard const hold(mutex_);
-    return trouble_;
-  }
+  void note(rank_progress here) noexcept;
+  void announce(std::string const& why) noexcept;
+  std::optional<std::string> trouble() const;
   /// Whether all who must hear what was announced have heard it.
   bool delivered() const { return delivered_; }
   /// Waits until then, a second at most.
   /// Before    another thread calls move().
-  void wait_for_delivery() const {
-    auto const end = clock::now() + longest_delivery;
-    while (!delivered() && !muted_ && clock::now() < end) nap();
-  }
+  void wait_for_delivery() const;
   /// Whether another rank has announced a failure.
   bool was_told() const { return was_told_; }
   /// From now on nothing is moved, and MPI not called.
   void mute() noexcept { muted_ = true; }
 
   /// At most one round a millisecond.
-  void move() {
-    if (clock::now() - last_round_ >= round_every) round();
-  }
+  void move();
 
-  std::vector<standing> ask(std::chrono::milliseconds patience) {
-    auto const end = clock::now() + patience;
-    round();
-    for (int r = 0; r < size(); ++r) at(r).answers = r == rank_ || patience.count() == 0;
-    if (patience.count() > 0) guard([this] { tell_all(tag::question, table()); });
-    auto const answered = [](peer const& one) { return one.answers || one.left; };
-    while (!std::all_of(peers_.begin(), peers_.end(), answered) && clock::now() < end) {
-      nap();
-      round();
-    }
-    std::vector<standing> all;
-    for (auto const& one : peers_) all.push_back({one.answers, one.left, one.where});
-    return all;
-  }
+  std::vector<standing> ask(std::chrono::milliseconds patience);
 
-  void leave() noexcept {
-    guard([this] { tell_all(tag::farewell, table()); });
-    at(rank_).left = true;
-  }
+  void leave() noexcept;
   /// Waits until all ranks have left, or one that has not is lost or fails, or that long.
   /// Before    leave(): nobody listens to this rank any more.
   /// After     whether all have left: nothing is under way any more. Else nothing moves any more.
-  bool see_off(std::chrono::milliseconds limit) {
-    auto const end = clock::now() + limit;
-    for (; !finished(); nap(round_every)) {
-      if (clock::now() >= end || trouble()) mute();
-      if (muted_) return false;
-      move();
-    }
-    return true;
-  }
+  bool see_off(std::chrono::milliseconds limit);
   /// Before    see_off() was true.
   void free() noexcept { channel_.free(); }
 
@@ -152,28 +88,14 @@ class mpi_control {
     std::vector<char> bytes;  // whose place stays when the message moves
     MPI_Request request;
   };
-  void keep_for_ever() {
-    struct kept {
-      std::vector<peer> peers;
-      std::vector<message> sent;
-    };
-    static std::mutex mutex;
-    static auto& all = *new std::vector<kept>;
-    std::lock_guard const lock(mutex);
-    all.push_back({std::move(peers_), std::move(sent_)});
-  }
+  void keep_for_ever();
 
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   bool listens(int r) { return r != rank_ && !at(r).left; }
 
-  bool finished() const {
-    return sent_.empty()
-           && std::all_of(peers_.begin(), peers_.end(), [](peer const& one) { return one.left; });
-  }
+  bool finished() const;
 
-  void round() noexcept {
-    if (!muted_) guard([this] { exchange(); });
-  }
+  void round() noexcept;
   /// What MPI refuses is trouble of all ranks, not an exception in a thread that serves others.
   void guard(auto&& action) noexcept {
     try {
@@ -182,159 +104,25 @@ class mpi_control {
       announce(text_of({"rank ", rank_, ": ", error.what()}));
     }
   }
-  void exchange() {
-    auto const now = clock::now();
-    listened_ += std::min<clock::duration>(now - last_round_, heartbeat_ / 4);
-    last_round_ = now;
-    for (int r = 0; r < size(); ++r) guard([&] { receive(r); });
-    guard([&] { clear_sent(); });
-    announce_failure();
-    if (!at(rank_).left) beat(now);
-    judge();
-  }
+  void exchange();
   /// One rank after the other, so that each is told at least every quarter of a heartbeat, and somebody always knows.
-  void beat(clock::time_point now) {
-    auto const others = size() - 1;
-    for (int k = 0; k < others && now >= next_beat_; ++k) {
-      next_beat_ += std::min<clock::duration>(longest_pause, heartbeat_ / (4 * others));
-      last_told_ = (last_told_ + 1) % size();
-      if (last_told_ == rank_) last_told_ = (last_told_ + 1) % size();
-      send_once(last_told_, tag::beat, table());
-    }
-    next_beat_ = std::max(next_beat_, now);
-  }
+  void beat(clock::time_point now);
 
-  void listen(int r) {
-    auto& one = at(r);
-    mpi_call(MPI_Irecv(one.buffer.data(), static_cast<int>(one.buffer.size()), MPI_BYTE, r, MPI_ANY_TAG,
-                       channel_.get(), &one.request),
-             "MPI_Irecv");
-  }
-  void receive(int r) {
-    while (listens(r)) {
-      int done = 0;
-      MPI_Status status;
-      mpi_call(MPI_Test(&at(r).request, &done, &status), "MPI_Test");
-      if (!done) break;
-      int bytes = 0;
-      mpi_call(MPI_Get_count(&status, MPI_BYTE, &bytes), "MPI_Get_count");
-      heard(r, static_cast<tag>(status.MPI_TAG), static_cast<std::size_t>(bytes));
-      if (listens(r)) listen(r);
-    }
-  }
-  void heard(int r, tag what, std::size_t bytes) {
-    auto& one = at(r);
-    one.heard = listened_;
-    one.answers = true;
-    switch (what) {
-      case tag::failure:
-        one.told = was_told_ = true;
-        give_up(std::string(reinterpret_cast<char const*>(one.buffer.data()), bytes));
-        break;
-      case tag::farewell:
-      case tag::question:
-      case tag::beat:
-        for (std::size_t i = 0; i < std::min(peers_.size(), bytes / sizeof(place)); ++i) {
-          place there{};
-          std::memcpy(&there, one.buffer.data() + i * sizeof(place), sizeof(place));
-          if (there.notes <= peers_[i].notes) continue;
-          peers_[i].notes = there.notes;
-          peers_[i].where = {there.step, static_cast<int>(there.bucket)};
-        }
-        one.left = what == tag::farewell;
-        if (what == tag::question && !at(rank_).left) send(r, tag::beat, table());
-    }
-  }
+  void listen(int r);
+  void receive(int r);
+  void heard(int r, tag what, std::size_t bytes);
 
-  std::vector<char> table() {
-    {
-      std::lock_guard const hold(mutex_);
-      at(rank_).where = here_;
-      at(rank_).notes = notes_;
-    }
-    std::vector<char> bytes(peers_.size() * sizeof(place));
-    for (std::size_t i = 0; i < peers_.size(); ++i) {
-      place const there{peers_[i].notes, peers_[i].where.step, peers_[i].where.bucket};
-      std::memcpy(bytes.data() + i * sizeof(place), &there, sizeof(place));
-    }
-    return bytes;
-  }
-  void tell_all(tag what, std::vector<char> const& bytes) {
-    for (int r = 0; r < size(); ++r)
-      if (r != rank_) send_once(r, what, bytes);
-  }
+  std::vector<char> table();
+  void tell_all(tag what, std::vector<char> const& bytes);
   /// Not to one that has not taken the last such message yet.
-  void send_once(int to, tag what, std::vector<char> const& bytes) {
-    if (std::none_of(sent_.begin(), sent_.end(),
-                     [&](message const& one) { return one.to == to && one.what == what; }))
-      send(to, what, bytes);
-  }
-  void send(int to, tag what, std::vector<char> const& bytes) {
-    sent_.push_back({to, what, bytes, MPI_REQUEST_NULL});
-    auto& one = sent_.back();
-    bool const lasting = what == tag::failure || what == tag::farewell;
-    guard([&] {
-      mpi_call(
-          (lasting ? MPI_Issend : MPI_Isend)(one.bytes.data(), static_cast<int>(one.bytes.size()), MPI_BYTE,
-                                             to, static_cast<int>(what), channel_.get(), &one.request),
-          lasting ? "MPI_Issend" : "MPI_Isend");
-    });
-  }
-  void clear_sent() {
-    int worst = MPI_SUCCESS;
-    std::erase_if(sent_, [&](message& one) {  // throws nothing: half erased, two would have one request
-      int done = 0;
-      int const code = MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
-      if (code != MPI_SUCCESS) worst = code;
-      return done != 0 || code != MPI_SUCCESS;
-    });
-    mpi_call(worst, "MPI_Test");
-  }
+  void send_once(int to, tag what, std::vector<char> const& bytes);
+  void send(int to, tag what, std::vector<char> const& bytes);
+  void clear_sent();
 
-  void announce_failure() {
-    if (delivered_) return;
-    if (!announced_) {
-      announced_ = true;
-      std::string why;
-      {
-        std::lock_guard const hold(mutex_);
-        why = *announcement_;
-      }
-      tell_all(tag::failure, {why.begin(), why.end()});
-    }
-    delivered_ = std::none_of(sent_.begin(), sent_.end(), [&](message const& one) {
-      return one.what == tag::failure && !at(one.to).told && !at(one.to).lost;
-    });
-  }
-  void give_up(std::string why) {
-    std::lock_guard const hold(mutex_);
-    if (!trouble_) trouble_ = std::move(why);
-  }
+  void announce_failure();
+  void give_up(std::string why);
   /// Ranks that are lost together are named together: with the first also those that are silent for nearly as long.
-  void judge() {
-    std::vector<int> silent;
-    std::vector<standing> all(peers_.size());
-    auto longest = clock::duration::zero(), shortest = clock::duration::max();
-    for (int r = 0; r < size(); ++r) {
-      auto const silence = listened_ - at(r).heard;
-      if (!listens(r) || at(r).lost || silence <= heartbeat_ * 3 / 4) continue;
-      silent.push_back(r);
-      all[static_cast<std::size_t>(r)].where = at(r).where;
-      longest = std::max(longest, silence);
-      shortest = std::min(shortest, silence);
-    }
-    if (longest <= heartbeat_) return;
-    auto const tenths = shortest / std::chrono::milliseconds(100);
-    std::string text;
-    for (stand const& s : stands_of(all, silent)) {
-      bool const one = s.ranks.size() == 1;
-      text += text_of({text.empty() ? "" : "; ", one ? "rank " : "ranks ", list_of(s.ranks),
-                       one ? " has" : " have", " shown no sign of life for ", tenths / 10, ".", tenths % 10,
-                       " s; ", one ? "it was" : "they were", " last heard of ", place_of(s.what.where)});
-    }
-    for (int const r : silent) at(r).lost = true;
-    announce(text);
-  }
+  void judge();
 
   mpi_duplicate channel_;
   std::chrono::milliseconds heartbeat_;
@@ -358,3 +146,7 @@ class mpi_control {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_MPI_COMPILED
+#include <cohort/mpi/impl/control.ipp>
+#endif

@@ -3,9 +3,7 @@
 #include <mpi.h>
 
 #include <climits>
-#include <cohort/mpi/detail/call.hpp>
 #include <cstddef>
-#include <vector>
 
 namespace cohort::detail {
 
@@ -13,36 +11,20 @@ namespace cohort::detail {
 class mpi_extent {
  public:
   explicit mpi_extent(std::size_t bytes, std::size_t largest = INT_MAX,
-                      std::size_t part = std::size_t{1} << 30) {
-    if (bytes <= largest) {
-      count = static_cast<int>(bytes);
-      return;
-    }
-    std::vector<int> lengths(bytes / part, static_cast<int>(part));
-    if (bytes % part != 0) lengths.push_back(static_cast<int>(bytes % part));
-    std::vector<MPI_Aint> places(lengths.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<MPI_Aint>(i * part);
-    mpi_call(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
-                                      MPI_BYTE, &type),
-             "MPI_Type_create_hindexed");
-    mpi_call(MPI_Type_commit(&type), "MPI_Type_commit");
-    count = 1;
-  }
+                      std::size_t part = std::size_t{1} << 30);
   mpi_extent(mpi_extent const&) = delete;
   mpi_extent& operator=(mpi_extent const&) = delete;
-  ~mpi_extent() {
-    if (type != MPI_BYTE) MPI_Type_free(&type);
-  }
+  ~mpi_extent();
 
   int count = 0;
   MPI_Datatype type = MPI_BYTE;
 };
 
 /// How many bytes have come.
-inline std::size_t mpi_bytes(MPI_Status const& status) {
-  MPI_Count bytes = 0;
-  mpi_call(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
-  return static_cast<std::size_t>(bytes);
-}
+std::size_t mpi_bytes(MPI_Status const& status);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_MPI_COMPILED
+#include <cohort/mpi/impl/extent.ipp>
+#endif

@@ -6,7 +6,6 @@
 #include <cohort/cudnn/detail/gpu_event.hpp>
 #include <cohort/nccl/detail/nccl_ranks.hpp>
 #include <memory>
-#include <utility>
 
 namespace cohort::detail {
 
@@ -15,33 +14,16 @@ class gpu_sum final : public activity {
   using clock = std::chrono::steady_clock;
 
  public:
-  explicit gpu_sum(std::shared_ptr<nccl_ranks> on)
-      : on_(std::move(on)), begin_(on_->shared_device()), end_(on_->shared_device()) {}
+  explicit gpu_sum(std::shared_ptr<nccl_ranks> on);
 
   /// After all that was put into `computed` until now.
-  void start(elements const& data, reduction how, compute_stream const& computed) {
-    ended_.store(false);
-    on_->start(data, how, computed, begin_, end_);
-  }
+  void start(elements const& data, reduction how, compute_stream const& computed);
 
-  bool done() override {
-    if (ended_.load(std::memory_order_acquire)) return true;
-    if (on_->done(end_)) note_end();
-    return ended_.load();
-  }
-  clock::time_point wait() override {
-    if (!done()) {
-      on_->await(end_);
-      note_end();
-    }
-    return ended_at_;
-  }
+  bool done() override;
+  clock::time_point wait() override;
 
  private:
-  void note_end() {
-    ended_at_ = clock::now();
-    ended_.store(true, std::memory_order_release);  // and may be in use again from here on
-  }
+  void note_end();
 
   std::shared_ptr<nccl_ranks> on_;
   gpu_event begin_, end_;
@@ -50,3 +32,7 @@ class gpu_sum final : public activity {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_NCCL_COMPILED
+#include <cohort/nccl/impl/gpu_sum.ipp>
+#endif

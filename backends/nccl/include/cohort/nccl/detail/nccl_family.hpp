@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace cohort::detail {
@@ -18,17 +17,10 @@ class nccl_family {
   explicit nccl_family(library_source const& from) : by_(load_nccl(from)) {}
   nccl_family(nccl_family const&) = delete;
   nccl_family& operator=(nccl_family const&) = delete;
-  ~nccl_family() {
-    for (std::shared_ptr<nccl_ranks> const& one : ending_) one->wait_for_end();
-  }
+  ~nccl_family();
 
   std::shared_ptr<nccl_functions const> const& functions() const { return by_; }
-  void leave_behind(std::shared_ptr<nccl_ranks> one) {
-    one->end();
-    std::lock_guard const lock(mutex_);
-    std::erase_if(ending_, [](std::shared_ptr<nccl_ranks> const& other) { return other->ended(); });
-    ending_.push_back(std::move(one));
-  }
+  void leave_behind(std::shared_ptr<nccl_ranks> one);
 
   std::atomic<std::uint64_t> bytes_sent = 0, sums_started = 0;
 
@@ -39,3 +31,7 @@ class nccl_family {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_NCCL_COMPILED
+#include <cohort/nccl/impl/nccl_family.ipp>
+#endif

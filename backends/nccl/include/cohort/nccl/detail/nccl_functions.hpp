@@ -4,7 +4,6 @@
 
 #include <cohort/cudnn/detail/shared_library.hpp>
 #include <memory>
-#include <string>
 
 namespace cohort::detail {
 
@@ -38,23 +37,11 @@ struct nccl_functions {
   }
 };
 
-/// "2.28.9" of 22809, as NCCL numbers its versions.
-inline std::string nccl_version_text(int version) {
-  return std::to_string(version / 10000) + '.' + std::to_string(version % 10000 / 100) + '.'
-         + std::to_string(version % 100);
-}
-
 /// Errors    backend_error, a sentence for a user: the library is missing, lacks a function or is too old.
-inline std::shared_ptr<nccl_functions const> load_nccl(library_source const& from) {
-  std::string const names[]{"libnccl.so.2"};
-  auto const made =
-      std::make_shared<nccl_functions const>(load_functions<nccl_functions>(from, "NCCL 2", names));
-  int version = 0;
-  if (made->version(&version) != ncclSuccess || version < nccl_functions::oldest)
-    throw backend_error({.what = "NCCL is too old",
-                         .expected = {nccl_version_text(nccl_functions::oldest), " or newer"},
-                         .got = nccl_version_text(version)});
-  return made;
-}
+std::shared_ptr<nccl_functions const> load_nccl(library_source const& from);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_NCCL_COMPILED
+#include <cohort/nccl/impl/nccl_functions.ipp>
+#endif

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/cudnn/detail/compute_stream.hpp>
 #include <cohort/cudnn/detail/gpu_event.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/nccl/detail/nccl_functions.hpp>
-#include <cstddef>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 
 namespace cohort::detail {
 
@@ -26,173 +20,46 @@ namespace cohort::detail {
 class nccl_ranks {
  public:
   nccl_ranks(std::shared_ptr<nccl_functions const> by, std::shared_ptr<communicator> over,
-             std::shared_ptr<gpu const> on)
-      : by_(std::move(by)), over_(std::move(over)), on_(std::move(on)) {
-    refuse_shared_gpus();
-    ncclUniqueId id{};
-    if (over_->rank() == 0) check(by_->unique_id(&id), "making an identifier");
-    over_->broadcast({reinterpret_cast<std::byte*>(&id), element_type::u8, sizeof id}, 0);
-    on_->use();
-    check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream for sums");
-    try {
-      ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
-      how.blocking = 0;
-      check(by_->join(&ranks_, over_->size(), id, over_->rank(), &how), "joining the ranks");
-      settle("joining the ranks");
-    } catch (...) {
-      leave();
-      driver().destroy_stream(stream_);
-      throw;
-    }
-  }
+             std::shared_ptr<gpu const> on);
   nccl_ranks(nccl_ranks const&) = delete;
   nccl_ranks& operator=(nccl_ranks const&) = delete;
   /// Leaves at once, unless it has ended.
-  ~nccl_ranks() {
-    on_->make_current();
-    if (ended()) by_->destroy(std::exchange(ranks_, nullptr));
-    leave();
-    driver().destroy_stream(stream_);
-  }
+  ~nccl_ranks();
 
   std::shared_ptr<gpu const> const& shared_device() const { return on_; }
 
   /// Puts a sum into the stream of sums, between marks: it begins when all is done that was put into `computed` until now.
   void start(elements const& data, reduction how, compute_stream const& computed, gpu_event const& begin,
-             gpu_event const& end) {
-    on_->use();
-    {
-      auto const turn = computed.turn();
-      check(driver().record(begin.handle(), computed.handle()), "marking a sum's begin");
-    }
-    check(driver().wait_for_event(stream_, begin.handle(), 0), "waiting for a sum's begin");
-    ncclResult_t status = ncclSuccess;
-    {
-      std::lock_guard const lock(mutex_);
-      if (ranks_)
-        status = by_->allreduce(data.data, data.data, data.count, type_of(data.type),
-                                how == reduction::sum ? ncclSum : ncclMax, ranks_,
-                                reinterpret_cast<cudaStream_t>(stream_));
-    }
-    check(status, "starting a sum");
-    settle("starting a sum");  // it is in the stream from here on
-    check(driver().record(end.handle(), stream_), "marking a sum's end");
-  }
+             gpu_event const& end);
 
-  bool done(gpu_event const& end) {
-    on_->use();
-    CUresult const status = driver().query_event(end.handle());
-    if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) check(status, "a sum");
-    check(state(), "a sum");
-    if (!was_left()) return status == CUDA_SUCCESS;
-    listen();  // and its mark comes to nothing
-    return false;
-  }
-  void await(gpu_event const& end) {
-    wait_until("a sum", [&] { return done(end); });
-  }
+  bool done(gpu_event const& end);
+  void await(gpu_event const& end);
 
   /// Begins to end together with the other ranks: until then they may read this one's memory.
-  void end() noexcept {
-    if (std::uncaught_exceptions() > 0) {
-      over_->abort("it was left by an exception");
-      return leave();
-    }
-    std::lock_guard const lock(mutex_);
-    ending_ = true;
-    if (ranks_) by_->finalize(ranks_);
-  }
+  void end() noexcept;
   /// Whether all have.
-  bool ended() {
-    std::lock_guard const lock(mutex_);
-    ncclResult_t now = ncclInProgress;
-    return ending_ && ranks_ && by_->state(ranks_, &now) == ncclSuccess && now == ncclSuccess;
-  }
+  bool ended();
   /// Waits until all have, or it cannot be any more.
-  void wait_for_end() noexcept try {
-    clock::time_point const begin = clock::now();
-    while (!ended() && clock::now() - begin < over_->settings().deadline) {
-      if (state() != ncclInProgress) return;
-      listen();
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  } catch (error const&) {
-  }
+  void wait_for_end() noexcept;
 
   /// What is under way ends without a result, and nothing begins any more. It has a second for that: NCCL joins threads and waits for
   /// the GPU, which may never come back.
-  void leave() noexcept try {
-    ncclComm_t left = nullptr;
-    {
-      std::lock_guard const lock(mutex_);
-      left = std::exchange(ranks_, nullptr);
-    }
-    if (!left) return;
-    auto const over = std::make_shared<std::atomic<bool>>(false);
-    std::thread([by = by_, left, over] {
-      by->abort(left);
-      over->store(true);
-    }).detach();
-    clock::time_point const begin = clock::now();
-    while (!over->load() && clock::now() - begin < std::chrono::seconds(1)) std::this_thread::yield();
-  } catch (...) {  // no thread to be had
-  }
+  void leave() noexcept;
 
  private:
   using clock = std::chrono::steady_clock;
 
   driver_functions const& driver() const { return on_->driver(); }
 
-  static ncclDataType_t type_of(element_type type) {
-    switch (type) {
-      case element_type::f32:
-        return ncclFloat32;
-      case element_type::f64:
-        return ncclFloat64;
-      case element_type::bf16:
-        return ncclBfloat16;
-      case element_type::u8:
-        return ncclUint8;
-      case element_type::i32:
-        return ncclInt32;
-      case element_type::i64:
-        return ncclInt64;
-      case element_type::u64:
-        return ncclUint64;
-    }
-    return ncclFloat32;
-  }
+  static ncclDataType_t type_of(element_type type);
 
   /// NCCL would refuse them with fewer words.
-  void refuse_shared_gpus() {
-    gathered const all = over_->allgatherv(on_->identity());
-    for (int r = 1; r < over_->size(); ++r)
-      for (int earlier = 0; earlier < r; ++earlier)
-        if (std::ranges::equal(all.of(r), all.of(earlier)))
-          throw setting_error({.what = "two ranks share a GPU",
-                               .where = {"ranks ", earlier, " and ", r},
-                               .expected = "one for each rank, by its CUDA_VISIBLE_DEVICES"});
-  }
+  void refuse_shared_gpus();
 
-  bool was_left() {
-    std::lock_guard const lock(mutex_);
-    return !ranks_;
-  }
+  bool was_left();
   /// In progress once left: `over_` knows why.
-  ncclResult_t state() {
-    std::lock_guard const lock(mutex_);
-    ncclResult_t now = ncclInProgress;
-    if (!ranks_) return now;
-    ncclResult_t const asked = by_->state(ranks_, &now);
-    return asked == ncclSuccess ? now : asked;
-  }
-  void settle(char const* doing) {
-    wait_until(doing, [&] {
-      ncclResult_t const now = state();
-      check(now, doing);
-      return now == ncclSuccess;
-    });
-  }
+  ncclResult_t state();
+  void settle(char const* doing);
 
   /// Asks again and again: what waits here has no deadline of its own. After a millisecond it sleeps in between, and listens to what
   /// `over_` hears of the other ranks.
@@ -207,46 +74,13 @@ class nccl_ranks {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  void listen() {
-    try {
-      over_->probe(communicator::any_source, communicator::largest_tag);
-    } catch (...) {
-      leave();
-      throw;
-    }
-  }
+  void listen();
 
   /// Meets the other ranks first, which names those that do not come. Who leaves before tells the others nothing.
-  [[noreturn, gnu::cold]] void give_up(char const* doing) {
-    try {
-      over_->barrier();
-    } catch (...) {
-      leave();
-      throw;
-    }
-    fail(text_of({"NCCL: ", doing, " has not ended within ", over_->settings().deadline.count(), " ms"}));
-  }
-  [[noreturn, gnu::cold]] void fail(std::string const& why) {
-    listen();  // another rank may have said why
-    over_->abort(why);
-    leave();
-    over_->barrier();  // throws what all ranks are told
-    throw communicator_error({.what = why});
-  }
-  void check(ncclResult_t status, char const* doing) {
-    if (status == ncclSuccess || status == ncclInProgress) return;
-    char const* const more = by_->last_error(nullptr);
-    bool const says_more = more && *more;
-    fail(text_of({"NCCL: ", doing, " failed (", by_->error_text(status), says_more ? "; " : "",
-                  says_more ? more : "", ")"}));
-  }
-  void check(CUresult status, char const* doing) {
-    try {
-      driver().check(status, doing);
-    } catch (backend_error const& why) {
-      fail(why.what());
-    }
-  }
+  [[noreturn, gnu::cold]] void give_up(char const* doing);
+  [[noreturn, gnu::cold]] void fail(std::string const& why);
+  void check(ncclResult_t status, char const* doing);
+  void check(CUresult status, char const* doing);
 
   std::shared_ptr<nccl_functions const> by_;
   std::shared_ptr<communicator> over_;
@@ -258,3 +92,7 @@ class nccl_ranks {
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_NCCL_COMPILED
+#include <cohort/nccl/impl/nccl_ranks.ipp>
+#endif

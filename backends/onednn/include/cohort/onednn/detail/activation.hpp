@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/layers.hpp>
-#include <cohort/onednn/detail/handle.hpp>
+#include <cohort/layer/activation.hpp>
+#include <cohort/layer/bounded_activations.hpp>
+#include <cohort/layer/rectifying_activations.hpp>
 #include <string_view>
 
 namespace cohort::detail {
@@ -42,10 +43,10 @@ constexpr dnnl_activation const* find_activation(kind const& k) {
 }
 
 /// The same with the layer's field.  Before: find_activation gives a row.
-inline dnnl_activation activation_of(kind const& k, double const* fields) {
-  dnnl_activation made = *find_activation(k);
-  if (k.slots > 0) made.alpha = static_cast<float>(fields[0]);
-  return made;
-}
+dnnl_activation activation_of(kind const& k, double const* fields);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/activation.ipp>
+#endif

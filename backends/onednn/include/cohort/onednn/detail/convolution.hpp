@@ -12,16 +12,7 @@ struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
   bool moves_on = false;  ///< by more than one element
 
-  dnnl_window(window const& w, shape const& input, int axes = 2) {
-    border const rows = vertical_border(w, input[1]), columns = horizontal_border(w, input[2]);
-    int const x = axes - 1;
-    size[0] = w.size.height, size[x] = w.size.width;
-    strides[0] = w.stride.height, strides[x] = w.stride.width;
-    dilates[0] = w.dilation.height - 1, dilates[x] = w.dilation.width - 1;
-    before[0] = rows.before, before[x] = columns.before;
-    after[0] = rows.after, after[x] = columns.after;
-    moves_on = w.stride.height > 1 || w.stride.width > 1;
-  }
+  dnnl_window(window const& w, shape const& input, int axes = 2);
 };
 
 /// Which layouts a convolution tries, in this order; a fixed rule, so that bits do not depend on timing, unless the request asks
@@ -37,100 +28,22 @@ struct layout_rule {
   std::vector<activation_layouts> forward, backward_data;
 
   layout_rule(operation_request<onednn> const& request, dnnl_data_type_t type, dnnl_window const& w,
-              int groups) {
-    auto const src = batched_dims(request.input_shapes[0], request.batch);
-    auto const dst = batched_dims(request.output_shape, request.batch);
-    bool const image = src.size() == 4;
-    auto const both = [&](dnnl_format_tag_t tag) {
-      return activation_layouts{memory_layout::tagged(src, type, tag), memory_layout::tagged(dst, type, tag)};
-    };
-    using order = layout_candidate::order;
-    auto const in_order = [&](order one) {
-      return both(one == order::last     ? (image ? dnnl_acdb : dnnl_acb)
-                  : one == order::blocks ? (image ? dnnl_aBcd16b : dnnl_aBc16b)
-                                         : dnnl_format_tag_any);
-    };
-    constexpr int block = 16, fewest = 8;
-    bool const fills_blocks = src[1] % block == 0 && dst[1] % block == 0;
-    bool const narrow_and_single = type != dnnl_f32 && src[1] == 1;
-    bool const last = groups == 1 && !fills_blocks && (src[1] >= fewest || narrow_and_single);
-    layout_candidate const way = way_of(request);
-    if (way.forward == order::rule ? last : way.forward == order::last)
-      forward.push_back(in_order(order::last));
-    if (way.data == order::rule && last && w.moves_on) backward_data.push_back(in_order(order::blocks));
-    if (way.data != order::rule && way.data != order::kept) backward_data.push_back(in_order(way.data));
-    forward.push_back(in_order(order::any));
-    if (groups > 1) forward.push_back(both(image ? dnnl_abcd : dnnl_abc));
-  }
+              int groups);
 };
 
 /// The canonical weights K×(C/groups)×taps, with the groups as an axis of their own where there are several.
-inline std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups) {
-  if (groups == 1) return batched_dims(weights.example(), weights[0]);
-  shape const each = weights.example().batched(weights[0] / groups);
-  return batched_dims(each, groups);
-}
+std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups);
 
-/// The primitives of one convolution.
-struct convolution_primitives final : weighted_primitives {
-  dnnl_engine_t engine;
-  dnnl_prop_kind_t propagation;
-  dnnl_window w;
+[[gnu::noinline]] operation<onednn> prepare_convolution(dnnl_target const& on,
+                                                        operation_request<onednn> const& request,
+                                                        dnnl_window const& w, int groups, double flops);
 
-  convolution_primitives(dnnl_engine_handle const& on, operation_request<onednn> const& request,
-                         dnnl_window const& moving)
-      : engine(on.get()),
-        propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
-        w(moving) {}
+operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request, conv2d const& l);
 
-  dnnl_pd forward(described src, described weights, described bias, described dst,
-                  dnnl_attributes const& attributes) const override {
-    dnnl_primitive_desc_t pd = nullptr;
-    dnnl_convolution_forward_primitive_desc_create(&pd, engine, propagation, dnnl_convolution_direct,
-                                                   src.get(), weights.get(), bias.get(), dst.get(), w.strides,
-                                                   w.dilates, w.before, w.after, attributes.get());
-    return dnnl_pd(pd);
-  }
-  dnnl_pd backward_data(described diff_src, described weights, described diff_dst, dnnl_pd const& forward,
-                        dnnl_attributes const& attributes) const override {
-    dnnl_primitive_desc_t pd = nullptr;
-    dnnl_convolution_backward_data_primitive_desc_create(&pd, engine, dnnl_convolution_direct, diff_src.get(),
-                                                         weights.get(), diff_dst.get(), w.strides, w.dilates,
-                                                         w.before, w.after, forward.get(), attributes.get());
-    return dnnl_pd(pd);
-  }
-  dnnl_pd backward_weights(described src, described diff_weights, described diff_bias, described diff_dst,
-                           dnnl_pd const& forward, dnnl_attributes const& attributes) const override {
-    dnnl_primitive_desc_t pd = nullptr;
-    dnnl_convolution_backward_weights_primitive_desc_create(
-        &pd, engine, dnnl_convolution_direct, src.get(), diff_weights.get(), diff_bias.get(), diff_dst.get(),
-        w.strides, w.dilates, w.before, w.after, forward.get(), attributes.get());
-    return dnnl_pd(pd);
-  }
-};
-
-[[gnu::noinline]] inline operation<onednn> prepare_convolution(dnnl_target const& on,
-                                                               operation_request<onednn> const& request,
-                                                               dnnl_window const& w, int groups,
-                                                               double flops) {
-  convolution_primitives const make(on.engine, request, w);
-  layout_rule const rule(request, on.type, w, groups);
-  return prepare_weighted(
-      on, request, make, rule.forward, rule.backward_data,
-      memory_layout::tagged(grouped_dims(request.parameter_specs[0].dims, groups), on.type),
-      flops * request.batch);
-}
-
-inline operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
-                                 conv2d const& l) {
-  return prepare_convolution(on, request, {l.window(), request.input_shapes[0]}, l.groups,
-                             l.flops(request.input_shapes));
-}
-
-inline operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
-                                 conv1d const& l) {
-  return prepare_convolution(on, request, {l.window(), l.row(request.input_shapes[0]), 1}, l.groups,
-                             l.flops(request.input_shapes));
-}
+operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request, conv1d const& l);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/convolution.ipp>
+#endif

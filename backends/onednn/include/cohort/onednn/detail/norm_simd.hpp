@@ -120,13 +120,10 @@ using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narro
 #endif
 
 /// The passes of this machine for f32; of bf16 those for AVX-512, which onednn_bf16 needs, whatever `which` says.
-inline norm_passes norm_passes_for([[maybe_unused]] isa which, [[maybe_unused]] bool narrow) {
-#if defined(__x86_64__) || defined(__i386__)
-  if (narrow) return avx512_bf16::passes_of_norm;
-  if (which == isa::avx512) return avx512_f32::passes_of_norm;
-  if (which == isa::avx2) return avx2_f32::passes_of_norm;
-#endif
-  return baseline_f32::passes_of_norm;
-}
+norm_passes norm_passes_for([[maybe_unused]] isa which, [[maybe_unused]] bool narrow);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/norm_simd.ipp>
+#endif

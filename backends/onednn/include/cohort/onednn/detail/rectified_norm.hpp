@@ -1,38 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <omp.h>
-#include <cohort/onednn/detail/activation.hpp>
-#include <cohort/onednn/detail/norm_on_panels.hpp>
+#include <cohort/layer/batch_norm.hpp>
 #include <cohort/onednn/detail/norm_statistics.hpp>
-#include <cstddef>
-#include <span>
-#include <string>
-#include <vector>
 
 namespace cohort::detail {
 
-inline memory_layout channels_last(memory_layout const& of) {
-  constexpr dnnl_format_tag_t tags[]{dnnl_ab, dnnl_acb, dnnl_acdb};
-  auto const dims = of.dims();
-  return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
-}
-/// Channels last for what has nothing but channels.
-inline memory_layout blocks_of_16(memory_layout const& of) {
-  constexpr dnnl_format_tag_t tags[]{dnnl_ab, dnnl_aBc16b, dnnl_aBcd16b};
-  auto const dims = of.dims();
-  return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
-}
-
-/// The layout as panels, where it is channels last or in blocks.
-inline panels panels_of(memory_layout const& lies) {
-  auto const dims = lies.dims();
-  panels made{.images = static_cast<std::size_t>(dims[0]), .channels = static_cast<std::size_t>(dims[1])};
-  for (std::size_t axis = 2; axis < dims.size(); ++axis) made.rows *= static_cast<std::size_t>(dims[axis]);
-  made.width = lies == channels_last(lies) ? made.channels : 16;
-  made.narrow = lies.type() == dnnl_bf16;
-  made.count = (made.channels + made.width - 1) / made.width;
-  return made;
-}
+memory_layout channels_last(memory_layout const& of);
 
 /// Batch norm by passes of our own: with a rectifier behind it, and with a sum between the two where there is a second
 /// input. oneDNN has neither in training, but for relu alone.
@@ -48,93 +22,17 @@ struct rectified_norm {
   bool of_batch = request.training && !request.frozen;
   bool shares_gradient = sums && request.training && request.wants_diff_input[1];
 
-  operation<onednn> prepare(batch_norm const& l) {
-    using enum operand_role;
-    if (!(lies == blocks_of_16(lies))) lies = channels_last(lies);
-    float slope = 1;
-    if (request.activation) slope = activation_of(*request.activation, request.activation_fields).alpha;
-    isa const which = best_isa();
-    norm_on_panels const norm(panels_of(lies), l.epsilon, slope, of_batch, omp_get_max_threads(), which);
-    auto const bytes = static_cast<dnnl_dim_t>(norm.scratch_bytes());
-    auto const room = memory_layout::dense({bytes / dnnl_dim_t{sizeof(float)}});
-    operation<onednn> made;
-    made.output = lies;
-    made.overwrites = true;
-    made.overwritten = shares_gradient ? 1 : 0;
-    auto const each = memory_layout::dense({request.input_shapes[0][0]});
-    made.parameters.assign(request.parameter_specs.size(), each);
-    statistics_workspace const memory(request.input_shapes[0][0]);
-    std::size_t const behind = of_batch ? memory.offset / sizeof(float) : 0;  // of the means lie variances
-    bool const added = sums;
-
-    invocation<onednn>& forward = made.forward.emplace_back();
-    forward.implementation = "own:" + std::string(name_of(lies.type() == dnnl_bf16 ? isa::avx512 : which));
-    forward.flops = request.batch
-                    * (l.flops(request.input_shapes.first(1))
-                       + 2.0 * static_cast<double>(request.output_shape.elements()));
-    forward.kernel = host_function([=](std::span<void* const> a) {
-      norm.forward({.x = a[0],
-                    .other = added ? a[1] : nullptr,
-                    .y = a[2],
-                    .scale = static_cast<float const*>(a[3]),
-                    .shift = static_cast<float const*>(a[4]),
-                    .means = static_cast<float*>(a[5]),
-                    .variances = static_cast<float*>(a[6]) + behind,
-                    .scratch = static_cast<std::byte*>(a[7])});
-    });
-    add(forward, input, 0, lies);
-    add(forward, input, added ? 1 : 0, lies);
-    add(forward, output, 0, lies);
-    for (int p : {0, 1}) add(forward, parameter, p, each);
-    add_statistics(forward, memory, each);
-    add(forward, scratch, 0, room);
-    if (!request.training) return made;
-
-    invocation<onednn>& backward = made.backward.emplace_back();
-    backward.implementation = forward.implementation;
-    backward.flops = 2 * forward.flops;
-    std::size_t const gated = shares_gradient ? 11 : 3;
-    backward.kernel = host_function([=](std::span<void* const> a) {
-      norm.backward({.x = a[0],
-                     .y = added ? a[1] : nullptr,
-                     .dy = a[2],
-                     .gated = a[gated],
-                     .dx = a[3],
-                     .scale = static_cast<float const*>(a[4]),
-                     .shift = static_cast<float const*>(a[5]),
-                     .means = static_cast<float*>(a[8]),
-                     .variances = static_cast<float*>(a[9]) + behind,
-                     .diff_scale = static_cast<float*>(a[6]),
-                     .diff_shift = static_cast<float*>(a[7]),
-                     .scratch = static_cast<std::byte*>(a[10])});
-    });
-    add(backward, input, 0, lies);
-    add(backward, added ? output : input, 0, lies);
-    add(backward, diff_output, 0, lies);
-    add(backward, request.wants_diff_input[0] ? diff_input : scratch, 0, lies);
-    for (int p : {0, 1}) add(backward, parameter, p, each);
-    for (int p : {0, 1}) add(backward, diff_parameter, p, each);
-    add_statistics(backward, memory, each);
-    add(backward, scratch, 0, room);
-    if (shares_gradient) add(backward, diff_input, 1, lies);
-    if (of_batch) made.backward.push_back(statistics_moved(request, memory, each));
-    return made;
-  }
+  operation<onednn> prepare(batch_norm const& l);
 
  private:
   [[gnu::noinline]] static void add(invocation<onednn>& to, operand_role role, int index,
-                                    memory_layout const& as) {
-    to.operands.push_back({role, index, as});
-  }
+                                    memory_layout const& as);
   void add_statistics(invocation<onednn>& to, statistics_workspace const& memory,
-                      memory_layout const& each) const {
-    for (int p : {2, 3}) {
-      if (of_batch)
-        add(to, operand_role::workspace, 0, memory.whole);
-      else
-        add(to, operand_role::parameter, p, each);
-    }
-  }
+                      memory_layout const& each) const;
 };
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/rectified_norm.ipp>
+#endif

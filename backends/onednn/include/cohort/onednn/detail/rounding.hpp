@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
-#include <cohort/execution/detail/bf16_simd.hpp>
-#include <cohort/execution/isa.hpp>
-#include <cohort/tensor/bf16.hpp>
+#include <cohort/execution/detail/simd_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -39,12 +37,10 @@ namespace avx512_f32 {
 #include <cohort/execution/detail/end_simd.inc>
 #endif
 
-inline void round_to_bf16(float const* from, std::uint16_t* to, std::size_t n) {
-  std::size_t i = 0;
-#if defined(__x86_64__) || defined(__i386__)
-  if (best_isa() == isa::avx512) i = avx512_f32::round_vectors(from, to, n);
-#endif
-  for (; i < n; ++i) to[i] = rounded_by_processor(from[i]);
-}
+void round_to_bf16(float const* from, std::uint16_t* to, std::size_t n);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/rounding.ipp>
+#endif

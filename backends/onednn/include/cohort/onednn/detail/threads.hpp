@@ -2,9 +2,7 @@
 #pragma once
 #include <omp.h>
 #include <algorithm>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #ifdef __linux__
 #include <sched.h>
 #include <unistd.h>
@@ -17,38 +15,9 @@ void GOMP_barrier(void);
 
 namespace cohort::detail {
 
-/// Whether OpenMP was told to bind threads to processors when the program was loaded.
-inline bool openmp_binds() {
-  char const* const value = std::getenv("OMP_PROC_BIND");
-  return value && std::string_view(value) != "false" && std::string_view(value) != "FALSE";
-}
+std::string affinity_note();
 
-/// Lets a thread that inherited one processor from OpenMP's binding run on all: else every worker shares that one.
-inline void undo_inherited_affinity() {
-#ifdef __linux__
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (!openmp_binds() || sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) != 1)
-    return;
-  long const processors = sysconf(_SC_NPROCESSORS_ONLN);
-  for (long cpu = 0; cpu < processors && cpu < CPU_SETSIZE; ++cpu) CPU_SET(static_cast<int>(cpu), &allowed);
-  sched_setaffinity(0, sizeof allowed, &allowed);
-#endif
-}
-
-inline std::string affinity_note() {
-  return openmp_binds()
-             ? "OMP_PROC_BIND is set: it would put all workers on one processor, so their threads are "
-               "released from it"
-             : "";
-}
-
-inline int set_openmp_threads(int count) {
-  int const former = omp_get_max_threads();
-  if (count != former) omp_set_num_threads(count);
-  undo_inherited_affinity();
-  return former;
-}
+int set_openmp_threads(int count);
 
 /// Runs f(thread, threads) on each of OpenMP's threads, at most `most`; any f waits for all others by openmp_barrier.
 ///
@@ -66,3 +35,7 @@ void on_openmp_threads(int most, F const& f) {
 inline void openmp_barrier() { GOMP_barrier(); }
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/threads.ipp>
+#endif

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/onednn/detail/elementwise.hpp>
-#include <cohort/onednn/detail/primitive.hpp>
-#include <cohort/onednn/layout_candidates.hpp>
-#include <optional>
+#include <cohort/backend/operation.hpp>
+#include <cohort/onednn/backend.hpp>
 #include <vector>
 
 namespace cohort::detail {
@@ -31,20 +29,6 @@ struct activation_layouts {
   memory_layout dst;
 };
 
-/// What another kernel leaves in the output, with the step's last input added and its activation behind.
-inline invocation<onednn> sum_in_place(dnnl_engine_handle const& engine,
-                                       operation_request<onednn> const& request, memory_layout const& lies,
-                                       dnnl_attributes const& activation) {
-  dnnl_primitive_desc_t created = nullptr;
-  check_dnnl(dnnl_binary_primitive_desc_create(&created, engine.get(), dnnl_binary_add, lies.get(),
-                                               lies.get(), lies.get(), activation.get()),
-             "describing a sum");
-  return invoke(engine, dnnl_pd(created),
-                {{operand_role::output, 0, DNNL_ARG_SRC_0},
-                 {operand_role::input, static_cast<int>(request.inputs.size()) - 1, DNNL_ARG_SRC_1},
-                 {operand_role::output, 0, DNNL_ARG_DST}});
-}
-
 /// Convolution and dense alike: chooses the layouts of forward, then gives backward the same, so that activations keep
 /// their layout and the weights' gradient lies as the weights do; where that would be slow, oneDNN chooses.
 ///
@@ -54,105 +38,14 @@ inline invocation<onednn> sum_in_place(dnnl_engine_handle const& engine,
 ///
 /// Source    measured: diff_weights comes in the weights' layout without loss in f32; backward-data wants its own
 ///           weights, which the store keeps as a working copy.
-inline operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
-                                          weighted_primitives const& make,
-                                          std::vector<activation_layouts> const& candidates,
-                                          std::vector<activation_layouts> const& backward_data_candidates,
-                                          memory_layout const& weights_any, double flops) {
-  auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
-  layout_candidate const way = way_of(request);
-  auto const weights_dims = weights_any.dims();
-  auto const gradient_any = memory_layout::tagged(weights_dims, dnnl_f32);
-  bool const has_bias = request.parameter_specs.size() > 1;
-  auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
-  dnnl_activation const behind =
-      request.activation ? activation_of(*request.activation, request.activation_fields) : dnnl_activation{};
-  auto const summand = request.sums ? dst_any : memory_layout();
-  dnnl_attributes const fused(behind.forward, behind.alpha, behind.beta, summand.get()), plain;
-  bool sums_behind = false;
-
-  bool const narrow = on.type != dnnl_f32;
-  std::optional<memory_layout> master = request.parameters[0];
-  dnnl_pd forward;
-  auto const choose = [&](dnnl_attributes const& attributes) {
-    for (activation_layouts const& as : candidates) {
-      auto const with = [&](memory_layout const& weights) {
-        return make.forward(as.src, weights, bias, as.dst, attributes);
-      };
-      forward = master && !narrow
-                    ? first_fit([&] { return with(*master); }, [&] { return with(weights_any); })
-                    : first_fit([&] { return with(weights_any); });
-      if (forward) return;
-    }
-  };
-  choose(fused);
-  if (!forward && request.sums) {
-    sums_behind = true;
-    choose(plain);
-  }
-  if (!forward) refuse_step(request, "forward");
-  if (!master && !narrow) master = layout_of(forward, DNNL_ARG_WEIGHTS);
-
-  operation<onednn> made;
-  made.output = layout_of(forward, DNNL_ARG_DST);
-  auto const settle = [&](memory_layout const& otherwise) {
-    made.parameters.push_back(master ? *master : otherwise);
-    if (has_bias) made.parameters.push_back(bias);
-  };
-  std::vector<dnnl_argument> arguments{{operand_role::input, 0, DNNL_ARG_SRC},
-                                       {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
-                                       {operand_role::parameter, 1, DNNL_ARG_BIAS},
-                                       {operand_role::output, 0, DNNL_ARG_DST}};
-  if (request.sums && !sums_behind)
-    arguments.push_back({operand_role::input, static_cast<int>(request.inputs.size()) - 1,
-                         DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1});
-  made.forward.push_back(invoke(on.engine, forward, std::move(arguments), flops));
-  if (sums_behind)
-    made.forward.push_back(sum_in_place(on.engine, request, made.output,
-                                        dnnl_attributes(behind.forward, behind.alpha, behind.beta)));
-  if (!request.training) {
-    settle(memory_layout::dense(weights_dims));
-    return made;
-  }
-
-  if (request.activation)
-    made.backward.push_back(backward_of_activation(on.engine, request, made.output, behind));
-  auto const src = layout_of(forward, DNNL_ARG_SRC);
-  auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
-  memory_layout const gradient = master.value_or(gradient_any);
-  auto const in_any = [&] {
-    return make.backward_weights(src_any, gradient_any, bias, dst_any, forward, plain);
-  };
-  dnnl_pd const weights_pd = first_fit(
-      [&] { return way.weights_any ? in_any() : dnnl_pd(); },
-      [&] { return make.backward_weights(src, gradient, bias, made.output, forward, plain); },
-      [&] { return make.backward_weights(src, gradient_any, bias, made.output, forward, plain); }, in_any);
-  if (!weights_pd) refuse_step(request, "backward (weights)");
-  settle(layout_of(weights_pd, DNNL_ARG_DIFF_WEIGHTS));
-  made.backward.push_back(invoke(on.engine, weights_pd,
-                                 {{operand_role::input, 0, DNNL_ARG_SRC},
-                                  {operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
-                                  {operand_role::diff_parameter, 0, DNNL_ARG_DIFF_WEIGHTS},
-                                  {operand_role::diff_parameter, 1, DNNL_ARG_DIFF_BIAS}},
-                                 flops));
-  if (!request.wants_diff_input[0]) return made;
-  dnnl_pd data_pd;
-  auto const try_data = [&](memory_layout const& diff_src, memory_layout const& diff_dst) {
-    if (!data_pd)
-      data_pd =
-          first_fit([&] { return make.backward_data(diff_src, weights_any, diff_dst, forward, plain); });
-  };
-  for (activation_layouts const& as : backward_data_candidates) try_data(as.src, as.dst);
-  try_data(request.inputs[0], made.output);
-  try_data(src, made.output);
-  try_data(src_any, dst_any);
-  if (!data_pd) refuse_step(request, "backward (data)");
-  made.backward.push_back(invoke(on.engine, data_pd,
-                                 {{operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
-                                  {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
-                                  {operand_role::diff_input, 0, DNNL_ARG_DIFF_SRC}},
-                                 flops));
-  return made;
-}
+operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
+                                   weighted_primitives const& make,
+                                   std::vector<activation_layouts> const& candidates,
+                                   std::vector<activation_layouts> const& backward_data_candidates,
+                                   memory_layout const& weights_any, double flops);
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/weighted.ipp>
+#endif

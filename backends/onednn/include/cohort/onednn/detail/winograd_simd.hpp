@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cstddef>
 
@@ -25,14 +24,8 @@ namespace avx512_f32 {
 /// Bᵀ·d·B of a tile d of 4×4 pixels, for each channel.
 ///
 /// Shapes    pixels: 16 addresses, row by row, of `channels` numbers, a multiple of 16; element (i, j) → to[(4i + j)·step].
-inline void winograd_input([[maybe_unused]] isa which, float const* const* pixels, std::size_t channels,
-                           float* to, std::size_t step) {
-#if defined(__x86_64__) || defined(__i386__)
-  if (which == isa::avx512) return avx512_f32::winograd_input(pixels, channels, to, step);
-  if (which == isa::avx2) return avx2_f32::winograd_input(pixels, channels, to, step);
-#endif
-  baseline_f32::winograd_input(pixels, channels, to, step);
-}
+void winograd_input([[maybe_unused]] isa which, float const* const* pixels, std::size_t channels, float* to,
+                    std::size_t step);
 
 /// f(Aᵀ·m·A + bias) of a tile m of 4×4 products, for each filter: f(x) = x where x > 0, else slope·x.
 ///
@@ -50,3 +43,7 @@ void winograd_output([[maybe_unused]] isa which, float const* from, std::size_t 
 }
 
 }  // namespace cohort::detail
+
+#ifndef COHORT_ONEDNN_COMPILED
+#include <cohort/onednn/impl/winograd_simd.ipp>
+#endif

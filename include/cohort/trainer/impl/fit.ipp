@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/communicator/require_same.hpp>
 #include <cohort/data/fingerprint.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/plan/table.hpp>
 #include <cohort/trainer/detail/notify_on_failure.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cohort/version.hpp>
@@ -12,7 +15,7 @@
 
 namespace cohort {
 
-inline void training::check_pieces(fit_settings const& how) {
+COHORT_CORE_INLINE void training::check_pieces(fit_settings const& how) {
   if (how.batch < 1)
     throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
   if (how.accumulate < 1 || how.accumulate > how.batch)
@@ -22,7 +25,7 @@ inline void training::check_pieces(fit_settings const& how) {
                          .got = {how.accumulate}});
 }
 
-inline run_memory training::memory_of(dataset const& data, fit_settings const& how) {
+COHORT_CORE_INLINE run_memory training::memory_of(dataset const& data, fit_settings const& how) {
   check_pieces(how);
   int const piece = workers_->piece_of(how.batch, how.accumulate);
   bool const accumulates = how.accumulate > 1;
@@ -35,7 +38,7 @@ inline run_memory training::memory_of(dataset const& data, fit_settings const& h
 }
 
 /// Says before the first step what a run of this plan needs.
-inline void training::say_memory(plan const& made, dataset const& data, fit_settings const& how) {
+COHORT_CORE_INLINE void training::say_memory(plan const& made, dataset const& data, fit_settings const& how) {
   if (!settings_.log || said_memory_of_ == &made) return;
   said_memory_of_ = &made;
   std::string const again = text_of(made.recomputed());
@@ -43,23 +46,27 @@ inline void training::say_memory(plan const& made, dataset const& data, fit_sett
                                  again.empty() ? "" : "; recomputation: ", again}));
 }
 
-namespace detail {
+}  // namespace cohort
+
+namespace cohort::detail {
 
 /// "1x28x28 x f32, 1 x i32": the parts of an example as they arrive in a batch.
-inline std::string shapes_of(data_description const& what) {
+COHORT_CORE_INLINE std::string shapes_of(data_description const& what) {
   std::string text;
   for (std::size_t p = 0; p < what.parts(); ++p)
     text += text_of({p == 0 ? "" : ", ", to_string(what.part(p).example), " x ", name_of(what.part(p).type)});
   return text;
 }
 
-}  // namespace detail
+}  // namespace cohort::detail
+
+namespace cohort {
 
 /// Refuses data sets that differ where ranks take their parts of one, and streams beside data sets with numbers.
 ///
 /// Order     collective.
 /// Errors    setting_error on every rank, naming the ranks whose data sets differ; data_error if a data set throws on one.
-inline void training::check_sharding(dataset const& data, sharding how, char const* where) const {
+COHORT_CORE_INLINE void training::check_sharding(dataset const& data, sharding how, char const* where) const {
   if (world_->size() == 1) return;
   std::vector<std::string> text(static_cast<std::size_t>(world_->size()));
   std::string mine = !data.indexed() ? "a stream" : how == sharding::local ? "numbered examples" : "";
@@ -83,7 +90,7 @@ inline void training::check_sharding(dataset const& data, sharding how, char con
 /// How many examples each rank holds, for sharding::local; empty otherwise.
 ///
 /// Order     collective with sharding::local.
-inline std::vector<std::int64_t> training::local_sizes(dataset const& data, sharding how) const {
+COHORT_CORE_INLINE std::vector<std::int64_t> training::local_sizes(dataset const& data, sharding how) const {
   if (how == sharding::global) return {};
   std::int64_t const mine = data.size();
   gathered const all = world_->allgatherv(std::as_bytes(std::span(&mine, 1)));
@@ -94,7 +101,7 @@ inline std::vector<std::int64_t> training::local_sizes(dataset const& data, shar
 }
 
 /// Sees to it that all ranks mean the same run.
-inline void training::check_ranks(dataset const& data, fit_settings const& how) const {
+COHORT_CORE_INLINE void training::check_ranks(dataset const& data, fit_settings const& how) const {
   if (world_->size() == 1) return;
   if (!strategy_->agreed())
     throw setting_error(
@@ -122,7 +129,7 @@ inline void training::check_ranks(dataset const& data, fit_settings const& how) 
 }
 
 /// Before the first step, on all ranks alike: connects layers that sum over the whole batch.
-inline void training::synchronise(plan const& made) {
+COHORT_CORE_INLINE void training::synchronise(plan const& made) {
   if (workers_->is_synchronised() || made.sums().forward.empty()) return;
   bool const alone = world_->size() == 1;
   if (!alone && strategy_->what() != exchanged::gradient)
@@ -134,7 +141,7 @@ inline void training::synchronise(plan const& made) {
   workers_->synchronise(made.sums(), alone ? nullptr : world_->duplicate());
 }
 
-inline fit_report training::fit(dataset const& data, fit_settings const& how) {
+COHORT_CORE_INLINE fit_report training::fit(dataset const& data, fit_settings const& how) {
   check_ranks(data, how);
   check_pieces(how);
   if (how.epochs < 0)
@@ -175,8 +182,8 @@ inline fit_report training::fit(dataset const& data, fit_settings const& how) {
   return all;
 }
 
-inline void training::train_epochs(std::shared_ptr<loader> const& batches, fit_settings const& how,
-                                   fit_report& all) {
+COHORT_CORE_INLINE void training::train_epochs(std::shared_ptr<loader> const& batches,
+                                               fit_settings const& how, fit_report& all) {
   for (int e = 0; e < how.epochs && !all.stopped; ++e) {
     auto const epoch_start = clock::now();
     epoch_report of_epoch{
@@ -207,11 +214,11 @@ inline void training::train_epochs(std::shared_ptr<loader> const& batches, fit_s
 }
 
 /// Where something else has ended the run already: what all have begun ends, so that this rank has whole steps.
-inline void training::settle_what_can_be() const try { settle(); } catch (std::exception const&) {
+COHORT_CORE_INLINE void training::settle_what_can_be() const try { settle(); } catch (std::exception const&) {
 }
 
 /// Lets the strategy settle what is outstanding. Returns what was voted then.
-inline votes training::end_epoch() {
+COHORT_CORE_INLINE votes training::end_epoch() {
   step_info const last{.step = position_.step - 1, .epoch = position_.epoch, .mine = wanted()};
   strategy_->end_of_epoch(last, own());
   agreement const* const met = strategy_->agreed();
@@ -221,9 +228,9 @@ inline votes training::end_epoch() {
 }
 
 /// One step, if the epoch has one left for any rank.
-inline training::after_step training::train_step(std::shared_ptr<loader> const& batches,
-                                                 fit_settings const& how, epoch_report& of_epoch,
-                                                 fit_report& all) {
+COHORT_CORE_INLINE training::after_step training::train_step(std::shared_ptr<loader> const& batches,
+                                                             fit_settings const& how, epoch_report& of_epoch,
+                                                             fit_report& all) {
   std::int64_t const share = static_cast<std::int64_t>(how.batch) * world_->size();
   bool const stream = batches->batches() < 0;
   auto const waiting = clock::now();
@@ -310,7 +317,7 @@ inline training::after_step training::train_step(std::shared_ptr<loader> const& 
 /// the others have made since.
 ///
 /// Order     collective where has_common_steps() is false; else it does nothing.
-inline void training::agree_on_step() {
+COHORT_CORE_INLINE void training::agree_on_step() {
   if (has_common_steps_) return;
   auto last = static_cast<std::uint64_t>(trained_to_);
   world_->allreduce(std::span<std::uint64_t>(&last, 1), reduction::maximum);
@@ -318,7 +325,7 @@ inline void training::agree_on_step() {
 }
 
 /// Whether all agreed to stop.
-inline bool training::tell_votes(votes const& all, fit_settings const& how) {
+COHORT_CORE_INLINE bool training::tell_votes(votes const& all, fit_settings const& how) {
   if (!all.stop && !all.save) return false;
   agree_on_step();
   if (all.stop) wishes_->stop.store(false);
@@ -328,7 +335,7 @@ inline bool training::tell_votes(votes const& all, fit_settings const& how) {
 }
 
 /// All ranks know that a number was not finite on one of them: says on which and where, and stops or leaves the step out.
-inline void training::refuse_numbers(step_info const& now) {
+COHORT_CORE_INLINE void training::refuse_numbers(step_info const& now) {
   std::string trouble;
   if (!troubles_.empty()) {
     trouble = std::move(troubles_.front());
@@ -360,7 +367,7 @@ inline void training::refuse_numbers(step_info const& now) {
 }
 
 /// All ranks have seen the same mean loss of an epoch.
-inline void training::follow_plateau(epoch_report const& of_epoch) {
+COHORT_CORE_INLINE void training::follow_plateau(epoch_report const& of_epoch) {
   if (!settings_.plateau || of_epoch.weight <= 0) return;
   double const before = plateau_.factor;
   plateau_ = plateau_.after(of_epoch.loss, *settings_.plateau);
@@ -370,7 +377,7 @@ inline void training::follow_plateau(epoch_report const& of_epoch) {
 }
 
 /// Makes the examples and the loss of an epoch those of all ranks.
-inline void training::add_ranks(epoch_report& of_epoch) const {
+COHORT_CORE_INLINE void training::add_ranks(epoch_report& of_epoch) const {
   double sums[3]{static_cast<double>(of_epoch.examples), of_epoch.weight, of_epoch.loss};
   world_->allreduce(std::span<double>(sums));
   of_epoch.examples = static_cast<std::int64_t>(sums[0]);

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/detail/config.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/training.hpp>
@@ -10,12 +11,11 @@
 #include <string>
 #include <vector>
 
-namespace cohort {
-
-namespace detail {
+namespace cohort::detail {
 
 /// The place among the losses, which is that among the targets.
-inline std::size_t loss_of_name(graph_view net, std::span<int const> losses, std::string const& name) {
+COHORT_CORE_INLINE std::size_t loss_of_name(graph_view net, std::span<int const> losses,
+                                            std::string const& name) {
   std::string known;
   for (std::size_t which = 0; which < losses.size(); ++which) {
     if (net.name(losses[which]) == name) return which;
@@ -27,17 +27,20 @@ inline std::size_t loss_of_name(graph_view net, std::span<int const> losses, std
                        .got = name});
 }
 
-}  // namespace detail
+}  // namespace cohort::detail
+
+namespace cohort {
 
 /// Errors    setting_error for a collective call in a step that other ranks may not know of.
-inline void training::require_common_steps(char const* what) const {
+COHORT_CORE_INLINE void training::require_common_steps(char const* what) const {
   if (has_common_steps_ || !in_step_) return;
   throw setting_error({.what = "ranks whose part of a stream has ended do not hear of this step",
                        .where = {what, " in a listener's on_step"},
                        .expected = "collective calls in on_epoch, or in on_vote after training::request"});
 }
 
-inline classification_report training::evaluate(dataset const& data, evaluation_settings const& how) {
+COHORT_CORE_INLINE classification_report training::evaluate(dataset const& data,
+                                                            evaluation_settings const& how) {
   check_fits(data);
   tensor_description const& target = data.describe().targets[0];
   if (target.type != element_type::i32)
@@ -53,8 +56,8 @@ inline classification_report training::evaluate(dataset const& data, evaluation_
   return report;
 }
 
-inline void training::evaluate(dataset const& data, std::span<evaluator* const> reports,
-                               evaluation_settings const& how) {
+COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<evaluator* const> reports,
+                                           evaluation_settings const& how) {
   check_fits(data);
   graph_view const net = net_;
   std::string const first = net.name(net.with_role(layer_role::loss)[0]);
@@ -63,8 +66,8 @@ inline void training::evaluate(dataset const& data, std::span<evaluator* const> 
   evaluate(data, of_first, how);
 }
 
-inline void training::evaluate(dataset const& data, std::span<loss_report const> reports,
-                               evaluation_settings const& how) {
+COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_report const> reports,
+                                           evaluation_settings const& how) {
   if (how.batch < 1)
     throw setting_error(
         {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
@@ -116,7 +119,7 @@ inline void training::evaluate(dataset const& data, std::span<loss_report const>
   merge_ranks(*world_, evaluators);
 }
 
-inline void training::check_inputs(dataset const& data) const {
+COHORT_CORE_INLINE void training::check_inputs(dataset const& data) const {
   graph_view const net = net_;
   auto const inputs = net.with_role(layer_role::input);
   data_description const& has = data.describe();
@@ -132,7 +135,7 @@ inline void training::check_inputs(dataset const& data) const {
                          .got = to_string(has.inputs[i].example)});
 }
 
-inline void training::check_fits(dataset const& data) const {
+COHORT_CORE_INLINE void training::check_fits(dataset const& data) const {
   check_inputs(data);
   graph_view const net = net_;
   auto const losses = net.with_role(layer_role::loss);

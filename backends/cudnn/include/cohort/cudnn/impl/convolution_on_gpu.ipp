@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
+#include <cohort/cudnn/detail/convolution_on_gpu.hpp>
+#include <cohort/cudnn/detail/fused_on_gpu.hpp>
+#include <cohort/detail/config.hpp>
+#include <exception>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE gpu_layout convolution_way::layout_of(shape const& dims) const {
+  return {dims, channels_last, is_narrow() ? element_type::bf16 : element_type::f32};
+}
+
+COHORT_CUDNN_INLINE std::vector<convolution_way> ways_of(product_precision products) {
+  using enum product_precision;
+  switch (products) {
+    case f32:
+      return {{false, f32}, {true, f32}};
+    case tf32:
+      return {{true, tf32}, {false, tf32}};
+    default:
+      return {{true, bf16}, {false, bf16}, {true, f32}, {false, f32}};
+  }
+}
+
+COHORT_CUDNN_INLINE convolution_on_gpu::convolution_on_gpu(gpu_target const& where, convolution_pass pass,
+                                                           convolution_windows const& its, int batch,
+                                                           std::string const& name,
+                                                           convolution_way const& way)
+    : on_(where.stream),
+      pass_(pass),
+      last_(way.channels_last),
+      narrow_(way.is_narrow()),
+      swaps_(its.transposed) {
+  int const depth = its.image[0] / its.groups, filters = its.map[0] / its.groups;
+  int const rows = its.window.size.height, columns = its.window.size.width;
+  weights_ = elements_of({its.map[0], depth, rows, columns});
+  taps_ = static_cast<kernels::size>(rows * columns);
+  depth_ = static_cast<kernels::size>(depth);
+  filters_ = static_cast<kernels::size>(filters);
+  convolution_extents extents{its.image.batched(batch),
+                              {its.map[0], depth, rows, columns},
+                              its.map.batched(batch),
+                              its.window.stride,
+                              its.window.dilation,
+                              vertical_border(its.window, its.image[1]),
+                              horizontal_border(its.window, its.image[2]),
+                              last_,
+                              narrow_,
+                              narrow_ && pass != convolution_pass::weights};
+  look(where, extents, way.products);
+  if (!engine_->found() && !extents.is_symmetric()) {
+    frame(extents);
+    look(where, extents, way.products);
+  }
+  if (!engine_->found()) engine_->refuse(name);
+}
+
+COHORT_CUDNN_INLINE std::size_t convolution_on_gpu::scratch_bytes() const {
+  std::size_t const workspace = engine_->workspace_bytes();
+  return (workspace > 0 ? workspace + convolution_engine::workspace_alignment : 0) + framed_bytes()
+         + ordered_bytes();
+}
+
+COHORT_CUDNN_INLINE void convolution_on_gpu::run(void* image, void* weights, void* map, void* scratch) const {
+  auto* at = static_cast<std::byte*>(scratch);
+  void *whole = image, *ordered = weights;
+  if (framed_bytes() > 0) whole = std::exchange(at, at + framed_bytes());
+  if (ordered_bytes() > 0) ordered = std::exchange(at, at + ordered_bytes());
+  bool const gives_weights = pass_ == convolution_pass::weights;
+  kernels::values const framed{whole, narrow_}, given{image, narrow_};
+  if (whole != image && pass_ != convolution_pass::input)
+    on_->launch(kernels::frame_image{given, framed, frame_}, framed_);
+  if (swaps_ && !gives_weights)
+    on_->launch(kernels::swap_filters{{weights, narrow_}, {ordered, narrow_}, depth_, filters_, taps_, last_},
+                weights_);
+  engine_->run(whole, ordered, map, convolution_engine::aligned(at));
+  if (whole != image && pass_ == convolution_pass::input)
+    on_->launch(kernels::unframe_image{framed, given, frame_}, image_);
+  if (swaps_ && gives_weights)
+    on_->launch(kernels::swap_filters{{ordered, widens_}, {weights, false}, filters_, depth_, taps_, last_},
+                weights_);
+  else if (widens_)
+    on_->launch(kernels::convert{{ordered, true}, {weights, false}}, weights_);
+}
+
+COHORT_CUDNN_INLINE void convolution_on_gpu::look(gpu_target const& where, convolution_extents extents,
+                                                  product_precision products) {
+  using search = convolution_engine::search;
+  bool const may_widen = narrow_ && pass_ == convolution_pass::weights;
+  for (search const among : {search::best, search::fallback})
+    for (bool const widens : {false, true}) {
+      if (widens && !may_widen) continue;
+      if (may_widen) extents.narrow_weights = widens_ = widens;
+      engine_.emplace(where.dnn, pass_, extents, products, among, where.tune);
+      if (engine_->found()) return;
+    }
+}
+
+COHORT_CUDNN_INLINE void convolution_on_gpu::frame(convolution_extents& its) {
+  shape const image = its.input;
+  its.input[2] += its.rows.before + its.rows.after;
+  its.input[3] += its.columns.before + its.columns.after;
+  frame_ = {static_cast<kernels::size>(image[2]),
+            static_cast<kernels::size>(image[3]),
+            static_cast<kernels::size>(its.rows.before),
+            static_cast<kernels::size>(its.columns.before),
+            static_cast<kernels::size>(its.input[2]),
+            static_cast<kernels::size>(its.input[3]),
+            last_ ? static_cast<kernels::size>(image[1]) : 1};
+  its.rows = its.columns = {};
+  image_ = elements_of(image);
+  framed_ = elements_of(its.input);
+}
+
+COHORT_CUDNN_INLINE std::size_t convolution_on_gpu::ordered_bytes() const {
+  bool const is_narrow = pass_ == convolution_pass::weights ? widens_ : narrow_;
+  return swaps_ || widens_ ? round_to_alignment(weights_ * (is_narrow ? 2 : 4)) : 0;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
+                                                      convolution_windows const& its, double flops,
+                                                      convolution_way const& way) {
+  using enum operand_role;
+  gpu_layout const from = way.layout_of(batched_input(request)), to = way.layout_of(batched_output(request)),
+                   weights = way.layout_of(request.parameter_specs[0].dims),
+                   learned(weights.dims, way.channels_last, element_type::f32);
+  bool const has_bias = request.parameter_specs.size() > 1, back = its.transposed;
+  gpu_operation made;
+  made.output = to;
+  made.parameters.push_back(learned);
+  if (has_bias) made.parameters.push_back(request.parameter_specs[1].dims);
+  auto const pass = [&](convolution_pass which) {
+    return std::make_shared<convolution_on_gpu const>(where, which, its, request.batch, request.name, way);
+  };
+  auto const named = [&](convolution_on_gpu const& one) {
+    return where.implementation("cudnn:" + std::to_string(one.engine()));
+  };
+  channel_sums_on_gpu const sums(where.stream, to);
+
+  auto const forward = pass(back ? convolution_pass::input : convolution_pass::output);
+  fused_behind const behind(request);
+  gpu_operands operands{{input, 0, from},
+                        {parameter, 0, weights},
+                        {output, 0, to},
+                        {scratch, 0, room_for(forward->scratch_bytes())}};
+  std::size_t const bias = operands.size(), summand = bias + (has_bias ? 1 : 0);
+  if (has_bias) operands.push_back({parameter, 1, made.parameters[1]});
+  if (behind.sums) operands.push_back({input, static_cast<int>(request.inputs.size()) - 1, to});
+  made.forward.push_back(
+      {[=, on = where.stream](std::span<void* const> a) {
+         forward->run(a[back ? 2 : 0], a[1], a[back ? 0 : 2], a[3]);
+         if (!has_bias && !behind.sums && !behind.rectifies()) return;
+         on->launch(kernels::add_and_rectify{has_bias ? tensor_at(a, bias) : nullptr,
+                                             behind.sums ? values_at(a, summand, to) : nullptr,
+                                             values_at(a, 2, to), behind.slope, to.channels(), to.area()},
+                    to.elements());
+       },
+       std::move(operands), named(*forward), flops});
+  if (!request.training) return made;
+  add_backward_of(made, where.stream, request, behind);
+
+  if (!request.frozen) {
+    auto const correlate = pass(convolution_pass::weights);
+    made.backward.push_back(
+        {[=](std::span<void* const> a) { correlate->run(a[back ? 1 : 0], a[2], a[back ? 0 : 1], a[3]); },
+         {{input, 0, from},
+          {diff_output, 0, to},
+          {diff_parameter, 0, learned},
+          {scratch, 0, room_for(correlate->scratch_bytes())}},
+         named(*correlate),
+         flops});
+  }
+  if (has_bias && !request.frozen)
+    made.backward.push_back(
+        {[=](std::span<void* const> a) {
+           sums.run(kernels::channel_sums{sums.terms(), values_at(a, 0, to), static_cast<double*>(a[2])},
+                    tensor_at(a, 1));
+         },
+         {{diff_output, 0, to},
+          {diff_parameter, 1, made.parameters[1]},
+          {scratch, 0, room_for(sums.scratch_bytes())}},
+         "nvrtc",
+         static_cast<double>(to.elements())});
+  if (request.wants_diff_input[0]) {
+    auto const data = pass(back ? convolution_pass::output : convolution_pass::input);
+    made.backward.push_back(
+        {[=](std::span<void* const> a) { data->run(a[back ? 1 : 2], a[0], a[back ? 2 : 1], a[3]); },
+         {{parameter, 0, weights},
+          {diff_output, 0, to},
+          {diff_input, 0, from},
+          {scratch, 0, room_for(data->scratch_bytes())}},
+         named(*data),
+         flops});
+  }
+  return made;
+}
+
+[[gnu::noinline]] COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where,
+                                                                        gpu_request const& request,
+                                                                        convolution_windows const& its,
+                                                                        double flops) {
+  std::exception_ptr refused;
+  for (convolution_way const& way : ways_of(where.products)) {
+    try {
+      return prepare_convolution(where, request, its, flops, way);
+    } catch (no_convolution_engine const&) {
+      if (!refused) refused = std::current_exception();
+    }
+  }
+  std::rethrow_exception(refused);
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          conv2d const& layer) {
+  return prepare_convolution(where, request,
+                             {request.input_shapes[0], request.output_shape, layer.window(), layer.groups},
+                             layer.flops(request.input_shapes) * request.batch);
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          conv1d const& layer) {
+  return prepare_convolution(
+      where, request,
+      {conv1d::row(request.input_shapes[0]), conv1d::row(request.output_shape), layer.window(), layer.groups},
+      layer.flops(request.input_shapes) * request.batch);
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          conv2d_transposed const& layer) {
+  return prepare_convolution(
+      where, request, {request.output_shape, request.input_shapes[0], layer.window(), layer.groups, true},
+      layer.flops(request.input_shapes) * request.batch);
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn.hpp>
+#include <cohort/cudnn/detail/activation_on_gpu.hpp>
+#include <cohort/cudnn/detail/convolution_on_gpu.hpp>
+#include <cohort/cudnn/detail/dense_on_gpu.hpp>
+#include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
+#include <cohort/cudnn/detail/embedding_on_gpu.hpp>
+#include <cohort/cudnn/detail/fused_on_gpu.hpp>
+#include <cohort/cudnn/detail/joining_on_gpu.hpp>
+#include <cohort/cudnn/detail/layer_norm_on_gpu.hpp>
+#include <cohort/cudnn/detail/lrn_on_gpu.hpp>
+#include <cohort/cudnn/detail/matrix_product.hpp>
+#include <cohort/cudnn/detail/norm_on_gpu.hpp>
+#include <cohort/cudnn/detail/pad_crop_slice_gpu.hpp>
+#include <cohort/cudnn/detail/pooling_on_gpu.hpp>
+#include <cohort/cudnn/detail/prelu_on_gpu.hpp>
+#include <cohort/cudnn/detail/probe_convolution.hpp>
+#include <cohort/cudnn/detail/random_on_gpu.hpp>
+#include <cohort/cudnn/detail/regression_on_gpu.hpp>
+#include <cohort/cudnn/detail/scale_on_gpu.hpp>
+#include <cohort/cudnn/detail/softmax_on_gpu.hpp>
+#include <cohort/cudnn/detail/threshold_on_gpu.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/layer/layers.hpp>
+#include <type_traits>
+
+namespace cohort {
+
+namespace detail {
+
+/// The function that prepares layers of kind `k`, one of L...; null if it is none of them.
+template <layer... L>
+auto prepare_function_of(kind const& k) {
+  gpu_operation (*found)(gpu_target const&, gpu_request const&) = nullptr;
+  auto const look = [&]<layer One>(std::type_identity<One>) {
+    if (k == kind_of<One>)
+      found = [](gpu_target const& where, gpu_request const& request) {
+        return prepare(where, request, decode<One>(request.fields));
+      };
+  };
+  (look(std::type_identity<L>{}), ...);
+  return found;
+}
+
+}  // namespace detail
+
+COHORT_CUDNN_INLINE availability cudnn::probe() {
+  return probe(detail::system_libraries(), cache_folder("kernels"));
+}
+
+COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from, std::string const& cache) {
+  return probe(from, cache, detail::product_precision::f32);
+}
+
+COHORT_CUDNN_INLINE std::shared_ptr<arena_passes> cudnn::passes() const {
+  return std::make_shared<detail::sharing_passes_on_gpu>(stream_);
+}
+
+COHORT_CUDNN_INLINE bool cudnn::fuses(kind const& layer, kind const& behind, bool training) const {
+  return detail::fuses_on_gpu(layer, behind, training);
+}
+
+COHORT_CUDNN_INLINE cudnn::kernel cudnn::reorder(layout const& from, layout const& to) const {
+  return detail::reorder_on_gpu(stream_, from, to);
+}
+
+COHORT_CUDNN_INLINE cudnn::kernel cudnn::accumulate(layout const& l) const {
+  return [on = stream_, l](std::span<void* const> a) {
+    on->launch(detail::kernels::add_to{detail::values_at(a, 0, l), detail::values_at(a, 1, l)}, l.elements());
+  };
+}
+
+COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
+    basic_request<layout> const& request) const {
+  return kernels_of(*request.kind)(on_, request);
+}
+
+COHORT_CUDNN_INLINE basic_operation<cudnn::kernel, cudnn::layout> cudnn::prepare(
+    basic_request<layout> const& request, tuning& by) const {
+  detail::gpu_target timed = on_;
+  timed.tune = &by;
+  return kernels_of(*request.kind)(timed, request);
+}
+
+COHORT_CUDNN_INLINE cudnn::cudnn(std::shared_ptr<detail::compute_stream> on,
+                                 detail::product_precision products)
+    : stream_(std::move(on)),
+      on_{stream_, std::make_shared<detail::blas_on_gpu>(stream_),
+          std::make_shared<detail::dnn_on_gpu>(stream_), products} {}
+
+COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from, std::string const& cache,
+                                              detail::product_precision products) try {
+  auto const found = std::make_shared<detail::gpu>(from);
+  if (products != detail::product_precision::f32) found->require_tensor_cores(detail::name_of(products));
+  return detail::probe_convolution(std::make_shared<detail::compute_stream>(found, cache), products);
+} catch (error const& why) {
+  return {false, why.what()};
+}
+
+COHORT_CUDNN_INLINE cudnn::prepare_function cudnn::kernels_of(kind const& k) {
+  return detail::prepare_function_of<
+      conv2d, conv1d, conv2d_transposed, dense, batch_norm, synchronised_batch_norm, layer_norm, lrn,
+      max_pool, avg_pool, global_avg_pool, global_max_pool, upsampling, relu, leaky_relu, prelu, relu6, elu,
+      selu, sigmoid, hard_sigmoid, tanh_activation, hard_tanh, softplus, softsign, swish, gelu, mish,
+      identity, softmax, add, multiply, average, maximum, concatenate, subset, scale, zero_padding, cropping,
+      reshape, flatten, embedding, dropout, spatial_dropout, gaussian_noise, softmax_cross_entropy,
+      kullback_leibler, binary_cross_entropy, mean_squared_error, mean_absolute_error, huber, hinge>(k);
+}
+
+}  // namespace cohort

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/dense_on_gpu.hpp>
+#include <cohort/cudnn/detail/matrix_product.hpp>
+#include <cohort/detail/config.hpp>
+#include <memory>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          dense const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  int const rows = request.batch, inputs = static_cast<int>(request.input_shapes[0].elements()),
+            units = layer.units;
+  double const flops = layer.flops(request.input_shapes) * rows;
+  gpu_layout const from(batched_input(request), false, where.type()),
+      to = from.like_this(batched_output(request)), weights = from.like_this({units, inputs}),
+      bias = from.like_this({units});
+  auto const product = [&](matrix_product::extents const& its) {
+    return std::make_shared<matrix_product const>(where.blas, its, where.products, where.tune);
+  };
+
+  gpu_operation made;
+  made.output = to;
+  made.parameters.push_back(weights.dims);
+  gpu_operands operands{{input, 0, from}, {parameter, 0, weights}, {output, 0, to}};
+  if (layer.bias) {
+    made.parameters.push_back(bias.dims);
+    operands.push_back({parameter, 1, bias});
+  }
+  made.forward.push_back({[run = product({.m = units,
+                                          .n = rows,
+                                          .k = inputs,
+                                          .transposes_a = true,
+                                          .has_bias = layer.bias,
+                                          .result = to.type})](std::span<void* const> a) {
+                            run->run(a[1], a[0], a.size() > 3 ? a[3] : nullptr, a[2]);
+                          },
+                          std::move(operands), where.implementation("cublaslt"), flops});
+  if (!request.training) return made;
+  made.backward.push_back({[run = product({.m = inputs, .n = units, .k = rows, .transposes_b = true})](
+                               std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },
+                           {{input, 0, from}, {diff_output, 0, to}, {diff_parameter, 0, weights.dims}},
+                           where.implementation("cublaslt"),
+                           flops});
+  if (layer.bias)
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               on->launch(kernels::sum_columns{values_at(a, 0, to), tensor_at(a, 1),
+                                                               static_cast<kernels::size>(rows),
+                                                               static_cast<kernels::size>(units)},
+                                          static_cast<std::size_t>(units));
+                             },
+                             {{diff_output, 0, to}, {diff_parameter, 1, bias.dims}},
+                             "nvrtc",
+                             static_cast<double>(to.elements())});
+  if (request.wants_diff_input[0])
+    made.backward.push_back({[run = product({.m = inputs, .n = rows, .k = units, .result = from.type})](
+                                 std::span<void* const> a) { run->run(a[0], a[1], nullptr, a[2]); },
+                             {{parameter, 0, weights}, {diff_output, 0, to}, {diff_input, 0, from}},
+                             where.implementation("cublaslt"),
+                             flops});
+  return made;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/driver_functions.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE void driver_functions::check(CUresult status, char const* doing) const {
+  if (status == CUDA_SUCCESS) return;
+  char const *name = nullptr, *text = nullptr;
+  error_name(status, &name);
+  error_text(status, &text);
+  throw backend_error({.what = {doing, " failed"},
+                       .where = {name ? name : "an unknown error", ": ", text ? text : "no text"}});
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/gpu_operation.hpp>
+#include <cohort/detail/config.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE element_type gpu_target::type() const {
+  return products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
+}
+
+COHORT_CUDNN_INLINE shape batched_input(gpu_request const& of, std::size_t i) {
+  return of.input_shapes[i].batched(of.batch);
+}
+
+COHORT_CUDNN_INLINE shape room_for(std::size_t bytes) {
+  return {static_cast<int>((bytes + sizeof(float) - 1) / sizeof(float))};
+}
+
+COHORT_CUDNN_INLINE kernels::step_constants const* constants_of(step_scalars const& now) {
+  using here = step_constants;
+  using there = kernels::step_constants;
+  static_assert(
+      sizeof(here) == sizeof(there) && offsetof(here, gradient_scale) == offsetof(there, gradient_scale)
+      && offsetof(here, weight) == offsetof(there, weight) && offsetof(here, seed) == offsetof(there, seed)
+      && offsetof(here, step) == offsetof(there, step));
+  return reinterpret_cast<kernels::step_constants const*>(now.device_passes);
+}
+
+COHORT_CUDNN_INLINE float* tensor_at(std::span<void* const> arguments, std::size_t i) {
+  return static_cast<float*>(arguments[i]);
+}
+
+COHORT_CUDNN_INLINE kernels::values values_at(std::span<void* const> arguments, std::size_t i,
+                                              gpu_layout const& lies) {
+  return {arguments[i], lies.is_narrow()};
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
+#include <cohort/cudnn/detail/joining_on_gpu.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort::detail {
+
+/// Channels last if any input is, bf16 if any is.
+COHORT_CUDNN_INLINE gpu_layout layout_of_joined(gpu_request const& request) {
+  auto const any = [&](bool (*is)(gpu_layout const&)) {
+    return std::any_of(request.inputs.begin(), request.inputs.end(), is);
+  };
+  return {
+      batched_output(request), any([](gpu_layout const& one) { return one.channels_last; }),
+      any([](gpu_layout const& one) { return one.is_narrow(); }) ? element_type::bf16 : element_type::f32};
+}
+
+/// The output, and behind it all inputs, which lie as `lies` does.
+COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request, gpu_layout const& lies) {
+  gpu_operands made{{operand_role::output, 0, lies.like_this(batched_output(request))}};
+  for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
+    made.push_back({operand_role::input, static_cast<int>(i), lies.like_this(batched_input(request, i))});
+  return made;
+}
+
+/// The same in f32, axis by axis.
+COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request) {
+  return joined_operands(request, batched_output(request));
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  gpu_layout const lies = layout_of_joined(request);
+  std::size_t const n = lies.elements(), inputs = request.input_shapes.size();
+  gpu_operation made;
+  made.output = lies;
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         kernels::values const sum = values_at(a, 0, lies);
+         for (std::size_t i = 2; i < a.size(); ++i)
+           on->launch(kernels::sum_of_two{i == 2 ? values_at(a, 1, lies) : sum, values_at(a, i, lies), sum},
+                      n);
+       },
+       joined_operands(request, lies), "nvrtc", static_cast<double>((inputs - 1) * n)});
+  for (std::size_t i = 0; request.training && i < inputs; ++i)
+    if (request.wants_diff_input[i])
+      made.backward.push_back({copy_on_gpu(on, lies),
+                               {{diff_output, 0, lies}, {diff_input, static_cast<int>(i), lies}},
+                               "copy",
+                               0});
+  return made;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          average const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  shape const lies = batched_output(request);
+  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
+  float const share = 1 / static_cast<float>(inputs);
+  double const flops = layer.flops(request.input_shapes) * request.batch;
+  gpu_operation made;
+  made.output = lies;
+  made.forward.push_back({[=](std::span<void* const> a) {
+                            on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]),
+                                     n * sizeof(float));
+                            for (std::size_t i = 2; i < a.size(); ++i)
+                              on->launch(kernels::add_to{tensor_at(a, i), tensor_at(a, 0)}, n);
+                            on->launch(kernels::scale{tensor_at(a, 0), share}, n);
+                          },
+                          joined_operands(request), "nvrtc", flops});
+  for (std::size_t i = 0; request.training && i < inputs; ++i)
+    if (request.wants_diff_input[i])
+      made.backward.push_back({[=](std::span<void* const> a) {
+                                 on->launch(kernels::scaled{tensor_at(a, 0), tensor_at(a, 1), share}, n);
+                               },
+                               {{diff_output, 0, lies}, {diff_input, static_cast<int>(i), lies}},
+                               "nvrtc",
+                               static_cast<double>(n)});
+  return made;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          multiply const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  shape const lies = batched_output(request);
+  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
+  double const flops = layer.flops(request.input_shapes) * request.batch;
+  gpu_operation made;
+  made.output = lies;
+  // the first argument gets the second, times all behind it
+  host_function const product = [=](std::span<void* const> a) {
+    on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]), n * sizeof(float));
+    for (std::size_t i = 2; i < a.size(); ++i)
+      on->launch(kernels::multiply_by{tensor_at(a, i), tensor_at(a, 0)}, n);
+  };
+  made.forward.push_back({product, joined_operands(request), "nvrtc", flops});
+  for (std::size_t i = 0; request.training && i < inputs; ++i) {
+    if (!request.wants_diff_input[i]) continue;
+    gpu_operands operands{{diff_input, static_cast<int>(i), lies}, {diff_output, 0, lies}};
+    for (std::size_t other = 0; other < inputs; ++other)
+      if (other != i) operands.push_back({input, static_cast<int>(other), lies});
+    made.backward.push_back({product, std::move(operands), "nvrtc", flops});
+  }
+  return made;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          maximum const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  shape const lies = batched_output(request), places = room_for(elements_of(lies) * sizeof(int));
+  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
+  gpu_operation made;
+  made.output = lies;
+  gpu_operands operands = joined_operands(request);
+  if (request.training) operands.push_back({workspace, 0, places});
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         int* const whose = a.size() > inputs + 1 ? static_cast<int*>(a[inputs + 1]) : nullptr;
+         if (whose) on->clear(static_cast<std::byte*>(a[inputs + 1]), n * sizeof(int));
+         on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]), n * sizeof(float));
+         for (std::size_t i = 1; i < inputs; ++i)
+           on->launch(kernels::take_larger{tensor_at(a, i + 1), tensor_at(a, 0), whose, static_cast<int>(i)},
+                      n);
+       },
+       std::move(operands), "nvrtc", layer.flops(request.input_shapes) * request.batch});
+  for (std::size_t i = 0; request.training && i < inputs; ++i)
+    if (request.wants_diff_input[i])
+      made.backward.push_back(
+          {[=](std::span<void* const> a) {
+             on->launch(kernels::larger_gradient{tensor_at(a, 0), static_cast<int const*>(a[1]),
+                                                 tensor_at(a, 2), static_cast<int>(i)},
+                        n);
+           },
+           {{diff_output, 0, lies}, {workspace, 0, places}, {diff_input, static_cast<int>(i), lies}},
+           "nvrtc",
+           static_cast<double>(n)});
+  return made;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          concatenate const&) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  gpu_layout const lies = layout_of_joined(request);
+  std::size_t const places = lies.channels_last ? lies.places() : 1,
+                    rows = static_cast<std::size_t>(request.batch) * places, whole = lies.elements() / rows,
+                    inputs = request.input_shapes.size();
+  std::vector<std::size_t> widths, begins;
+  for (shape const& one : request.input_shapes) {
+    begins.push_back(begins.empty() ? 0 : begins.back() + widths.back());
+    widths.push_back(elements_of(one) / places);
+  }
+  gpu_operation made;
+  made.output = lies;
+  made.forward.push_back({[=](std::span<void* const> a) {
+                            for (std::size_t i = 0; i < inputs; ++i)
+                              on->launch(kernels::copy_rows{values_at(a, i + 1, lies), values_at(a, 0, lies),
+                                                            widths[i], 0, widths[i], begins[i], whole},
+                                         rows * widths[i]);
+                          },
+                          joined_operands(request, lies), "nvrtc", 0});
+  for (std::size_t i = 0; request.training && i < inputs; ++i)
+    if (request.wants_diff_input[i])
+      made.backward.push_back({[=, width = widths[i], begin = begins[i]](std::span<void* const> a) {
+                                 on->launch(kernels::copy_rows{values_at(a, 0, lies), values_at(a, 1, lies),
+                                                               width, begin, whole, 0, width},
+                                            rows * width);
+                               },
+                               {{diff_output, 0, lies},
+                                {diff_input, static_cast<int>(i), lies.like_this(batched_input(request, i))}},
+                               "nvrtc",
+                               0});
+  return made;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/kernels.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE std::string kernel_symbol(std::string_view type) {
+  std::string symbol = "run_" + std::string(type);
+  for (char& c : symbol)
+    if (c == '<' || c == '>') c = '_';
+  return symbol;
+}
+
+COHORT_CUDNN_INLINE std::string kernel_program() {
+  std::string program = "namespace kernels {\nconstexpr int block_threads = " + std::to_string(block_threads)
+                        + ";\nconstexpr unsigned long long sum_chunk = " + std::to_string(sum_chunk) + ";\n";
+  program += kernel_text;
+  program += R"(
+template <class Kernel>
+void run_elements(Kernel const& k, size n) {
+  size const i = size{blockIdx.x} * block_threads + threadIdx.x;
+  if (i < n) k(i);
+}
+
+template <class Kernel>
+void run_marks(Kernel const& k, size n) {
+  size const i = size{blockIdx.x} * block_threads + threadIdx.x;
+  unsigned const marks = i < n ? k.marks(i) : 0;
+  unsigned const first = __ballot_sync(~0U, marks & 1);
+  unsigned const second = __ballot_sync(~0U, marks & 2);
+  if (threadIdx.x % 32 == 0 && i < n) k.finish(i / 32, first, second);
+}
+
+template <class Kernel>
+void run_sums(Kernel const& k, size n) {
+  __shared__ double sums[block_threads];
+  auto const& terms = terms_of(k, n, 0);
+  size const begin = size{blockIdx.x} * sum_chunk;
+  size const end = terms.end(begin);
+  size const own = begin + threadIdx.x;
+  double sum = 0;
+  if (terms.has(own))
+    for (size i = own; i < end; i += block_threads) sum += k.term(i);
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  for (int half = block_threads / 2; half >= terms.lanes; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x < terms.lanes && terms.has(own)) k.finish(terms.slot(own), sums[threadIdx.x]);
+}
+)";
+  each_kernel([&]<class Kernel>(char const* type) {
+    program += "extern \"C\" __global__ void __launch_bounds__(block_threads) " + kernel_symbol(type) + '('
+               + type + " const k, size n) { "
+               + (summing_kernel<Kernel>   ? "run_sums"
+                  : marking_kernel<Kernel> ? "run_marks"
+                                           : "run_elements")
+               + "(k, n); }\n";
+  });
+  return program + "}\n";
+}
+
+}  // namespace cohort::detail

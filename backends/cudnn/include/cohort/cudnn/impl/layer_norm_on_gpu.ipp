@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/channel_sums_on_gpu.hpp>
+#include <cohort/cudnn/detail/layer_norm_on_gpu.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          layer_norm const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  shape const lies = batched_output(request), each = layer.last_axes(request.output_shape);
+  std::size_t const n = elements_of(lies);
+  int const places = static_cast<int>(each.elements()), rows = static_cast<int>(n / elements_of(each));
+  channel_sums_on_gpu const by_rows(on, shape{1, rows, places}), by_places(on, shape{rows, places});
+  shape const statistics{2 * rows}, room = room_for(by_rows.scratch_bytes());
+  double const flops = layer.flops(request.input_shapes) * request.batch;
+  auto const norm = [=, epsilon = static_cast<float>(layer.epsilon)](float const* found, float const* scale,
+                                                                     float const* shift = nullptr) {
+    return kernels::norm_of_groups{found,
+                                   found + rows,
+                                   scale,
+                                   shift,
+                                   epsilon,
+                                   static_cast<kernels::size>(rows),
+                                   static_cast<kernels::size>(places),
+                                   true};
+  };
+  gpu_operation made;
+  made.output = lies;
+  made.parameters.assign(2, each);
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         float *const x = tensor_at(a, 0), *const means = tensor_at(a, 4), *const variances = means + rows;
+         auto* const partial = static_cast<double*>(a[5]);
+         by_rows.run(kernels::channel_sums{by_rows.terms(), x, partial}, means, places);
+         by_rows.run(kernels::channel_square_sums{by_rows.terms(), x, means, partial}, variances, places);
+         on->launch(kernels::normalise_groups{norm(means, tensor_at(a, 2), tensor_at(a, 3)), x, nullptr,
+                                              tensor_at(a, 1)},
+                    n);
+       },
+       {{input, 0, lies},
+        {output, 0, lies},
+        {parameter, 0, each},
+        {parameter, 1, each},
+        {request.training ? workspace : scratch, 0, statistics},
+        {scratch, 1, room}},
+       "nvrtc",
+       flops});
+  if (!request.training) return made;
+  made.backward.push_back(
+      {[=](std::span<void* const> a) {
+         float *const x = tensor_at(a, 0), *const dy = tensor_at(a, 2);
+         auto* const partial = static_cast<double*>(a[5]);
+         by_places.run(kernels::channel_sums{by_places.terms(), dy, partial}, tensor_at(a, 4));
+         by_places.run(
+             kernels::norm_gradient_sums{
+                 by_places.terms(), norm(tensor_at(a, 1), nullptr), x, {dy}, partial, false, true},
+             tensor_at(a, 3));
+       },
+       {{input, 0, lies},
+        {workspace, 0, statistics},
+        {diff_output, 0, lies},
+        {diff_parameter, 0, each},
+        {diff_parameter, 1, each},
+        {scratch, 0, room_for(by_places.scratch_bytes())}},
+       "nvrtc",
+       flops});
+  if (request.wants_diff_input[0])
+    made.backward.push_back(
+        {[=](std::span<void* const> a) {
+           float *const x = tensor_at(a, 0), *const dy = tensor_at(a, 3), *const along = tensor_at(a, 5),
+                        *const sum = along + rows;
+           auto* const partial = static_cast<double*>(a[6]);
+           kernels::norm_of_groups const by = norm(tensor_at(a, 2), tensor_at(a, 1));
+           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, x, {dy}, partial, true, false}, sum);
+           by_rows.run(kernels::norm_gradient_sums{by_rows.terms(), by, x, {dy}, partial, true, true}, along);
+           on->launch(
+               kernels::normalise_groups_gradient{
+                   by, x, {dy}, along, sum, tensor_at(a, 4), static_cast<float>(places)},
+               n);
+         },
+         {{input, 0, lies},
+          {parameter, 0, each},
+          {workspace, 0, statistics},
+          {diff_output, 0, lies},
+          {diff_input, 0, lies},
+          {scratch, 0, statistics},
+          {scratch, 1, room}},
+         "nvrtc",
+         flops});
+  return made;
+}
+
+}  // namespace cohort::detail

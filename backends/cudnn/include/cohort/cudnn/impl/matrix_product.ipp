@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cohort/cudnn/detail/autotuned_choice.hpp>
+#include <cohort/cudnn/detail/matrix_product.hpp>
+#include <cohort/detail/config.hpp>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE blas_on_gpu::blas_on_gpu(std::shared_ptr<compute_stream> on)
+    : on_(std::move(on)), workspace_(workspace_bytes, on_) {
+  check(functions().create(&handle_), "starting cuBLASLt");
+}
+
+COHORT_CUDNN_INLINE void blas_on_gpu::check(cublasStatus_t status, char const* doing) const {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw backend_error({.what = {doing, " failed"}, .where = functions().status_text(status)});
+}
+
+COHORT_CUDNN_INLINE matrix_product::matrix_product(std::shared_ptr<blas_on_gpu const> blas,
+                                                   extents const& its, product_precision products, tuning* by)
+    : blas_(std::move(blas)), descriptors_{blas_->functions()} {
+  cublaslt_functions const& f = blas_->functions();
+  descriptors& d = descriptors_;
+  blas_->check(
+      f.create_product(
+          &d.product, products == product_precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+          CUDA_R_32F),
+      "describing a matrix product");
+  cublasOperation_t const as_it_is = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
+  set(CUBLASLT_MATMUL_DESC_TRANSA, its.transposes_a ? transposed : as_it_is);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, its.transposes_b ? transposed : as_it_is);
+  if (its.has_bias) set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
+  describe(d.a, factor, its.transposes_a ? its.k : its.m, its.transposes_a ? its.m : its.k);
+  describe(d.b, factor, its.transposes_b ? its.n : its.k, its.transposes_b ? its.k : its.n);
+  describe(d.result, its.result, its.m, its.n);
+  choose();
+  if (by && algorithms_.size() > 1) take_fastest(*by, its, products);
+  algorithms_.resize(1);
+}
+
+COHORT_CUDNN_INLINE void matrix_product::run(void const* a, void const* b, void const* bias,
+                                             void* result) const {
+  run(algorithms_[0], a, b, bias, result);
+}
+
+COHORT_CUDNN_INLINE void matrix_product::run(cublasLtMatmulAlgo_t const& algorithm, void const* a,
+                                             void const* b, void const* bias, void* result) const {
+  auto const turn = blas_->stream().turn();
+  std::lock_guard const one_at_a_time(mutex_);  // the bias is a property of the description
+  if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  float const one = 1, zero = 0;
+  descriptors const& d = descriptors_;
+  blas_->check(blas_->functions().multiply(blas_->handle(), d.product, &one, a, d.a, b, d.b, &zero, result,
+                                           d.result, result, d.result, &algorithm, blas_->workspace(),
+                                           blas_on_gpu::workspace_bytes, blas_->stream().handle()),
+               "multiplying matrices");
+}
+
+COHORT_CUDNN_INLINE matrix_product::descriptors::~descriptors() {
+  if (preference) functions.destroy_preference(preference);
+  for (cublasLtMatrixLayout_t one : {a, b, result})
+    if (one) functions.destroy_matrix(one);
+  if (product) functions.destroy_product(product);
+}
+
+COHORT_CUDNN_INLINE void matrix_product::describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows,
+                                                  int columns) const {
+  blas_->check(blas_->functions().create_matrix(
+                   &matrix, type == element_type::bf16 ? CUDA_R_16BF : CUDA_R_32F,
+                   static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),
+               "describing a matrix");
+}
+
+COHORT_CUDNN_INLINE void matrix_product::choose() {
+  cublaslt_functions const& f = blas_->functions();
+  descriptors& d = descriptors_;
+  blas_->check(f.create_preference(&d.preference), "saying what a matrix product may use");
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, blas_on_gpu::workspace_bytes);
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  for (auto const operand :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    prefer(operand, static_cast<std::uint32_t>(buffer::alignment));
+  std::array<cublasLtMatmulHeuristicResult_t, most_to_time> found{};
+  int count = 0;
+  blas_->stream().device().use();
+  blas_->check(f.choose(blas_->handle(), d.product, d.a, d.b, d.result, d.result, d.preference,
+                        static_cast<int>(found.size()), found.data(), &count),
+               "choosing how to multiply matrices");
+  if (count == 0) throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
+  for (int i = 0; i < count; ++i) algorithms_.push_back(found[static_cast<std::size_t>(i)].algo);
+}
+
+COHORT_CUDNN_INLINE void matrix_product::take_fastest(tuning& by, extents const& its,
+                                                      product_precision products) {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i <= algorithms_.size(); ++i) names.push_back("algorithm " + std::to_string(i));
+  auto const bytes = [](int rows, int columns, element_type type) {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) * bytes_of(type);
+  };
+  auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
+  std::vector<buffer> memory;
+  auto const put = [&](std::size_t way) {
+    if (memory.empty())
+      for (std::size_t const one : {bytes(its.m, its.k, factor), bytes(its.k, its.n, factor),
+                                    bytes(its.m, 1, its.result), bytes(its.m, its.n, its.result)})
+        memory.push_back(memory_to_time_on(blas_->shared_stream(), one));
+    run(algorithms_[way], memory[0].data(), memory[1].data(), its.has_bias ? memory[2].data() : nullptr,
+        memory[3].data());
+  };
+  std::size_t const taken = autotuned_choice(
+      by, blas_->stream(),
+      text_of({"cuBLASLt ", blas_->functions().version(), ", product ", its.m, 'x', its.n, 'x', its.k,
+               its.transposes_a ? ", a transposed" : "", its.transposes_b ? ", b transposed" : "",
+               its.has_bias ? ", bias" : "", ", by ", name_of(products), " to ", name_of(its.result)}),
+      names, put);
+  std::swap(algorithms_[0], algorithms_[taken]);
+}
+
+}  // namespace cohort::detail

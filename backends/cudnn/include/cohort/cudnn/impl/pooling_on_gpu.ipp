@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/pooling_on_gpu.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/layer/window.hpp>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE kernels::moving_window window_of(window const& moving, gpu_request const& request) {
+  shape const in = request.input_shapes[0], out = request.output_shape;
+  return {moving.size.height,
+          moving.size.width,
+          moving.stride.height,
+          moving.stride.width,
+          vertical_border(moving, in[1]).before,
+          horizontal_border(moving, in[2]).before,
+          in[1],
+          in[2],
+          out[1],
+          out[2],
+          request.inputs[0].depth()};
+}
+
+/// One window, over a plane as one row.
+COHORT_CUDNN_INLINE kernels::moving_window whole_plane(gpu_request const& request) {
+  auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
+  return {1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].depth()};
+}
+
+template <class Layer>
+double flops_of(gpu_request const& request, Layer const& layer) {
+  return layer.flops(request.input_shapes) * request.batch;
+}
+
+/// Forward leaves in the workspace where each largest element was.
+COHORT_CUDNN_INLINE gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const& request,
+                                                   kernels::moving_window const& w, double flops) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  gpu_layout const from = request.inputs[0], to = from.like_this(batched_output(request));
+  std::size_t const inputs = from.elements(), outputs = to.elements();
+  gpu_operation made;
+  made.output = to;
+  gpu_operands operands{{input, 0, from}, {output, 0, to}};
+  shape const places = room_for(outputs * sizeof(int));
+  if (request.training) operands.push_back({workspace, 0, places});
+  made.forward.push_back({[=](std::span<void* const> a) {
+                            on->launch(kernels::max_pool{values_at(a, 0, from), values_at(a, 1, to),
+                                                         a.size() > 2 ? static_cast<int*>(a[2]) : nullptr, w},
+                                       outputs);
+                          },
+                          std::move(operands), "nvrtc", flops});
+  if (request.training && request.wants_diff_input[0])
+    made.backward.push_back({[=](std::span<void* const> a) {
+                               on->launch(kernels::max_pool_gradient{values_at(a, 0, to),
+                                                                     static_cast<int const*>(a[1]),
+                                                                     values_at(a, 2, from), w},
+                                          inputs);
+                             },
+                             {{diff_output, 0, to}, {workspace, 0, places}, {diff_input, 0, from}},
+                             "nvrtc",
+                             flops});
+  return made;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare_average_pool(gpu_target const& where, gpu_request const& request,
+                                                       kernels::moving_window const& w, double flops) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  gpu_layout const from = request.inputs[0], to = from.like_this(batched_output(request));
+  std::size_t const inputs = from.elements(), outputs = to.elements();
+  gpu_operation made;
+  made.output = to;
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::average_pool{values_at(a, 0, from), values_at(a, 1, to), w, true}, outputs);
+       },
+       {{input, 0, from}, {output, 0, to}},
+       "nvrtc",
+       flops});
+  if (request.training && request.wants_diff_input[0])
+    made.backward.push_back(
+        {[=](std::span<void* const> a) {
+           on->launch(kernels::average_pool_gradient{values_at(a, 0, to), values_at(a, 1, from), w, true},
+                      inputs);
+         },
+         {{diff_output, 0, to}, {diff_input, 0, from}},
+         "nvrtc",
+         flops});
+  return made;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          max_pool const& layer) {
+  return prepare_max_pool(where, request, window_of(layer.moving(), request), flops_of(request, layer));
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          avg_pool const& layer) {
+  return prepare_average_pool(where, request, window_of(layer.moving(), request), flops_of(request, layer));
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          global_max_pool const& layer) {
+  return prepare_max_pool(where, request, whole_plane(request), flops_of(request, layer));
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          global_avg_pool const& layer) {
+  return prepare_average_pool(where, request, whole_plane(request), flops_of(request, layer));
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          upsampling const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  extent2 const by = layer.factor;
+  shape const small = request.input_shapes[0], large = request.output_shape;
+  gpu_layout const from = request.inputs[0], to = from.like_this(large.batched(request.batch));
+  kernels::moving_window const w{by.height, by.width, by.height, by.width, 0,           0,
+                                 large[1],  large[2], small[1],  small[2], from.depth()};
+  std::size_t const inputs = from.elements(), outputs = to.elements();
+  gpu_operation made;
+  made.output = to;
+  made.forward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(kernels::average_pool_gradient{values_at(a, 0, from), values_at(a, 1, to), w, false},
+                    outputs);
+       },
+       {{input, 0, from}, {output, 0, to}},
+       "nvrtc",
+       0});
+  if (request.training && request.wants_diff_input[0])
+    made.backward.push_back(
+        {[=](std::span<void* const> a) {
+           on->launch(kernels::average_pool{values_at(a, 0, to), values_at(a, 1, from), w, false}, inputs);
+         },
+         {{diff_output, 0, to}, {diff_input, 0, from}},
+         "nvrtc",
+         static_cast<double>(outputs)});
+  return made;
+}
+
+}  // namespace cohort::detail

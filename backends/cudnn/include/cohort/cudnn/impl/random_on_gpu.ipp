@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
+#include <cohort/cudnn/detail/random_on_gpu.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE kernels::random_examples random_on_gpu::draw(void const* scalars) const {
+  auto const& now = *static_cast<step_scalars const*>(scalars);
+  return {reinterpret_cast<long long const*>(now.indices), constants_of(now), purpose_};
+}
+
+/// Drops elements, or whole channels. Backward makes the mask again.
+COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request,
+                                                  double rate, bool whole_channels) {
+  using enum operand_role;
+  if (!request.training || request.frozen) return prepare_copy(on, request);
+  gpu_layout const is = request.inputs[0], lies(is.dims, is.channels_last && whole_channels, is.type);
+  std::size_t const area =
+      whole_channels ? elements_of(request.output_shape) / static_cast<std::size_t>(request.output_shape[0])
+                     : 1;
+  random_on_gpu const random(request);
+  auto const dropped_below = static_cast<unsigned>(rate * 0x1p32);
+  auto const factor = static_cast<float>(1 / (1 - rate));
+  std::size_t const channels = elements_of(request.output_shape) / area,
+                    calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
+  auto const mask = [=](std::span<void* const> a) {
+    on->launch(kernels::dropout{values_at(a, 0, lies), values_at(a, 1, lies), random.draw(a[2]), channels,
+                                area, lies.channels_last, dropped_below, factor},
+               calls);
+  };
+  auto const n = static_cast<double>(lies.elements());
+  gpu_operation made;
+  made.output = lies;
+  made.overwrites = true;
+  made.forward.push_back({mask, {{input, 0, lies}, {output, 0, lies}, {scalars}}, "nvrtc", n});
+  if (request.wants_diff_input[0])
+    made.backward.push_back({mask, {{diff_output, 0, lies}, {diff_input, 0, lies}, {scalars}}, "nvrtc", n});
+  return made;
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          dropout const& layer) {
+  return prepare_dropout(where.stream, request, layer.rate, false);
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          spatial_dropout const& layer) {
+  return prepare_dropout(where.stream, request, layer.rate, true);
+}
+
+COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
+                                          gaussian_noise const& layer) {
+  using enum operand_role;
+  shared_stream const on = where.stream;
+  shape const lies = batched_output(request);
+  gpu_operation made = prepare_copy(on, request, lies);
+  if (!request.training || request.frozen) return made;
+  random_on_gpu const random(request);
+  std::size_t const elements = elements_of(request.output_shape);
+  made.forward[0] = {[=, batch = static_cast<std::size_t>(request.batch),
+                      deviation = layer.deviation](std::span<void* const> a) {
+                       on->launch(kernels::add_noise{tensor_at(a, 0), tensor_at(a, 1), random.draw(a[2]),
+                                                     elements, deviation},
+                                  batch * ((elements + 1) / 2));
+                     },
+                     {{input, 0, lies}, {output, 0, lies}, {scalars}},
+                     "nvrtc",
+                     static_cast<double>(lies.elements())};
+  return made;
+}
+
+}  // namespace cohort::detail

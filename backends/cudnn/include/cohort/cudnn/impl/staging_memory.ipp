@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/cudnn/detail/staging_memory.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort::detail {
+
+COHORT_CUDNN_INLINE staging_memory::~staging_memory() {
+  if (memory_) on_->free_page_locked(memory_);
+}
+
+COHORT_CUDNN_INLINE std::span<std::byte> staging_memory::take(std::size_t wanted) {
+  std::size_t const bytes = std::min(wanted, room);
+  if (bytes > room - used_) return {};
+  if (!memory_) memory_ = on_->take_page_locked(room);
+  std::byte* const piece = memory_ + used_;
+  used_ += (bytes + boundary - 1) / boundary * boundary;
+  ++given_;
+  return {piece, bytes};
+}
+
+}  // namespace cohort::detail

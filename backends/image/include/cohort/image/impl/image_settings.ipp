@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/image/crop.hpp>
+#include <cohort/image/image_settings.hpp>
+#include <cohort/image/resize.hpp>
+#include <cstring>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_IMAGE_INLINE image fitted(image from, int height, int width, fitting how, std::string const& where) {
+  if (from.height() == height && from.width() == width) return from;
+  if (how == fitting::refuse)
+    throw data_error({.what = "the image has another size",
+                      .where = where,
+                      .expected = {height, 'x', width},
+                      .got = {from.height(), 'x', from.width()}});
+  if (how == fitting::stretch) return resized(from, height, width);
+  auto const scaled = [](int extent, int to, int of) {  // rounded to nearest
+    return static_cast<int>((2 * std::int64_t{extent} * to + of) / (2 * std::int64_t{of}));
+  };
+  bool const by_height = std::int64_t{height} * from.width()
+                         >= std::int64_t{width} * from.height();  // height needs the larger scale
+  int const h = by_height ? height : std::max(height, scaled(from.height(), width, from.width()));
+  int const w = by_height ? std::max(width, scaled(from.width(), height, from.height())) : width;
+  return cropped(resized(from, h, w), centre_window(h, w, height, width));
+}
+
+COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vector<std::string> labels)
+    : settings_(std::move(settings)) {
+  check(how());
+  auto const refuse = [](char const* field, char const* expected, std::int64_t got) {
+    throw setting_error(
+        {.what = "the images' settings make no sense", .where = field, .expected = expected, .got = {got}});
+  };
+  if (settings_.height < 0 || settings_.height > 1 << 16) refuse("height", "0 to 65536", settings_.height);
+  if (settings_.width < 0 || settings_.width > 1 << 16) refuse("width", "0 to 65536", settings_.width);
+  if ((settings_.height == 0) != (settings_.width == 0))
+    refuse(settings_.height == 0 ? "height" : "width", "both extents or none", 0);
+  settings_.labels = std::move(labels);
+}
+
+COHORT_IMAGE_INLINE void image_reader::take_size_of(std::span<std::byte const> file,
+                                                    std::string const& where) {
+  shape const size = image_size(file, where);
+  if (std::int64_t{size[1]} * size[2] <= settings_.max_pixels) {  // else its decoding refuses it
+    settings_.height = size[1];
+    settings_.width = size[2];
+  } else {
+    decoded(file, where, how());
+  }
+}
+
+COHORT_IMAGE_INLINE data_description image_reader::describe() const {
+  return {.inputs = {{.name = "input",
+                      .example = {settings_.channels, settings_.height, settings_.width},
+                      .stored = element_type::u8,
+                      .type = element_type::f32,
+                      .scale = 1 / 255.0}},
+          .targets = {{.name = "label",
+                       .stored = element_type::i32,
+                       .type = element_type::i32,
+                       .classes = static_cast<int>(settings_.labels.size()),
+                       .label_names = settings_.labels}},
+          .masks = {},
+          .keyed = settings_.keyed};
+}
+
+COHORT_IMAGE_INLINE void image_reader::write(std::span<std::byte const> file, std::string const& where,
+                                             std::string const& path, std::int32_t label,
+                                             example_view& out) const {
+  image const made =
+      fitted(decoded(file, where, how()), settings_.height, settings_.width, settings_.other_sizes, where);
+  std::memcpy(out.fill(0), made.pixels.data(), made.pixels.size());
+  std::memcpy(out.fill(1), &label, sizeof label);
+  if (settings_.keyed) out.key = path;
+}
+
+COHORT_IMAGE_INLINE decoding image_reader::how() const {
+  return {.channels = settings_.channels, .max_pixels = settings_.max_pixels, .salvage = settings_.salvage};
+}
+
+COHORT_IMAGE_INLINE bool is_image_file(std::string_view name, std::string const& where) {
+  if (name.starts_with('.')) return false;
+  std::size_t const dot = name.rfind('.');
+  std::string ending(dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
+  for (char& c : ending) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  if (ending == "jpg" || ending == "jpeg" || ending == "png") return true;
+  throw data_error({.what = "this is no image file",
+                    .where = where,
+                    .expected = "a name that ends in .jpg, .jpeg or .png, or begins with a dot",
+                    .got = {name}});
+}
+
+COHORT_IMAGE_INLINE void require_unique(std::vector<std::string> labels) {
+  std::sort(labels.begin(), labels.end());
+  auto const twice = std::adjacent_find(labels.begin(), labels.end());
+  if (twice != labels.end())
+    throw setting_error(
+        {.what = "a label is given twice", .where = "labels", .expected = "each once", .got = *twice});
+}
+
+}  // namespace cohort::detail

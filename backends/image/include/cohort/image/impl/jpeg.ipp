@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/jpeg.hpp>
+#include <cstdint>
+
+namespace cohort::detail {
+
+COHORT_IMAGE_INLINE jpeg_file::jpeg_file(std::span<std::byte const> file, std::string const& where,
+                                         bool salvage)
+    : file_(file), where_(where), salvage_(salvage), codec_(tjInitDecompress()) {
+  if (!codec_)
+    throw memory_error({.what = "TurboJPEG does not start", .where = where_, .got = tjGetErrorStr2(nullptr)});
+  int subsampling = 0;
+  int space = 0;
+  require(tjDecompressHeader3(codec_.get(), data(), size_bytes(), &width_, &height_, &subsampling, &space));
+  if (space == TJCS_CMYK || space == TJCS_YCCK) refuse("red, green and blue, or grey", "CMYK");
+  grey_ = space == TJCS_GRAY;
+}
+
+COHORT_IMAGE_INLINE image jpeg_file::read(int channels) const {
+  int const step = grey_ || channels == 1 ? 1 : 3;
+  std::size_t const bytes =
+      static_cast<std::size_t>(step) * static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_);
+  auto const rows = std::make_unique<std::uint8_t[]>(bytes);
+  require(tjDecompress2(codec_.get(), data(), size_bytes(), rows.get(), width_, step * width_, height_,
+                        step == 1 ? TJPF_GRAY : TJPF_RGB, TJFLAG_LIMITSCANS));
+  return step == 1 ? planes_of<1>(rows.get(), channels, height_, width_)
+                   : planes_of<3>(rows.get(), channels, height_, width_);
+}
+
+COHORT_IMAGE_INLINE void jpeg_file::require(int outcome) const {
+  if (outcome == 0 || (salvage_ && tjGetErrorCode(codec_.get()) == TJERR_WARNING && width_ > 0)) return;
+  refuse("a sound file", tjGetErrorStr2(codec_.get()));
+}
+
+COHORT_IMAGE_INLINE void jpeg_file::refuse(char const* expected, char const* got) const {
+  throw data_error({.what = "cannot decode the JPEG", .where = where_, .expected = expected, .got = got});
+}
+
+}  // namespace cohort::detail

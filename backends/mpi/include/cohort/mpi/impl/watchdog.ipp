@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/detail/exit_at_once.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/sink.hpp>
+#include <cohort/mpi/detail/watchdog.hpp>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_MPI_INLINE watchdog::watchdog(std::chrono::milliseconds limit, std::string why)
+    : watch_([this, limit, why = std::move(why)] {
+        std::unique_lock lock(mutex_);
+        if (changed_.wait_for(lock, limit, [this] { return out_; })) return;
+        stderr_sink()(text_of({why, " within ", limit.count(), " ms"}));
+        exit_at_once(communicator_exit_status);
+      }) {}
+
+COHORT_MPI_INLINE watchdog::~watchdog() {
+  {
+    std::lock_guard const lock(mutex_);
+    out_ = true;
+  }
+  changed_.notify_one();
+  watch_.join();  // bounded: the thread has nothing left to do
+}
+
+}  // namespace cohort::detail

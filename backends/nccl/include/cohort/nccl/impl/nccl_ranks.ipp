@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/nccl/detail/nccl_ranks.hpp>
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_NCCL_INLINE nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> by,
+                                          std::shared_ptr<communicator> over, std::shared_ptr<gpu const> on)
+    : by_(std::move(by)), over_(std::move(over)), on_(std::move(on)) {
+  refuse_shared_gpus();
+  ncclUniqueId id{};
+  if (over_->rank() == 0) check(by_->unique_id(&id), "making an identifier");
+  over_->broadcast({reinterpret_cast<std::byte*>(&id), element_type::u8, sizeof id}, 0);
+  on_->use();
+  check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream for sums");
+  try {
+    ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
+    how.blocking = 0;
+    check(by_->join(&ranks_, over_->size(), id, over_->rank(), &how), "joining the ranks");
+    settle("joining the ranks");
+  } catch (...) {
+    leave();
+    driver().destroy_stream(stream_);
+    throw;
+  }
+}
+
+COHORT_NCCL_INLINE nccl_ranks::~nccl_ranks() {
+  on_->make_current();
+  if (ended()) by_->destroy(std::exchange(ranks_, nullptr));
+  leave();
+  driver().destroy_stream(stream_);
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::start(elements const& data, reduction how, compute_stream const& computed,
+                                          gpu_event const& begin, gpu_event const& end) {
+  on_->use();
+  {
+    auto const turn = computed.turn();
+    check(driver().record(begin.handle(), computed.handle()), "marking a sum's begin");
+  }
+  check(driver().wait_for_event(stream_, begin.handle(), 0), "waiting for a sum's begin");
+  ncclResult_t status = ncclSuccess;
+  {
+    std::lock_guard const lock(mutex_);
+    if (ranks_)
+      status = by_->allreduce(data.data, data.data, data.count, type_of(data.type),
+                              how == reduction::sum ? ncclSum : ncclMax, ranks_,
+                              reinterpret_cast<cudaStream_t>(stream_));
+  }
+  check(status, "starting a sum");
+  settle("starting a sum");  // it is in the stream from here on
+  check(driver().record(end.handle(), stream_), "marking a sum's end");
+}
+
+COHORT_NCCL_INLINE bool nccl_ranks::done(gpu_event const& end) {
+  on_->use();
+  CUresult const status = driver().query_event(end.handle());
+  if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) check(status, "a sum");
+  check(state(), "a sum");
+  if (!was_left()) return status == CUDA_SUCCESS;
+  listen();  // and its mark comes to nothing
+  return false;
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::await(gpu_event const& end) {
+  wait_until("a sum", [&] { return done(end); });
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::end() noexcept {
+  if (std::uncaught_exceptions() > 0) {
+    over_->abort("it was left by an exception");
+    return leave();
+  }
+  std::lock_guard const lock(mutex_);
+  ending_ = true;
+  if (ranks_) by_->finalize(ranks_);
+}
+
+COHORT_NCCL_INLINE bool nccl_ranks::ended() {
+  std::lock_guard const lock(mutex_);
+  ncclResult_t now = ncclInProgress;
+  return ending_ && ranks_ && by_->state(ranks_, &now) == ncclSuccess && now == ncclSuccess;
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::wait_for_end() noexcept try {
+  clock::time_point const begin = clock::now();
+  while (!ended() && clock::now() - begin < over_->settings().deadline) {
+    if (state() != ncclInProgress) return;
+    listen();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+} catch (error const&) {
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::leave() noexcept try {
+  ncclComm_t left = nullptr;
+  {
+    std::lock_guard const lock(mutex_);
+    left = std::exchange(ranks_, nullptr);
+  }
+  if (!left) return;
+  auto const over = std::make_shared<std::atomic<bool>>(false);
+  std::thread([by = by_, left, over] {
+    by->abort(left);
+    over->store(true);
+  }).detach();
+  clock::time_point const begin = clock::now();
+  while (!over->load() && clock::now() - begin < std::chrono::seconds(1)) std::this_thread::yield();
+} catch (...) {  // no thread to be had
+}
+
+COHORT_NCCL_INLINE ncclDataType_t nccl_ranks::type_of(element_type type) {
+  switch (type) {
+    case element_type::f32:
+      return ncclFloat32;
+    case element_type::f64:
+      return ncclFloat64;
+    case element_type::bf16:
+      return ncclBfloat16;
+    case element_type::u8:
+      return ncclUint8;
+    case element_type::i32:
+      return ncclInt32;
+    case element_type::i64:
+      return ncclInt64;
+    case element_type::u64:
+      return ncclUint64;
+  }
+  return ncclFloat32;
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::refuse_shared_gpus() {
+  gathered const all = over_->allgatherv(on_->identity());
+  for (int r = 1; r < over_->size(); ++r)
+    for (int earlier = 0; earlier < r; ++earlier)
+      if (std::ranges::equal(all.of(r), all.of(earlier)))
+        throw setting_error({.what = "two ranks share a GPU",
+                             .where = {"ranks ", earlier, " and ", r},
+                             .expected = "one for each rank, by its CUDA_VISIBLE_DEVICES"});
+}
+
+COHORT_NCCL_INLINE bool nccl_ranks::was_left() {
+  std::lock_guard const lock(mutex_);
+  return !ranks_;
+}
+
+COHORT_NCCL_INLINE ncclResult_t nccl_ranks::state() {
+  std::lock_guard const lock(mutex_);
+  ncclResult_t now = ncclInProgress;
+  if (!ranks_) return now;
+  ncclResult_t const asked = by_->state(ranks_, &now);
+  return asked == ncclSuccess ? now : asked;
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::settle(char const* doing) {
+  wait_until(doing, [&] {
+    ncclResult_t const now = state();
+    check(now, doing);
+    return now == ncclSuccess;
+  });
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::listen() {
+  try {
+    over_->probe(communicator::any_source, communicator::largest_tag);
+  } catch (...) {
+    leave();
+    throw;
+  }
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::give_up(char const* doing) {
+  try {
+    over_->barrier();
+  } catch (...) {
+    leave();
+    throw;
+  }
+  fail(text_of({"NCCL: ", doing, " has not ended within ", over_->settings().deadline.count(), " ms"}));
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::fail(std::string const& why) {
+  listen();  // another rank may have said why
+  over_->abort(why);
+  leave();
+  over_->barrier();  // throws what all ranks are told
+  throw communicator_error({.what = why});
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::check(ncclResult_t status, char const* doing) {
+  if (status == ncclSuccess || status == ncclInProgress) return;
+  char const* const more = by_->last_error(nullptr);
+  bool const says_more = more && *more;
+  fail(text_of({"NCCL: ", doing, " failed (", by_->error_text(status), says_more ? "; " : "",
+                says_more ? more : "", ")"}));
+}
+
+COHORT_NCCL_INLINE void nccl_ranks::check(CUresult status, char const* doing) {
+  try {
+    driver().check(status, doing);
+  } catch (backend_error const& why) {
+    fail(why.what());
+  }
+}
+
+}  // namespace cohort::detail

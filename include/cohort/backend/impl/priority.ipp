@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <charconv>
+#include <cohort/backend/priority.hpp>
+#include <cohort/detail/config.hpp>
+#include <cstdlib>
+#include <string_view>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE bool environment_number(char const* variable, int& number) {
+  char const* const text = std::getenv(variable);
+  if (!text || !*text) return false;
+  std::string_view const digits(text);
+  auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (failure != std::errc() || end != digits.data() + digits.size())
+    throw setting_error({.what = "an environment variable is no number",
+                         .where = variable,
+                         .expected = "an integer",
+                         .got = text});
+  return true;
+}
+
+COHORT_CORE_INLINE std::string line_of(std::string const& backend, availability const& found) {
+  return "backend: " + backend + (found.device.empty() ? "" : " on " + found.device);
+}
+
+}  // namespace cohort::detail

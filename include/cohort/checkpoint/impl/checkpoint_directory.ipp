@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/checkpoint/checkpoint_directory.hpp>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
+#include <cohort/checkpoint/manifest.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/io/file_writer.hpp>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Whether a checkpoint may hold a file of this name, also while it is being written.
+COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
+  constexpr std::string_view digits = "0123456789", unfinished = ".partial-";
+  if (std::size_t const at = name.rfind(unfinished); at != std::string_view::npos) {
+    if (name.find_first_not_of("0123456789-", at + unfinished.size()) != std::string_view::npos) return false;
+    name = name.substr(0, at);
+  }
+  if (name == manifest_name || name == shared_name) return true;
+  constexpr std::string_view prefix = "rank-", suffix = ".safetensors";
+  if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
+    return false;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(suffix.size());
+  return name.find_first_not_of(digits) == std::string_view::npos;
+}
+
+/// After     there is no such checkpoint. What is not a checkpoint's stays, and its folder with it.
+COHORT_CORE_INLINE void remove_checkpoint(std::string const& path) {
+  if (!is_folder(path)) return;
+  remove_file(path + '/' + std::string(manifest_name));  // first: what is left is not taken for a checkpoint
+  for (std::string const& name : names_in(path).value_or(std::vector<std::string>()))
+    if (is_checkpoint_file(name)) remove_file(path + '/' + name);
+  remove_empty_folder(path);
+}
+
+/// Rank 0's part of saving: all that is done to the directory and not to a rank's own file.
+class checkpoint_keeper {
+ public:
+  checkpoint_keeper(std::string directory, std::int64_t step)
+      : directory_(std::move(directory)),
+        path_(directory_ + '/' + checkpoint_name(step)),
+        replaced_(path_ + std::string(replaced_suffix)),
+        step_(step) {}
+
+  std::string const& path() const { return path_; }
+
+  /// After     an empty folder is there and will stay; a finished checkpoint of the step is kept beside it.
+  void begin() {
+    make_folder(directory_);
+    if (size_of_file(path_ + '/' + std::string(manifest_name))) {
+      remove_checkpoint(replaced_);
+      rename_folder(path_, replaced_);
+    } else {
+      remove_checkpoint(path_);
+    }
+    begun_ = true;
+    make_folder(path_);
+    synchronise_folder(directory_);
+  }
+
+  /// After     the checkpoint exists.
+  void finish(checkpoint_manifest const& manifest) const {
+    require_visible(shared_name, manifest.shared, 0);
+    for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank)
+      require_visible(rank_name(rank), manifest.ranks[rank], rank);
+    write_file(path_ + '/' + std::string(manifest_name), to_json(manifest));
+  }
+
+  /// After     the directory is as it was before begin(), as far as it lets itself be changed.
+  void give_up() const noexcept {
+    if (!begun_) return;
+    try {
+      remove_checkpoint(path_);
+      if (is_folder(replaced_)) rename_folder(replaced_, path_);
+    } catch (
+        std::exception const&) {  // the next begin() or clean_up() tries again, a reader looks at both names
+    }
+  }
+
+  /// Leaves the newest `keep` up to this step; later steps are another run's.
+  void clean_up(int keep) const {
+    int kept = 0;
+    std::int64_t last = -1;
+    for (checkpoint_entry const& entry : checkpoints_in(directory_)) {
+      if (entry.step > step_) continue;
+      if (entry.finished && entry.step != last && kept < keep) {
+        ++kept;
+        last = entry.step;
+        if (entry.replaced)
+          rename_folder(directory_ + '/' + entry.name, directory_ + '/' + checkpoint_name(last));
+      } else {
+        remove_checkpoint(directory_ + '/' + entry.name);
+      }
+    }
+  }
+
+ private:
+  void require_visible(std::string_view name, checkpoint_file const& wanted, std::size_t rank) const {
+    std::string const path = path_ + '/' + std::string(name);
+    auto const bytes = size_of_file(path);
+    if (bytes != wanted.bytes)
+      throw file_error({.what = {"the file of rank ", rank, " is not what rank 0 sees"},
+                        .where = path,
+                        .expected = "a directory that all ranks share",
+                        .got = bytes ? std::to_string(*bytes) + " bytes" : "no such file"});
+  }
+
+  std::string directory_;
+  std::string path_;
+  std::string replaced_;
+  std::int64_t step_;
+  bool begun_ = false;  // what stands under the path is not finished
+};
+
+/// A rank's own file, and rank 0's shared one.
+struct rank_files {
+  checkpoint_file own{};
+  checkpoint_file shared{};
+
+  std::string bytes() const { return {reinterpret_cast<char const*>(this), sizeof *this}; }
+  static rank_files from(std::string const& bytes) {
+    rank_files files;
+    std::memcpy(&files, bytes.data(), std::min(bytes.size(), sizeof files));
+    return files;
+  }
+};
+
+COHORT_CORE_INLINE checkpoint_file write_checkpoint_file(std::string const& path,
+                                                         model_content const& content) {
+  std::uint64_t const hash = save_model(path, content);
+  return {size_of_file(path).value_or(0), hash};
+}
+
+/// Before    rank 0 has begun this checkpoint.
+COHORT_CORE_INLINE rank_files write_rank_files(std::string const& path, std::string const& begun, int rank,
+                                               checkpoint_content const& content) {
+  if (std::string const mine = checkpoint_name(content.position.step); mine != begun)
+    throw setting_error({.what = "this rank is at another step than rank 0", .expected = begun, .got = mine});
+  if (!is_folder(path))
+    throw file_error({.what = "this rank does not see what rank 0 has begun",
+                      .where = path,
+                      .expected = "a directory that all ranks share",
+                      .got = "no such folder"});
+  rank_files files;
+  files.own = write_checkpoint_file(path + '/' + rank_name(static_cast<std::size_t>(rank)), content.own);
+  if (rank != 0) return files;
+  if (!content.shared)
+    throw setting_error({.what = "a checkpoint needs what ranks share, from rank 0", .where = path});
+  files.shared = write_checkpoint_file(path + '/' + std::string(shared_name), *content.shared);
+  return files;
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE std::string save_checkpoint(communicator& world, std::string const& directory,
+                                               checkpoint_content const& content, int keep) {
+  if (keep < 1)
+    throw setting_error(
+        {.what = "no checkpoint would be kept", .where = "keep", .expected = "at least 1", .got = {keep}});
+  detail::checkpoint_keeper keeper(directory, content.position.step);
+  bool const first = world.rank() == 0;
+  auto const together = [&](auto action) {
+    detail::shared_outcome outcome = detail::outcome_of_all(world, action);
+    if (outcome.trouble.empty()) return std::move(outcome.said);
+    if (first) keeper.give_up();
+    throw file_error({.what = "cannot save the checkpoint", .where = directory, .got = outcome.trouble});
+  };
+
+  auto const begun = together([&] {
+    if (first) keeper.begin();
+    return detail::checkpoint_name(content.position.step);
+  });
+  auto const written = together(
+      [&] { return detail::write_rank_files(keeper.path(), begun[0], world.rank(), content).bytes(); });
+  together([&]() -> std::string {
+    if (!first) return "";
+    checkpoint_manifest manifest{.position = content.position,
+                                 .network_hash = content.own.network_hash(),
+                                 .settings_hash = content.settings_hash,
+                                 .seed = content.seed};
+    manifest.shared = detail::rank_files::from(written[0]).shared;
+    for (std::string const& bytes : written) manifest.ranks.push_back(detail::rank_files::from(bytes).own);
+    keeper.finish(manifest);
+    return "";
+  });
+  if (first) {
+    try {
+      keeper.clean_up(keep);
+    } catch (file_error const& refused) {
+      if (world.settings().log) world.settings().log(refused.what());
+    }
+  }
+  return keeper.path();
+}
+
+}  // namespace cohort

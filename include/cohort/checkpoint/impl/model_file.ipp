@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <charconv>
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/checkpoint/optimizer_json.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void write_dense(parameter_set const& layouts, std::span<arriving_tensor const> all) {
+  std::size_t most = 0;
+  for (arriving_tensor const& one : all)
+    if (one.from.type != layouts.type())
+      most = std::max(most, static_cast<std::size_t>(one.from.dims.elements()) * bytes_of(layouts.type()));
+  buffer const converted(most);
+  for (arriving_tensor const& one : all) {
+    std::byte const* dense = one.from.data;
+    if (one.from.type != layouts.type()) {
+      layouts.type() == element_type::f64 ? convert<double, float>(one.from, converted.data())
+                                          : convert<float, double>(one.from, converted.data());
+      dense = converted.data();
+    }
+    layouts.write(one.p, dense, one.arena);
+  }
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE model_file model_file::open(std::string const& path, safetensors_limits limits) {
+  return model_file(safetensors::load(path, limits));
+}
+
+COHORT_CORE_INLINE bool model_file::has_parameters() const {
+  return std::any_of(file_.tensors().begin(), file_.tensors().end(), is_parameter);
+}
+
+COHORT_CORE_INLINE void model_file::read_parameters(graph_view net, parameter_set& into) const {
+  std::string const wanted = detail::hash_text(detail::written_hash(net));
+  auto const list = detail::parameter_tensors(into);
+  if (wanted != metadata("graph_hash")) {
+    auto const found = first_difference(into, list, true);
+    refuse_network(found ? found->name : "", (found ? found->expected + " in " : "") + "network " + wanted,
+                   (found ? found->got + " in " : "the same parameters, but other layers, in ")
+                       + ("network " + metadata("graph_hash")));
+  }
+  read_all(into, list, true);
+  into.changed();
+}
+
+COHORT_CORE_INLINE void model_file::read_parameters(parameter_set& into) const {
+  read_all(into, detail::parameter_tensors(into), true);
+  into.changed();
+}
+
+COHORT_CORE_INLINE training_position model_file::read_state(parameter_set const& parameters,
+                                                            optimizer_settings const& settings,
+                                                            std::span<std::byte* const> arrays) const {
+  if (!optimizer_)
+    throw data_error({.what = "cannot read the updaters' state",
+                      .where = file_.name(),
+                      .expected = "a model that was saved with it",
+                      .got = "parameters only"});
+  for (parameter const& one : parameters.table()) {
+    std::string_view const wanted = settings.rule_of(one.layer(), one.spec.role).updater.name();
+    std::string_view const saved = optimizer_->rule_of(one.layer(), one.spec.role).updater.name();
+    if (is_trained(one.spec.role) && wanted != saved)
+      throw data_error({.what = "cannot read the updaters' state",
+                        .where = {file_.name(), ", ", one.name},
+                        .expected = {"state of ", wanted},
+                        .got = {"state of ", saved}});
+  }
+  read_all(parameters, detail::state_tensors(parameters, settings, arrays), false);
+  return position_;
+}
+
+COHORT_CORE_INLINE model_file::model_file(safetensors file) : file_(std::move(file)) {
+  if (metadata("format") != detail::model_format)
+    refuse_metadata("format", detail::shown(detail::model_format));
+  if (metadata("format_version") != detail::model_format_version)
+    refuse_metadata("format_version", detail::shown(detail::model_format_version));
+  if (file_.metadata().contains("content_hash"))
+    if (std::string const hash = detail::hash_text(detail::content_hash(file_.tensors(), file_.metadata()));
+        hash != metadata("content_hash"))
+      refuse_metadata("content_hash", "the content's hash " + hash + " (a file that was not damaged)");
+  metadata("graph");
+  metadata("graph_hash");
+  if (!file_.metadata().contains("optimizer")) return;
+  json_document const document = parse_json(metadata("optimizer"), file_.name() + " optimizer");
+  optimizer_ = optimizer_from_json(document.root());
+  // Older files have no position: they go on at the epoch's beginning.
+  position_ = {count("step"), count("epoch"), file_.metadata().contains("position") ? count("position") : 0};
+  if (!file_.metadata().contains("plateau")) return;
+  json_document const seen = parse_json(metadata("plateau"), file_.name() + " plateau");
+  plateau_ = plateau_from_json(seen.root());
+}
+
+COHORT_CORE_INLINE std::string const& model_file::metadata(std::string const& key) const {
+  auto const found = file_.metadata().find(key);
+  if (found == file_.metadata().end())
+    throw data_error({.what = "cannot read the model",
+                      .where = {file_.name(), ", metadata"},
+                      .expected = {"an entry ", detail::shown(key)},
+                      .got = "none of this name"});
+  return found->second;
+}
+
+COHORT_CORE_INLINE void model_file::refuse_metadata(std::string const& key, std::string expected) const {
+  throw data_error({.what = "cannot read the model",
+                    .where = {file_.name(), ", metadata ", detail::shown(key)},
+                    .expected = std::move(expected),
+                    .got = detail::shown(metadata(key))});
+}
+
+COHORT_CORE_INLINE std::int64_t model_file::count(std::string const& key) const {
+  std::string const& text = metadata(key);
+  std::int64_t number = -1;
+  auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc{} || end != text.data() + text.size() || number < 0)
+    refuse_metadata(key, "an integer of at least 0");
+  return number;
+}
+
+COHORT_CORE_INLINE bool model_file::is_parameter(stored_tensor const& one) {
+  return one.name.rfind(detail::state_prefix, 0) != 0 && one.name.rfind(detail::strategy_prefix, 0) != 0;
+}
+
+COHORT_CORE_INLINE std::optional<model_file::difference> model_file::first_difference(
+    parameter_set const& parameters, std::vector<detail::model_tensor> const& list, bool alone) const {
+  std::set<std::string_view> known;
+  for (detail::model_tensor const& one : list) {
+    shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
+    auto const found = file_.find(one.name);
+    if (!found) return difference{one.name, to_string(dims), "none of this name"};
+    if (!(found->dims == dims)) return difference{one.name, to_string(dims), to_string(found->dims)};
+    if (!is_real(found->type)) return difference{one.name, "f32 or f64", std::string(name_of(found->type))};
+    known.insert(one.name);
+  }
+  for (stored_tensor const& one : file_.tensors())
+    if (alone && is_parameter(one) && !known.contains(one.name))
+      return difference{one.name, "none of this name", to_string(one.view.dims)};
+  return std::nullopt;
+}
+
+COHORT_CORE_INLINE void model_file::refuse_network(std::string const& tensor, std::string expected,
+                                                   std::string got) const {
+  throw data_error({.what = "the model is of another network",
+                    .where = {file_.name(), (tensor.empty() ? "" : ", tensor " + detail::shown(tensor))},
+                    .expected = std::move(expected),
+                    .got = std::move(got)});
+}
+
+COHORT_CORE_INLINE void model_file::read_all(parameter_set const& layouts,
+                                             std::vector<detail::model_tensor> const& list,
+                                             bool alone) const {
+  if (auto const found = first_difference(layouts, list, alone))
+    refuse_network(found->name, found->expected, found->got);
+  std::vector<detail::arriving_tensor> all;
+  for (detail::model_tensor const& one : list) all.push_back({file_.at(one.name), one.p, one.arena});
+  detail::write_dense(layouts, all);
+}
+
+}  // namespace cohort

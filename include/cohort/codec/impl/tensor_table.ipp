@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/codec/tensor_table.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+
+namespace cohort {
+
+COHORT_CORE_INLINE tensor_table::tensor_table(std::initializer_list<tensor> tensors)
+    : tensor_table(std::span<tensor const>(tensors.begin(), tensors.size())) {}
+
+COHORT_CORE_INLINE tensor_table::tensor_table(std::span<tensor const> tensors) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 44;
+  for (tensor const& one : tensors) {
+    if (one.elements == 0 || one.elements > most - elements())
+      throw setting_error({.what = "a table of tensors makes no sense",
+                           .where = {one.name},
+                           .expected = {"1 to ", most - elements(), " elements"},
+                           .got = {one.elements}});
+    ends_.push_back(elements() + one.elements);
+    names_.emplace_back(one.name);
+    hash_ = fnv1a(std::string_view(reinterpret_cast<char const*>(&one.elements), sizeof one.elements),
+                  fnv1a(std::string_view("\0", 1), fnv1a(one.name, hash_)));
+  }
+}
+
+}  // namespace cohort

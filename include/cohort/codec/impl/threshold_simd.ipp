@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cohort/codec/detail/coding_formulas.hpp>
+#include <cohort/codec/detail/threshold_simd.hpp>
+#include <cohort/codec/residual_simd.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <limits>
+
+namespace cohort::detail::baseline_f32 {
+
+COHORT_CORE_INLINE unsigned mask_above(ints x, ints bound) {
+  ints const above = x > bound;
+#if defined(__SSE2__)
+  return static_cast<unsigned>(__builtin_ia32_movmskps(reinterpret_cast<real>(above)));
+#else
+  unsigned mask = 0;
+  for (unsigned lane = 0; lane < lanes; ++lane) mask |= static_cast<unsigned>(above[lane] < 0) << lane;
+  return mask;
+#endif
+}
+
+}  // namespace cohort::detail::baseline_f32
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void take_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
+                                 std::vector<sent_multiple>& multiples) {
+  std::uint32_t const pattern = std::bit_cast<std::uint32_t>(y);
+  std::uint32_t const magnitude = pattern & ~sent_element::negative;
+  if (!is_finite(y)) refuse_residual(index);
+  if (magnitude < std::bit_cast<std::uint32_t>(t)) {
+    r = y;
+  } else if (magnitude <= std::bit_cast<std::uint32_t>(most_thresholds * t)) {
+    r = y - std::bit_cast<float>(std::bit_cast<std::uint32_t>(t) | (pattern & sent_element::negative));
+    *list++ = {static_cast<std::uint32_t>(index % block_elements) | (pattern & sent_element::negative)};
+  } else {
+    double const quotient = double{y} / double{t};
+    double const multiple =
+        std::bit_cast<double>(std::uint64_t{cut_multiple(std::bit_cast<std::uint64_t>(quotient))});
+    r = static_cast<float>(double{y} - multiple * double{t});
+    multiples.push_back({index, multiple});
+  }
+}
+
+COHORT_CORE_INLINE void take_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n,
+                                       float t, std::uint64_t first, sent_element*& list,
+                                       std::vector<sent_multiple>& multiples) {
+  auto const pattern = std::bit_cast<std::int32_t>(t);
+  auto const limit = std::bit_cast<std::int32_t>(most_thresholds * t);
+  auto const pass =
+#if defined(__x86_64__) || defined(__i386__)
+      which == isa::avx512 ? avx512_f32::take
+      : which == isa::avx2 ? avx2_f32::take
+                           :
+#endif
+                           baseline_f32::take;
+  std::size_t i = 0;
+  while (i < n) {
+    std::size_t const whole = (n - i) / baseline_f32::at_once * baseline_f32::at_once;
+    auto const index = static_cast<std::uint32_t>((first + i) % block_elements);
+    i += pass(r + i, x + i, whole, pattern, limit, index, &list);
+    for (std::size_t const end = std::min(n, i + baseline_f32::at_once); i < end; ++i)
+      take_one(r[i], r[i] + x[i], t, first + i, list, multiples);
+  }
+}
+
+}  // namespace cohort::detail

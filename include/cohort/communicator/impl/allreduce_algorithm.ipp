@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/detail/allreduce_algorithm.hpp>
+#include <cohort/communicator/detail/recursive_doubling.hpp>
+#include <cohort/communicator/detail/recursive_halving.hpp>
+#include <cohort/communicator/detail/ring_allreduce.hpp>
+#include <cohort/communicator/detail/ring_reduce_scatter.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE bool (*advance_of(allreduce_algorithm way))(task&) {
+  return way == allreduce_algorithm::ring      ? ring_allreduce
+         : way == allreduce_algorithm::halving ? recursive_halving_allreduce
+                                               : recursive_doubling_allreduce;
+}
+
+COHORT_CORE_INLINE std::size_t scratch_of(allreduce_algorithm way, port const& at, elements const& data,
+                                          int ranks) {
+  return way == allreduce_algorithm::ring      ? scratch_of_ring(at, segment_of_ring(data, 0, ranks), ranks)
+         : way == allreduce_algorithm::halving ? scratch_of_halving(at, data, ranks)
+                                               : scratch_of_doubling(data);
+}
+
+}  // namespace cohort::detail

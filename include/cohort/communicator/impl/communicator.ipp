@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+
+namespace cohort::detail {
+
+[[gnu::cold]] COHORT_CORE_INLINE void check_settings(communicator_settings const& how) {
+  if (how.deadline < std::chrono::milliseconds(1) || how.deadline > std::chrono::hours(1000))
+    throw setting_error({.what = "a communicator cannot wait like this",
+                         .where = "communicator_settings.deadline",
+                         .expected = "1 ms to 1,000 hours",
+                         .got = {how.deadline.count(), " ms"}});
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE elements::elements(std::byte* at, element_type of, std::size_t many, memory_space* where)
+    : data(at), type(of), count(many), space(where) {}
+
+COHORT_CORE_INLINE std::span<std::byte const> gathered::of(int rank) const {
+  auto const r = static_cast<std::size_t>(rank);
+  return std::span<std::byte const>(bytes).subspan(first[r], first[r + 1] - first[r]);
+}
+
+COHORT_CORE_INLINE std::chrono::steady_clock::time_point request::wait() {
+  return under_way_ ? std::exchange(under_way_, nullptr)->wait() : std::chrono::steady_clock::time_point();
+}
+
+COHORT_CORE_INLINE void communicator::reduce_scatter(elements data, reduction how) {
+  start_reduce_scatter(data, how).wait();
+}
+
+COHORT_CORE_INLINE gathered communicator::allgatherv(std::span<std::byte const> mine) {
+  gathered all;
+  start_allgatherv(mine, all).wait();
+  return all;
+}
+
+}  // namespace cohort

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/detail/dissemination_barrier.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE bool dissemination_barrier(task& t) {
+  while (t.settled()) {
+    int const distance = 1 << t.step;
+    if (distance >= t.size()) return true;
+    t.receive(t.wrapped(t.rank() - distance), {});
+    t.send(t.wrapped(t.rank() + distance), {});
+    ++t.step;
+  }
+  return false;
+}
+
+}  // namespace cohort::detail

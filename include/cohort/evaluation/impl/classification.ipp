@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/evaluation/binary_counts.hpp>
+#include <cohort/evaluation/classification.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
+#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <string_view>
+
+namespace cohort {
+
+COHORT_CORE_INLINE classification_report::classification_report(int classes, classification_options options)
+    : confusion_matrix(classes), options_(std::move(options)) {
+  if (options_.top < 1 || options_.top > classes) {
+    refuse("top", "1 to " + std::to_string(classes), std::to_string(options_.top));
+  }
+  if (!options_.labels.empty() && options_.labels.size() != at(classes)) {
+    refuse("labels", std::to_string(classes) + " names", std::to_string(options_.labels.size()));
+  }
+}
+
+COHORT_CORE_INLINE void classification_report::add(tensor_view scores, tensor_view labels,
+                                                   std::optional<std::int64_t> first) {
+  if (labels.type != element_type::i32)
+    throw shape_error({.what = "cannot evaluate these scores",
+                       .where = "labels",
+                       .expected = "i32",
+                       .got = {name_of(labels.type)}});
+  add(scores, labels.as<std::int32_t>(), first);
+}
+
+COHORT_CORE_INLINE void classification_report::add(tensor_view scores, std::span<std::int32_t const> labels,
+                                                   std::optional<std::int64_t> first) {
+  if (scores.dims.rank < 2 || scores.dims.example().elements() != classes()
+      || labels.size() != at(scores.dims[0])) {
+    throw shape_error({.what = "cannot evaluate these scores",
+                       .where = {labels.size(), " labels"},
+                       .expected = {labels.size(), 'x', classes()},
+                       .got = to_string(scores.dims)});
+  }
+  if (scores.type == element_type::f32) {
+    add_rows(scores.as<float>(), labels, first.value_or(examples()));
+  } else if (scores.type == element_type::f64) {
+    add_rows(scores.as<double>(), labels, first.value_or(examples()));
+  } else {
+    throw shape_error({.what = "cannot evaluate these scores",
+                       .where = {},
+                       .expected = "f32 or f64",
+                       .got = {name_of(scores.type)}});
+  }
+}
+
+COHORT_CORE_INLINE void classification_report::merge(classification_report const& other) {
+  auto setting = [](classification_report const& report) {
+    return std::to_string(report.classes()) + " classes, top " + std::to_string(report.options_.top);
+  };
+  if (setting(*this) != setting(other)) refuse("merge", setting(*this), setting(other));
+  if (options_.labels != other.options_.labels) refuse("merge", "the same labels", "others");
+  confusion_matrix::merge(other);
+  top_hits_ += other.top_hits_;
+  log_loss_.add(other.log_loss_);
+  probabilities_ = probabilities_ && other.probabilities_;
+}
+
+COHORT_CORE_INLINE std::vector<std::byte> classification_report::to_bytes() const {
+  detail::report_writer out;
+  out.natural(kind()).natural(static_cast<std::uint64_t>(classes()));
+  out.natural(static_cast<std::uint64_t>(options_.top)).natural(labels_hash());
+  confusion_matrix::write(out);
+  out.natural(static_cast<std::uint64_t>(top_hits_)).natural(probabilities_);
+  return out.real(log_loss_.sum).real(log_loss_.lost).take();
+}
+
+COHORT_CORE_INLINE void classification_report::merge(std::span<std::byte const> bytes) {
+  detail::report_reader in(bytes);
+  in.natural("kind of report", kind(), kind());
+  auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
+  own("classes", static_cast<std::uint64_t>(classes()));
+  own("top", static_cast<std::uint64_t>(options_.top));
+  own("hash of the labels", labels_hash());
+  classification_report other(classes(), options_);
+  other.confusion_matrix::read(in, most_examples - examples());
+  other.top_hits_ = in.count("top hits", other.correct(), other.examples());
+  other.probabilities_ = in.natural("probabilities", 0, 1) != 0;
+  double const most = 35.0 * static_cast<double>(other.examples());  // −ln 1e-15 < 35
+  other.log_loss_.sum = in.real("log loss", 0, most);
+  other.log_loss_.lost = in.real("log loss, lost", -most, most);
+  in.end();
+  merge(other);
+}
+
+COHORT_CORE_INLINE void classification_report::clear() {
+  confusion_matrix::clear();
+  top_hits_ = 0;
+  log_loss_ = {};
+  probabilities_ = true;
+}
+
+COHORT_CORE_INLINE std::optional<double> classification_report::top_accuracy() const {
+  if (examples() == 0) return std::nullopt;
+  return static_cast<double>(top_hits_) / static_cast<double>(examples());
+}
+
+COHORT_CORE_INLINE std::optional<double> classification_report::log_loss() const {
+  if (examples() == 0 || !probabilities_) return std::nullopt;
+  return log_loss_.value() / static_cast<double>(examples());
+}
+
+COHORT_CORE_INLINE std::uint64_t classification_report::labels_hash() const {
+  std::uint64_t hash = fnv1a_offset;
+  for (std::string const& label : options_.labels)
+    hash = fnv1a({label.c_str(), label.size() + 1}, hash);  // with the zero that ends it
+  return hash;
+}
+
+COHORT_CORE_INLINE void classification_report::refuse(std::string where, std::string expected,
+                                                      std::string got) {
+  throw setting_error({.what = "cannot report on this classification",
+                       .where = std::move(where),
+                       .expected = std::move(expected),
+                       .got = std::move(got)});
+}
+
+COHORT_CORE_INLINE std::string classification_report::name(int c) const {
+  std::string text = std::to_string(c);
+  if (!options_.labels.empty()) text += ' ' + options_.labels[at(c)];
+  return text;
+}
+
+COHORT_CORE_INLINE std::string classification_report::stats() const {
+  if (examples() == 0) return "  no examples of " + std::to_string(classes()) + " classes\n";
+  std::string text = totals_text() + '\n' + per_class_text();
+  if (classes() <= most_printed_classes) text += '\n' + confusion_text();
+  std::string const remarks = remarks_text();
+  return remarks.empty() ? text : text + '\n' + remarks;
+}
+
+COHORT_CORE_INLINE std::string classification_report::totals_text() const {
+  auto percent = [](std::optional<double> share) {
+    return share ? detail::decimal_text(100 * *share, 2) + " %" : std::string("-");
+  };
+  detail::text_table table({.others = detail::columns::left});
+  table.add({"examples", examples()});
+  table.add({"classes", classes()});
+  table.add({"accuracy", percent(accuracy())});
+  std::string const top = detail::text_of({"top-", options_.top, " accuracy"});
+  if (options_.top > 1) table.add({top, percent(top_accuracy())});
+  table.add({"log loss", detail::decimal_text(log_loss(), 4)});
+  table.add({"MCC", detail::decimal_text(mcc(), 4)});
+  return table.text();
+}
+
+COHORT_CORE_INLINE std::string classification_report::per_class_text() const {
+  auto number = [](std::optional<double> x) { return detail::decimal_text(x, 4); };
+  detail::text_table table({.others = detail::columns::right});
+  table.add({"class", "precision", "recall", "F1", "examples", "predicted"});
+  for (int k = 0; k < classes() && classes() <= most_printed_classes; ++k) {
+    binary_counts const c = of(k);
+    table.add(
+        {name(k), number(c.precision()), number(c.recall()), number(c.f_beta()), c.actual(), c.predicted()});
+  }
+  for (auto [how, title] :
+       {std::pair(averaging::macro, "macro mean"), std::pair(averaging::weighted, "weighted mean"),
+        std::pair(averaging::micro, "micro mean")}) {
+    table.add({title, number(precision(how)), number(recall(how)), number(f_beta(how)), "", ""});
+  }
+  return table.text();
+}
+
+COHORT_CORE_INLINE std::string classification_report::confusion_text() const {
+  detail::text_table table({.others = detail::columns::even});
+  std::vector<std::string> head{"true \\ predicted"};
+  for (int predicted = 0; predicted < classes(); ++predicted) head.push_back(std::to_string(predicted));
+  table.add(std::move(head));
+  for (int actual = 0; actual < classes(); ++actual) {
+    std::vector<std::string> row{name(actual)};
+    for (int predicted = 0; predicted < classes(); ++predicted) {
+      std::int64_t const examples = count(actual, predicted);
+      row.push_back(examples == 0 ? "." : std::to_string(examples));
+    }
+    table.add(std::move(row));
+  }
+  return table.text();
+}
+
+COHORT_CORE_INLINE std::string classification_report::remarks_text() const {
+  std::string text;
+  auto list = [&](char const* title, bool (*concerned)(binary_counts const&)) {
+    std::string names;
+    int found = 0;
+    for (int k = 0; k < classes(); ++k) {
+      if (!concerned(of(k))) continue;
+      if (++found <= most_printed_classes) names += (names.empty() ? "" : ", ") + name(k);
+    }
+    if (found == 0) return;
+    if (found > most_printed_classes)
+      names += detail::text_of({", and ", found - most_printed_classes, " more"});
+    text += detail::text_of({"  ", title, " (", found, "): ", names, '\n'});
+  };
+  list("never predicted", [](binary_counts const& c) { return c.predicted() == 0; });
+  list("without examples", [](binary_counts const& c) { return c.actual() == 0; });
+
+  std::string left_out;
+  auto note = [&](char const* metric, int classes) {
+    if (classes > 0) left_out += detail::text_of({left_out.empty() ? "" : ", ", classes, " from ", metric});
+  };
+  note("precision", average(averaging::macro, [](auto const& c) { return c.precision(); }).left_out);
+  note("recall", average(averaging::macro, [](auto const& c) { return c.recall(); }).left_out);
+  note("F1", average(averaging::macro, [](auto const& c) { return c.f_beta(); }).left_out);
+  if (!left_out.empty()) text += "  classes left out of the macro mean, being 0/0: " + left_out + '\n';
+  if (!probabilities_) text += "  no log loss: the scores of some example are no probabilities\n";
+  return text;
+}
+
+}  // namespace cohort

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/evaluation/detail/column_labels.hpp>
+#include <cohort/random/hash.hpp>
+#include <cstddef>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE column_labels::column_labels(int columns, std::vector<std::string> names)
+    : names_(std::move(names)) {
+  if (columns < 1 || columns > 100'000)
+    throw setting_error({.what = "cannot report on outputs",
+                         .where = "columns",
+                         .expected = "1 to 100000",
+                         .got = {columns}});
+  if (!names_.empty() && names_.size() != static_cast<std::size_t>(columns))
+    throw setting_error({.what = "cannot report on outputs",
+                         .where = "labels",
+                         .expected = {columns, " names"},
+                         .got = {names_.size()}});
+}
+
+COHORT_CORE_INLINE std::string column_labels::name(int column) const {
+  std::string text = std::to_string(column);
+  if (!names_.empty()) text += ' ' + names_[static_cast<std::size_t>(column)];
+  return text;
+}
+
+COHORT_CORE_INLINE std::uint64_t column_labels::hash() const {
+  std::uint64_t hash = fnv1a_offset;
+  for (std::string const& one : names_)
+    hash = fnv1a({one.c_str(), one.size() + 1}, hash);  // with the zero that ends it
+  return hash;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
+#include <cohort/evaluation/merge_ranks.hpp>
+#include <cstddef>
+#include <vector>
+
+namespace cohort {
+
+COHORT_CORE_INLINE void merge_ranks(communicator& world, std::span<evaluator* const> evaluators) {
+  detail::report_writer mine;
+  for (evaluator const* one : evaluators) mine.block(one->to_bytes());
+  std::vector<std::byte> const before = mine.take();
+  gathered const all = world.allgatherv(before);
+
+  auto const merge = [&](std::span<std::byte const> bytes) {
+    detail::report_reader reports(bytes);
+    for (evaluator* one : evaluators) one->merge(reports.block("the size of a report"));
+    reports.end();
+  };
+  int rank = 0;
+  try {
+    for (evaluator* one : evaluators) one->clear();
+    for (; rank < world.size(); ++rank) merge(all.of(rank));
+  } catch (data_error const& refused) {
+    for (evaluator* one : evaluators) one->clear();
+    merge(before);
+    throw data_error({.what = {"cannot merge the reports of rank ", rank}, .got = refused.what()});
+  }
+}
+
+}  // namespace cohort

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/isa.hpp>
+#include <cstdlib>
+#include <string>
+
+namespace cohort {
+
+COHORT_CORE_INLINE isa machine_isa() {
+#if defined(__x86_64__) || defined(__i386__)
+  bool const avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  bool const avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")
+                      && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  if (avx2 && avx512) return isa::avx512;
+  if (avx2) return isa::avx2;
+#endif
+  return isa::baseline;
+}
+
+COHORT_CORE_INLINE isa best_isa() {
+  isa const machine = machine_isa();
+  char const* const cap = std::getenv("COHORT_ISA");
+  if (!cap) return machine;
+  for (isa const known : {isa::baseline, isa::avx2, isa::avx512})
+    if (cap == name_of(known)) return std::min(machine, known);
+  throw setting_error({.what = "unknown instruction set",
+                       .where = "environment variable COHORT_ISA",
+                       .expected = "baseline, avx2 or avx512",
+                       .got = {'"', cap, '"'}});
+}
+
+}  // namespace cohort

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/execution/sink.hpp>
+#include <cstdio>
+#include <string>
+
+namespace cohort {
+
+COHORT_CORE_INLINE sink stderr_sink() {
+  return [](std::string_view line) {
+    std::string const whole = std::string(line) + '\n';
+    std::fwrite(whole.data(), 1, whole.size(), stderr);
+    std::fflush(stderr);
+  };
+}
+
+COHORT_CORE_INLINE sink silent_sink() {
+  return [](std::string_view) {};
+}
+
+}  // namespace cohort

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/graph/graph.hpp>
+#include <string>
+
+namespace cohort {
+
+COHORT_CORE_INLINE graph::graph(builder net) {
+  if (!net.problem_.found()) net.settle_order();
+  if (net.problem_.found())
+    throw graph_error({.what = {"the network is not well formed: ", net.problem_.text().view()}});
+  if (net.nodes_.empty()) throw graph_error({.what = "the network has no layers"});
+  nodes_ = std::move(net.nodes_);
+  values_ = std::move(net.values_);
+  edges_ = std::move(net.edges_);
+  characters_ = std::move(net.characters_);
+}
+
+COHORT_CORE_INLINE graph::graph(graph_view parts)
+    : nodes_(parts.nodes.begin(), parts.nodes.end()),
+      values_(parts.values.begin(), parts.values.end()),
+      edges_(parts.edges.begin(), parts.edges.end()),
+      characters_(parts.characters.begin(), parts.characters.end()) {}
+
+}  // namespace cohort

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/graph/named_layers.hpp>
+#include <string_view>
+
+namespace cohort {
+
+COHORT_CORE_INLINE std::vector<int> named_layers(graph_view net, std::span<std::string const> names) {
+  std::vector<int> ids;
+  for (std::string const& name : names) {
+    int const id = net.find(name);
+    if (id < 0 || net.kind(id).role == layer_role::input) {
+      std::string known;
+      for (int other = 0; other < net.size(); ++other)
+        if (net.kind(other).role != layer_role::input) known += (known.empty() ? "" : ", ") + net.name(other);
+      throw setting_error({.what = "the network has no layer of this name", .expected = known, .got = name});
+    }
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace cohort

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/error/exceptions.hpp>
+#include <cstddef>
+
+namespace cohort {
+
+/// Takes bytes as std::ostream and file_writer do.
+template <class Sink>
+concept byte_sink = requires(Sink& sink, char const* data, int bytes) {
+  sink.write(data, bytes);
+};
+
+/// A reference to a byte sink of any type. The sink must outlive it.
+class byte_sink_ref {
+ public:
+  template <byte_sink Sink>
+  byte_sink_ref(Sink& sink) : sink_(&sink), write_(&write_to<Sink>) {}
+
+  /// Errors    file_error if the sink reports failure by fail(), as streams do; whatever its write throws.
+  void write(char const* data, std::size_t bytes) const { write_(sink_, data, bytes); }
+
+ private:
+  template <class Sink>
+  static void write_to(void* to, char const* data, std::size_t bytes) {
+    Sink& sink = *static_cast<Sink*>(to);
+    if (bytes > 0) sink.write(data, static_cast<std::ptrdiff_t>(bytes));
+    if constexpr (requires { sink.fail(); })
+      if (sink.fail())
+        throw file_error({.what = "cannot write to the stream",
+                          .where = "byte sink",
+                          .expected = "a stream that accepts all bytes",
+                          .got = "a failed stream"});
+  }
+
+  void* sink_;
+  void (*write_)(void*, char const*, std::size_t);
+};
+
+}  // namespace cohort

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/io/data_folders.hpp>
+#include <cstdlib>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::string environment_variable(char const* name) {
+  char const* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE std::string cache_folder(std::string const& inside) {
+  std::string cache = detail::environment_variable("XDG_CACHE_HOME");
+  if (cache.empty()) {
+    cache = detail::environment_variable("HOME");
+    if (cache.empty()) return {};
+    cache += "/.cache";
+  }
+  return cache + "/cohort" + (inside.empty() ? "" : '/' + inside);
+}
+
+COHORT_CORE_INLINE std::vector<std::string> data_folders(std::string const& in_cache) {
+  std::vector<std::string> folders;
+  if (std::string data = detail::environment_variable("COHORT_DATA"); !data.empty())
+    folders.push_back(std::move(data));
+  folders.push_back("data");
+  if (std::string cache = cache_folder(in_cache); !cache.empty()) folders.push_back(std::move(cache));
+  return folders;
+}
+
+}  // namespace cohort

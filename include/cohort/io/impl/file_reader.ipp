@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cerrno>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <system_error>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int error_number) {
+  throw file_error({.what = std::move(what),
+                    .where = std::move(where),
+                    .expected = {},
+                    .got = std::generic_category().message(error_number)});
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE file_reader::file_reader(std::string path) : path_(std::move(path)) {
+  // O_NONBLOCK: a pipe nobody writes to would otherwise block here.
+  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file_ < 0) detail::refuse_file("cannot open the file", path_, errno);
+  struct stat facts {};
+  int const told = ::fstat(file_, &facts);
+  int const error_number = errno;
+  if (told == 0 && S_ISREG(facts.st_mode)) {
+    size_ = static_cast<std::uint64_t>(facts.st_size);
+    return;
+  }
+  ::close(file_);
+  if (told != 0) detail::refuse_file("cannot open the file", path_, error_number);
+  throw file_error({.what = "cannot read the file",
+                    .where = path_,
+                    .expected = "a regular file",
+                    .got = S_ISDIR(facts.st_mode) ? "a directory" : "a device, pipe or socket"});
+}
+
+COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    ssize_t const count = ::read(file_, static_cast<char*>(into) + done, bytes - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) detail::refuse_file("cannot read the file", path_, errno);
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+COHORT_CORE_INLINE std::string read_text(std::string const& path, std::uint64_t most) {
+  file_reader file(path);
+  if (file.size() > most) {
+    throw data_error({.what = "cannot read the file",
+                      .where = path,
+                      .expected = {"at most ", most, " bytes"},
+                      .got = {file.size()}});
+  }
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  text.resize(file.read(text.data(), text.size()));
+  return text;
+}
+
+}  // namespace cohort

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/optimizer/named_number.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cstdint>
+#include <string>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void require_setting(bool allowed, std::string_view owner, std::string_view field,
+                                        char const* expected, double value) {
+  if (allowed && is_finite(value)) return;
+  throw setting_error({.what = "a setting makes no sense",
+                       .where = {owner, '.', field},
+                       .expected = expected,
+                       .got = {value}});
+}
+
+}  // namespace cohort::detail

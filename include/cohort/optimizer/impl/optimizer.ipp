@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/optimizer/optimizer.hpp>
+
+namespace cohort {
+
+COHORT_CORE_INLINE void optimizer_settings::check() const {
+  updater.check();
+  if (bias_updater) bias_updater->check();
+  penalties{l1, l2}.check("weights");
+  penalties{bias_l1, bias_l2}.check("biases");
+  normalisation.check();
+  constraint.check();
+  bias_constraint.check();
+  for (std::size_t r = 0; r < layers.size(); ++r) check(r);
+}
+
+COHORT_CORE_INLINE void optimizer_settings::check(std::size_t r) const {
+  layer_override const& row = layers[r];
+  try {
+    if (row.updater) row.updater->check();
+    if (row.bias_updater) row.bias_updater->check();
+    penalties{row.l1.value_or(0), row.l2.value_or(0)}.check("weights");
+    penalties{row.bias_l1.value_or(0), row.bias_l2.value_or(0)}.check("biases");
+    if (row.constraint) row.constraint->check();
+    if (row.bias_constraint) row.bias_constraint->check();
+  } catch (setting_error const& refused) {
+    refusal const& why = refused.why();
+    throw setting_error({.what = why.what,
+                         .where = {"layers[", r, "] ", row.layer, ": ", why.where},
+                         .expected = why.expected,
+                         .got = why.got});
+  }
+}
+
+}  // namespace cohort

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/plan/arena.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <vector>
+
+namespace cohort {
+
+COHORT_CORE_INLINE void arena_slot::used(int command) {
+  if (first < 0) first = command;
+  last = command;
+}
+
+COHORT_CORE_INLINE std::size_t arrange(std::span<arena_slot> slots) {
+  for (arena_slot& slot : slots) {
+    if (slot.same_as < 0) continue;
+    arena_slot& root = slots[static_cast<std::size_t>(slot.same_as)];
+    if (slot.first < 0) continue;
+    root.first = root.first < 0 ? slot.first : std::min(root.first, slot.first);
+    root.last = std::max(root.last, slot.last);
+    root.bytes = std::max(root.bytes, slot.bytes);
+  }
+  std::vector<arena_slot*> placed;
+  std::vector<char> done(slots.size(), 0);
+  auto const largest_left = [&] {
+    arena_slot* found = nullptr;
+    for (arena_slot& slot : slots)
+      if (slot.same_as < 0 && slot.first >= 0 && (!found || slot.bytes > found->bytes)
+          && !done[static_cast<std::size_t>(&slot - slots.data())])
+        found = &slot;
+    return found;
+  };
+  auto const in_the_way = [&](arena_slot const& slot) -> arena_slot const* {
+    for (arena_slot const* other : placed)
+      if (other->first <= slot.last && slot.first <= other->last && other->offset < slot.offset + slot.bytes
+          && slot.offset < other->offset + round_to_alignment(other->bytes))
+        return other;
+    return nullptr;
+  };
+  std::size_t total = 0;
+  while (arena_slot* const slot = largest_left()) {
+    slot->offset = 0;
+    while (arena_slot const* const other = in_the_way(*slot))
+      slot->offset = other->offset + round_to_alignment(other->bytes);
+    total = std::max(total, slot->offset + round_to_alignment(slot->bytes));
+    placed.push_back(slot);
+    done[static_cast<std::size_t>(slot - slots.data())] = 1;
+  }
+  for (arena_slot& slot : slots)
+    if (slot.same_as >= 0) slot.offset = slots[static_cast<std::size_t>(slot.same_as)].offset;
+  return total;
+}
+
+}  // namespace cohort

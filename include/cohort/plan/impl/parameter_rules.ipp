@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/plan/parameter_rules.hpp>
+
+namespace cohort {
+
+COHORT_CORE_INLINE parameter_rules::parameter_rules(std::span<parameter const> table,
+                                                    optimizer_settings const& settings) {
+  bool frozen = !table.empty();
+  for (parameter const& p : table) {
+    parameter_rule const rule = settings.rule_of(p.layer(), p.spec.role);
+    std::size_t r = 0;
+    while (r < rules_.size() && !(rules_[r] == rule)) ++r;
+    if (r == rules_.size()) rules_.push_back(rule);
+    rule_of_.push_back(r);
+    if (is_trained(p.spec.role)) state_arrays_ = std::max(state_arrays_, rule.updater.state_arrays());
+    frozen = frozen && rule.frozen;
+  }
+  for (layer_override const& row : settings.layers) require_named(table, row, &row - settings.layers.data());
+  if (frozen)
+    throw setting_error({.what = "every layer is frozen: nothing is left to train", .where = "layers"});
+}
+
+COHORT_CORE_INLINE void parameter_rules::require_named(std::span<parameter const> table,
+                                                       layer_override const& row, std::ptrdiff_t place) {
+  for (parameter const& p : table)
+    if (row.names(p.layer())) return;
+  throw setting_error({.what = "there is no such layer with parameters",
+                       .where = {"layers[", place, "]"},
+                       .expected = names_in(table),
+                       .got = row.layer.empty() ? "no name" : row.layer});
+}
+
+COHORT_CORE_INLINE std::string parameter_rules::names_in(std::span<parameter const> table) {
+  std::string names;
+  for (std::size_t p = 0; p < table.size(); ++p)
+    if (p == 0 || table[p].node != table[p - 1].node)
+      names += detail::text_of({p == 0 ? "one of " : ", ", table[p].layer()});
+  return names;
+}
+
+}  // namespace cohort

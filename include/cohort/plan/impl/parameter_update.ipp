@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/optimizer/constraint.hpp>
+#include <cohort/plan/detail/running_statistics.hpp>
+#include <cohort/plan/parameter_update.hpp>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE parameter_update::parameter_update(parameter_set& parameters,
+                                                      optimizer_settings const& settings)
+    : parameters_(parameters),
+      passes_(parameters.passes()),
+      settings_(settings),
+      rules_(parameters.table(), settings) {
+  settings.check();
+  require_frozen();
+  for (int k = 0; k < rules_.state_arrays(); ++k) {
+    arrays_.emplace_back(parameters.arena_bytes(), passes_.space());
+    state_.push_back(arrays_.back().data());
+  }
+  if (settings.normalisation.norm() != scope::nothing || needs(detail::norm_of::gradient))
+    gradient_squares_.emplace(parameters);
+  if (needs(detail::norm_of::step)) step_squares_.emplace(parameters);
+  if (needs(detail::norm_of::gradient) || needs(detail::norm_of::step))
+    parameter_squares_.emplace(parameters);
+  std::int64_t elements = 0;
+  for (std::size_t p = 0; p < rules_.size(); ++p)
+    if (parameter const& one = parameters.table()[p];
+        one.trains() && rules_[p].constraint != parameter_constraint()) {
+      constrained_.push_back({static_cast<int>(p), elements});
+      elements += one.spec.dims.elements();
+    }
+  dense_ = buffer(static_cast<std::size_t>(elements) * bytes_of(parameters.type()));
+  reset();
+}
+
+COHORT_CORE_INLINE std::size_t parameter_update::bytes() const {
+  return arrays_.size() * parameters_.arena_bytes() + dense_.bytes();
+}
+
+COHORT_CORE_INLINE void parameter_update::reset() {
+  for (std::size_t index = 0; index < rules_.size(); ++index) {
+    parameter const& p = parameters_.table()[index];
+    updater const& rule = rules_[index].updater;
+    for (int k = 0; is_trained(p.spec.role) && k < rule.state_arrays(); ++k)
+      passes_.fill(state(k), p.offset, p.room, rule.initial_state(k));
+  }
+}
+
+COHORT_CORE_INLINE void parameter_update::measure(int phase, int worker, int workers,
+                                                  std::span<std::byte* const> parts, std::int64_t step,
+                                                  std::int64_t epoch) {
+  if (phase == 0) measure_gradients(worker, workers, parts);
+  if (phase == 1) measure_steps(worker, workers, parts, step, epoch);
+}
+
+COHORT_CORE_INLINE void parameter_update::apply(int worker, int workers, std::span<std::byte* const> parts,
+                                                std::int64_t step, std::int64_t epoch,
+                                                parameter_range const& which) {
+  for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
+    measure(phase, worker, workers, parts, step, epoch);
+  apply_rules(worker, workers, parts, step, epoch, which);
+  if (worker == 0) detail::follow_statistics(parameters_, parts, which);
+  if (workers == 1) constrain(0, 1);
+}
+
+COHORT_CORE_INLINE void parameter_update::constrain(int worker, int workers) {
+  for (std::size_t c = static_cast<std::size_t>(worker); c < constrained_.size();
+       c += static_cast<std::size_t>(workers))
+    detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_as<T>(constrained_[c]); });
+}
+
+COHORT_CORE_INLINE void parameter_update::constrain(std::byte* dense) const {
+  detail::with_real(parameters_.type(), [&]<class T>(T*) {
+    for (constrained const& one : constrained_)
+      hold<T>(one.p,
+              reinterpret_cast<T*>(dense) + parameters_.table()[static_cast<std::size_t>(one.p)].first);
+  });
+}
+
+COHORT_CORE_INLINE bool parameter_update::needs(detail::norm_of norm) const {
+  for (std::size_t p = 0; p < rules_.size(); ++p)
+    if (parameters_.table()[p].trains() && rules_[p].updater.needed_norm() == norm) return true;
+  return false;
+}
+
+COHORT_CORE_INLINE void parameter_update::require_frozen() const {
+  for (std::size_t p = 0; p < rules_.size(); ++p)
+    if (parameter const& one = parameters_.table()[p]; rules_[p].frozen && !one.frozen)
+      throw setting_error({.what = "a layer is frozen in the settings only",
+                           .where = one.name,
+                           .expected = "parameter_set::freeze before the first plan"});
+}
+
+COHORT_CORE_INLINE void parameter_update::measure_gradients(int worker, int workers,
+                                                            std::span<std::byte* const> parts) {
+  if (gradient_squares_)
+    gradient_squares_->measure(worker, workers,
+                               [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
+                                 passes_.square_sums(parts, begin, n, sums);
+                               });
+  if (parameter_squares_)
+    parameter_squares_->measure(worker, workers,
+                                [&](std::size_t, std::size_t begin, std::size_t n, double* sums) {
+                                  std::byte* const master = parameters_.master();
+                                  passes_.square_sums({&master, 1}, begin, n, sums);
+                                });
+}
+
+COHORT_CORE_INLINE void parameter_update::measure_steps(int worker, int workers,
+                                                        std::span<std::byte* const> parts, std::int64_t step,
+                                                        std::int64_t epoch) {
+  double const whole = factor_of_all();
+  step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
+    updater const& rule = rules_[p].updater;
+    if (rule.needed_norm() == detail::norm_of::step)
+      passes_.step_square_sums(rule, scalars(p, whole, step, epoch), parameters_.master(), parts, state_,
+                               begin, n, sums);
+  });
+}
+
+COHORT_CORE_INLINE double parameter_update::factor_of_all() const {
+  gradient_normalisation const& how = settings_.normalisation;
+  return how.norm() == scope::network ? how.factor(std::sqrt(gradient_squares_->of_all())) : 1;
+}
+
+COHORT_CORE_INLINE double parameter_update::factor(std::size_t p, double whole) const {
+  gradient_normalisation const& how = settings_.normalisation;
+  if (how.norm() == scope::parameter) return how.factor(std::sqrt(gradient_squares_->of_parameter(p)));
+  if (how.norm() == scope::layer) return how.factor(std::sqrt(gradient_squares_->of_layer(p)));
+  return whole;
+}
+
+COHORT_CORE_INLINE update_scalars parameter_update::scalars(std::size_t p, double whole, std::int64_t step,
+                                                            std::int64_t epoch) const {
+  penalties const& pull = rules_[p].pull;
+  return {.step = step,
+          .epoch = epoch,
+          .rate_factor = rate_factor_,
+          .l1 = pull.l1,
+          .l2 = pull.l2,
+          .gradient_scale = factor(p, whole),
+          .clip = settings_.normalisation.element_bound()};
+}
+
+COHORT_CORE_INLINE void parameter_update::apply_rules(int worker, int workers,
+                                                      std::span<std::byte* const> parts, std::int64_t step,
+                                                      std::int64_t epoch, parameter_range const& which) {
+  constexpr std::size_t unit = 16, in_cache = 16384;
+  std::size_t const front = parameters_.place_of(which.first),
+                    units = (parameters_.place_of(which.last) - front) / unit;
+  auto const bound = [&](int w) {
+    return front + units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
+  };
+  std::size_t const first = bound(worker), last = bound(worker + 1);
+  double const whole = factor_of_all();
+  auto const take = [&](std::span<update_range const> ranges) {
+    passes_.update(ranges, parameters_.master(), parts, state_);
+  };
+  std::array<update_range, 32> together;  // a device takes them in one kernel
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
+    parameter const& p = parameters_.table()[index];
+    std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
+    int const number = static_cast<int>(index);
+    bool const is_followed =
+        p.trains() && parameters_.is_followed(number) && rules_[index].constraint == parameter_constraint();
+    if (is_followed && worker == 0 && which.has(number)) parameters_.followed(number);
+    if (begin >= end || !p.trains()) continue;
+    updater const& rule = rules_[index].updater;
+    update_scalars now = scalars(index, whole, step, epoch);
+    if (rule.needs_norms()) {
+      bool const of_step = rule.needed_norm() == detail::norm_of::step;
+      double const square =
+          of_step ? step_squares_->of_parameter(index)
+                  : gradient_squares_->of_parameter(index) * now.gradient_scale * now.gradient_scale;
+      now.needed_norm = std::sqrt(square);
+      now.parameter_norm = std::sqrt(parameter_squares_->of_parameter(index));
+    }
+    if (!is_followed) {
+      together[count++] = {&rule, now, begin, end - begin};
+      if (count == together.size()) take(std::span(together).first(std::exchange(count, 0)));
+    }
+    for (std::size_t at = begin; is_followed && at < end; at += in_cache) {
+      update_range const piece{&rule, now, at, std::min(in_cache, end - at)};
+      take({&piece, 1});
+      parameters_.follow(number, at, piece.n);
+    }
+  }
+  take(std::span(together).first(count));
+}
+
+}  // namespace cohort

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/plan.hpp>
+
+namespace cohort {
+
+COHORT_CORE_INLINE void context::forward(std::span<tensor_view const> inputs,
+                                         std::span<tensor_view const> targets) {
+  forward({.inputs = inputs, .targets = targets});
+}
+
+COHORT_CORE_INLINE void context::forward(tensor_view input, tensor_view target) {
+  forward({.inputs = {&input, 1}, .targets = {&target, 1}});
+}
+
+}  // namespace cohort

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/strategy/detail/exchange_meter.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void exchange_meter::start(std::size_t bytes, std::size_t dense) {
+  sent_ += static_cast<double>(bytes);
+  dense_ += static_cast<double>(dense);
+  if (!std::exchange(under_way_, true)) span_ = {.begin = clock::now()};
+  waits_ = false;
+}
+
+COHORT_CORE_INLINE void exchange_meter::finish() {
+  if (!std::exchange(under_way_, false)) return;
+  span_.end = std::max(span_.end, span_.begin);
+  transfer_ += span_.end - span_.begin;
+  hideable_ += (waits_ ? waits_since_ : span_.end) - span_.begin;
+  last_.transfer = span_;
+  exchanges_ += 1;
+}
+
+COHORT_CORE_INLINE void exchange_meter::add(exchange_times const& whole, clock::duration hideable,
+                                            clock::duration waited) {
+  last_ = whole;
+  encode_ += whole.encode.end - whole.encode.begin;
+  transfer_ += whole.transfer.end - whole.transfer.begin;
+  apply_ += whole.apply.end - whole.apply.begin;
+  hideable_ += hideable;
+  waited_ += waited;
+  exchanges_ += 1;
+}
+
+COHORT_CORE_INLINE void exchange_meter::add_times(std::vector<measurement> const& others) {
+  for (measurement const& one : others) {
+    auto const time = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(one.value));
+    if (one.name == "exchanges") exchanges_ += one.value;
+    if (one.name == "encode_seconds") encode_ += time;
+    if (one.name == "transfer_seconds") transfer_ += time;
+    if (one.name == "hideable_seconds") hideable_ += time;
+    if (one.name == "waited_seconds") waited_ += time;
+    if (one.name == "apply_seconds") apply_ += time;
+  }
+}
+
+COHORT_CORE_INLINE std::vector<measurement> exchange_meter::report() const {
+  std::vector<measurement> all{{"message_bytes", sent_, true}, {"dense_bytes", dense_, true}};
+  tell_times(all);
+  return all;
+}
+
+COHORT_CORE_INLINE void exchange_meter::tell_times(std::vector<measurement>& to) const {
+  double const transfer = seconds(transfer_), waited = seconds(waited_);
+  to.insert(to.end(), {{"exchanges", exchanges_, true},
+                       {"encode_seconds", seconds(encode_), true},
+                       {"transfer_seconds", transfer, true},
+                       {"hideable_seconds", seconds(hideable_), true},
+                       {"waited_seconds", waited, true},
+                       {"apply_seconds", seconds(apply_), true},
+                       {"hidden", transfer > 0 ? std::max(0.0, 1 - waited / transfer) : 0}});
+}
+
+}  // namespace cohort::detail

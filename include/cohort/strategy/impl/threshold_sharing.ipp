@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/codec/threshold_compressor.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/strategy/sharing_by.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <string>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE std::unique_ptr<strategy> threshold_sharing::on(communicator& world) const {
+  threshold.check();
+  residual.check();
+  std::string name =
+      detail::text_of({"threshold sharing, ", threshold.name(), " ", threshold.initial, " ", threshold.lo,
+                       " ", threshold.hi, " ", threshold.factor, " ", threshold.sample,
+                       per_parameter ? " for each parameter" : "", ", residual ", residual.name()});
+  if (residual != residual_policy())
+    name += detail::text_of({" ", residual.number, " every ", residual.every});
+  threshold_compression const how{.threshold = threshold, .residual = residual, .per_tensor = per_parameter};
+  auto make = [how](tensor_table table, team* threads = nullptr,
+                    std::shared_ptr<threshold_device> device_passes = nullptr) {
+    return threshold_compressor(std::move(table), how, threads, best_isa(), std::move(device_passes));
+  };
+  return sharing_by{
+      std::string_view(name), make,
+      sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}
+      .on(world);
+}
+
+}  // namespace cohort

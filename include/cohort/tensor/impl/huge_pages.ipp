@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/tensor/detail/huge_pages.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void ask_for_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+  madvise(begin, bytes, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace cohort::detail

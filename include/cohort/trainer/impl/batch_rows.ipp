@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/detail/batch_rows.hpp>
+#include <cstddef>
+#include <span>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE forward_request const& batch_rows::take(batch const& from, index_slice rows, bool targets,
+                                                           std::uint64_t seed, std::int64_t step,
+                                                           batch_sums* sums) {
+  auto const of_tensor = [&](tensor_view all) {
+    return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
+  };
+  auto const of_list = [&](auto const& all) {
+    std::span const whole(all);
+    return whole.empty()
+               ? whole
+               : whole.subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count));
+  };
+  inputs_.clear();
+  targets_.clear();
+  for (std::size_t i = 0; i < from.inputs.size(); ++i) inputs_.push_back(of_tensor(from.input(i)));
+  for (std::size_t i = 0; targets && i < from.targets.size(); ++i)
+    targets_.push_back(of_tensor(from.target(i)));
+  request_ = {.inputs = inputs_,
+              .targets = targets_,
+              .weights = of_list(from.weights),
+              .indices = of_list(from.indices),
+              .seed = seed,
+              .step = step,
+              .sums = sums};
+  return request_;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/checkpoints.hpp>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE checkpoint_listener::checkpoint_listener(std::string directory, std::int64_t every,
+                                                            int keep, sink to)
+    : directory_(std::move(directory)), every_(every), keep_(keep), to_(to ? std::move(to) : silent_sink()) {
+  if (every < 0 || keep < 1)
+    throw setting_error({.what = "checkpoints cannot be written like that",
+                         .where = "checkpoint_listener",
+                         .expected = "every ≥ 0 steps, keep ≥ 1",
+                         .got = {"every ", every, ", keep ", keep}});
+}
+
+COHORT_CORE_INLINE void checkpoint_listener::on_step(training& run, step_report const& done) {
+  if (every_ == 0 || (done.step + 1) % every_ != 0) return;
+  if (run.has_common_steps())
+    save(run);
+  else
+    run.request({.save = true});
+}
+
+COHORT_CORE_INLINE void checkpoint_listener::on_vote(training& run, votes const& all) {
+  if (all.save || all.stop) save(run);
+}
+
+COHORT_CORE_INLINE void checkpoint_listener::save(training& run) {
+  if (run.step() == saved_step_) return;
+  try {
+    newest_ = save_checkpoint(run, directory_, keep_);
+    saved_step_ = run.step();
+    trouble_.clear();
+  } catch (file_error const& why) {
+    ++failures_;
+    trouble_ = why.what();
+    if (run.world().rank() == 0)
+      to_(detail::text_of({"no checkpoint at step ", run.step(), ": ", why.what()}));
+  }
+}
+
+}  // namespace cohort

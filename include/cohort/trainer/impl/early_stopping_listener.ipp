@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <charconv>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/early_stopping_listener.hpp>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE early_stopping_listener::early_stopping_listener(metric judge, early_stopping_settings how)
+    : judge_(std::move(judge)), how_(std::move(how)) {
+  if (!judge_.of || how_.patience < 1 || how_.every < 1 || !(how_.minimum_delta >= 0))
+    throw setting_error({.what = "a run cannot be stopped like that",
+                         .where = "early_stopping_listener",
+                         .expected = "a metric, patience ≥ 1, every ≥ 1 epoch, minimum_delta ≥ 0",
+                         .got = {judge_.of ? judge_.name : "no metric", ", patience ", how_.patience,
+                                 ", every ", how_.every, ", minimum_delta ", how_.minimum_delta}});
+  if (!how_.lines) how_.lines = silent_sink();
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::on_epoch(training& run, epoch_report const& done) {
+  if ((done.epoch + 1) % how_.every != 0) return;
+  double const now = judge_.of(run);
+  bool const best = better(now);
+  if (best) {
+    best_ = now;
+    best_epoch_ = done.epoch;
+    without_ = 0;
+    if (how_.on_best) how_.on_best(run);
+  } else if (++without_ >= how_.patience) {
+    over_ = true;
+  }
+  if (run.world().rank() == 0) say(done.epoch, now, best);
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::on_step(training& run, step_report const&) {
+  if (over_) run.request({.stop = true});
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::on_vote(training&, votes const& all) {
+  if (!all.stop || !over_) return;
+  over_ = false;
+  without_ = 0;
+}
+
+COHORT_CORE_INLINE std::string early_stopping_listener::state() const {
+  std::string const seen = detail::text_of({best_epoch_, ' ', over_ ? 0 : without_});
+  char digits[32];
+  return best_ ? seen + ' ' + std::string(digits, std::to_chars(digits, digits + 32, *best_).ptr) : seen;
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::restore(std::string_view text) {
+  char const *at = text.data(), *const end = at + text.size();
+  bool good = true;
+  auto const read = [&](auto& number) {
+    auto const [after, failure] = std::from_chars(at, end, number);
+    good = good && failure == std::errc{} && (after == end || *after == ' ');
+    at = after == end ? end : after + 1;
+  };
+  std::int64_t epoch = -1;
+  int without = 0;
+  double best = 0;
+  read(epoch);
+  read(without);
+  bool const any = at != end;
+  if (any) read(best);
+  if (!good || at != end || without < 0 || any != (epoch >= 0))
+    throw data_error({.what = "cannot go on from what was saved",
+                      .where = name(),
+                      .expected = "an epoch, a count and the best number",
+                      .got = std::string(text)});
+  best_epoch_ = epoch;
+  without_ = without;
+  best_ = any ? std::optional(best) : std::nullopt;
+}
+
+COHORT_CORE_INLINE bool early_stopping_listener::better(double now) const {
+  if (!best_) return is_finite(now);
+  return judge_.more_is_better ? now > *best_ + how_.minimum_delta : now < *best_ - how_.minimum_delta;
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::say(std::int64_t epoch, double now, bool best) const {
+  std::string line =
+      detail::text_of({"epoch ", epoch + 1, ": ", judge_.name, " ", detail::decimal_text(now, 4)});
+  if (best)
+    line += ", the best so far";
+  else if (best_)
+    line += detail::text_of(
+        {", not better than ", detail::decimal_text(*best_, 4), " after epoch ", best_epoch_ + 1});
+  if (over_) line += ": stopping";
+  how_.lines(line);
+}
+
+}  // namespace cohort

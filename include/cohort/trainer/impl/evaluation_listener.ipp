@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/trainer/evaluation_listener.hpp>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE evaluation_listener::evaluation_listener(dataset data,
+                                                            evaluation_listener_settings settings)
+    : evaluation_listener(std::move(settings),
+                          [data = std::move(data)](training& run, evaluation_settings const& how) {
+                            return line_of(run.evaluate(data, how), how);
+                          }) {}
+
+COHORT_CORE_INLINE evaluation_listener::evaluation_listener(dataset data, std::vector<evaluator*> reports,
+                                                            std::function<std::string()> line,
+                                                            evaluation_listener_settings settings)
+    : evaluation_listener(std::move(settings),
+                          [data = std::move(data), reports = std::move(reports), line = std::move(line)](
+                              training& run, evaluation_settings const& how) {
+                            for (evaluator* const one : reports) one->clear();
+                            run.evaluate(data, reports, how);
+                            return line ? line() : std::string();
+                          }) {}
+
+COHORT_CORE_INLINE void evaluation_listener::on_epoch(training& run, epoch_report const& done) {
+  if ((done.epoch + 1) % settings_.every != 0) return;
+  std::string const line = evaluate_(run, settings_.how);
+  if (run.world().rank() == 0 && !line.empty())
+    settings_.lines(detail::text_of({"epoch ", done.epoch + 1, ": ", line}));
+}
+
+COHORT_CORE_INLINE evaluation_listener::evaluation_listener(evaluation_listener_settings settings,
+                                                            evaluation evaluate)
+    : settings_(std::move(settings)), evaluate_(std::move(evaluate)) {
+  if (settings_.every < 1)
+    throw setting_error({.what = "a data set cannot be evaluated that often",
+                         .where = "evaluation_listener",
+                         .expected = "every 1 epoch or more",
+                         .got = {settings_.every}});
+  if (!settings_.lines) settings_.lines = silent_sink();
+}
+
+COHORT_CORE_INLINE std::string evaluation_listener::line_of(classification_report const& seen,
+                                                            evaluation_settings const& how) {
+  auto const percent = [](double share) { return detail::decimal_text(100 * share, 2) + " %"; };
+  if (seen.examples() == 0) return "no examples to evaluate";
+  std::string line = "accuracy " + percent(*seen.accuracy());
+  if (how.top > 1) line += detail::text_of({", top-", how.top, " ", percent(*seen.top_accuracy())});
+  if (auto const loss = seen.log_loss()) line += ", log loss " + detail::decimal_text(loss, 4);
+  return line;
+}
+
+}  // namespace cohort

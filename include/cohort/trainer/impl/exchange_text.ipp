@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/communicator/link.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/plan/table.hpp>
+#include <cohort/trainer/exchange_text.hpp>
+#include <cstddef>
+#include <cstdio>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+namespace cohort::detail {
+
+/// Measurements of an interval, by name; which were asked for is remembered, of the first 64.
+class measured_interval {
+ public:
+  measured_interval(std::span<measurement const> now, std::span<measurement const> before)
+      : now_(now), before_(before) {}
+
+  std::size_t size() const { return now_.size(); }
+  std::string_view name(std::size_t i) const { return now_[i].name; }
+  double value(std::size_t i) const {
+    bool const goes_on = now_[i].is_sum && i < before_.size() && before_[i].name == now_[i].name;
+    return now_[i].value - (goes_on ? before_[i].value : 0);
+  }
+  std::optional<double> take(std::string_view name) {
+    for (std::size_t i = 0; i < size(); ++i)
+      if (now_[i].name == name) {
+        take(i);
+        return value(i);
+      }
+    return {};
+  }
+  void take(std::size_t i) { taken_ |= std::uint64_t{i < 64} << i % 64; }
+  bool is_taken(std::size_t i) const { return i < 64 && (taken_ >> i & 1) != 0; }
+
+ private:
+  std::span<measurement const> now_, before_;
+  std::uint64_t taken_ = 0;
+};
+
+/// With three digits that count: "0.0012", "12.3", "1.2e+06".
+[[gnu::noinline]] COHORT_CORE_INLINE std::string three_digits(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", number);
+  return text;
+}
+
+/// "12.30 ms"
+[[gnu::noinline]] COHORT_CORE_INLINE std::string in_milliseconds(double seconds) {
+  double const ms = 1e3 * seconds;
+  return decimal_text(ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3) + " ms";
+}
+
+/// How many steps late what has arrived was taken, where a strategy counts them as "staleness_0", "staleness_1", …: "; 0 steps late
+/// 1.0 %, 4 steps late 99.0 %".
+[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string staleness_text(measured_interval& of) {
+  constexpr std::string_view counted = "staleness_";
+  double sum = 0;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (of.name(i).starts_with(counted)) sum += of.value(i);
+  std::string text;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (!of.name(i).starts_with(counted)) continue;
+    of.take(i);
+    std::string how_many(of.name(i).substr(counted.size()));
+    std::replace(how_many.begin(), how_many.end(), '_', ' ');  // "3_to_4"
+    if (of.value(i) > 0)
+      text += text_of({text.empty() ? "; " : ", ", how_many, " steps late ",
+                       decimal_text(100 * of.value(i) / sum, 1), " %"});
+  }
+  of.take("largest_staleness");
+  auto const bound = of.take("staleness");
+  if (text.empty() && bound && *bound > 0) text = text_of({"; ", three_digits(*bound), " steps late"});
+  return text;
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string exchange_text(std::span<measurement const> now,
+                                                                          std::span<measurement const> before,
+                                                                          std::int64_t steps) {
+  using namespace detail;
+  measured_interval of(now, before);
+  std::string text;
+  auto const add = [&](std::initializer_list<text_piece> pieces) {
+    text += (text.empty() ? "" : "; ") + text_of(pieces);
+  };
+  auto const sent = of.take("message_bytes"), dense = of.take("dense_bytes"),
+             elements = of.take("sent_elements");
+  if (auto const times = of.take("exchanges"); times && *times != static_cast<double>(steps))
+    add({*times, " times"});
+  if (sent && dense && *sent != *dense && *dense > 0)
+    add({in_bytes(*sent), " of ", in_bytes(*dense), " dense (", three_digits(100 * *sent / *dense), " %)"});
+  else if (sent)
+    add({in_bytes(*sent), " dense"});
+  if (auto const bound = of.take("entropy_bytes")) text += ", entropy bound " + in_bytes(*bound);
+  auto density = of.take("density");
+  if (elements && dense && *dense > 0) density = *elements * sizeof(float) / *dense;
+  if (auto const threshold = of.take("threshold"))
+    add({"threshold ", three_digits(*threshold), ", density ", three_digits(100 * density.value_or(0)),
+         " %"});
+  if (auto const norm = of.take("residual_norm")) add({"residual norm ", three_digits(*norm)});
+  if (auto const mass = of.take("clipped_mass"); mass && *mass > 0)
+    text += ", clipped mass " + three_digits(*mass);
+  text += staleness_text(of);
+  auto const transfer = of.take("transfer_seconds"), waited = of.take("waited_seconds");
+  of.take("hideable_seconds");
+  of.take("hidden");
+  std::string times;
+  auto const add_time = [&](char const* what, std::optional<double> seconds) {
+    if (seconds && *seconds > 0 && steps > 0)
+      times +=
+          text_of({times.empty() ? "" : ", ", what, in_milliseconds(*seconds / static_cast<double>(steps))});
+  };
+  add_time("encode ", of.take("encode_seconds"));
+  add_time("transfer ", transfer);
+  add_time("apply ", of.take("apply_seconds"));
+  if (!times.empty()) add({times, " a step"});
+  if (transfer && waited && *transfer > 0)
+    text += ", " + decimal_text(100 * std::max(0.0, 1 - *waited / *transfer), 0) + " % hidden behind compute";
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (!of.is_taken(i)) add({of.name(i), " ", three_digits(of.value(i))});
+  return text;
+}
+
+[[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string exchange_warning(interval_cost const& of) {
+  using namespace detail;
+  double const compute = of.compute_seconds, exchange = of.exchange_seconds;
+  if (!(exchange > compute) || of.steps <= 0) return {};
+  std::string reason;
+  if (of.messages > 0)
+    reason = text_of({"; ", three_digits(of.messages / of.steps), " messages of ",
+                      in_bytes(of.bytes / of.messages), " a step: of that size, ",
+                      of.bytes / of.messages < latency_equivalent_bytes ? "latency counts more than bytes"
+                      : of.selects ? "bytes count more than latency, and a lower density sends fewer"
+                                   : "bytes count more than latency, and sharing sends fewer"});
+  auto const gain = [&](double less) {
+    return three_digits((compute + exchange) / (compute + exchange / less));
+  };
+  return text_of({"the exchange outlasts the step: ", in_milliseconds(exchange / of.steps),
+                  " of it, with waiting for slower ranks, against ", in_milliseconds(compute / of.steps),
+                  " of compute", reason, ". A batch twice as large would bring ", gain(2),
+                  " times the samples/s, exchanging a fifth as often ", gain(5), " times"});
+}
+
+}  // namespace cohort

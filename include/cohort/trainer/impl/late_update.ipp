@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/trainer/detail/late_update.hpp>
+#include <cstddef>
+#include <span>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE int late_buckets(parameter_set const& parameters, parameter_update const& update,
+                                    when_not_finite otherwise, bool synchronised) {
+  std::span<bucket const> const all = parameters.buckets();
+  if (all.empty() || parameters.passes().space() || !update.comes_apart() || synchronised
+      || otherwise == when_not_finite::skip)
+    return 0;
+  std::int64_t whole = 0, late = 0;
+  for (bucket const& one : all) whole += one.elements;
+  std::size_t count = 0;
+  while (2 * late < whole) late += all[count++].elements;
+  return count < all.size() ? static_cast<int>(count) : 0;
+}
+
+COHORT_CORE_INLINE late_update::late_update(strategy& agree, int buckets, gradient_parts& gradients,
+                                            parameter_update& update, step_info const& now)
+    : agree_(&agree),
+      gradients_(&gradients),
+      update_(&update),
+      step_(now.step),
+      epoch_(now.epoch),
+      which_{.first =
+                 gradients.parameters().buckets()[static_cast<std::size_t>(buckets - 1)].first_parameter} {}
+
+COHORT_CORE_INLINE void late_update::require_finite(parameter_set const& parameters) const {
+  std::size_t const first = parameters.place_of(which_.first);
+  if (!parameters.passes().finite(parameters.type(),
+                                  gradients_->first() + first * bytes_of(parameters.type()),
+                                  parameters.arena_elements() - first))
+    throw numeric_error({.what = "a gradient is not finite",
+                         .where = {"step ", step_, ", epoch ", epoch_, ", in the sum over the ranks"},
+                         .expected = "finite numbers; a smaller learning rate",
+                         .got = "NaN or infinity"});
+}
+
+}  // namespace cohort::detail

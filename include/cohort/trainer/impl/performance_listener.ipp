@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/plan/table.hpp>
+#include <cohort/trainer/exchange_text.hpp>
+#include <cohort/trainer/performance_listener.hpp>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE performance_listener::performance_listener(std::int64_t every, sink to)
+    : to_(to ? std::move(to) : silent_sink()) {
+  if (every < 1 || every > largest_interval)
+    throw setting_error({.what = "the speed cannot be said that often",
+                         .where = "performance_listener",
+                         .expected = {"every 1 to ", largest_interval, " steps"},
+                         .got = {every}});
+  every_ = static_cast<std::size_t>(every);
+  seconds_.reserve(every_);
+}
+
+COHORT_CORE_INLINE void performance_listener::on_step(training& run, step_report const& done) {
+  seconds_.push_back(done.step_seconds);
+  working_ += done.step_seconds;
+  waiting_ += done.wait_seconds;
+  exchanging_ += done.exchange_seconds;
+  examples_ += done.examples;
+  if (seconds_.size() < every_) return;
+  say(done);
+  if (done.ranks > 1) say(run.exchange_report(), run.world().sent());
+  seconds_.clear();
+  working_ = waiting_ = exchanging_ = 0;
+  examples_ = 0;
+}
+
+COHORT_CORE_INLINE void performance_listener::say(step_report const& done) {
+  double const all = working_ + waiting_;
+  std::string text = line(done.step + 1);
+  if (done.ranks > 1) {
+    double const bytes =
+        static_cast<double>(done.bytes_sent - sent_before_.bytes_sent) / static_cast<double>(every_);
+    text += ", " + detail::decimal_text(all > 0 ? 100 * exchanging_ / all : 0, 1)
+            + " % waiting for other ranks, " + detail::in_bytes(bytes) + " sent a step";
+  }
+  to_(text);
+}
+
+COHORT_CORE_INLINE void performance_listener::say(std::vector<measurement> measured, traffic const& sent) {
+  auto const steps = static_cast<std::int64_t>(every_);
+  if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
+    to_("exchange: " + text);
+  bool selects = false;
+  for (measurement const& one : measured) selects |= one.name == "density";
+  std::string const warning =
+      exchange_warning({.steps = static_cast<double>(steps),
+                        .compute_seconds = working_ - exchanging_,
+                        .exchange_seconds = exchanging_,
+                        .bytes = static_cast<double>(sent.bytes_sent - sent_before_.bytes_sent),
+                        .messages = static_cast<double>(sent.messages_sent - sent_before_.messages_sent),
+                        .selects = selects});
+  if (!warning.empty()) to_(warning);
+  measured_before_ = std::move(measured);
+  sent_before_ = sent;
+}
+
+COHORT_CORE_INLINE std::string performance_listener::line(std::int64_t last) {
+  double const all = working_ + waiting_;
+  std::int64_t const first = last - static_cast<std::int64_t>(every_) + 1;
+  return "steps " + std::to_string(first) + " to " + std::to_string(last) + ": "
+         + detail::decimal_text(median() * 1e3, 3) + " ms a step (median), "
+         + detail::decimal_text(all > 0 ? 100 * waiting_ / all : 0, 1) + " % of the time waiting for data, "
+         + detail::decimal_text(all > 0 ? static_cast<double>(examples_) / all : 0, 0) + " samples/s";
+}
+
+COHORT_CORE_INLINE double performance_listener::median() {
+  auto const middle = seconds_.begin() + static_cast<std::ptrdiff_t>(seconds_.size() / 2);
+  std::nth_element(seconds_.begin(), middle, seconds_.end());
+  if (seconds_.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(seconds_.begin(), middle)) / 2;
+}
+
+}  // namespace cohort

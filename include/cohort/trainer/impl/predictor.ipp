@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/detail/worker_group.hpp>
+#include <cohort/trainer/predictor.hpp>
+
+namespace cohort {
+
+COHORT_CORE_INLINE int predictions::count() const {
+  return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements());
+}
+
+COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const {
+  auto const size = static_cast<std::size_t>(example.elements());
+  return std::span<float const>(values).subspan(static_cast<std::size_t>(i) * size, size);
+}
+
+COHORT_CORE_INLINE int predictions::best(int i) const {
+  auto const row = (*this)[i];
+  return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+}  // namespace cohort
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void append(tensor_view from, std::vector<float>& to) {
+  if (from.type == element_type::f64) {
+    for (double const value : from.as<double>()) to.push_back(static_cast<float>(value));
+  } else {
+    auto const values = from.as<float>();
+    to.insert(to.end(), values.begin(), values.end());
+  }
+}
+
+COHORT_CORE_INLINE portion portion::of(int count, int largest) {
+  int const part = std::max(std::min(count, largest), 1);
+  int const batch = static_cast<int>(std::bit_ceil(static_cast<unsigned>(part)));
+  if (batch <= largest && (batch - part) * 8 <= batch) return {std::min(count, part), batch};
+  int const full = static_cast<int>(std::bit_floor(static_cast<unsigned>(part)));
+  return {full, full};
+}
+
+COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int const> layers,
+                                                               std::size_t wanted,
+                                                               std::span<tensor_view const> inputs) {
+  int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
+  for (tensor_view const& input : inputs)
+    if (input.dims.rank == 0 || input.dims[0] != count)
+      throw shape_error({.what = "the inputs have different numbers of examples",
+                         .expected = {count},
+                         .got = to_string(input.dims)});
+  std::vector<predictions> made(wanted);
+  std::vector<tensor_view> rows(inputs.begin(), inputs.end());
+  threads_scope const threads(port_, threads_);
+  refresh();
+  lane_scope const on(*this);
+  int first = 0;
+  do {
+    portion const next = portion::of(count - first, largest_batch);
+    std::shared_ptr<plan const> const with = plan_for(next.batch, layers);
+    context& run = on.own->context_of(*with);
+    for (std::size_t i = 0; i < inputs.size(); ++i) rows[i] = inputs[i].rows(first, next.examples);
+    run.forward(rows, {});
+    for (std::size_t which = 0; which < wanted; ++which) {
+      made[which].example = with->outputs()[which];
+      auto const size = static_cast<std::size_t>(made[which].example.elements());
+      made[which].values.reserve(static_cast<std::size_t>(count) * size);
+      append(run.output(static_cast<int>(which)), made[which].values);
+    }
+    first += next.examples;
+  } while (first < count);
+  return made;
+}
+
+COHORT_CORE_INLINE context& predictor::lane::context_of(plan const& with) {
+  for (auto const& [of, made] : contexts)
+    if (of == &with) return *made;
+  return *contexts.emplace_back(&with, with.make_context(nullptr, &memory)).second;
+}
+
+COHORT_CORE_INLINE predictor::lane_scope::lane_scope(predictor& from) : owner(from) {
+  std::lock_guard const lock(owner.mutex_);
+  if (!owner.idle_.empty()) {
+    own = std::move(owner.idle_.back());
+    owner.idle_.pop_back();
+  } else {
+    own = std::make_unique<lane>();
+  }
+}
+
+COHORT_CORE_INLINE predictor::lane_scope::~lane_scope() {
+  std::lock_guard const lock(owner.mutex_);
+  owner.idle_.push_back(std::move(own));
+}
+
+COHORT_CORE_INLINE void predictor::refresh() {
+  if (fresh_.load() == port_.parameters->version()) return;
+  std::lock_guard const one_at_a_time(making_);
+  if (fresh_.load() == port_.parameters->version()) return;
+  port_.parameters->refresh_stale();
+  fresh_.store(port_.parameters->version());
+}
+
+COHORT_CORE_INLINE std::shared_ptr<plan const> predictor::find(int batch, std::span<int const> layers) {
+  std::lock_guard const lock(mutex_);
+  for (made_plan const& one : plans_)
+    if (one.batch == batch && std::equal(one.layers.begin(), one.layers.end(), layers.begin(), layers.end()))
+      return one.made;
+  return {};
+}
+
+COHORT_CORE_INLINE std::shared_ptr<plan const> predictor::plan_for(int batch, std::span<int const> layers) {
+  if (auto found = find(batch, layers)) return found;
+  std::lock_guard const one_at_a_time(making_);
+  if (auto found = find(batch, layers)) return found;
+  made_plan one{batch, {layers.begin(), layers.end()}, {}};
+  one.made =
+      port_.make_plan({.batch = batch, .training = false, .max_bytes = max_bytes_, .outputs = one.layers});
+  port_.parameters->refresh_stale();  // its working copies
+  std::lock_guard const lock(mutex_);
+  return plans_.emplace_back(std::move(one)).made;
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/trainer/progress_listener.hpp>
+#include <cstdio>
+#include <string_view>
+
+namespace cohort {
+
+COHORT_CORE_INLINE sink stderr_bar() {
+  return [](std::string_view text) {
+    std::string const whole = "\r" + std::string(text) + "\x1b[K" + (text.empty() ? "\r" : "");
+    std::fwrite(whole.data(), 1, whole.size(), stderr);
+    std::fflush(stderr);
+  };
+}
+
+COHORT_CORE_INLINE void progress_listener::on_step(training&, step_report const& done) {
+  // an epoch that was broken off comes again under its number
+  if (done.epoch != epoch_ || done.step_in_epoch == 0) begin(done.epoch);
+  loss_ += done.loss * done.examples;
+  examples_ += done.examples;
+  seconds_ += done.step_seconds + done.wait_seconds;
+  double const due = shown_at_ + (show_.bar ? show_.bar_seconds : show_.line_seconds);
+  if (seconds_ < due) return;
+  shown_at_ = seconds_;
+  drawn_ = static_cast<bool>(show_.bar);
+  if (drawn_)
+    show_.bar(bar_text(done));
+  else if (show_.lines)
+    show_.lines(line_text(done));
+}
+
+COHORT_CORE_INLINE void progress_listener::on_epoch(training&, epoch_report const& done) {
+  remove_bar();
+  if (!show_.lines) return;
+  double const each_second = done.seconds > 0 ? static_cast<double>(done.examples) / done.seconds : 0;
+  show_.lines("epoch " + std::to_string(done.epoch + 1) + ": loss " + detail::decimal_text(done.loss, 4)
+              + ", " + std::to_string(done.examples) + " examples in " + detail::decimal_text(done.seconds, 1)
+              + " s, " + detail::decimal_text(each_second, 0) + " samples/s");
+}
+
+COHORT_CORE_INLINE void progress_listener::begin(std::int64_t epoch) {
+  epoch_ = epoch;
+  loss_ = seconds_ = shown_at_ = 0;
+  examples_ = 0;
+}
+
+COHORT_CORE_INLINE void progress_listener::remove_bar() {
+  if (std::exchange(drawn_, false)) show_.bar("");
+}
+
+COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now) const {
+  std::string text =
+      ", loss " + detail::decimal_text(loss_ / static_cast<double>(std::max<std::int64_t>(examples_, 1)), 4);
+  if (seconds_ <= 0) return text;
+  text += ", " + detail::decimal_text(static_cast<double>(examples_) / seconds_, 0) + " samples/s";
+  if (now.steps_in_epoch > 0) text += ", " + time_text(seconds_ * left(now)) + " left";
+  return text;
+}
+
+COHORT_CORE_INLINE double progress_listener::left(step_report const& now) {
+  return static_cast<double>(now.steps_in_epoch - now.step_in_epoch - 1)
+         / static_cast<double>(now.step_in_epoch + 1);
+}
+
+COHORT_CORE_INLINE std::string progress_listener::time_text(double seconds) {
+  auto const whole = static_cast<std::int64_t>(std::min(seconds, 1e9) + 0.5);
+  if (whole < 100) return std::to_string(whole) + " s";
+  if (whole < 100 * 60) return std::to_string((whole + 30) / 60) + " min";
+  return std::to_string((whole + 1800) / 3600) + " h";
+}
+
+COHORT_CORE_INLINE std::int64_t progress_listener::percent(step_report const& now) {
+  return 100 * (now.step_in_epoch + 1) / now.steps_in_epoch;
+}
+
+COHORT_CORE_INLINE std::string progress_listener::bar_text(step_report const& now) const {
+  std::string text = "epoch " + std::to_string(now.epoch + 1);
+  if (now.steps_in_epoch <= 0) return text + ": step " + std::to_string(now.step_in_epoch + 1) + numbers(now);
+  auto const full = static_cast<std::size_t>(cells * (now.step_in_epoch + 1) / now.steps_in_epoch);
+  std::string inside = std::string(full, '=') + (full < cells ? ">" : "");
+  inside.resize(static_cast<std::size_t>(cells), ' ');
+  std::string const share = std::to_string(percent(now));
+  return text + " [" + inside + "] " + std::string(3 - std::min<std::size_t>(share.size(), 3), ' ') + share
+         + " %" + numbers(now);
+}
+
+COHORT_CORE_INLINE std::string progress_listener::line_text(step_report const& now) const {
+  std::string text =
+      "epoch " + std::to_string(now.epoch + 1) + ": step " + std::to_string(now.step_in_epoch + 1);
+  if (now.steps_in_epoch > 0)
+    text += " of " + std::to_string(now.steps_in_epoch) + " (" + std::to_string(percent(now)) + " %)";
+  return text + numbers(now);
+}
+
+}  // namespace cohort

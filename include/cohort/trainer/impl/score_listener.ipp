@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/execution/detail/text_table.hpp>
+#include <cohort/trainer/score_listener.hpp>
+#include <string>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE score_listener::score_listener(std::int64_t every, sink to)
+    : every_(every), to_(to ? std::move(to) : silent_sink()) {
+  if (every < 1)
+    throw setting_error({.what = "the loss cannot be said that often",
+                         .where = "score_listener",
+                         .expected = "every 1 step or more",
+                         .got = {every}});
+}
+
+COHORT_CORE_INLINE void score_listener::on_step(training&, step_report const& done) {
+  loss_ += done.loss * done.examples;
+  examples_ += done.examples;
+  if (++steps_ < every_) return;
+  to_("step " + std::to_string(done.step + 1) + ": loss "
+      + detail::decimal_text(loss_ / static_cast<double>(examples_), 4));
+  steps_ = examples_ = 0;
+  loss_ = 0;
+}
+
+}  // namespace cohort
