@@ -2,12 +2,13 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 include("${CMAKE_CURRENT_LIST_DIR}/cohort-dependency.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/cohort-compiled.cmake")
 
 set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 
 # cohort_component(<name> <directory> <dependencies> [OPTION])
-# The INTERFACE target cohort::<name> over the headers in <directory>/include, with its own export set. What it needs
-# is said in the file <dependencies>, which the installed package reads too. With OPTION it can be left out:
+# The INTERFACE target cohort::<name> over the headers in <directory>/include, with its own export set, and the library
+# cohort::<name>_compiled. The file <dependencies> lists what the component needs; the installed package reads it too. With OPTION it can be left out:
 # COHORT_<NAME> = AUTO (when found), ON, OFF.
 function(cohort_component name directory dependencies)
   cmake_parse_arguments(PARSE_ARGV 3 arg "OPTION" "" "")
@@ -47,7 +48,8 @@ function(cohort_component name directory dependencies)
   set(include_directory "${PROJECT_SOURCE_DIR}/${directory}/include")
   cmake_path(NORMAL_PATH include_directory)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_directory}/cohort/*.hpp")
-  file(GLOB_RECURSE fragments CONFIGURE_DEPENDS "${include_directory}/cohort/*.inc")
+  file(GLOB_RECURSE fragments CONFIGURE_DEPENDS
+    "${include_directory}/cohort/*.inc" "${include_directory}/cohort/*.ipp" "${include_directory}/cohort/*.tpp")
   add_library(cohort_${name} INTERFACE)
   add_library(cohort::${name} ALIAS cohort_${name})
   target_sources(cohort_${name} INTERFACE
@@ -62,6 +64,8 @@ function(cohort_component name directory dependencies)
     EXPORT_NAME ${name}
     VERIFY_INTERFACE_HEADER_SETS ${COHORT_BUILD_TESTS}
     INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
+
+  cohort_compiled_component(${name} "${include_directory}")
 
   install(TARGETS cohort_${name} EXPORT cohort-${name}
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
@@ -83,6 +87,7 @@ function(cohort_install_package)
     "${CMAKE_CURRENT_BINARY_DIR}/cohort-config.cmake"
     "${CMAKE_CURRENT_BINARY_DIR}/cohort-config-version.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/cohort-dependency.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/cohort-compiled.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/cohort-program.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindCudaHeaders.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/FindCudnnHeaders.cmake"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// suites: gradients
 #include <gtest/gtest.h>
 #include <cohort/plan/gradient_check.hpp>
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/backend/detail/layer_on_host.hpp>
-#include <cohort/backend/detail/reference_convolution.hpp>
-#include <cohort/backend/detail/reference_dense.hpp>
-#include <cohort/backend/detail/reference_elementwise.hpp>
-#include <cohort/backend/detail/reference_pooling.hpp>
 #include <cohort/backend/host_call.hpp>
 #include <cohort/backend/tensor_backend.hpp>
-#include <cohort/layer/layers.hpp>
 #include <cstring>
 
 namespace cohort {
@@ -29,7 +23,7 @@ class reference {
   static availability probe() { return {}; }
   static int threads(int) { return 1; }
 
-  static bool supports(kind const& k) { return kernels_of(k).forward || k.template host<T>().forward; }
+  static bool supports(kind const& k);
   bool fuses(kind const&, kind const&, bool) const { return false; }
   layout plain(shape const& s) const { return s; }
   std::size_t bytes(layout const& l) const { return static_cast<std::size_t>(l.elements()) * sizeof(T); }
@@ -46,33 +40,13 @@ class reference {
   }
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
-  basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const {
-    host_kernel<T> const own = request.kind->template host<T>();
-    return detail::prepare_on_host(*this, request, own.forward ? own : kernels_of(*request.kind),
-                                   "plain loops");
-  }
-
- private:
-  template <layer... L>
-  static host_kernel<T> first_of(kind const& k) {
-    host_kernel<T> found;
-    auto const look = [&]<layer One>(std::type_identity<One>) {
-      if (k == kind_of<One>)
-        found = {[](double const* v, host_arguments<T> const& a) {
-                   detail::reference_forward(detail::decode<One>(v), a);
-                 },
-                 [](double const* v, host_arguments<T> const& a) {
-                   detail::reference_backward(detail::decode<One>(v), a);
-                 }};
-    };
-    (look(std::type_identity<L>{}), ...);
-    return found;
-  }
-  static host_kernel<T> kernels_of(kind const& k) {
-    return first_of<conv2d, max_pool, dense, relu, leaky_relu, add, concatenate>(k);
-  }
+  basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
 };
 
 static_assert(tensor_backend<reference<float>> && tensor_backend<reference<double>>);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/backend/impl/reference.tpp>
+#endif

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cohort/graph/graph.hpp>
-#include <cohort/layer/built_in_kinds.hpp>
-#include <cstddef>
+#include <cohort/layer/kind.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cohort {
 
@@ -22,22 +21,10 @@ std::uint64_t written_hash(graph_view net);
 
 graph read_graph(std::string_view text, std::string_view name, std::span<kind const* const> kinds);
 
-template <layer... Own>
-constexpr auto known_kinds() {
-  std::array<kind const*, built_in_kinds.size() + sizeof...(Own)> kinds{};
-  std::copy(built_in_kinds.begin(), built_in_kinds.end(), kinds.begin());
-  [[maybe_unused]] std::size_t next = built_in_kinds.size();
-  ((kinds[next++] = &kind_of<Own>), ...);
-  return kinds;
-}
-
-template <std::size_t N>
-constexpr bool names_differ(std::array<kind const*, N> const& kinds) {
-  for (std::size_t i = 0; i < N; ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (kinds[i]->name == kinds[j]->name) return false;
-  return true;
-}
+/// The built-in kinds, then `own`.
+///
+/// Errors    setting_error if two of them have the same name.
+std::vector<kind const*> known_kinds(std::span<kind const* const> own);
 
 }  // namespace detail
 
@@ -58,9 +45,8 @@ std::string to_json(graph_view net);
 ///           other layers; graph_error naming the layer if the layers make no network.
 template <layer... Own>
 graph from_json(std::string_view text, std::string_view name = "JSON text") {
-  static constexpr auto kinds = detail::known_kinds<Own...>();
-  static_assert(detail::names_differ(kinds), "cohort: two kinds of layers have the same kind_name");
-  return detail::read_graph(text, name, kinds);
+  return detail::read_graph(text, name,
+                            detail::known_kinds(std::array<kind const*, sizeof...(Own)>{&kind_of<Own>...}));
 }
 
 }  // namespace cohort

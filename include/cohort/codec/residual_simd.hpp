@@ -10,22 +10,6 @@ namespace detail {
 
 [[noreturn, gnu::cold]] void refuse_residual(std::uint64_t element);
 
-namespace baseline_f32 {
-#include <cohort/codec/detail/residual_simd.inc>
-}
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/codec/detail/residual_simd.inc>
-}
-#include <cohort/execution/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/codec/detail/residual_simd.inc>
-}
-#include <cohort/execution/detail/end_simd.inc>
-#endif
-
 }  // namespace detail
 
 /// Gradients up to here can be sent: with a residual, which is at most 2¹⁶ thresholds, and those of all ranks they stay below

@@ -7,6 +7,7 @@
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/evaluator.hpp>
 #include <cohort/random/hash.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>

@@ -1,52 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace cohort {
-
-namespace detail {
-
-namespace baseline_f32 {
-#include <cohort/execution/detail/flat_simd.inc>
-}
-namespace scalar_f64 {
-#include <cohort/execution/detail/flat_simd.inc>
-}
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/execution/detail/flat_simd.inc>
-}
-#include <cohort/execution/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/execution/detail/flat_simd.inc>
-}
-#include <cohort/execution/detail/end_simd.inc>
-#endif
-
-}  // namespace detail
 
 /// Whether none of the n elements is infinite or NaN, looked up in the bit patterns: holds under -ffast-math.
 ///
 /// Before    `which` is at most machine_isa(); T is float or double (which ignores `which`).
 template <class T>
-bool all_finite([[maybe_unused]] isa which, T const* x, std::size_t n) {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
-  if constexpr (std::is_same_v<T, double>) {
-    return detail::scalar_f64::all_finite(x, n);
-  } else {
-#if defined(__x86_64__) || defined(__i386__)
-    if (which == isa::avx512) return detail::avx512_f32::all_finite(x, n);
-    if (which == isa::avx2) return detail::avx2_f32::all_finite(x, n);
-#endif
-    return detail::baseline_f32::all_finite(x, n);
-  }
-}
+bool all_finite(isa which, T const* x, std::size_t n);
 
 /// dst = parts[0] + parts[1] + …, added in this order.
 ///
@@ -54,17 +17,10 @@ bool all_finite([[maybe_unused]] isa which, T const* x, std::size_t n) {
 /// Moves     (count + 1)·n elements.
 /// Exact     the same bits on every instruction set and wherever a range is cut.
 template <class T>
-void sum_parts([[maybe_unused]] isa which, T* dst, T const* const* parts, int count, std::size_t n) {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
-  if constexpr (std::is_same_v<T, double>) {
-    detail::scalar_f64::sum_parts(dst, parts, count, n);
-  } else {
-#if defined(__x86_64__) || defined(__i386__)
-    if (which == isa::avx512) return detail::avx512_f32::sum_parts(dst, parts, count, n);
-    if (which == isa::avx2) return detail::avx2_f32::sum_parts(dst, parts, count, n);
-#endif
-    detail::baseline_f32::sum_parts(dst, parts, count, n);
-  }
-}
+void sum_parts(isa which, T* dst, T const* const* parts, int count, std::size_t n);
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/execution/impl/flat_simd.ipp>
+#endif

@@ -259,11 +259,45 @@ constexpr auto at_inference_of() -> decltype(kind::at_inference) {
     return nullptr;
 }
 
-template <layer L, class T>
-constexpr host_kernel<T> host_kernel_of() {
-  if constexpr (has_host_kernels<L, T>)
-    return {[](double const* values, host_arguments<T> const& a) { decode<L>(values).forward(a); },
-            [](double const* values, host_arguments<T> const& a) { decode<L>(values).backward(a); }};
+/// The kernels that layer type L brings, behind its encoded fields. Not inline, so that the compiled library can hold those
+/// of the built-in layers.
+template <layer L>
+struct host_kernels {
+  static void forward_f32(double const* values, host_arguments<float> const& a);
+  static void backward_f32(double const* values, host_arguments<float> const& a);
+  static void forward_f64(double const* values, host_arguments<double> const& a);
+  static void backward_f64(double const* values, host_arguments<double> const& a);
+};
+
+template <layer L>
+void host_kernels<L>::forward_f32(double const* values, host_arguments<float> const& a) {
+  decode<L>(values).forward(a);
+}
+template <layer L>
+void host_kernels<L>::backward_f32(double const* values, host_arguments<float> const& a) {
+  decode<L>(values).backward(a);
+}
+template <layer L>
+void host_kernels<L>::forward_f64(double const* values, host_arguments<double> const& a) {
+  decode<L>(values).forward(a);
+}
+template <layer L>
+void host_kernels<L>::backward_f64(double const* values, host_arguments<double> const& a) {
+  decode<L>(values).backward(a);
+}
+
+template <layer L>
+constexpr host_kernel<float> float_kernel_of() {
+  if constexpr (has_host_kernels<L, float>)
+    return {&host_kernels<L>::forward_f32, &host_kernels<L>::backward_f32};
+  else
+    return {};
+}
+
+template <layer L>
+constexpr host_kernel<double> double_kernel_of() {
+  if constexpr (has_host_kernels<L, double>)
+    return {&host_kernels<L>::forward_f64, &host_kernels<L>::backward_f64};
   else
     return {};
 }
@@ -320,8 +354,8 @@ inline constexpr kind kind_of{
     .in_place = detail::works_in_place<L>(),
     .at_inference = detail::at_inference_of<L>(),
     .takes_channel_maps = detail::takes_channel_maps<L>(),
-    .float_kernel = detail::host_kernel_of<L, float>(),
-    .double_kernel = detail::host_kernel_of<L, double>(),
+    .float_kernel = detail::float_kernel_of<L>(),
+    .double_kernel = detail::double_kernel_of<L>(),
 };
 
 }  // namespace cohort

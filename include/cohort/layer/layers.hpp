@@ -36,3 +36,7 @@
 #include <cohort/layer/synchronised_batch_norm.hpp>
 #include <cohort/layer/upsampling.hpp>
 #include <cohort/layer/zero_padding.hpp>
+
+#ifdef COHORT_CORE_COMPILED
+#include <cohort/layer/detail/compiled_kernels.hpp>
+#endif

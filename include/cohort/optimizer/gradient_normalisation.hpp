@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <cmath>
-#include <cohort/layer/kind.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

@@ -44,25 +44,6 @@ update_constants constants_at_rate_1(updater const& rule, update_scalars now);
 /// Elements that a pass takes at a time.
 inline constexpr std::size_t update_block = 1024;
 
-namespace baseline_f32 {
-#include <cohort/optimizer/detail/update_simd.inc>
-}
-namespace scalar_f64 {
-#include <cohort/optimizer/detail/update_simd.inc>
-}
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/optimizer/detail/update_simd.inc>
-}
-#include <cohort/execution/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/optimizer/detail/update_simd.inc>
-}
-#include <cohort/execution/detail/end_simd.inc>
-#endif
-
 }  // namespace detail
 
 /// Updates n parameters in one pass over memory: g = clipped((Σ gradient parts, in order)·gradient_scale) + l2·w +
@@ -76,63 +57,22 @@ namespace avx512_f32 {
 /// Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0) stays zero. Between
 ///           instruction sets a few units in the last place differ (fused multiply-add).
 template <class T>
-void apply_update([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
-                  T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
-  if (n % 16 != 0)
-    throw shape_error(
-        {.what = "an updater's range is not padded", .expected = "a multiple of 16 elements", .got = {n}});
-  if (settings.needs_norms() && (now.needed_norm < 0 || now.parameter_norm < 0))
-    throw setting_error({.what = "an updater needs norms", .where = {settings.name()}});
-  detail::update_constants const k = detail::constants_of(settings, now);
-  if constexpr (std::is_same_v<T, double>) {
-    detail::scalar_f64::update(settings.rule(), k, w, gradient_parts, parts, state, n);
-  } else {
-#if defined(__x86_64__) || defined(__i386__)
-    if (which == isa::avx512)
-      return detail::avx512_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
-    if (which == isa::avx2)
-      return detail::avx2_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
-#endif
-    detail::baseline_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
-  }
-}
+void apply_update(isa which, updater const& settings, update_scalars const& now, T* w,
+                  T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
 /// The square of the gradient's norm: Σ (Σ parts, in order)² over n elements.
 ///
 /// Before    parts ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
 /// Exact     products of floats are exact and sums in double; the order of summation is the instruction set's.
 template <class T>
-double square_sum([[maybe_unused]] isa which, T const* const* parts, int count, std::size_t n) {
-  if constexpr (std::is_same_v<T, double>) {
-    return detail::scalar_f64::square_sum(parts, count, n);
-  } else {
-#if defined(__x86_64__) || defined(__i386__)
-    if (which == isa::avx512) return detail::avx512_f32::square_sum(parts, count, n);
-    if (which == isa::avx2) return detail::avx2_f32::square_sum(parts, count, n);
-#endif
-    return detail::baseline_f32::square_sum(parts, count, n);
-  }
-}
+double square_sum(isa which, T const* const* parts, int count, std::size_t n);
 
 /// The square of the norm of the step that the updater would take at rate 1; nothing is written.
 ///
 /// Before    as apply_update; needed_norm() is that of a step.
 template <class T>
-double step_square_sum([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
-                       T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
-  detail::update_constants const k = detail::constants_at_rate_1(settings, now);
-  if constexpr (std::is_same_v<T, double>) {
-    return detail::scalar_f64::step_square_sum(k, w, gradient_parts, parts, state, n);
-  } else {
-#if defined(__x86_64__) || defined(__i386__)
-    if (which == isa::avx512)
-      return detail::avx512_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
-    if (which == isa::avx2) return detail::avx2_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
-#endif
-    return detail::baseline_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
-  }
-}
+double step_square_sum(isa which, updater const& settings, update_scalars const& now, T* w,
+                       T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
 }  // namespace cohort
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
-#include <cohort/execution/flat_simd.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <cohort/optimizer/updater.hpp>
-#include <cohort/tensor/bf16.hpp>
-#include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/element.hpp>
-#include <cohort/tensor/finite.hpp>
+#include <cohort/tensor/memory_space.hpp>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -83,117 +78,14 @@ class arena_passes {
 
 namespace detail {
 
-#define COHORT_FORMULA(...) __VA_ARGS__
-#include <cohort/plan/detail/statistics_formulas.inc>
-#undef COHORT_FORMULA
-
-/// Arenas of T in the processor's memory, by passes of its own.
+/// The passes over arenas of float or double in the processor's memory.
 template <class T>
-class passes_on_host final : public arena_passes {
- public:
-  std::shared_ptr<memory_space> space() const override { return nullptr; }
-  std::shared_ptr<memory_space> results() const override { return nullptr; }
-  void bring(std::byte const*, std::byte*, std::size_t) override {}
-  void fetch(std::byte const*, std::byte*, std::size_t) override {}
-  void wait() override {}
-
-  void copy(std::byte const* from, std::byte* to, std::size_t bytes) override {
-    if (bytes > 0) std::memcpy(to, from, bytes);
-  }
-  void fill(std::byte* arena, std::size_t begin, std::size_t n, double value) override {
-    std::fill_n(at(arena, begin), n, static_cast<T>(value));
-  }
-  void add(std::byte const* from, std::byte* to, std::size_t n) override {
-    T const* const both[]{at(to, 0), reinterpret_cast<T const*>(from)};
-    sum_parts(isa_, at(to, 0), both, 2, n);
-  }
-  void scale(std::byte* x, std::size_t n, double factor) override {
-    if (factor == 0) return fill(x, 0, n, 0);
-    for (T& one : std::span(at(x, 0), n)) one *= static_cast<T>(factor);
-  }
-  /// Piece by piece, so that what is cleared is in the cache.
-  void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) override {
-    T const* from[max_parts];
-    for (std::size_t done = 0; done < n; done += chunk) {
-      std::size_t const size = std::min(chunk, n - done);
-      point(parts, begin + done, from);
-      sum_parts(isa_, at(parts[0], begin + done), from, static_cast<int>(parts.size()), size);
-      for (std::size_t k = 1; k < parts.size(); ++k)
-        std::memset(at(parts[k], begin + done), 0, size * sizeof(T));
-    }
-  }
-  bool finite(element_type type, std::byte const* x, std::size_t n) override {
-    if (type != element_type::bf16) return all_finite(isa_, reinterpret_cast<T const*>(x), n);
-    auto const* const values = reinterpret_cast<bf16 const*>(x);
-    std::size_t i = 0;
-    while (i < n && is_finite(values[i].value())) ++i;
-    return i == n;
-  }
-
-  void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
-                   double* sums) override {
-    T const* from[max_parts];
-    for (std::size_t done = 0; done < n; done += chunk) {
-      point(parts, begin + done, from);
-      *sums++ = square_sum(isa_, from, static_cast<int>(parts.size()), std::min(chunk, n - done));
-    }
-  }
-  void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
-                        std::span<std::byte* const> parts, std::span<std::byte* const> state,
-                        std::size_t begin, std::size_t n, double* sums) override {
-    T const* from[max_parts];
-    T* states[max_state_arrays];
-    for (std::size_t done = 0; done < n; done += chunk) {
-      point(parts, begin + done, from);
-      point(state, begin + done, states);
-      *sums++ = step_square_sum(isa_, rule, now, at(master, begin + done), from,
-                                static_cast<int>(parts.size()), states, std::min(chunk, n - done));
-    }
-  }
-  void update(std::span<update_range const> ranges, std::byte* master, std::span<std::byte* const> parts,
-              std::span<std::byte* const> state) override {
-    T const* from[max_parts];
-    T* states[max_state_arrays];
-    for (update_range const& one : ranges) {
-      point(parts, one.begin, from);
-      point(state, one.begin, states);
-      apply_update(isa_, *one.rule, one.now, at(master, one.begin), from, static_cast<int>(parts.size()),
-                   states, one.n);
-    }
-  }
-  void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
-                         std::size_t variance, std::size_t n, double kept_share) override {
-    T const kept = static_cast<T>(kept_share);
-    T* const m = at(master, mean);
-    T* const v = at(master, variance);
-    for (std::size_t c = 0; c < n; ++c) {
-      T shift = 0, spread = 0;
-      for (std::byte* part : parts) {
-        shift += at(part, mean)[c];
-        spread += at(part, variance)[c];
-      }
-      m[c] = followed_mean(m[c], shift, kept);
-      v[c] = followed_variance(v[c], shift, spread, kept);
-    }
-  }
-
- private:
-  static T* at(std::byte* arena, std::size_t begin) { return reinterpret_cast<T*>(arena) + begin; }
-  template <class Pointer>
-  static void point(std::span<std::byte* const> arenas, std::size_t begin, Pointer* to) {
-    for (std::byte* arena : arenas) *to++ = at(arena, begin);
-  }
-
-  isa isa_ = best_isa();
-};
-
-/// Those for arenas of T. They have no state: one is enough.
-template <class T>
-std::shared_ptr<arena_passes> passes_on_processor() {
-  static passes_on_host<T> one;
-  return {std::shared_ptr<void>(), &one};
-}
+std::shared_ptr<arena_passes> passes_on_processor();
 
 }  // namespace detail
 
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/plan/impl/arena_passes.ipp>
+#endif

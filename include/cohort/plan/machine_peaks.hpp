@@ -8,21 +8,6 @@ namespace cohort {
 
 namespace detail {
 
-namespace baseline_f32 {
-#include <cohort/plan/detail/fma_simd.inc>
-}
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/plan/detail/fma_simd.inc>
-}
-#include <cohort/execution/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/plan/detail/fma_simd.inc>
-}
-#include <cohort/execution/detail/end_simd.inc>
-#endif
-
 double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rounds);
 
 }  // namespace detail

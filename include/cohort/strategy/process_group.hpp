@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <atomic>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <span>
 
 namespace cohort {
@@ -14,7 +14,11 @@ enum class group { process, rank };
 
 namespace detail {
 
-/// A number that no other process has, but by chance.
+/// What number_of_process returns; 0: not drawn yet. A variable of the header, so that code compiled header-only and the
+/// compiled library share it.
+inline std::atomic<std::uint64_t> process_number{0};
+
+/// A random number, the same in every call of this process.
 std::uint64_t number_of_process();
 
 /// The ranks of one process, which add up what they have; the first of them speaks for all.

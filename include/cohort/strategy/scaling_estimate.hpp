@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cohort/communicator/detail/allreduce_algorithm.hpp>
+#include <cohort/communicator/detail/ring_allreduce.hpp>
 #include <cohort/communicator/link.hpp>
 #include <cohort/strategy/sharing_route.hpp>
 #include <cohort/strategy/strategy.hpp>

@@ -6,6 +6,7 @@
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
+#include <cohort/layer/built_in_kinds.hpp>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,21 @@ namespace cohort::detail {
 inline constexpr std::string_view graph_format = "cohort graph";
 
 inline constexpr std::int64_t graph_format_version = 1;
+
+COHORT_CORE_INLINE std::vector<kind const*> known_kinds(std::span<kind const* const> own) {
+  std::span<kind const* const> const built_in = built_in_kinds();
+  std::vector<kind const*> kinds(built_in.begin(), built_in.end());
+  for (kind const* one : own) {
+    for (kind const* other : kinds)
+      if (other->name == one->name)
+        throw setting_error({.what = "two kinds of layers have the same kind_name",
+                             .where = "the kinds to read a network with",
+                             .expected = "a name of its own for each kind",
+                             .got = {one->name}});
+    kinds.push_back(one);
+  }
+  return kinds;
+}
 
 COHORT_CORE_INLINE std::string hash_text(std::uint64_t hash) {
   constexpr char digits[] = "0123456789abcdef";

@@ -6,21 +6,6 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/execution/detail/bf16_simd.inc>
-}
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/execution/detail/bf16_simd.inc>
-}
-#include <cohort/execution/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/execution/detail/bf16_simd.inc>
-}
-#include <cohort/execution/detail/end_simd.inc>
-#endif
-
 /// Passes between f32 and bf16, of n elements.
 ///
 /// Before    `which` is at most machine_isa(); arrays do not overlap.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 /// The same names once for each instruction set: `number` (an element), `real` (a vector of `lanes` of them),
@@ -14,7 +15,14 @@ namespace baseline_f32 {
 using number = float;
 using real [[gnu::vector_size(16)]] = float;
 using bits [[gnu::vector_size(16)]] = std::uint32_t;
-real root(real x);
+inline real root(real x) {
+#if defined(__SSE2__)
+  return __builtin_ia32_sqrtps(x);
+#else
+  for (int lane = 0; lane < 4; ++lane) x[lane] = __builtin_sqrtf(x[lane]);
+  return x;
+#endif
+}
 inline real quotient(real a, real b) { return a / b; }
 #include <cohort/execution/detail/simd_vector.inc>
 }  // namespace baseline_f32
@@ -70,7 +78,3 @@ inline real quotient(real a, real b) {
 #endif
 
 }  // namespace cohort::detail
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/execution/impl/simd_vector.ipp>
-#endif

@@ -2,8 +2,7 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/bf16_simd.hpp>
-#include <cohort/execution/detail/simd_vector.hpp>
-#include <cstdint>
+#include <cohort/execution/detail/bf16_simd_variants.hpp>
 
 namespace cohort::detail {
 

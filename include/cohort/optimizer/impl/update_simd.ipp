@@ -9,6 +9,25 @@
 
 namespace cohort::detail {
 
+namespace baseline_f32 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+namespace scalar_f64 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cohort/execution/detail/begin_avx2.inc>
+namespace avx2_f32 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+#include <cohort/execution/detail/begin_avx512.inc>
+namespace avx512_f32 {
+#include <cohort/optimizer/detail/update_simd.inc>
+}
+#include <cohort/execution/detail/end_simd.inc>
+#endif
+
 COHORT_CORE_INLINE update_constants constants_of(updater const& rule, update_scalars const& now) {
   update_constants k{.scale = now.gradient_scale, .clip = now.clip, .l1 = now.l1, .l2 = now.l2};
   double const rate = now.rate_factor * rule.rate().value(now.step, now.epoch);
@@ -75,3 +94,72 @@ COHORT_CORE_INLINE update_constants constants_at_rate_1(updater const& rule, upd
 }
 
 }  // namespace cohort::detail
+
+namespace cohort {
+
+template <class T>
+void apply_update([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
+                  T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
+  if (n % 16 != 0)
+    throw shape_error(
+        {.what = "an updater's range is not padded", .expected = "a multiple of 16 elements", .got = {n}});
+  if (settings.needs_norms() && (now.needed_norm < 0 || now.parameter_norm < 0))
+    throw setting_error({.what = "an updater needs norms", .where = {settings.name()}});
+  detail::update_constants const k = detail::constants_of(settings, now);
+  if constexpr (std::is_same_v<T, double>) {
+    detail::scalar_f64::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512)
+      return detail::avx512_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+    if (which == isa::avx2)
+      return detail::avx2_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+#endif
+    detail::baseline_f32::update(settings.rule(), k, w, gradient_parts, parts, state, n);
+  }
+}
+
+template <class T>
+double square_sum([[maybe_unused]] isa which, T const* const* parts, int count, std::size_t n) {
+  if constexpr (std::is_same_v<T, double>) {
+    return detail::scalar_f64::square_sum(parts, count, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512) return detail::avx512_f32::square_sum(parts, count, n);
+    if (which == isa::avx2) return detail::avx2_f32::square_sum(parts, count, n);
+#endif
+    return detail::baseline_f32::square_sum(parts, count, n);
+  }
+}
+
+template <class T>
+double step_square_sum([[maybe_unused]] isa which, updater const& settings, update_scalars const& now, T* w,
+                       T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
+  detail::update_constants const k = detail::constants_at_rate_1(settings, now);
+  if constexpr (std::is_same_v<T, double>) {
+    return detail::scalar_f64::step_square_sum(k, w, gradient_parts, parts, state, n);
+  } else {
+#if defined(__x86_64__) || defined(__i386__)
+    if (which == isa::avx512)
+      return detail::avx512_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+    if (which == isa::avx2) return detail::avx2_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+#endif
+    return detail::baseline_f32::step_square_sum(k, w, gradient_parts, parts, state, n);
+  }
+}
+
+#ifdef COHORT_CORE_COMPILED
+template void apply_update(isa, updater const&, update_scalars const&, float*, float const* const*, int,
+                           float* const*, std::size_t);
+template void apply_update(isa, updater const&, update_scalars const&, double*, double const* const*, int,
+                           double* const*, std::size_t);
+template double square_sum(isa, float const* const*, int, std::size_t);
+template double square_sum(isa, double const* const*, int, std::size_t);
+template double step_square_sum(isa, updater const&, update_scalars const&, float*, float const* const*, int,
+                                float* const*, std::size_t);
+template double step_square_sum(isa, updater const&, update_scalars const&, double*, double const* const*,
+                                int, double* const*, std::size_t);
+#endif
+
+}  // namespace cohort

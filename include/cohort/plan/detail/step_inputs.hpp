@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/layer/host_kernel.hpp>
+#include <cohort/plan/arena_passes.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/tensor/element.hpp>

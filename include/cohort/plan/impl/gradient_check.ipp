@@ -6,6 +6,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/plan/gradient_check.hpp>
 #include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
 #include <memory>
 #include <vector>

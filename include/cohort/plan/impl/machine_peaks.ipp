@@ -13,6 +13,21 @@
 
 namespace cohort::detail {
 
+namespace baseline_f32 {
+#include <cohort/plan/detail/fma_simd.inc>
+}
+#if defined(__x86_64__) || defined(__i386__)
+#include <cohort/execution/detail/begin_avx2.inc>
+namespace avx2_f32 {
+#include <cohort/plan/detail/fma_simd.inc>
+}
+#include <cohort/execution/detail/begin_avx512.inc>
+namespace avx512_f32 {
+#include <cohort/plan/detail/fma_simd.inc>
+}
+#include <cohort/execution/detail/end_simd.inc>
+#endif
+
 COHORT_CORE_INLINE double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rounds) {
 #if defined(__x86_64__) || defined(__i386__)
   if (which == isa::avx512) return avx512_f32::multiply_and_add(out, rounds);

@@ -9,6 +9,7 @@
 #include <cohort/strategy/detail/outer_state.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/detail/shared_elements.hpp>
+#include <cohort/strategy/detail/statistics_mean.hpp>
 #include <cohort/strategy/detail/unsynced_statistics.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/sharing_settings.hpp>

@@ -8,6 +8,7 @@
 #include <cohort/strategy/detail/message_exchange.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/detail/shared_elements.hpp>
+#include <cohort/strategy/detail/statistics_mean.hpp>
 #include <cohort/strategy/detail/unsynced_statistics.hpp>
 #include <cohort/strategy/sharing_settings.hpp>
 #include <cstddef>

@@ -5,15 +5,17 @@
 #include <cohort/strategy/process_group.hpp>
 #include <cstddef>
 #include <cstring>
+#include <random>
 
 namespace cohort::detail {
 
 COHORT_CORE_INLINE std::uint64_t number_of_process() {
-  static std::uint64_t const number = [] {
+  if (process_number == 0) {
     std::random_device any;
-    return std::uint64_t{any()} << 32 | any();
-  }();
-  return number;
+    std::uint64_t none = 0;
+    process_number.compare_exchange_strong(none, (std::uint64_t{any()} << 32 | any()) | 1);
+  }
+  return process_number;
 }
 
 COHORT_CORE_INLINE process_group::process_group(communicator& world, std::uint64_t number) : world_(world) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/plan.hpp>
+#include <cohort/plan/plan_settings.hpp>
 #include <functional>
 #include <memory>
 #include <string>

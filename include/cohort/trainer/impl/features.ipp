@@ -59,7 +59,8 @@ COHORT_CORE_INLINE void feature_set::add(batch const& from) {
   size_ += from.count;
 }
 
-COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const& layers, dataset const& data, int batch) {
+COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const& layers, dataset const& data,
+                                                  int batch) {
   if (batch < 1)
     throw setting_error({.what = "a batch needs at least one example", .where = "features", .got = {batch}});
   graph_view const net = network();

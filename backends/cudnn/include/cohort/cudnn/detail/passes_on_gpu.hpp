@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/cudnn/detail/page_locked_space.hpp>
 #include <cohort/plan/arena_passes.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <functional>
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <oneapi/dnnl/dnnl.h>
 #include <cohort/layer/activation.hpp>
 #include <cohort/layer/bounded_activations.hpp>
 #include <cohort/layer/rectifying_activations.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
-#include <cohort/execution/detail/simd_vector.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,28 +15,7 @@ constexpr std::uint16_t rounded_by_processor(float x) {
   return rounded_to_bf16((pattern & exponent) == 0 ? pattern & sign : pattern);
 }
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-#include <cohort/execution/detail/begin_avx512.inc>
-namespace avx512_f32 {
-
-/// Whole vectors; returns how many elements that were.
-[[gnu::flatten]] inline std::size_t round_vectors(float const* from, std::uint16_t* to, std::size_t n) {
-  constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000;
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    bits const x = load_bits(from + i);
-    bits const small = reinterpret_cast<bits>((x & exponent) == 0);
-    bits const rounded = nearest_bf16(x & (~small | sign));
-    *reinterpret_cast<packed_halves*>(to + i) = __builtin_convertvector(rounded, halves);
-  }
-  return i;
-}
-
-}  // namespace avx512_f32
-#include <cohort/execution/detail/end_simd.inc>
-#endif
-
+/// Rounds n elements as rounded_by_processor does.
 void round_to_bf16(float const* from, std::uint16_t* to, std::size_t n);
 
 }  // namespace cohort::detail

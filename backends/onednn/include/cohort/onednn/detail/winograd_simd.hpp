@@ -5,22 +5,6 @@
 
 namespace cohort::detail {
 
-namespace baseline_f32 {
-#include <cohort/onednn/detail/winograd_simd.inc>
-}
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <cohort/execution/detail/begin_avx2.inc>
-namespace avx2_f32 {
-#include <cohort/onednn/detail/winograd_simd.inc>
-}
-#include <cohort/execution/detail/begin_avx512.inc>
-namespace avx512_f32 {
-#include <cohort/onednn/detail/winograd_simd.inc>
-}
-#include <cohort/execution/detail/end_simd.inc>
-#endif
-
 /// Bᵀ·d·B of a tile d of 4×4 pixels, for each channel.
 ///
 /// Shapes    pixels: 16 addresses, row by row, of `channels` numbers, a multiple of 16; element (i, j) → to[(4i + j)·step].
@@ -32,15 +16,8 @@ void winograd_input([[maybe_unused]] isa which, float const* const* pixels, std:
 /// Shapes    element (i, j) of m at from[(4i + j)·step]; pixels: Tile×Tile addresses of `filters` numbers, a multiple of 16;
 ///           null: a pixel outside.
 template <int Tile>
-void winograd_output([[maybe_unused]] isa which, float const* from, std::size_t step, float const* bias,
-                     float slope, std::size_t filters, float* const* pixels) {
-#if defined(__x86_64__) || defined(__i386__)
-  if (which == isa::avx512)
-    return avx512_f32::winograd_output<Tile>(from, step, bias, slope, filters, pixels);
-  if (which == isa::avx2) return avx2_f32::winograd_output<Tile>(from, step, bias, slope, filters, pixels);
-#endif
-  baseline_f32::winograd_output<Tile>(from, step, bias, slope, filters, pixels);
-}
+void winograd_output(isa which, float const* from, std::size_t step, float const* bias,
+                     float slope, std::size_t filters, float* const* pixels);
 
 }  // namespace cohort::detail
 

@@ -6,6 +6,22 @@
 
 namespace cohort::detail {
 
+namespace baseline_f32 {
+#include <cohort/onednn/detail/winograd_simd.inc>
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cohort/execution/detail/begin_avx2.inc>
+namespace avx2_f32 {
+#include <cohort/onednn/detail/winograd_simd.inc>
+}
+#include <cohort/execution/detail/begin_avx512.inc>
+namespace avx512_f32 {
+#include <cohort/onednn/detail/winograd_simd.inc>
+}
+#include <cohort/execution/detail/end_simd.inc>
+#endif
+
 COHORT_ONEDNN_INLINE void winograd_input([[maybe_unused]] isa which, float const* const* pixels,
                                          std::size_t channels, float* to, std::size_t step) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -14,5 +30,21 @@ COHORT_ONEDNN_INLINE void winograd_input([[maybe_unused]] isa which, float const
 #endif
   baseline_f32::winograd_input(pixels, channels, to, step);
 }
+
+template <int Tile>
+void winograd_output([[maybe_unused]] isa which, float const* from, std::size_t step, float const* bias,
+                     float slope, std::size_t filters, float* const* pixels) {
+#if defined(__x86_64__) || defined(__i386__)
+  if (which == isa::avx512)
+    return avx512_f32::winograd_output<Tile>(from, step, bias, slope, filters, pixels);
+  if (which == isa::avx2) return avx2_f32::winograd_output<Tile>(from, step, bias, slope, filters, pixels);
+#endif
+  baseline_f32::winograd_output<Tile>(from, step, bias, slope, filters, pixels);
+}
+
+#ifdef COHORT_ONEDNN_COMPILED
+template void winograd_output<2>(isa, float const*, std::size_t, float const*, float, std::size_t, float* const*);
+template void winograd_output<3>(isa, float const*, std::size_t, float const*, float, std::size_t, float* const*);
+#endif
 
 }  // namespace cohort::detail

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiled targets: read by the build and by the installed package, which compiles the sources in the consumer's build tree,
+# with the consumer's flags.
+
+# cohort_compiled_component(<name> <include directory> [<other component>...])
+# The static library cohort::<name>_compiled: the component's implementation files (impl/*.ipp), which cohort::<name> leaves to
+# each user's source. Its users see declarations only. Built when something links it. The folders of the other components,
+# whose headers an installed package has beside core's, are not core's.
+function(cohort_compiled_component name include_directory)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${include_directory}" "${include_directory}/cohort/*/impl/*.ipp")
+  # A folder's files are one source, so that the headers are parsed once; explicit instantiations take long and are sources
+  # of their own.
+  set(parts)
+  foreach(file IN LISTS files)
+    cmake_path(GET file PARENT_PATH folder)
+    string(REGEX REPLACE "^cohort/(.*)/impl$" "\\1" part "${folder}")
+    if(name STREQUAL "core" AND part IN_LIST ARGN OR NOT name STREQUAL "core" AND NOT part STREQUAL name)
+      continue()
+    endif()
+    if(file MATCHES "/([a-z_]*(instantiations|host_kernels))\\.ipp$")
+      string(APPEND part "_${CMAKE_MATCH_1}")
+    endif()
+    list(APPEND parts ${part})
+    string(APPEND ${part}_text "#include <${file}>\n")
+  endforeach()
+  if(NOT parts OR TARGET cohort::${name}_compiled)
+    return()
+  endif()
+  list(REMOVE_DUPLICATES parts)
+  set(sources)
+  foreach(part IN LISTS parts)
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/cohort_compiled/${name}/${part}.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "${${part}_text}" @ONLY)
+    list(APPEND sources "${source}")
+  endforeach()
+  add_library(cohort_${name}_compiled STATIC EXCLUDE_FROM_ALL ${sources})
+  add_library(cohort::${name}_compiled ALIAS cohort_${name}_compiled)
+  string(TOUPPER "COHORT_${name}_COMPILED" definition)
+  target_compile_definitions(cohort_${name}_compiled PUBLIC ${definition})
+  target_link_libraries(cohort_${name}_compiled PUBLIC cohort::${name})
+  if(NOT name STREQUAL "core")
+    target_link_libraries(cohort_${name}_compiled PUBLIC cohort::core_compiled)
+  endif()
+  set_target_properties(cohort_${name}_compiled PROPERTIES
+    POSITION_INDEPENDENT_CODE ON
+    UNITY_BUILD OFF
+    CXX_CLANG_TIDY ""
+    CXX_CPPCHECK ""
+    CXX_INCLUDE_WHAT_YOU_USE "")
+  if(NOT PROJECT_NAME STREQUAL "cohort" OR NOT PROJECT_IS_TOP_LEVEL)
+    set_target_properties(cohort_${name}_compiled PROPERTIES COMPILE_WARNING_AS_ERROR OFF)
+  endif()
+endfunction()

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The compiled library's kernels of built-in layers. No header includes this file.
+#include <cohort/layer/layers.hpp>
+
+namespace cohort::detail {
+
+template struct host_kernels<softmax_cross_entropy>;
+template struct host_kernels<kullback_leibler>;
+template struct host_kernels<binary_cross_entropy>;
+template struct host_kernels<mean_squared_error>;
+template struct host_kernels<mean_absolute_error>;
+template struct host_kernels<huber>;
+template struct host_kernels<hinge>;
+template struct host_kernels<relu6>;
+template struct host_kernels<prelu>;
+template struct host_kernels<elu>;
+template struct host_kernels<selu>;
+template struct host_kernels<sigmoid>;
+template struct host_kernels<hard_sigmoid>;
+template struct host_kernels<tanh_activation>;
+template struct host_kernels<hard_tanh>;
+template struct host_kernels<softplus>;
+template struct host_kernels<softsign>;
+template struct host_kernels<swish>;
+template struct host_kernels<gelu>;
+template struct host_kernels<mish>;
+template struct host_kernels<identity>;
+template struct host_kernels<softmax>;
+template struct host_kernels<multiply>;
+template struct host_kernels<average>;
+template struct host_kernels<maximum>;
+template struct host_kernels<subset>;
+template struct host_kernels<scale>;
+template struct host_kernels<zero_padding>;
+template struct host_kernels<cropping>;
+template struct host_kernels<upsampling>;
+template struct host_kernels<reshape>;
+template struct host_kernels<flatten>;
+template struct host_kernels<embedding>;
+template struct host_kernels<dropout>;
+template struct host_kernels<spatial_dropout>;
+template struct host_kernels<gaussian_noise>;
+template struct host_kernels<conv1d>;
+template struct host_kernels<conv2d_transposed>;
+template struct host_kernels<avg_pool>;
+template struct host_kernels<global_avg_pool>;
+template struct host_kernels<global_max_pool>;
+template struct host_kernels<lrn>;
+template struct host_kernels<batch_norm>;
+template struct host_kernels<layer_norm>;
+template struct host_kernels<synchronised_batch_norm>;
+
+}  // namespace cohort::detail

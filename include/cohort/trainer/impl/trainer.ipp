@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/plan/parameter_update.hpp>
+#include <cohort/trainer/trainer.hpp>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void check_training_settings(training_settings const& settings) {
+  settings.optimizer().check();
+  if (settings.plateau) settings.plateau->check();
+  bool const calibrates = settings.tune && settings.workers == 0;
+  if ((settings.workers < 1 && !calibrates) || settings.threads < 1)
+    throw setting_error(
+        {.what = "workers and threads must be at least 1",
+         .expected = settings.tune ? "" : "1 or more; with tune also 0 workers: by calibration",
+         .got = {settings.workers, " workers, ", settings.threads, " threads"}});
+  if (static_cast<std::size_t>(settings.workers) > parameter_update::max_parts)
+    throw setting_error({.what = "too many workers",
+                         .expected = {"at most ", parameter_update::max_parts},
+                         .got = {settings.workers}});
+}
+
+}  // namespace cohort::detail
