@@ -6,6 +6,8 @@
 #include "stopwatch.hpp"
 
 #include <algorithm>
+#include <cohort/communicator/message_communicator.hpp>
+#include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/mpi.hpp>
 #include <cstdio>

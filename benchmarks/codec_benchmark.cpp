@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/execution/flat_simd.hpp>
@@ -135,7 +136,7 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
   }
   std::vector<float> const& numbers = gradient(n);
   buffer const x(4 * n, stream), r(4 * n, stream), dense(4 * n, stream);
-  stream->bring(numbers.data(), x.data(), 4 * n);
+  stream->upload(numbers.data(), x.data(), 4 * n);
   std::span<float> const g(x.as<float>(), n), residual(r.as<float>(), n), sums(dense.as<float>(), n);
   threshold_compressor codec({{"all", n}}, {.threshold = threshold::quantile{.density = density}}, nullptr,
                              best_isa(), std::make_shared<detail::threshold_on_gpu>(stream));

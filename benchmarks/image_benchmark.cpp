@@ -12,6 +12,8 @@
 #include <turbojpeg.h>
 #include <unistd.h>
 
+#include <cohort/random/stream.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image.hpp>
 #include <cstdint>

@@ -13,7 +13,7 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/mpi.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/strategy/detail/halved_sum.hpp>
+#include <cohort/strategy/detail/split_allreduce.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -61,7 +61,7 @@ void measure(communicator& world, trained_network const& net, int batch, int blo
   std::span<cohort::bucket const> const buckets = parameters.buckets();
   std::vector<float> gradients(static_cast<std::size_t>(parameters.elements()));
   auto const exchange = [&] {
-    std::vector<cohort::detail::halved_sum> under_way(buckets.size());
+    std::vector<cohort::detail::split_allreduce> under_way(buckets.size());
     for (std::size_t b = 0; b < buckets.size(); ++b)
       under_way[b].start(world, std::span(gradients).subspan(static_cast<std::size_t>(buckets[b].first),
                                                              static_cast<std::size_t>(buckets[b].elements)));

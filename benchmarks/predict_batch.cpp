@@ -10,6 +10,8 @@
 #include "noise_batch.hpp"
 #include "stopwatch.hpp"
 
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdio>

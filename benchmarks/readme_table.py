@@ -49,6 +49,8 @@ def rows_of(comparison):
     yield "| network | batch | Cohort | PyTorch | ratio | Cohort's memory | PyTorch's |"
     yield "|---|---|---|---|---|---|---|"
     for row in comparison["rows"]:
+        if row["dtype"] != "f32":  # those are in benchmarks/results/steps.md
+            continue
         low, high = row["ratio_quartiles"]
         yield (f"| {TITLES.get(row['net'], row['net'])}, {row['dtype']} | {row['batch']} | {row['cohort_ms']:.2f} ms "
                f"({row['cohort_samples_per_second']:,.0f} samples/s) | {row['pytorch_ms']:.2f} ms ({row['pytorch_mode']}) "

@@ -31,12 +31,12 @@ class repeated_step {
         data_(noise_batch(what.net, batch)),
         workers_(make_backend_handle(backend)(what.net, settings_), settings_, std::chrono::seconds(120)),
         agree_(std::move(agree)) {
-    plan_ = workers_.plan_for({.examples = workers_.piece_of(batch)});
-    update_ = std::make_unique<cohort::parameter_update>(*workers_.port().parameters, settings_.optimizer());
+    plan_ = workers_.plan_for({.examples = workers_.micro_batch_size(batch)});
+    update_ = std::make_unique<cohort::parameter_update>(*workers_.backend().parameters, settings_.optimizer());
   }
 
   std::vector<cohort::measurement> exchange_report() const { return agree_->report(); }
-  cohort::parameter_set const& parameters() { return *workers_.port().parameters; }
+  cohort::parameter_set const& parameters() { return *workers_.backend().parameters; }
   /// What it holds from its first step on, its batch included.
   cohort::run_memory forecast() const {
     cohort::run_memory all = cohort::memory_of_workers(*plan_, workers_.size(), false);
@@ -54,8 +54,8 @@ class repeated_step {
                                 .expected = data_.count};
     return workers_.step(data_, now, *agree_, *update_).loss / data_.count;
   }
-  /// Takes what the last step has left under way.
-  void settle() { workers_.settle(); }
+  /// Finishes the buckets that the last step left pending.
+  void finish_pending() { workers_.finish_pending(); }
 
  private:
   cohort::training_settings settings_;

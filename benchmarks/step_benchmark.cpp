@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// LeNet on MNIST by two ranks that average their parameters, from the network to the report. The README shows the same text.
+// LeNet on MNIST: two ranks train it with parameter averaging and print the report. The README shows this program.
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
 // label: slow
-// The trainer taken apart: store, plan, context, updater and loader in a loop of one's own, here with
-// micro-batches and a bound on the gradient's norm by hand.
+// A custom training loop from the trainer's parts: store, plan, context, updater and loader. It accumulates
+// gradients over micro-batches and clips the gradient norm.
 #include <cmath>
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -16,26 +18,27 @@ using backend = cohort::onednn;
 
 constexpr int micro_batch = 32;
 constexpr int micro_batches = 2;
-constexpr double largest_norm = 1;
+constexpr double max_norm = 1;
 
 constexpr auto mlp = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
   return net.input({1, 28, 28}) | dense{.units = 128} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-/// Scales the gradient to the norm allowed if it is longer. The arena's padding is zero and adds nothing.
-double bound_norm(cohort::parameter_set const& parameters, std::byte* gradients) {
+/// Scales the gradient down to max_norm if its norm is larger. Returns the norm before. The arena's padding is
+/// zero and does not change the norm.
+double clip_norm(cohort::parameter_set const& parameters, std::byte* gradients) {
   std::span<float> const values(reinterpret_cast<float*>(gradients), parameters.arena_elements());
   double squares = 0;
   for (float const value : values) squares += static_cast<double>(value) * value;
   double const norm = std::sqrt(squares);
-  if (norm > largest_norm)
-    for (float& value : values) value *= static_cast<float>(largest_norm / norm);
+  if (norm > max_norm)
+    for (float& value : values) value *= static_cast<float>(max_norm / norm);
   return norm;
 }
 
 void train() {
-  backend::threads(2);  // of OpenMP, on this thread: plans and contexts are made for it
+  backend::threads(2);  // OpenMP threads; plans and contexts made on this thread use them
   auto const parameters = std::make_shared<cohort::parameter_store<backend>>(backend{}, mlp);
   auto const plan = cohort::make_plan(parameters, mlp, {.batch = micro_batch});
   std::fputs(cohort::table(*plan).c_str(), stdout);
@@ -59,9 +62,9 @@ void train() {
         worker->backward({.gradient_scale = 1.0 / batch->count, .accumulate = part > 0});
         loss += worker->loss();
       }
-      norms += bound_norm(*parameters, worker->gradients());
+      norms += clip_norm(*parameters, worker->gradients());
       update.apply(0, 1, gradients, step++, epoch);
-      parameters->changed();
+      parameters->mark_changed();
       parameters->refresh(0, 1);
     }
     auto const steps = static_cast<double>(batches.batches());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
 // label: slow
-// Classifies ten test digits with a model file that lenet_mnist has saved; the network is read from it too.
+// Classifies ten test digits with a model file saved by lenet_mnist. The network is read from the file, too.
 //   lenet_mnist --save lenet.safetensors && 03_predict lenet.safetensors
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
@@ -15,10 +15,10 @@
 namespace {
 
 constexpr int side = 28;
-constexpr int cell_width = 2, cell_height = 4;  // pixels a character
-constexpr int in_a_line = 5;
+constexpr int cell_width = 2, cell_height = 4;  // pixels per character
+constexpr int digits_per_line = 5;
 
-/// One line of characters of a digit.
+/// One text line of a digit.
 std::string line_of(std::span<float const> pixels, int row) {
   constexpr std::string_view shades = " .:-=+*#%@";
   std::string line;
@@ -33,17 +33,17 @@ std::string line_of(std::span<float const> pixels, int row) {
   return line;
 }
 
-/// Digits beside each other, and under each what it was taken for.
+/// Prints digits side by side, and below each its predicted class and probability.
 void print(std::span<float const> pixels, std::span<std::int32_t const> labels,
            cohort::predictions const& made, int first) {
   for (int row = 0; row < side / cell_height; ++row) {
-    for (int i = first; i < first + in_a_line; ++i)
+    for (int i = first; i < first + digits_per_line; ++i)
       std::printf(
           "%s  ",
           line_of(pixels.subspan(static_cast<std::size_t>(i * side * side), side * side), row).c_str());
     std::puts("");
   }
-  for (int i = first; i < first + in_a_line; ++i) {
+  for (int i = first; i < first + digits_per_line; ++i) {
     int const best = made.best(i);
     int const label = labels[static_cast<std::size_t>(i)];
     char caption[40];
@@ -64,12 +64,12 @@ int main(int argc, char** argv) try {
   }
   auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
   auto const digits = cohort::mnist::real_or_drawn();
-  if (digits.drawn) std::puts("No MNIST was found: these digits are drawn.\n");
+  if (digits.drawn) std::puts("MNIST was not found: these digits are synthetic.\n");
 
-  cohort::loader batches(digits.test, {.batch = 2 * in_a_line, .shuffle = false});
+  cohort::loader batches(digits.test, {.batch = 2 * digits_per_line, .shuffle = false});
   cohort::batch const* const ten = batches.next();
   cohort::predictions const made = trained.predict(ten->input());
-  for (int first : {0, in_a_line})
+  for (int first : {0, digits_per_line})
     print(ten->input().as<float>(), ten->target().as<std::int32_t>(), made, first);
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
 // label: slow
-// Eight callers ask a saved network for one digit after the other, by themselves and through the dynamic batcher.
+// Eight threads classify one digit at a time with a saved network: directly, and through the dynamic batcher.
 //   lenet_mnist --save lenet.safetensors && 04_serve lenet.safetensors
 #include <atomic>
 #include <chrono>
@@ -18,14 +18,16 @@
 namespace {
 
 constexpr int callers = 8;
-constexpr int digits_each = 500;  // at most
+constexpr int max_digits_per_caller = 500;
 
-/// All callers at once, each with its own digits; prints what they got and how fast.  Errors: what a caller met.
+/// Runs all callers concurrently, each with its own digits, and prints accuracy and throughput.
+///
+/// Errors    rethrows the first caller's exception.
 template <class Predict>
 void serve(char const* how, cohort::batch const& digits, Predict predict) {
   int const each = digits.count / callers, all = callers * each;
-  std::atomic<int> right{0};
-  std::exception_ptr met[callers];
+  std::atomic<int> correct{0};
+  std::exception_ptr failures[callers];
   auto const begin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;
   for (int caller = 0; caller < callers; ++caller)
@@ -33,17 +35,17 @@ void serve(char const* how, cohort::batch const& digits, Predict predict) {
       try {
         for (int i = caller * each; i < (caller + 1) * each; ++i) {
           cohort::predictions const made = predict(digits.input().rows(i, 1));
-          right += made.best(0) == digits.target().as<std::int32_t>()[static_cast<std::size_t>(i)];
+          correct += made.best(0) == digits.target().as<std::int32_t>()[static_cast<std::size_t>(i)];
         }
       } catch (...) {
-        met[caller] = std::current_exception();
+        failures[caller] = std::current_exception();
       }
     });
   for (std::thread& one : threads) one.join();
-  for (std::exception_ptr const& one : met)
+  for (std::exception_ptr const& one : failures)
     if (one) std::rethrow_exception(one);
   std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - begin;
-  std::printf("%-12s %.1f %% right, %.0f digits a second\n", how, 100.0 * right / all, all / taken.count());
+  std::printf("%-12s %.1f %% correct, %.0f digits/s\n", how, 100.0 * correct / all, all / taken.count());
 }
 
 }  // namespace
@@ -55,8 +57,8 @@ int main(int argc, char** argv) try {
   }
   auto const trained = cohort::load_trained<cohort::onednn>(argv[1]);
   auto const data = cohort::mnist::real_or_drawn();
-  if (data.drawn) std::puts("No MNIST was found: these digits are drawn.");
-  cohort::loader batches(data.test, {.batch = callers * digits_each, .shuffle = false});
+  if (data.drawn) std::puts("MNIST was not found: these digits are synthetic.");
+  cohort::loader batches(data.test, {.batch = callers * max_digits_per_caller, .shuffle = false});
   cohort::batch const& digits = *batches.next();
 
   serve("one by one", digits, [&](cohort::tensor_view digit) { return trained.predict(digit); });

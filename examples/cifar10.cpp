@@ -17,7 +17,8 @@ using namespace cohort;
 using reference_program::options;
 using reference_program::sets;
 
-/// Eight convolutions and three dense layers. The page begins with small biases, and with this network's 0 it learns.
+/// Eight convolutions and three dense layers. The original initialises biases with small constants; without
+/// `Original` they are 0, with which the network learns.
 template <bool Original>
 constexpr auto cifar = network<[](builder& net) {
   auto const bias = [](double value) -> layer_settings {
@@ -58,7 +59,7 @@ training_settings settings_of(options const& chosen) {
           .weights = init::relu{}};
 }
 
-/// The binary files as they are distributed, or class folders in train/ and test/.
+/// Reads the binary files as distributed, or class folders in train/ and test/.
 sets images(options const& chosen) {
   for (std::string const& folder : reference_program::folders_of("cifar10", chosen.data)) {
     for (std::string const& files : {folder, folder + "/cifar-10-batches-bin"}) {
@@ -75,17 +76,17 @@ sets images(options const& chosen) {
     return {.train = std::move(train), .test = std::move(test), .where = folder};
   }
   if (!chosen.data.empty())
-    throw data_error({.what = "there is no CIFAR-10",
+    throw data_error({.what = "CIFAR-10 not found",
                       .where = chosen.data,
                       .expected = "data_batch_1.bin to data_batch_5.bin and test_batch.bin, or the folders "
-                                  "train and test with a folder a class",
+                                  "train and test with one folder per class",
                       .got = "neither"});
-  return {.train = reference_program::drawn_images(2'000, {3, 32, 32}, 10, 1),
-          .test = reference_program::drawn_images(500, {3, 32, 32}, 10, 1, 2'000),
-          .kind = "drawn",
-          .notice =
-              "No CIFAR-10 was found: these images are drawn, and the accuracy says nothing about CIFAR-10.",
-          .where = "drawn, seed 1"};
+  return {
+      .train = reference_program::drawn_images(2'000, {3, 32, 32}, 10, 1),
+      .test = reference_program::drawn_images(500, {3, 32, 32}, 10, 1, 2'000),
+      .kind = "drawn",
+      .notice = "CIFAR-10 was not found: these images are synthetic; the accuracy is not that of CIFAR-10.",
+      .where = "drawn, seed 1"};
 }
 
 reference_program::program const cifar10_program{
@@ -93,12 +94,13 @@ reference_program::program const cifar10_program{
         {.name = "cifar10",
          .purpose = "Trains a convolutional network on CIFAR-10 and prints a classification report of the "
                     "test images.",
-         .data = R"(folder with CIFAR-10's binary files, or with folders train and test that have a folder of
-                   images a class; unset: $COHORT_DATA, data/, the cache, else images that are drawn)",
-         .rate = "Adam's learning rate, ten times that of the first dense layer",
+         .data =
+             R"(folder with CIFAR-10's binary files, or with folders train and test containing one folder per
+                   class; default: $COHORT_DATA, data/ or the cache, otherwise synthetic images)",
+         .rate = "Adam's learning rate; the first dense layer uses a tenth of it",
          .original =
-             "the settings of the page that the network is from, which do not train: rate 0.01, of biases\n"
-             "                   twice that, penalties, gradients of norm 1"},
+             "the settings published with this network, with which it does not learn: rate 0.01, twice that\n"
+             "                   for biases, L1 and L2 penalties, gradients normalised to norm 1"},
     .defaults = {.rate = 5e-4},
     .original_rate = 1e-2,
     .prefetch = 2,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
 // label: slow
-// LeNet learns MNIST, and a logistic regression learns the digits from what its dense layer says of them:
+// Trains LeNet on MNIST, then a logistic regression on the outputs of its dense layer:
 // features_logistic --help
 #include <cohort/graph/network.hpp>
 #include <cohort/trainer/features.hpp>
@@ -31,25 +31,25 @@ constexpr auto logistic = network<[](builder& net) {
   return net.input({features}) | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-/// Trains it on what LeNet has found in the images, LeNet's parameters as they are.
+/// Trains the regression on LeNet's features; LeNet's parameters stay fixed.
 void regress(training& trained, options const& chosen, sets const& images) {
   training regression = reference_program::make_training(
       graph(logistic), {.updater = adam{.rate = 1e-3}, .l2 = 1e-4}, chosen, trained.world());
   regression.fit(trained.features({"features"}, images.train), {.batch = chosen.batch, .epochs = 5});
-  auto const seen = regression.evaluate(trained.features({"features"}, images.test));
+  auto const report = regression.evaluate(trained.features({"features"}, images.test));
   std::string const path = chosen.save.empty() ? "" : chosen.save + ".logistic";
   if (!path.empty()) reference_program::save(regression, path);
   if (trained.world().rank() != 0) return;
   std::printf("\nlogistic regression on the %d features: accuracy %.2f %%\n", features,
-              100 * seen.accuracy().value_or(0));
+              100 * report.accuracy().value_or(0));
   if (!path.empty()) std::printf("saved in %s\n", path.c_str());
 }
 
 reference_program::program const features_logistic{
     .text = {.name = "features_logistic",
-             .purpose = "Trains LeNet on MNIST, then a logistic regression on the features that LeNet's "
-                        "dense layer has found.\n"
-                        "--save FILE writes it to FILE.logistic.",
+             .purpose =
+                 "Trains LeNet on MNIST, then a logistic regression on the outputs of LeNet's dense layer.\n"
+                 "--save FILE writes the regression to FILE.logistic.",
              .data = reference_program::mnist_help,
              .rate = "AdaGrad's learning rate"},
     .defaults = {.epochs = 1, .rate = 0.02},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// LeNet on MNIST, by one rank or many, with everything that can be set from the command line: lenet_mnist --help
+// LeNet on MNIST by one or several ranks, with all settings on the command line: lenet_mnist --help
 #include <cohort/graph/network.hpp>
 #include "reference_program/mnist_sets.hpp"
 #include "reference_program/program.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: image
 // label: slow
-// Packs folders of images into file batches, from which tiny_imagenet trains:
+// Packs folders of images into file batches for tiny_imagenet:
 //     preprocess FROM TO [FILES]
-// FROM holds train/ and test/ (or val/) with a folder a class, or TinyImageNet as it is distributed: there a class's images lie
-// in train/CLASS/images, and those of val/images have their classes in val/val_annotations.txt. TO gets train/ and test/ with
-// archives of FILES images each (500), in an order drawn once.
+// FROM contains train/ and test/ (or val/) with one folder per class, or TinyImageNet as distributed: training images in
+// train/CLASS/images, test images in val/images, and their classes in val/val_annotations.txt. Writes archives of FILES
+// images each (default 500) to TO/train/ and TO/test/, in one random order.
 #include <charconv>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/pack_files.hpp>
@@ -20,16 +20,17 @@ namespace {
 
 namespace files = std::filesystem;
 
-/// Links to TinyImageNet's images in folders that are named like their classes; gone at the end.
-class sorted_by_class {
+/// Temporary folder with one subfolder per class, containing links to TinyImageNet's images. The destructor
+/// removes it.
+class class_folders {
  public:
-  explicit sorted_by_class(files::path folder) : folder_(std::move(folder)) { files::remove_all(folder_); }
-  ~sorted_by_class() {
+  explicit class_folders(files::path folder) : folder_(std::move(folder)) { files::remove_all(folder_); }
+  ~class_folders() {
     std::error_code ignored;
     files::remove_all(folder_, ignored);
   }
-  sorted_by_class(sorted_by_class const&) = delete;
-  sorted_by_class& operator=(sorted_by_class const&) = delete;
+  class_folders(class_folders const&) = delete;
+  class_folders& operator=(class_folders const&) = delete;
 
   void add(files::path const& image, std::string const& label) {
     files::create_directories(folder_ / label);
@@ -41,29 +42,29 @@ class sorted_by_class {
   files::path folder_;
 };
 
-void sort_training(files::path const& from, sorted_by_class& to) {
+void sort_training(files::path const& from, class_folders& to) {
   for (auto const& label : files::directory_iterator(from))
     if (label.is_directory())
       for (auto const& image : files::directory_iterator(label.path() / "images"))
         to.add(image.path(), label.path().filename().string());
 }
 
-/// Lines of val_annotations.txt: file, class, and a box that is of no use here.
-void sort_validation(files::path const& from, sorted_by_class& to) {
+/// Each line of val_annotations.txt has the file, its class, and an unused bounding box.
+void sort_validation(files::path const& from, class_folders& to) {
   std::ifstream lines(from / "val_annotations.txt");
   for (std::string image, label, box; lines >> image >> label && std::getline(lines, box);)
     to.add(from / "images" / image, label);
 }
 
-void pack(files::path const& from, std::string const& to, int each,
-          void (*sort)(files::path const&, sorted_by_class&)) {
+void pack(files::path const& from, std::string const& to, int files_per_archive,
+          void (*sort)(files::path const&, class_folders&)) {
   std::size_t archives = 0;
   if (sort) {
-    sorted_by_class sorted(to + ".by_class");
+    class_folders sorted(to + ".by_class");
     sort(from, sorted);
-    archives = cohort::pack_files(sorted.path(), to, each, 1).size();
+    archives = cohort::pack_files(sorted.path(), to, files_per_archive, 1).size();
   } else {
-    archives = cohort::pack_files(from.string(), to, each, 1).size();
+    archives = cohort::pack_files(from.string(), to, files_per_archive, 1).size();
   }
   std::printf("%s: %zu archives\n", to.c_str(), archives);
 }
@@ -79,7 +80,7 @@ int files_of(std::string_view text) {
 int main(int argc, char** argv) try {
   int const each = argc == 4 ? files_of(argv[3]) : 500;
   if (argc < 3 || argc > 4 || each < 1) {
-    std::fputs("preprocess: expected FROM TO [FILES], two folders and how many images an archive has\n",
+    std::fputs("preprocess: expected FROM TO [FILES]: two folders and the number of images per archive\n",
                stderr);
     return 2;
   }
@@ -89,7 +90,7 @@ int main(int argc, char** argv) try {
   files::path const test = from / (files::is_directory(from / "test") && !tiny_imagenet ? "test" : "val");
   for (files::path const& folder : {from / "train", test})
     if (!files::is_directory(folder))
-      throw cohort::data_error({.what = "there is nothing to pack",
+      throw cohort::data_error({.what = "no images to pack",
                                 .where = from.string(),
                                 .expected = "the folders train and test, or train and val",
                                 .got = {"no folder ", folder.filename().string()}});

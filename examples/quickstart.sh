@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Trains LeNet on MNIST for one epoch with two ranks that average their parameters, from nothing:
+# Installs what is missing, builds lenet_mnist, and trains LeNet on MNIST for one epoch with two ranks and
+# parameter averaging:
 #     bash examples/quickstart.sh [flags]
-# The flags are those of lenet_mnist (--help shows them) and win over the defaults here.
+# The flags are those of lenet_mnist (see --help) and override the defaults here.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/cmake/steps.sh"

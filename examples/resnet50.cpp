@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // label: slow
-// ResNet-50 on images that are drawn, to see what a step of the field's yardstick takes: resnet50 --help
+// ResNet-50 on synthetic images, to measure the time of a training step: resnet50 --help
 #include <cohort/graph/network.hpp>
 #include "reference_program/drawn_images.hpp"
 #include "reference_program/program.hpp"
@@ -43,13 +43,13 @@ reference_program::sets images(reference_program::options const&) {
   return {.train = reference_program::drawn_images(drawn_train, {3, side, side}, classes, 1),
           .test = reference_program::drawn_images(drawn_test, {3, side, side}, classes, 1, classes),
           .kind = "drawn",
-          .notice = "These images are drawn, and the accuracy says nothing about ImageNet.",
+          .notice = "These images are synthetic; the accuracy is not that of ImageNet.",
           .where = "drawn, seed 1"};
 }
 
 reference_program::program const program{
     .text = {.name = "resnet50",
-             .purpose = "Trains ResNet-50 on a few images of 224x224 pixels that are drawn: for its speed.",
+             .purpose = "Trains ResNet-50 on a few synthetic images of 224x224 pixels, to measure its speed.",
              .rate = "the learning rate; the momentum is 0.9"},
     .defaults = {.batch = 8, .epochs = 1, .rate = 0.01},
     .top = 5,

@@ -114,7 +114,7 @@ class pages(unittest.TestCase):
                 self.assertIn(flag, flags, page)
 
     def test_name_what_reports_measure(self):
-        code = "".join(sources("include/cohort/strategy/*.hpp").values())
+        code = "".join(sources("include/cohort/strategy/**/*.?pp").values())
         told = {name for cell in column(PAGES["threshold_sharing.md"], "measurement") for name in code_spans(cell)}
         self.assertGreater(len(told), 8)
         self.assertLessEqual(told, set(re.findall(r'\{"(\w+)", ', code)))

@@ -13,7 +13,7 @@ FOLDERS = ("tensor error random execution io data optimizer layer graph backend 
 SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", "sched.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/stat.h",
                   "sys/types.h", "time.h", "unistd.h"}
 SLOW_HEADERS = {"iostream", "regex", "filesystem"}
-LONGEST_HEADER = 400
+LONGEST_HEADER = {False: 300, True: 410}  # of public headers, and of those in detail/
 ENDLESS_WAITS = re.compile(
     r"(\.|->)wait\(|arrive_and_wait\(|(\.|->)acquire\(|pthread_cond_wait|\bsem_wait"
     r"|std::(shared_)?future|std::latch|std::barrier|std::promise|std::packaged_task|std::async")
@@ -41,7 +41,7 @@ def core_findings(folder, text):
             yield f"includes {quoted}: write <cohort/...>"
         elif name.startswith("cohort/"):
             target = name.split("/")[1] if name.count("/") > 1 else ""
-            if folder == "" or name == "cohort/version.hpp":
+            if folder == "" or name == "cohort/version.hpp" or name.startswith("cohort/detail/"):
                 continue
             if target not in FOLDERS:
                 yield f"includes <{name}>, which is in none of the folders"
@@ -56,15 +56,50 @@ def core_findings(folder, text):
             yield f"includes <{name}>: the core has no third-party headers"
 
 
-def header_findings(text):
+def is_internal(path):
+    return "detail" in pathlib.PurePath(path).parts
+
+
+def header_findings(text, internal=True):
     lines = text.splitlines()
     if not lines or lines[0] != "// SPDX-License-Identifier: Apache-2.0":
         yield "does not begin with the SPDX line"
     if "#pragma once" not in lines[1:3]:
         yield "has no #pragma once after the SPDX line"
-    if len(lines) > LONGEST_HEADER:
-        yield f"has {len(lines)} lines, at most {LONGEST_HEADER} are wanted"
+    if len(lines) > LONGEST_HEADER[internal]:
+        yield f"has {len(lines)} lines, at most {LONGEST_HEADER[internal]} are wanted"
 
+
+def surface_findings(text, internal):
+    """What is wrong with the place of a header: outside of detail/ it declares something that users may use, and documents it;
+    inside it declares internals alone."""
+    declares = [one for one in open_namespaces(text) if "detail" not in one.split("::")]
+    umbrella = not open_namespaces(text)
+    if internal and declares:
+        yield f"declares names in {', '.join(sorted(declares))}: public headers are not in detail/"
+    contract_of_the_file = "///" in text.split("\nnamespace ")[0]
+    if not internal and not umbrella and not declares and not contract_of_the_file:
+        yield "declares internals alone: such headers belong into detail/"
+    if not internal and declares and "///" not in text:
+        yield "is public and has no contract (///)"
+
+
+def open_namespaces(text):
+    """The namespaces, written out, in which a header declares something."""
+    found, stack, depth = set(), [], 0
+    for line in code(text):
+        stripped = line.strip()
+        match = re.match(r"(?:inline )?namespace ([\w:]+) \{", stripped)
+        if match:
+            stack.append((match.group(1), depth))
+            depth += 1
+            continue
+        if stack and stripped and not stripped.startswith(("#", "}")) and depth == stack[-1][1] + 1:
+            found.add("::".join(name for name, _ in stack))
+        depth += line.count("{") - line.count("}")
+        while stack and depth <= stack[-1][1]:
+            stack.pop()
+    return found
 
 def call(text, begin):
     """The call whose name and parenthesis end at `begin`: up to the parenthesis that closes it."""
@@ -107,20 +142,31 @@ class sources_of_cohort(unittest.TestCase):
 
     def test_folders_are_known(self):
         folders = {path.name for path in (ROOT / "include/cohort").iterdir() if path.is_dir()}
-        self.assertEqual(folders - set(FOLDERS), set())
+        self.assertEqual(folders - set(FOLDERS), {"detail"})
 
     def test_headers_include_only_what_comes_before_them(self):
         core = ROOT / "include/cohort"
         self.check(lambda path, text: core_findings("/".join(path.relative_to(core).parts[:-1]).split("/")[0], text),
-                   "include/cohort/**/*.hpp")
+                   *(f"include/cohort/**/*.{kind}" for kind in ("hpp", "ipp", "tpp")))
 
     def test_headers_begin_alike_and_stay_short(self):
-        self.check(lambda path, text: header_findings(text), "include/**/*.hpp", "backends/*/include/**/*.hpp")
+        self.check(lambda path, text: header_findings(text, is_internal(path.relative_to(ROOT))),
+                   "include/**/*.hpp", "backends/*/include/**/*.hpp")
+
+    def test_headers_outside_of_detail_are_public_and_documented(self):
+        self.check(lambda path, text: surface_findings(text, is_internal(path.relative_to(ROOT))),
+                   "include/**/*.hpp", "backends/*/include/**/*.hpp")
+
+    def test_every_implementation_file_has_its_header_or_is_of_the_compiled_library_alone(self):
+        for path, text in sources("include/cohort/*/impl/*.ipp", "backends/*/include/cohort/*/impl/*.ipp"):
+            includes_it = any(f"/impl/{path.name}>" in other for _, other in
+                              sources(f"{path.parent.parent.relative_to(ROOT)}/**/*.hpp", f"{path.parent.parent.parent.relative_to(ROOT)}/*.hpp"))
+            self.assertNotEqual(includes_it, "No header includes this file." in text, path)
 
     def test_nobody_waits_without_a_deadline(self):
         self.check(lambda path, text: waiting_findings(text),
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests")
-                     for kind in ("hpp", "cpp")))
+                     for kind in ("hpp", "ipp", "tpp", "inc", "cpp")))
 
     def test_no_test_sleeps(self):
         self.check(lambda path, text: sleeping_findings(text),
@@ -145,7 +191,21 @@ class the_rules_themselves(unittest.TestCase):
     def test_heads_and_lengths_are_checked(self):
         self.assertEqual(list(header_findings(self.HEAD + "int x;\n" * 398)), [])
         self.assertEqual(len(list(header_findings(self.HEAD + "int x;\n" * 399))), 1)
+        self.assertEqual(len(list(header_findings(self.HEAD + "int x;\n" * 299, internal=False))), 1)
         self.assertEqual(len(list(header_findings("#pragma once\n"))), 2)
+
+    def test_the_surface_is_checked(self):
+        public, internal = "namespace cohort {\n/// It.\nint it();\n}\n", "namespace cohort::detail {\nint it();\n}\n"
+        both = "namespace cohort {\n\nnamespace detail {\nint x();\n}\n\n/// It.\nint it();\n}\n"
+        for text, is_detail, count in ((public, False, 0), (both, False, 0), (internal, True, 0), (internal, False, 1), (public, True, 1),
+                                       (both, True, 1), ("namespace cohort {\nint it();\n}\n", False, 1), ("#include <x>\n", False, 0)):
+            self.assertEqual(len(list(surface_findings(text, is_detail))), count, text)
+
+    def test_a_wait_planted_in_an_implementation_file_is_found(self):
+        path, text = next(sources("include/cohort/communicator/impl/engine.ipp"))
+        self.assertEqual(list(waiting_findings(text)), [])
+        planted = text.replace("{\n", "{\n  changed_.wait(lock);\n", 2)
+        self.assertTrue(list(waiting_findings(planted)), path)
 
     def test_endless_waits_are_found(self):
         for line in ("ready.wait(lock);", "flag->wait(0);", "std::future<int> f;", "a.wait(b); limit();", "barrier.arrive_and_wait();"):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody's own program with a small network in it: trained on arrays in memory, then asked by two threads.
+// An application with an embedded network: trained on arrays in memory, then used by two threads.
 #include <cohort/cohort.hpp>
 #include <cohort/onednn.hpp>
 #include <cstddef>
@@ -17,7 +17,7 @@ constexpr auto net = cohort::network<[](cohort::builder& b) {
          | softmax_cross_entropy{};
 }>();
 
-/// The points of a grid over the square from (-1, -1) to (1, 1), and whether each lies in a ring.
+/// Points of a grid over the square from (-1, -1) to (1, 1), and whether each is inside a ring.
 struct grid {
   std::vector<float> points;
   std::vector<std::int32_t> in_ring;
@@ -35,8 +35,8 @@ struct grid {
   int size() const { return static_cast<int>(in_ring.size()); }
 };
 
-/// How many points, in thousandths, are recognised by a model that is shared and not changed.
-int recognised(cohort::training const& model, grid const& asked) {
+/// Fraction of correctly classified points, in thousandths. Threads share the model without changing it.
+int accuracy_of(cohort::training const& model, grid const& asked) {
   auto const answers = model.predict(cohort::tensor_view(asked.points.data(), {asked.size(), 2}));
   int right = 0;
   for (int i = 0; i < asked.size(); ++i)
@@ -52,10 +52,10 @@ int main() try {
   model.fit(cohort::arrays(known.points, {2}, known.in_ring, 2), {.batch = 64, .epochs = 20});
 
   int of_coarse = 0, of_fine = 0;
-  std::exception_ptr failures[2];  // what a thread throws must not leave it
+  std::exception_ptr failures[2];  // exceptions must not leave a thread
   auto const ask = [&](grid const& asked, int& right, std::exception_ptr& failure) {
     try {
-      right = recognised(model, asked);
+      right = accuracy_of(model, asked);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -66,7 +66,7 @@ int main() try {
   other.join();
   for (auto const& failure : failures)
     if (failure) std::rethrow_exception(failure);
-  std::printf("points recognised: %.1f %% of %d, %.1f %% of %d\n", of_coarse / 10.0, coarse.size(),
+  std::printf("correctly classified: %.1f %% of %d, %.1f %% of %d\n", of_coarse / 10.0, coarse.size(),
               of_fine / 10.0, fine.size());
   return of_coarse > 900 && of_fine > 900 ? 0 : 1;
 } catch (cohort::error const& problem) {

@@ -9,9 +9,10 @@
 
 namespace reference_program {
 
-/// Images for machines without the data: each class is a pattern of 4 × 4 fields in colours, under noise.
+/// Synthetic images for machines without the data set: each class is a pattern of 4 × 4 coloured fields, with
+/// noise. Do not use them to judge accuracy.
 ///
-/// Order     examples [first, first + count) of the seed; classes in turn. Never judge accuracy by them.
+/// Order     examples [first, first + count) of the seed; the classes alternate.
 inline cohort::arrays drawn_images(int count, cohort::shape extents, int classes, std::uint64_t seed,
                                    int first = 0) {
   struct drawn {

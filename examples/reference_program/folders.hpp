@@ -8,8 +8,8 @@
 
 namespace reference_program {
 
-/// Where a data set may lie: in the folder that the user names and nowhere else; or else in $COHORT_DATA, data/ and the cache.
-/// In each of them it may have a folder of its own, `name`.
+/// Folders to search for a data set: only `chosen` if the user gave it, otherwise $COHORT_DATA, data/ and the
+/// cache; and the subfolder `name` of each.
 inline std::vector<std::string> folders_of(std::string_view name, std::string const& chosen) {
   std::vector<std::string> parents{chosen};
   if (chosen.empty()) parents = cohort::data_folders();

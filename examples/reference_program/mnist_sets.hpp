@@ -6,15 +6,15 @@
 namespace reference_program {
 
 constexpr char const* mnist_help =
-    R"(folder with MNIST's four files, plain or .gz; unset: $COHORT_DATA, data/, the cache of the
-                   set-up, else digits that are drawn)";
+    R"(folder with MNIST's four files, plain or .gz; default: $COHORT_DATA, data/ or the cache,
+                   otherwise synthetic digits)";
 
 inline sets mnist_sets(options const& chosen) {
   auto found = cohort::mnist::real_or_drawn(chosen.data);
   sets made{.train = std::move(found.train), .test = std::move(found.test), .where = found.where};
   if (found.drawn) {
     made.kind = "drawn";
-    made.notice = "No MNIST was found: these digits are drawn, and the accuracy says nothing about MNIST.";
+    made.notice = "MNIST was not found: these digits are synthetic; the accuracy is not that of MNIST.";
   }
   return made;
 }

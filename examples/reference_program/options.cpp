@@ -49,7 +49,7 @@ using text = std::string_view;
 
 struct flag {
   char const* name;
-  void (*take)(options&, text flag, text value);
+  void (*store)(options&, text flag, text value);
   int value = required_argument;
 };
 
@@ -129,55 +129,55 @@ bool has(program_text const& program, text flag) {
 constexpr char const* before_data = R"(
   --data DIR       )";
 constexpr char const* after_data = R"(
-  --ranks N        ranks in threads of this process, each with parameters of its own; under mpirun its ranks count (1)
-  --workers N      threads of each rank that share its parameters and split its batch (1)
-  --threads N      OpenMP threads in each worker (1)
-  --recompute      norms, activations and the like run again in backward and are not kept: less memory, more time
-  --tune           times several ways to run the layers once, and keeps the fastest in the cache; with neither
-                   --workers nor --threads, one worker a processor against one of as many threads as well
-  --communicator NAME  auto, self, threads, mpi or nccl (mpi, and gradients from GPU to GPU); auto: mpi under mpirun,
-                   threads for more than one rank (auto)
+  --ranks N        ranks as threads of this process, each with its own parameters; under mpirun: mpirun's ranks (1)
+  --workers N      workers (threads) per rank, which share its parameters and split its batch (1)
+  --threads N      OpenMP threads per worker (1)
+  --recompute      recomputes norms, activations and other cheap layers in backward: less memory, more time
+  --tune           measures implementations of each layer once and caches the fastest; without --workers and --threads,
+                   also compares one worker per processor with one worker of as many threads
+  --communicator NAME  auto, self, threads, mpi or nccl (mpi, with gradients sent between GPUs); auto: mpi under
+                   mpirun, otherwise threads for more than one rank (auto)
   --strategy NAME  auto, none, allreduce, averaging, sharing or top-k; auto: allreduce for more than one rank (auto)
-  --wire NAME      in what gradients travel: f32 or bf16 (f32)
-  --overlap-next-forward   gradients of the last layers may be under way until the next step's forward needs these layers
-  --every N        steps between two averagings (5)
-  --outer NAME     what is done with the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
-  --overlap        ranks train on while a mean is under way, and apply it one period later
-  --density X      the share of elements that sharing and top-k send in a step (0.001)
-  --threshold X    sharing sends what has grown to X, whatever share that is; unset: by the density
-  --share NAME     what sharing and top-k send: gradient, or update: the sum of the ranks' own steps (gradient)
-  --group NAME     who sends messages: process (its ranks add up what they have), or each rank (process)
-  --staleness N    what sharing and top-k send is taken N steps later; unbounded, of updates: when it comes (0)
-  --warm-up N      the first N steps of sharing and top-k send everything (0)
-  --batch N        examples a rank and step, over all its workers ()";
+  --wire NAME      type of the exchanged gradients with allreduce: f32 or bf16 (f32)
+  --overlap-next-forward   overlaps the allreduce of the last layers' gradients with the next step's forward pass
+  --every N        steps between two averages of parameters (5)
+  --outer NAME     outer optimiser applied to the mean: plain, bmuf, nesterov_bmuf or diloco (plain)
+  --overlap        overlaps averaging with training; the mean is applied one period later
+  --density X      fraction of elements that sharing and top-k send per step (0.001)
+  --threshold X    fixed threshold of sharing; default: chosen by the density
+  --share NAME     what sharing and top-k exchange: gradient, or update (the sum of the ranks' own steps) (gradient)
+  --group NAME     senders of messages: process (its ranks sum their arrays first), or each rank (process)
+  --staleness N    sharing and top-k apply messages N steps later; unbounded, with --share update: on arrival (0)
+  --warm-up N      sharing and top-k exchange densely in the first N steps (0)
+  --batch N        examples per rank and step, split over its workers ()";
 constexpr char const* after_batch = R"()
-  --epochs N       passes over the training images, those of a resumed run included; 0 only evaluates ()";
+  --epochs N       passes over the training images, including those before a resume; 0: only evaluates ()";
 constexpr char const* after_epochs = R"()
   --rate X         )";
 constexpr char const* after_rate = R"()
   --backend NAME   auto, onednn, cudnn (GPUs), onednn_bf16 or cudnn_bf16 (mixed precision), cudnn_tf32 or reference;
-                   auto: the first of cudnn, onednn and reference that is built and works here (auto)
-  --seed N         of the initial weights and the order of the images ()";
+                   auto: the first of cudnn, onednn and reference that is built in and usable here (auto)
+  --seed N         seed of the initial weights and of the order of the images ()";
 constexpr char const* before_original = R"()
   --original       )";
 constexpr char const* after_seed = R"(
-  --load FILE      begins with the model in FILE
+  --load FILE      starts from the model in FILE
   --save FILE      writes the trained model, with the updater's state
-  --checkpoints DIR  keeps checkpoints in DIR, the last one when SIGTERM asks for the end (exit status 75)
-  --save-every N   writes one every N steps; 0: only at SIGTERM (0)
-  --keep N         the newest N stay (3)
-  --resume         goes on from the newest checkpoint in DIR, or starts afresh where there is none
-  --deadline S     seconds that ranks wait for each other (120)
-  --heartbeat S    seconds without a sign of life until a process is given up (10)
-  --json FILE      writes the final numbers, and the accuracies on the way to them
-  --evaluate-every N  evaluates every N steps too, not only after each epoch (0: never)
-  --performance N  says every N steps how fast they were (0: never), and at the end how fast more ranks would be
-  --trace FILE     writes when the parts of the newest 1000 steps ran on each rank, for Perfetto or chrome://tracing
-  --profile        prints what each kernel of rank 0 took
+  --checkpoints DIR  saves checkpoints in DIR; SIGTERM saves one and stops (exit status 75)
+  --save-every N   saves a checkpoint every N steps; 0: only on SIGTERM (0)
+  --keep N         number of checkpoints to keep (3)
+  --resume         resumes from the newest checkpoint in DIR, or starts from scratch if there is none
+  --deadline S     maximum seconds that ranks wait for each other (120)
+  --heartbeat S    seconds without a heartbeat until a process counts as lost (10)
+  --json FILE      writes the results and the accuracy curve
+  --evaluate-every N  also evaluates every N steps, not only after each epoch (0: never)
+  --performance N  reports the speed every N steps (0: never), and at the end a forecast for more ranks
+  --trace FILE     writes a timeline of the newest 1000 steps of each rank, for Perfetto or chrome://tracing
+  --profile        prints the time of each kernel of rank 0
   --help           prints this text
 
-A flag's value follows it or an equals sign; the last of a repeated flag counts. The exit status is 75 where the same
-command may be started again with --resume.
+A value follows its flag after a space or an equals sign; of a repeated flag the last one counts. Exit status 75 means:
+the same command can be restarted with --resume.
 )";
 
 }  // namespace
@@ -205,21 +205,21 @@ options parse(program_text const& program, options const& defaults, int argc, ch
   known.push_back({});
   options chosen = defaults;
   chosen.rate = 0;
-  opterr = 0;  // the sentences here are ours
+  opterr = 0;  // getopt prints nothing: usage_error has the message
   while (optind < argc) {
     std::string const given = argv[optind];
     int const which = getopt_long(argc, argv, "+:", known.data(), nullptr);
     if (which >= 1000) {
       flag const& one = *flags[static_cast<std::size_t>(which - 1000)];
-      one.take(chosen, std::string("--") + one.name, optarg ? optarg : "");
+      one.store(chosen, std::string("--") + one.name, optarg ? optarg : "");
     } else if (which == ':') {
-      throw usage_error{given + ": expected a value after it, got none"};
+      throw usage_error{given + ": expected a value, got none"};
     } else if (which == -1) {
-      throw usage_error{"expected a flag, got '" + given + "'; --help shows them"};
+      throw usage_error{"expected a flag, got '" + given + "'; --help lists the flags"};
     } else {
       throw usage_error{optopt != 0 && given.find('=') != std::string::npos
                             ? given + ": expected no value"
-                            : "unknown flag '" + given + "'; --help shows them"};
+                            : "unknown flag '" + given + "'; --help lists the flags"};
     }
   }
   if (!chosen.tune || chosen.workers > 0 || chosen.threads > 0) {
@@ -228,7 +228,7 @@ options parse(program_text const& program, options const& defaults, int argc, ch
   }
   if (chosen.checkpoints.empty() && (chosen.resume || chosen.save_every > 0))
     throw usage_error{std::string(chosen.resume ? "--resume" : "--save-every")
-                      + ": expected --checkpoints DIR with it, got none"};
+                      + ": expected --checkpoints DIR as well, got none"};
   return chosen;
 }
 

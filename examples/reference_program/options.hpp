@@ -6,12 +6,12 @@
 
 namespace reference_program {
 
-/// What the flags say; a program's own defaults are written in one of these.
+/// Values of the flags; also holds a program's defaults.
 struct options {
   std::string data{};
   int ranks = 1;
-  int workers = 0;  // 0: 1, or by calibration where it tunes and threads are not said either
-  int threads = 0;  // likewise
+  int workers = 0;  // 0: 1, or calibrated with --tune if --threads is not given either
+  int threads = 0;  // as workers
   bool tune = false;
   bool recompute = false;
   std::string communicator = "auto";
@@ -22,9 +22,9 @@ struct options {
   std::string outer = "plain";
   bool overlap = false;
   double density = 1e-3;
-  double threshold = 0;  // of --strategy sharing; 0: by the density
+  double threshold = 0;  // of --strategy sharing; 0: by density
   std::string share = "gradient";
-  int staleness = 0;  // below 0: unbounded
+  int staleness = 0;  // negative: unbounded
   int warm_up = 0;
   std::string group = "process";
   int batch = 32;
@@ -49,21 +49,23 @@ struct options {
   bool help = false;
 };
 
-/// What a program says of itself in --help. A flag without words is none of its flags.
+/// A program's texts for --help. A flag whose text is null does not exist.
 struct program_text {
-  char const* name;                ///< as in error messages
-  char const* purpose;             ///< the first line
+  char const* name;                ///< prefix of error messages
+  char const* purpose;             ///< first line
   char const* data = nullptr;      ///< of --data
   char const* rate;                ///< of --rate
   char const* original = nullptr;  ///< of --original
 };
 
-/// A flag that cannot be understood: a sentence, and exit status 2.
+/// Invalid flags: a sentence; exit status 2.
 struct usage_error final : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What was chosen, or a usage_error.  `rate` is 0 where no flag says it.
+/// Parses the flags.  `rate` is 0 if no flag sets it.
+///
+/// Errors    usage_error.
 options parse(program_text const& text, options const& defaults, int argc, char** argv);
 
 std::string help_of(program_text const& text, options const& defaults);

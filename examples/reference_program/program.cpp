@@ -2,19 +2,22 @@
 #include "program.hpp"
 #include <algorithm>
 #include <chrono>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>
+#include <cohort/execution/usable_processors.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cohort/io/json_writer.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/machine_peaks.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/forecast.hpp>
-#include <cohort/checkpoint/matching_layers.hpp>
-#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/timeline.hpp>
 #include <cohort/trainer/tune.hpp>
@@ -45,11 +48,11 @@ std::string strategy_of(options const& chosen, cohort::communicator const& world
   if (chosen.strategy == "auto") return world.size() > 1 ? "allreduce" : "none";
   if (chosen.strategy == "none" && world.size() > 1)
     throw usage_error{
-        "--strategy: expected allreduce, averaging, sharing or top-k for several ranks, got 'none'"};
+        "--strategy: expected allreduce, averaging, sharing or top-k with several ranks, got 'none'"};
   return chosen.strategy;
 }
 
-/// The strategies as the flags say.
+/// The strategies with the settings of the flags.
 cohort::allreduce allreduce_of(options const& chosen) {
   cohort::allreduce how{.overlap_next_forward = chosen.overlap_next_forward};
   if (chosen.wire == "bf16") how.wire = cohort::element_type::bf16;
@@ -65,27 +68,23 @@ cohort::parameter_averaging averaging_of(options const& chosen) {
 
 std::unique_ptr<cohort::strategy> make_strategy(options const& chosen, cohort::communicator& world) {
   std::string const strategy = strategy_of(chosen, world);
-  auto const what = chosen.share == "update" ? cohort::share::update : cohort::share::gradient;
-  auto const who = chosen.group == "rank" ? cohort::group::rank : cohort::group::process;
-  int const staleness = chosen.staleness < 0 ? cohort::unbounded : chosen.staleness;
+  cohort::sharing_settings const settings{
+      .share = chosen.share == "update" ? cohort::share::update : cohort::share::gradient,
+      .warm_up = chosen.warm_up,
+      .group = chosen.group == "rank" ? cohort::group::rank : cohort::group::process,
+      .max_staleness = chosen.staleness < 0 ? cohort::unbounded : chosen.staleness};
   if (strategy == "allreduce") return allreduce_of(chosen).on(world);
   if (strategy == "averaging") return averaging_of(chosen).on(world);
   if (strategy == "top-k")
-    return cohort::top_k_sharing{.density = chosen.density,
-                                 .share = what,
-                                 .warm_up = chosen.warm_up,
-                                 .group = who,
-                                 .max_staleness = staleness}
-        .on(world);
+    return cohort::top_k_sharing{.density = chosen.density, .settings = settings}.on(world);
   if (strategy == "none") return cohort::no_exchange{}.on(world);
   cohort::threshold_policy policy = cohort::threshold::quantile{.density = chosen.density};
   if (chosen.threshold > 0) policy = cohort::threshold::fixed{chosen.threshold};
-  return cohort::threshold_sharing{
-      .threshold = policy, .share = what, .warm_up = chosen.warm_up, .group = who, .max_staleness = staleness}
-      .on(world);
+  return cohort::threshold_sharing{.threshold = policy, .settings = settings}.on(world);
 }
 
-/// Evaluates after every epoch, after every so many steps too, and adds up what training alone took.
+/// Evaluates after every epoch and after every `every` steps, and sums the seconds of training without
+/// evaluation.
 struct evaluations final : cohort::listener {
   struct point {
     std::int64_t step;
@@ -98,7 +97,7 @@ struct evaluations final : cohort::listener {
   std::int64_t every;  // steps; 0: only after epochs
   std::optional<cohort::classification_report> last{};
   std::vector<point> curve{};
-  double seconds = 0;  // of the epochs that have ended
+  double seconds = 0;  // of completed epochs
 
   evaluations(cohort::dataset images, cohort::evaluation_settings settings, std::int64_t every_steps)
       : test(std::move(images)), how(settings), every(every_steps) {}
@@ -128,11 +127,11 @@ struct evaluations final : cohort::listener {
     std::fflush(stdout);
   }
 
-  double in_epoch_ = 0;    // of training, in this epoch
-  double evaluating_ = 0;  // in this epoch
+  double in_epoch_ = 0;    // seconds of training in this epoch
+  double evaluating_ = 0;  // seconds of evaluation in this epoch
 };
 
-/// Of all ranks.
+/// Returns the bytes that all ranks sent. Collective.
 std::uint64_t bytes_sent(cohort::communicator& world) {
   std::uint64_t sum = world.sent().bytes_sent;
   world.allreduce(std::span<std::uint64_t>(&sum, 1));
@@ -170,7 +169,7 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   return out.end_array().end_object().text();
 }
 
-/// What ranks would reach if there were 1, 2, 4, … of them, at least to 32; on all ranks alike.
+/// Forecasts the speed of 1, 2, 4, … ranks, at least up to 32. Collective; the same text on every rank.
 std::string forecast_of(options const& chosen, cohort::training& training, cohort::fit_report const& fitted,
                         double seconds) {
   cohort::communicator& world = training.world();
@@ -187,29 +186,30 @@ std::string forecast_of(options const& chosen, cohort::training& training, cohor
       chosen.batch, ranks);
 }
 
-/// Reports on rank 0 where a run that was asked to stop can be resumed from. Returns the exit status, the same on every rank: 75, or
-/// 1 if the steps since an older checkpoint are lost.
+/// Prints on rank 0 where a stopped run can be resumed. Returns the exit status, the same on every rank: 75,
+/// or 1 if the steps since an older checkpoint are lost.
 int report_stop(cohort::training const& training, cohort::checkpoint_listener const* saving) {
   auto const step = static_cast<long long>(training.step());
-  bool const speaks = training.world().rank() == 0;
+  bool const prints = training.world().rank() == 0;
   if (saving && saving->newest_step() == training.step()) {
-    if (speaks) std::printf("stopped after %lld steps: saved in %s\n", step, saving->newest().c_str());
+    if (prints) std::printf("stopped after %lld steps: saved in %s\n", step, saving->newest().c_str());
     return cohort::communicator_exit_status;
   }
-  if (!speaks) return 1;
-  std::string const reason = saving ? saving->trouble() : "there is no --checkpoints";
+  if (!prints) return 1;
+  std::string const reason = saving ? saving->last_error() : "--checkpoints is not set";
   std::string const older = !saving || saving->newest().empty()
-                                ? "this run has saved no checkpoint"
-                                : "the newest checkpoint, " + saving->newest() + ", lacks "
-                                      + std::to_string(step - saving->newest_step()) + " steps";
-  std::fprintf(stderr, "stopped after %lld steps: not saved: %s; %s\n", step, reason.c_str(), older.c_str());
+                                ? "no checkpoint was saved"
+                                : "the newest checkpoint, " + saving->newest() + ", is "
+                                      + std::to_string(step - saving->newest_step()) + " steps older";
+  std::fprintf(stderr, "stopped after %lld steps, state not saved: %s; %s\n", step, reason.c_str(),
+               older.c_str());
   return 1;
 }
 
-/// What one rank does. Returns the exit status.
-int work(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
-  bool const speaks = world.rank() == 0;
-  if (speaks) {
+/// Runs one rank. Returns its exit status.
+int run_rank(program const& what, options const& chosen, cohort::communicator& world, sets const& images) {
+  bool const prints = world.rank() == 0;
+  if (prints) {
     if (!images.notice.empty()) std::puts(images.notice.c_str());
     std::printf("data: %s, %lld training and %lld test images\n", images.where.c_str(),
                 static_cast<long long>(images.train.size()), static_cast<long long>(images.test.size()));
@@ -221,10 +221,11 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   std::int64_t const last_epoch = training.epoch() + chosen.epochs;
   if (chosen.resume) {
     auto const from = cohort::resume(training, chosen.checkpoints);
-    if (speaks && from)
-      std::printf("going on from %s, after %lld steps\n", from->c_str(),
+    if (prints && from)
+      std::printf("resumed from %s, after %lld steps\n", from->c_str(),
                   static_cast<long long>(training.step()));
-    if (speaks && !from) std::printf("no checkpoint in %s: starting afresh\n", chosen.checkpoints.c_str());
+    if (prints && !from)
+      std::printf("no checkpoint in %s: starting from scratch\n", chosen.checkpoints.c_str());
     std::fflush(stdout);
   }
   training.profile(chosen.profile);
@@ -238,8 +239,8 @@ int work(program const& what, options const& chosen, cohort::communicator& world
   std::optional<cohort::stop_on_signal> stopping;
   std::optional<cohort::timeline> times;
   std::vector<cohort::listener*> listeners{&results};
-  if (speaks) listeners.insert(listeners.begin(), &progress);
-  if (speaks && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
+  if (prints) listeners.insert(listeners.begin(), &progress);
+  if (prints && chosen.performance > 0) listeners.push_back(&performance.emplace(chosen.performance));
   if (!chosen.checkpoints.empty()) {
     listeners.push_back(&saving.emplace(chosen.checkpoints, chosen.save_every, chosen.keep));
     listeners.push_back(&stopping.emplace());
@@ -262,14 +263,14 @@ int work(program const& what, options const& chosen, cohort::communicator& world
                                    : "";
   if (what.afterwards) what.afterwards(training, chosen, images);
   if (!chosen.save.empty()) save(training, chosen.save);
-  if (!speaks) return 0;
+  if (!prints) return 0;
 
   if (chosen.profile && training.backend().starts_with("cudnn")) {
     std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
   } else if (chosen.profile) {
     int const workers = training.settings().workers, threads = workers * training.settings().threads;
     cohort::machine_peaks const peaks = cohort::measure_peaks(threads);
-    std::printf("\n%s%d threads of this machine: %.0f GFLOP/s in f32, %.0f GB/s\n",
+    std::printf("\n%speak of %d threads: %.0f GFLOP/s in f32, %.0f GB/s\n",
                 cohort::table(training.profile_rows(chosen.batch), peaks.of_one(workers)).c_str(), threads,
                 peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
   }
@@ -293,35 +294,35 @@ int work(program const& what, options const& chosen, cohort::communicator& world
 }
 
 #if HAS_CUDNN
-using first_that_works = cohort::priority<cohort::cudnn, cohort::onednn, cohort::reference<float>>;
-using all_that_tune = cohort::priority<cohort::onednn, cohort::onednn_bf16, cohort::cudnn, cohort::cudnn_tf32,
-                                       cohort::cudnn_bf16>;
+using automatic_backend = cohort::priority<cohort::cudnn, cohort::onednn, cohort::reference<float>>;
+using tunable_backends = cohort::priority<cohort::onednn, cohort::onednn_bf16, cohort::cudnn,
+                                          cohort::cudnn_tf32, cohort::cudnn_bf16>;
 #else
-using first_that_works = cohort::priority<cohort::onednn, cohort::reference<float>>;
-using all_that_tune = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
+using automatic_backend = cohort::priority<cohort::onednn, cohort::reference<float>>;
+using tunable_backends = cohort::priority<cohort::onednn, cohort::onednn_bf16>;
 #endif
 
 template <class Backend>
-cohort::training made_on(cohort::graph net, cohort::communicator& world,
-                         std::unique_ptr<cohort::strategy> how, cohort::training_settings const& settings) {
+cohort::training train_on(cohort::graph net, cohort::communicator& world,
+                          std::unique_ptr<cohort::strategy> how, cohort::training_settings const& settings) {
   return cohort::trainer<Backend>(std::move(net), world, std::move(how), settings);
 }
 
-using maker = decltype(&made_on<first_that_works>);
+using training_factory = decltype(&train_on<automatic_backend>);
 
-/// What makes a training on a backend.
+/// Returns the function that makes a training on a backend.
 ///
-/// Errors    usage_error where this program was built without it.
-maker maker_on(std::string_view backend) {
+/// Errors    usage_error if this program was built without that backend.
+training_factory factory_for(std::string_view backend) {
   using namespace cohort;
-  if (backend == "auto") return made_on<first_that_works>;
-  if (backend == "onednn") return made_on<require<onednn>>;
-  if (backend == "onednn_bf16") return made_on<require<onednn_bf16>>;
-  if (backend == "reference") return made_on<require<reference<float>>>;
+  if (backend == "auto") return train_on<automatic_backend>;
+  if (backend == "onednn") return train_on<require<onednn>>;
+  if (backend == "onednn_bf16") return train_on<require<onednn_bf16>>;
+  if (backend == "reference") return train_on<require<reference<float>>>;
 #if HAS_CUDNN
-  if (backend == "cudnn") return made_on<require<cudnn>>;
-  if (backend == "cudnn_tf32") return made_on<require<cudnn_tf32>>;
-  if (backend == "cudnn_bf16") return made_on<require<cudnn_bf16>>;
+  if (backend == "cudnn") return train_on<require<cudnn>>;
+  if (backend == "cudnn_tf32") return train_on<require<cudnn_tf32>>;
+  if (backend == "cudnn_bf16") return train_on<require<cudnn_bf16>>;
 #endif
   throw usage_error{"--backend: this program was built without the component cudnn"};
 }
@@ -329,8 +330,8 @@ maker maker_on(std::string_view backend) {
 int launch(program const& what, options const& chosen, int argc, char** argv) {
   if (!chosen.checkpoints.empty() && !chosen.resume && cohort::has_checkpoints(chosen.checkpoints))
     throw usage_error{"--checkpoints: " + chosen.checkpoints
-                      + " holds a checkpoint: expected --resume to go on from it, or another folder"};
-  maker_on(chosen.backend);  // refuses before anything begins
+                      + " contains a checkpoint: expected --resume to continue from it, or another folder"};
+  factory_for(chosen.backend);  // throws before any work starts
 #if !HAS_NCCL
   if (chosen.communicator == "nccl")
     throw usage_error{"--communicator: this program was built without the component nccl"};
@@ -343,30 +344,32 @@ int launch(program const& what, options const& chosen, int argc, char** argv) {
                                           .heartbeat = milliseconds(chosen.heartbeat),
                                           .log = cohort::stderr_sink()};
   int status = 0;
-  std::string which = chosen.communicator;
+  std::string communicator = chosen.communicator;
   auto const body = [&](cohort::communicator& world) {
     std::unique_ptr<cohort::communicator> between_gpus;
 #if HAS_NCCL
-    if (which == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
+    if (communicator == "nccl") between_gpus = std::make_unique<cohort::nccl>(world);
 #endif
-    int const mine = work(what, chosen, between_gpus ? *between_gpus : world, images);
-    if (world.rank() == 0 || world.name() == "mpi") status = mine;
+    int const rank_status = run_rank(what, chosen, between_gpus ? *between_gpus : world, images);
+    if (world.rank() == 0 || world.name() == "mpi") status = rank_status;
   };
 #if HAS_MPI
-  if (which == "auto" && cohort::mpi_started()) which = "mpi";
-  if (which == "mpi" || which == "nccl") {
+  if (communicator == "auto" && cohort::mpi_started()) communicator = "mpi";
+  if (communicator == "mpi" || communicator == "nccl") {
     if (chosen.ranks > 1 && !cohort::mpi_started())
-      throw usage_error{"--ranks: expected 1 for --communicator " + which + ", whose ranks mpirun starts"};
+      throw usage_error{"--ranks: expected 1 with --communicator " + communicator
+                        + "; mpirun starts the ranks"};
     int const failed = cohort::launch<cohort::mpi>(argc, argv, how, body);
     return failed != 0 ? failed : status;
   }
 #else
-  if (which == "mpi" || which == "nccl")
+  if (communicator == "mpi" || communicator == "nccl")
     throw usage_error{"--communicator: this program was built without MPI"};
 #endif
-  if (which == "auto") which = chosen.ranks > 1 ? "threads" : "self";
-  if (which == "self" && chosen.ranks > 1) throw usage_error{"--ranks: expected 1 for --communicator self"};
-  if (which == "self")
+  if (communicator == "auto") communicator = chosen.ranks > 1 ? "threads" : "self";
+  if (communicator == "self" && chosen.ranks > 1)
+    throw usage_error{"--ranks: expected 1 with --communicator self"};
+  if (communicator == "self")
     cohort::launch<cohort::self>(how, body);
   else
     cohort::launch<cohort::threads>(chosen.ranks, how, body);
@@ -385,16 +388,16 @@ cohort::training make_training(cohort::graph net, cohort::training_settings sett
   if (chosen.tune) {
     int const ranks_here = world.name() == "threads" ? world.size() : 1;
     int const processors = std::max(1, cohort::usable_processors() / ranks_here);
-    settings.tune = cohort::tune<all_that_tune>({.batch = chosen.batch, .processors = processors});
+    settings.tune = cohort::tune<tunable_backends>({.batch = chosen.batch, .processors = processors});
   }
   settings.log = cohort::stderr_sink();
-  return maker_on(chosen.backend)(std::move(net), world, std::move(how), settings);
+  return factory_for(chosen.backend)(std::move(net), world, std::move(how), settings);
 }
 
 void save(cohort::training& trained, std::string const& path) { trained.save(path, true); }
 
 int run(program const& what, int argc, char** argv) {
-  auto const say = [&](std::exception const& problem) {
+  auto const print_error = [&](std::exception const& problem) {
     std::fprintf(stderr, "%s: %s\n", what.text.name, problem.what());
   };
   try {
@@ -406,13 +409,13 @@ int run(program const& what, int argc, char** argv) {
     if (chosen.rate == 0) chosen.rate = chosen.original ? what.original_rate : what.defaults.rate;
     return launch(what, chosen, argc, argv);
   } catch (usage_error const& mistake) {
-    say(mistake);
+    print_error(mistake);
     return 2;
   } catch (cohort::communicator_error const& problem) {
-    say(problem);
+    print_error(problem);
     return cohort::communicator_exit_status;
   } catch (std::exception const& problem) {
-    say(problem);
+    print_error(problem);
     return 1;
   }
 }

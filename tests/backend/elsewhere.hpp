@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cstddef>
@@ -27,7 +28,7 @@ class locked_memory final : public cohort::memory_space {
   locked_memory& operator=(locked_memory const&) = delete;
   ~locked_memory() override { ::munmap(begin_, reserved); }
 
-  std::byte* take(std::size_t bytes) override {
+  std::byte* allocate(std::size_t bytes) override {
     std::lock_guard const one_at_a_time(mutex_);
     std::byte* const taken = begin_ + used_;
     used_ += cohort::round_to_alignment(bytes);  // never used again: zero
@@ -35,7 +36,7 @@ class locked_memory final : public cohort::memory_space {
     ++held_;
     return taken;
   }
-  void give_back(std::byte*) noexcept override {
+  void deallocate(std::byte*) noexcept override {
     std::lock_guard const one_at_a_time(mutex_);
     --held_;
   }
@@ -87,10 +88,10 @@ class passes_elsewhere final : public cohort::arena_passes {
 
   std::shared_ptr<cohort::memory_space> space() const override { return memory_; }
   std::shared_ptr<cohort::memory_space> results() const override { return nullptr; }
-  void bring(std::byte const* host, bytes to, std::size_t count) override {
+  void upload(std::byte const* host, bytes to, std::size_t count) override {
     carry(host, false, to, true, count);
   }
-  void fetch(std::byte const* from, bytes host, std::size_t count) override {
+  void download(std::byte const* from, bytes host, std::size_t count) override {
     carry(from, true, host, false, count);
   }
   void wait() override {}
@@ -101,32 +102,32 @@ class passes_elsewhere final : public cohort::arena_passes {
   void fill(bytes arena, std::size_t begin, std::size_t n, double value) override {
     open({arena});
     locked_memory::opened const now(*memory_);
-    own_.fill(arena, begin, n, value);
+    own_->fill(arena, begin, n, value);
   }
   void add(std::byte const* from, bytes to, std::size_t n) override {
     open({from, to});
     locked_memory::opened const now(*memory_);
-    own_.add(from, to, n);
+    own_->add(from, to, n);
   }
   void scale(bytes x, std::size_t n, double factor) override {
     open({x});
     locked_memory::opened const now(*memory_);
-    own_.scale(x, n, factor);
+    own_->scale(x, n, factor);
   }
   void join(parts_of parts, std::size_t begin, std::size_t n) override {
     open(parts);
     locked_memory::opened const now(*memory_);
-    own_.join(parts, begin, n);
+    own_->join(parts, begin, n);
   }
   bool finite(cohort::element_type type, std::byte const* x, std::size_t n) override {
     open({x});
     locked_memory::opened const now(*memory_);
-    return own_.finite(type, x, n);
+    return own_->finite(type, x, n);
   }
   void square_sums(parts_of parts, std::size_t begin, std::size_t n, double* sums) override {
     open(parts);
     locked_memory::opened const now(*memory_);
-    own_.square_sums(parts, begin, n, sums);
+    own_->square_sums(parts, begin, n, sums);
   }
   void step_square_sums(cohort::updater const& rule, cohort::update_scalars const& scalars, bytes master,
                         parts_of parts, parts_of state, std::size_t begin, std::size_t n,
@@ -135,7 +136,7 @@ class passes_elsewhere final : public cohort::arena_passes {
     open(parts);
     open(state);
     locked_memory::opened const now(*memory_);
-    own_.step_square_sums(rule, scalars, master, parts, state, begin, n, sums);
+    own_->step_square_sums(rule, scalars, master, parts, state, begin, n, sums);
   }
   void update(std::span<cohort::update_range const> ranges, bytes master, parts_of parts,
               parts_of state) override {
@@ -143,14 +144,14 @@ class passes_elsewhere final : public cohort::arena_passes {
     open(parts);
     open(state);
     locked_memory::opened const now(*memory_);
-    own_.update(ranges, master, parts, state);
+    own_->update(ranges, master, parts, state);
   }
   void follow_statistics(bytes master, parts_of parts, std::size_t mean, std::size_t variance, std::size_t n,
                          double kept) override {
     open({master});
     open(parts);
     locked_memory::opened const now(*memory_);
-    own_.follow_statistics(master, parts, mean, variance, n, kept);
+    own_->follow_statistics(master, parts, mean, variance, n, kept);
   }
 
  private:
@@ -168,7 +169,7 @@ class passes_elsewhere final : public cohort::arena_passes {
   }
 
   std::shared_ptr<locked_memory> memory_;
-  cohort::detail::passes_on_host<T> own_;
+  std::shared_ptr<cohort::arena_passes> own_ = cohort::detail::passes_on_processor<T>();
 };
 
 /// The reference backend with its arenas in locked memory: what the core does with the arenas of a device is right if this one

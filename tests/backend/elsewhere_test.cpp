@@ -11,7 +11,7 @@ TEST(device_passes, has_its_rungs) { EXPECT_TRUE(registered); }
 
 TEST(device_passes, is_memory_that_nobody_can_touch) {
   locked_memory memory;
-  std::byte* const at = memory.take(100);
+  std::byte* const at = memory.allocate(100);
   EXPECT_DEATH(*at = std::byte{1}, "");
   {
     locked_memory::opened const now(memory);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/reference.hpp>
 #include <string>
@@ -50,7 +51,7 @@ TEST_F(backend_priority, takes_the_first_that_works_in_the_order_written) {
 TEST_F(backend_priority, says_once_what_was_taken_and_why_others_were_passed_over) {
   std::vector<std::string> said;
   taken<priority<broken, cpu>>(&said);
-  EXPECT_EQ(said, std::vector<std::string>{"backend: first (passed over: third: no such device)"});
+  EXPECT_EQ(said, std::vector<std::string>{"backend: first (skipped: third: no such device)"});
 }
 
 TEST_F(backend_priority, passes_over_what_lacks_something_that_is_needed) {
@@ -62,7 +63,7 @@ TEST_F(backend_priority, passes_over_what_lacks_something_that_is_needed) {
   };
   EXPECT_EQ((with_backend<priority<gpu, cpu>>(say, lacks, name)), "first");
   EXPECT_EQ(said, std::vector<std::string>{
-                      "backend: first (passed over: second: it has no kernels for bent (bent_1))"});
+                      "backend: first (skipped: second: it has no kernels for bent (bent_1))"});
   EXPECT_EQ((with_backend<gpu>({}, lacks, name)), "second") << "whoever makes the plan refuses it";
   try {
     with_backend<priority<gpu, broken>>({}, lacks, name);

@@ -58,7 +58,8 @@ TEST(array_pieces, that_do_not_lie_one_behind_the_other_are_refused) {
     detail::pieces_in(file, "strategy/long");
     FAIL() << "the third piece was taken for the second";
   } catch (data_error const& why) {
-    EXPECT_NE(std::string(why.what()).find("behind the one before"), std::string::npos) << why.what();
+    EXPECT_NE(std::string(why.what()).find("directly after the previous piece"), std::string::npos)
+        << why.what();
   }
 }
 

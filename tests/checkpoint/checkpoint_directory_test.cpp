@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <filesystem>
 #include <fstream>
@@ -72,7 +74,7 @@ namespace fs = std::filesystem;
 using names = std::vector<std::string>;
 
 names names_of(std::string const& directory) {
-  names all = detail::names_in(directory).value_or(names());
+  names all = detail::list_folder(directory).value_or(names());
   std::sort(all.begin(), all.end());
   return all;
 }
@@ -227,7 +229,7 @@ TEST(checkpoint_directory, is_as_it_was_when_a_disk_is_full) {
       launch<threads>(3, [&](communicator& world) {
         std::vector<float> memory, large(world.rank() == 1 ? 10'000 : 1);
         checkpoint_content content = run.at(step, world.rank(), 2, memory);
-        content.own.add("strategy/large", tensor_view(large.data(), {static_cast<int>(large.size())}));
+        content.rank_local.add("strategy/large", tensor_view(large.data(), {static_cast<int>(large.size())}));
         why[static_cast<std::size_t>(world.rank())] =
             refusal_of<file_error>([&] { save_checkpoint(world, folder.path(), content); });
         world.barrier();  // training may go on
@@ -259,13 +261,14 @@ TEST(checkpoint_directory, is_refused_where_ranks_do_not_share_it) {
   std::string const shared = folder / "shared", own = folder / "own";
   run.save(1, shared, 5, 1);
   for (std::string const& why : refused(run, {shared, shared, own}, {6, 6, 6}))
-    EXPECT_NE(why.find("got rank 2: this rank does not see what rank 0 has begun (" + step_path(own, 6)
-                       + "): expected a directory that all ranks share, got no such folder"),
-              std::string::npos)
+    EXPECT_NE(
+        why.find("got rank 2: this rank does not see the folder that rank 0 created (" + step_path(own, 6)
+                 + "): expected a directory that all ranks share, got no such folder"),
+        std::string::npos)
         << why;
   fs::create_directories(step_path(own, 6));
   for (std::string const& why : refused(run, {shared, shared, own}, {6, 6, 6}))
-    EXPECT_NE(why.find("got rank 0: the file of rank 2 is not what rank 0 sees (" + step_path(shared, 6)
+    EXPECT_NE(why.find("got rank 0: rank 0 does not see the complete file of rank 2 (" + step_path(shared, 6)
                        + "/rank-2.safetensors): expected a directory that all ranks share, got no such file"),
               std::string::npos)
         << why;
@@ -290,7 +293,7 @@ TEST(checkpoint_directory, is_as_it_was_when_it_cannot_be_begun) {
   scratch_folder folder;
   std::ofstream(folder / "file") << "x";
   for (std::string const& why : refused(run, {folder / "file", folder / "file"}, {6, 6}))
-    EXPECT_NE(why.find("got rank 0: cannot make the folder (" + step_path(folder / "file", 6)
+    EXPECT_NE(why.find("got rank 0: cannot create the folder (" + step_path(folder / "file", 6)
                        + "): got Not a directory"),
               std::string::npos)
         << why;
@@ -314,7 +317,7 @@ TEST(checkpoint_directory, needs_what_ranks_share) {
     });
   });
   EXPECT_EQ(why, "cannot save the checkpoint (" + folder.path()
-                     + "): got a checkpoint needs what ranks share, from rank 0 ("
+                     + "): got rank 0 gave no shared content for the checkpoint ("
                      + step_path(folder.path(), 6) + ")");
   EXPECT_EQ(folder.names(), names());
 }

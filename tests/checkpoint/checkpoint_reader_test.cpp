@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cohort/io/file_reader.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <filesystem>
 #include <fstream>
@@ -94,7 +95,7 @@ TEST(checkpoint_reader, takes_no_other_name_for_a_checkpoint) {
   fs::copy(saved.newest, step_path(saved.directory, 813) + ".old");  // of another step than it says
   EXPECT_EQ(saved.found(), 812);
   EXPECT_EQ(saved.lines, std::vector<std::string>{
-                             "checkpoint step-000000000813.old is passed over: the checkpoint is "
+                             "checkpoint step-000000000813.old is skipped: the checkpoint is "
                              "damaged ("
                              + step_path(saved.directory, 813) + ".old): expected step 813, got 812"});
 }
@@ -103,7 +104,7 @@ TEST(checkpoint_reader, orders_steps_beyond_twelve_digits) {
   EXPECT_EQ(detail::checkpoint_name(812), "step-000000000812");
   EXPECT_LT(detail::checkpoint_name(99), detail::checkpoint_name(100));
   EXPECT_EQ(detail::checkpoint_name(1'234'567'890'123), "step-1234567890123");
-  EXPECT_EQ(detail::entry_of("step-1234567890123")->step, 1'234'567'890'123);
+  EXPECT_EQ(detail::parse_checkpoint_name("step-1234567890123")->step, 1'234'567'890'123);
   scratch_folder folder;
   small_run const run;
   run.save(1, folder.path(), 999'999'999'999, 1);
@@ -119,7 +120,7 @@ TEST(checkpoint_reader, passes_over_damage_of_every_kind) {
     damage(saved.newest + '/' + file);
     EXPECT_EQ(saved.found(), 8);
     ASSERT_EQ(saved.lines.size(), 1u);
-    EXPECT_EQ(saved.lines[0].find("checkpoint step-000000000812 is passed over: "), 0u);
+    EXPECT_EQ(saved.lines[0].find("checkpoint step-000000000812 is skipped: "), 0u);
     EXPECT_NE(saved.lines[0].find(why), std::string::npos) << saved.lines[0];
   };
   for (char const* file : {"shared.safetensors", "rank-0.safetensors", "rank-1.safetensors"}) {
@@ -165,10 +166,10 @@ TEST(checkpoint_reader, names_all_when_all_are_damaged) {
   two_steps saved;
   for (int step : {8, 812}) fs::resize_file(step_path(saved.directory, step) + "/rank-1.safetensors", 5);
   std::string const why = refusal_of<data_error>([&] { find_newest_checkpoint(saved.directory); });
-  EXPECT_EQ(
-      why.find("no checkpoint can be read (" + saved.directory
-               + "): expected one that is not damaged, got step-000000000812: the checkpoint is damaged ("),
-      0u)
+  EXPECT_EQ(why.find("no checkpoint can be read (" + saved.directory
+                     + "): expected at least one undamaged checkpoint, got step-000000000812: the checkpoint "
+                       "is damaged ("),
+            0u)
       << why;
   EXPECT_NE(why.find("; step-000000000008: the checkpoint is damaged ("), std::string::npos) << why;
 }
@@ -188,8 +189,7 @@ TEST(checkpoint_reader, is_found_alike_by_all_ranks) {
   flip(saved.newest + "/rank-1.safetensors", 300);  // read by rank 2 of 3 alone
   EXPECT_EQ(steps(3), (std::vector<std::int64_t>{8, 8, 8}));
   ASSERT_EQ(saved.lines.size(), 1u);
-  EXPECT_EQ(saved.lines[0].find("checkpoint step-000000000812 is passed over: rank 2: "), 0u)
-      << saved.lines[0];
+  EXPECT_EQ(saved.lines[0].find("checkpoint step-000000000812 is skipped: rank 2: "), 0u) << saved.lines[0];
   fs::remove_all(saved.directory);
   EXPECT_EQ(steps(3), (std::vector<std::int64_t>{-1, -1, -1}));
 }

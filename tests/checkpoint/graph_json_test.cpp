@@ -191,17 +191,15 @@ TEST(graph_json, names_the_path_of_what_it_does_not_know) {
   EXPECT_NE(refused(layers(changed(conv, "\"filters\": 2, ", "")))
                 .find("$.layers[1].fields): expected a field \"filters\", got no such field"),
             std::string::npos);
-  EXPECT_NE(
-      refused(layers(changed(conv, "\"in\"", "\"im\"")))
-          .find("$.layers[1].inputs[0]): expected the name of a layer, got no layer of the name \"im\""),
-      std::string::npos);
+  EXPECT_NE(refused(layers(changed(conv, "\"in\"", "\"im\"")))
+                .find("$.layers[1].inputs[0]): expected the name of a layer, got no layer named \"im\""),
+            std::string::npos);
   EXPECT_NE(refused(layers(changed(conv, "conv2d", "conv9d")))
                 .find("$.layers[1].kind): expected one of the kinds input, "),
             std::string::npos);
-  EXPECT_NE(
-      refused(layers(changed(conv, "\"c\"", "\"in\"")))
-          .find("$.layers[1].name): expected a name of its own, got the name \"in\" of $.layers[0] too"),
-      std::string::npos);
+  EXPECT_NE(refused(layers(changed(conv, "\"c\"", "\"in\"")))
+                .find("$.layers[1].name): expected a unique name, got the name \"in\" of $.layers[0] too"),
+            std::string::npos);
   EXPECT_NE(refused(layers(changed(conv, "\"c\"", "\"\"")))
                 .find("$.layers[1].name): expected a name that is not empty"),
             std::string::npos);
@@ -281,8 +279,8 @@ TEST(graph_json, shows_the_way_of_a_cycle) {
 {"kind": "relu", "name": "b", "inputs": ["a"]},
 {"kind": "relu", "name": "c", "inputs": ["b"]})");
   EXPECT_EQ(refused(cycle),
-            "cannot read JSON (net:3:40, $.layers[1].inputs): expected layers that do not read each other in "
-            "a cycle, got a → b → c → a");
+            "cannot read JSON (net:3:40, $.layers[1].inputs): expected layers that do not form a cycle, "
+            "got a → b → c → a");
   EXPECT_NE(refused(layers(R"({"kind": "relu", "name": "x", "inputs": ["x"]})")).find("got x → x"),
             std::string::npos);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cohort/error/exceptions.hpp>
 #include <cohort/checkpoint/manifest.hpp>
 #include <string>
 
@@ -52,7 +53,7 @@ TEST(manifest, is_what_people_read) {
     {"name": "rank-0.safetensors", "bytes": 200, "content_hash": "0000000000000008"},
     {"name": "rank-1.safetensors", "bytes": 300, "content_hash": "0000000000000009"}
   ],
-  "manifest_hash": ")" + detail::seal_of(of_two_ranks())
+  "manifest_hash": ")" + detail::hash_of_manifest(of_two_ranks())
                                          + "\"\n}\n");
 }
 

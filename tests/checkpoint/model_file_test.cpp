@@ -217,7 +217,7 @@ TEST(model_file, passes_over_what_a_strategy_remembers) {
   std::vector<float> const residual{1, 2, 3};
   model_content content(net);
   content.add_parameters(from).add("strategy/residual", tensor_view(residual.data(), {3}));
-  content.note("strategy/kind", "sharing");
+  content.add_metadata("strategy/kind", "sharing");
   std::ostringstream out;
   write_model(out, content);
   model_file const saved = opened(out.str());
@@ -229,7 +229,7 @@ TEST(model_file, passes_over_what_a_strategy_remembers) {
   std::string const why =
       refusal_of<setting_error>([&] { content.add("residual", tensor_view(residual.data(), {3})); });
   EXPECT_EQ(why, "cannot add this to a model (\"residual\"): expected a name that begins with strategy/");
-  EXPECT_NE(refusal_of<setting_error>([&] { content.note("graph", "{}"); }), "");
+  EXPECT_NE(refusal_of<setting_error>([&] { content.add_metadata("graph", "{}"); }), "");
 
   model_content alone(net);
   alone.add("strategy/residual", tensor_view(residual.data(), {3}));
@@ -256,14 +256,15 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   model_file const saved = opened(written(net, from));
   std::string const hash = detail::hash_text(net.hash());
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(larger, to); }),
-            "the model is of another network (model, tensor \"fc.weights\"): expected 4x32 in network "
+            "the model belongs to another network (model, tensor \"fc.weights\"): expected 4x32 in network "
                 + detail::hash_text(larger.hash()) + ", got 3x32 in network " + hash);
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(to); }),
-            "the model is of another network (model, tensor \"fc.weights\"): expected 4x32, got 3x32");
+            "the model belongs to another network (model, tensor \"fc.weights\"): expected 4x32, got 3x32");
   EXPECT_EQ(numbers<float>(to), before) << "something was written";
-  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(other); }),
-            "the model is of another network (model, tensor \"head.weights\"): expected 3x32, got none of "
-            "this name");
+  EXPECT_EQ(
+      refusal_of<data_error>([&] { saved.read_parameters(other); }),
+      "the model belongs to another network (model, tensor \"head.weights\"): expected 3x32, got none of "
+      "this name");
 
   auto const half = [](int units) {
     return graph::build([=](builder& b) {
@@ -273,12 +274,13 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   };
   graph const part = half(0), alike = half(3);
   stored<float> fewer(part), same(alike);
-  EXPECT_EQ(
-      refusal_of<data_error>([&] { saved.read_parameters(fewer); }),
-      "the model is of another network (model, tensor \"fc.weights\"): expected none of this name, got 3x32");
+  EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(fewer); }),
+            "the model belongs to another network (model, tensor \"fc.weights\"): expected none of this "
+            "name, got 3x32");
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_parameters(alike, same); }),
-            "the model is of another network (model): expected network " + detail::hash_text(alike.hash())
-                + ", got the same parameters, but other layers, in network " + hash);
+            "the model belongs to another network (model): expected network "
+                + detail::hash_text(alike.hash()) + ", got the same parameters, but other layers, in network "
+                + hash);
   saved.read_parameters(same);
   EXPECT_EQ(numbers<float>(same), numbers<float>(from));
 }
@@ -290,7 +292,7 @@ TEST(model_file, refuses_state_that_is_not_there_or_of_other_updaters) {
   optimizer_settings const momentum_for_all{.updater = momentum{}};
   model_file const without = opened(written(net, from));
   EXPECT_EQ(refusal_of<data_error>([&] { without.read_state(from, momentum_for_all, state.arrays); }),
-            "cannot read the updaters' state (model): expected a model that was saved with it, got "
+            "cannot read the updaters' state (model): expected a model saved with updater state, got "
             "parameters only");
   model_file const saved = opened(written(net, from, updater_state_view{momentum_for_all, {}, state.arrays}));
   EXPECT_EQ(refusal_of<data_error>([&] { saved.read_state(from, {.updater = adagrad{}}, state.arrays); }),
@@ -364,7 +366,7 @@ TEST(model_file, refuses_metadata_that_make_no_model) {
   EXPECT_NE(misspelt.find("$.updater): expected one of sgd, momentum, nesterov, adam, "), std::string::npos);
   EXPECT_NE(misspelt.find(", got unknown updater adem"), std::string::npos);
   EXPECT_NE(with("optimizer", changed("beta1", "beta9"))
-                .find("$.updater): expected fields that it has, got updater adam beta9"),
+                .find("$.updater): expected known fields, got updater adam beta9"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.9", "1.9"))
                 .find("$.updater): expected at least 0 and below 1, got adam.beta1 1.9"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cohort/error/exceptions.hpp>
+#include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cstdint>
 #include <cstring>
@@ -18,8 +20,8 @@ namespace safetensors_test {
 
 using cohort::data_error;
 using cohort::element_type;
-using cohort::stored_tensor;
 using cohort::safetensors;
+using cohort::stored_tensor;
 using cohort::tensor_view;
 
 /// The bytes of a file with this header, written by hand.
@@ -124,15 +126,13 @@ TEST(safetensors, refuses_sizes_that_do_not_fit) {
       header_refused(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "12345678"),
       "cannot read safetensors (m, tensor \"a\"): expected 12 bytes for 3 f32, got data_offsets 0 to 8");
   EXPECT_EQ(header_refused(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", "123456789012"),
-            "cannot read safetensors (m, tensor \"a\"): expected data from byte 0 on, where the tensor "
-            "before ends, got "
-            "a gap, data_offsets 4 to 12");
+            "cannot read safetensors (m, tensor \"a\"): expected data from byte 0, the end of the "
+            "previous tensor, got a gap, data_offsets 4 to 12");
   EXPECT_EQ(header_refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                            R"("b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
                            "123456"),
-            "cannot read safetensors (m, tensor \"b\"): expected data from byte 4 on, where the tensor "
-            "before ends, got "
-            "an overlap, data_offsets 2 to 6");
+            "cannot read safetensors (m, tensor \"b\"): expected data from byte 4, the end of the "
+            "previous tensor, got an overlap, data_offsets 2 to 6");
   // The same bytes under two names; a tensor without elements inside another.
   EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                            R"("b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
@@ -241,7 +241,7 @@ TEST(safetensors, reads_a_long_stream_in_growing_memory) {
   for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<float>(i);
   std::uint8_t const one[] = {7};
   std::vector<stored_tensor> const tensors{{"one", tensor_view(one, {1})},
-                                          {"large", tensor_view(large.data(), {3, 1'000'000})}};
+                                           {"large", tensor_view(large.data(), {3, 1'000'000})}};
   std::stringstream stream;
   cohort::write_safetensors(stream, tensors);
   auto const file = safetensors::read(stream);

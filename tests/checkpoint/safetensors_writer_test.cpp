@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cohort/io/file_writer.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cstdint>
@@ -97,7 +99,7 @@ TEST(safetensors_writer, refuses_names_that_are_no_names_and_keeps_the_old_file)
     return refusal_of<cohort::data_error>([&] { cohort::save_safetensors(folder / "m", tensors); });
   };
   EXPECT_EQ(refused({{"a", view}, {"b", view}, {"a", view}}),
-            "cannot write safetensors (tensor \"a\"): expected each name once, and none that is empty or "
+            "cannot write safetensors (tensor \"a\"): expected unique names, none of them empty or "
             "\"__metadata__\", got two tensors of this name");
   EXPECT_NE(refused({{"", view}}), "");
   EXPECT_NE(refused({{"__metadata__", view}}), "");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/launch.hpp>
@@ -20,9 +21,9 @@ struct small_run {
     memory.assign(2, value);
     memory[1] = 1000 * value + static_cast<float>(rank);
     cohort::checkpoint_content content{.position = {step, step / 10, step % 10 * 64},
-                                       .own = cohort::model_content(net),
+                                       .rank_local = cohort::model_content(net),
                                        .settings_hash = 77};
-    content.own.add("strategy/own", cohort::tensor_view(&memory[1], {1}));
+    content.rank_local.add("strategy/own", cohort::tensor_view(&memory[1], {1}));
     if (rank == 0) content.shared.emplace(net).add("strategy/shared", cohort::tensor_view(&memory[0], {1}));
     return content;
   }

@@ -4,6 +4,7 @@
 // By hand, for as long as you like, new inputs going into the first folder:
 //   build/…/tests/codec_decode_fuzz some/folder tests/codec/decode_fuzz
 #include <algorithm>
+#include <cohort/tensor/finite.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cstdlib>

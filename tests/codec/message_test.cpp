@@ -85,7 +85,7 @@ TEST(message, that_is_cut_or_longer_is_refused) {
                  {"cannot read a message"});
   message_bytes longer = message;
   longer.push_back(std::byte{0});
-  expect_parts(refusal(longer), {"bytes behind the tables"});
+  expect_parts(refusal(longer), {"payload bytes after the tables"});
   expect_parts(refusal({}), {"header", "expected 96 bytes, got 0"});
 }
 
@@ -133,12 +133,12 @@ TEST(message, whose_numbers_cannot_be_is_refused) {
       refusal_of_header([](message_header& h) { h.weight = std::numeric_limits<double>::quiet_NaN(); }),
       {"weight"});
   expect_parts(refusal_of_header([](message_header& h) { h.payload_bytes = huge; }),
-               {"bytes behind the tables"});
-  expect_parts(refusal_of_header([](message_header& h) { h.blocks = ~0U; }), {"bytes behind the tables"});
+               {"payload bytes after the tables"});
+  expect_parts(refusal_of_header([](message_header& h) { h.blocks = ~0U; }), {"payload bytes after the tables"});
   expect_parts(refusal_of_header([](message_header& h) { h.blocks = 1, h.payload_bytes += 8; }), {"blocks"});
   expect_parts(refusal_of_header([](message_header& h) { h.thresholds = 2, h.payload_bytes += 2; }),
                {"thresholds"});
-  expect_parts(refusal_of_header([](message_header& h) { h.multiples = huge; }), {"values behind the codes"});
+  expect_parts(refusal_of_header([](message_header& h) { h.multiples = huge; }), {"values after the codes"});
   expect_parts(refusal_of_header([](message_header& h) { h.coding = message_coding::values; }),
                {"thresholds"});
   expect_parts(refusal_of_header([](message_header& h) { h.kind = message_kind::nothing; }), {"thresholds"});
@@ -153,11 +153,11 @@ TEST(message, with_tables_that_cannot_be_is_refused) {
   };
   for (std::uint16_t const pattern : {0x0000, 0x8000, 0xbf00, 0x7f80, 0x7fc0, 0x0001, 0x7f00})
     expect_parts(with(thresholds + 2, pattern), {"threshold 1"});
-  expect_parts(with(entries, block_entry::of(0, 65'537, false)), {"elements sent of a block"});
+  expect_parts(with(entries, block_entry::of(0, 65'537, false)), {"elements sent in a block"});
   expect_parts(with(entries, block_entry::of(3, 5, false)), {"first bit of the first block"});
   expect_parts(with(entries + 8, block_entry::of(std::uint64_t{1} << 45, 5, false)),
                {"first bit of a block"});
-  expect_parts(with(entries + 8, block_entry::of(0, 9475, false)), {"elements sent of a block", "0 to 9474"});
+  expect_parts(with(entries + 8, block_entry::of(0, 9475, false)), {"elements sent in a block", "0 to 9474"});
   std::size_t const multiple = sparse().size() - sizeof(sent_multiple);
   expect_parts(with(multiple, table.elements()), {"index of a multiple"});
   for (double const bad : {65'535.0, 0.0, 65'537.5, 0x1p122, 1e300, std::numeric_limits<double>::infinity(),

@@ -54,7 +54,7 @@ TEST(message_writer, shares_blocks_in_order_and_leaves_none_out) {
   for (std::size_t const blocks : {0UL, 1UL, 5UL, 64UL}) {
     team workers(3);
     std::vector<int> seen(blocks, -1);
-    detail::share_blocks(&workers, blocks, [&](int worker, std::size_t first, std::size_t last) {
+    detail::for_block_ranges(&workers, blocks, [&](int worker, std::size_t first, std::size_t last) {
       for (std::size_t b = first; b < last; ++b) seen[b] = worker;
     });
     EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));

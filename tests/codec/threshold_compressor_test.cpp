@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <cmath>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <limits>
@@ -243,7 +244,7 @@ TEST(threshold_compressor, refuses_to_merge_what_does_not_belong_together) {
   expect_parts(refusal(late), {"different steps", "expected step 5, got 6"});
   expect_parts(refusal(far), {"not neighbours", "expected rank 1, got 2"});
   expect_parts(refusal(a), {"not neighbours", "got 0"});
-  expect_parts(refusal(each), {"made otherwise", "rank 1", "expected 1 thresholds, got 3"});
+  expect_parts(refusal(each), {"another encoding", "rank 1", "expected 1 thresholds, got 3"});
   EXPECT_EQ(r, before);
 }
 

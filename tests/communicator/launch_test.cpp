@@ -48,7 +48,7 @@ TEST(launch, rethrows_what_a_rank_throws_and_tells_the_others) {
     }
     for (int rank = 0; rank < 3; ++rank)
       EXPECT_EQ(heard[static_cast<std::size_t>(rank)],
-                rank == thrower ? "" : "rank " + std::to_string(thrower) + " cannot go on: no such file");
+                rank == thrower ? "" : "rank " + std::to_string(thrower) + " failed: no such file");
   }
 }
 
@@ -106,7 +106,8 @@ TEST(launch, ends_the_process_when_a_rank_hangs) {
   };
   auto const begin = std::chrono::steady_clock::now();
   EXPECT_EXIT(hang([](communicator& world) { world.barrier(); }), testing::ExitedWithCode(75),
-              "rank 1 does not answer.*\nrank 0: rank 1 does not answer.*\nrank 1 has not ended since");
+              "rank 1 does not answer.*\nrank 0: rank 1 does not answer.*\nrank 1 has not ended; exiting the "
+              "process");
   auto const took = std::chrono::steady_clock::now() - begin;
   EXPECT_GT(took, deadline + 2s);
   EXPECT_LT(took, deadline + 3500ms);
@@ -115,7 +116,7 @@ TEST(launch, ends_the_process_when_a_rank_hangs) {
                 world.barrier();
               }),
               testing::ExitedWithCode(75),
-              "rank 2 cannot go on: disk full\nrank 0: rank 2 cannot go on.*\nrank 1 has not ended.*\nrank "
+              "rank 2 failed: disk full\nrank 0: rank 2 failed.*\nrank 1 has not ended.*\nrank "
               "2: disk full");
 }
 
@@ -133,7 +134,7 @@ TEST(launch, says_why_it_waits_for_a_rank_that_may_still_end) {
       std::_Exit(3);
     }
   };
-  EXPECT_EXIT(act(), testing::ExitedWithCode(3), "^rank 1 cannot go on: disk full\n$");
+  EXPECT_EXIT(act(), testing::ExitedWithCode(3), "^rank 1 failed: disk full\n$");
 }
 
 }  // namespace launch_test

@@ -7,7 +7,7 @@ namespace poll_rhythm_test {
 using cohort::detail::poll_rhythm;
 
 int nap_after(poll_rhythm& looks, int quiet, bool awaited) {
-  for (int i = 0; i < quiet; ++i) looks.looked(false, awaited);
+  for (int i = 0; i < quiet; ++i) looks.after_poll(false, awaited);
   return static_cast<int>(looks.nap(awaited).count());
 }
 
@@ -20,10 +20,10 @@ TEST(poll_rhythm, looks_eagerly_at_first) {
 TEST(poll_rhythm, naps_longer_where_nobody_waits_and_a_fifth_after_a_message) {
   poll_rhythm looks;
   EXPECT_EQ(nap_after(looks, 1000, false), 345);
-  looks.looked(true, false);
+  looks.after_poll(true, false);
   EXPECT_EQ(nap_after(looks, 0, false), 68);
   EXPECT_EQ(nap_after(looks, 4, false), 345) << "4 looks later as long as before";
-  for (int i = 0; i < 13; ++i) looks.looked(true, false);
+  for (int i = 0; i < 13; ++i) looks.after_poll(true, false);
   EXPECT_EQ(nap_after(looks, 0, false), 0) << "many messages";
 }
 
@@ -32,7 +32,7 @@ TEST(poll_rhythm, naps_at_most_50_us_where_somebody_waits_and_begins_anew_with_e
   EXPECT_EQ(nap_after(looks, 51, true), 1);
   EXPECT_EQ(nap_after(looks, 1000, true), 50);
   EXPECT_EQ(looks.nap(false).count(), 345) << "who waited has gone";
-  looks.looked(true, true);
+  looks.after_poll(true, true);
   EXPECT_EQ(nap_after(looks, 50, true), 0);
 }
 

@@ -29,8 +29,7 @@ std::string said(int ranks, std::function<facts(int rank)> const& of) {
 }
 
 std::string refusal(std::string const& names, std::string const& what) {
-  return "the ranks of this run do not fit together (" + names + "): expected the same on every rank, got "
-         + what;
+  return "the ranks of this run differ (" + names + "): expected the same on every rank, got " + what;
 }
 
 TEST(require_same, accepts_what_is_the_same_in_any_order) {

@@ -9,19 +9,19 @@
 namespace verdict_test {
 
 using namespace cohort;
-using detail::sentence_on;
-using detail::standing;
+using detail::describe_stall;
+using detail::rank_status;
 
 constexpr rank_progress four{812, 4};
 constexpr rank_progress five{812, 5};
-constexpr standing silent(rank_progress last) { return {.answers = false, .where = last}; }
-constexpr standing gone(rank_progress last) { return {.ended = true, .where = last}; }
-constexpr standing at(rank_progress here) { return {.where = here}; }
+constexpr rank_status silent(rank_progress last) { return {.answers = false, .where = last}; }
+constexpr rank_status gone(rank_progress last) { return {.ended = true, .where = last}; }
+constexpr rank_status at(rank_progress here) { return {.where = here}; }
 
-std::string said(std::vector<standing> const& all, std::vector<int> const& culprits = {}) {
+std::string said(std::vector<rank_status> const& all, std::vector<int> const& culprits = {}) {
   std::vector<int> members(all.size());
   std::iota(members.begin(), members.end(), 0);
-  return sentence_on(all, members, culprits);
+  return describe_stall(all, members, culprits);
 }
 
 TEST(stall_report, names_who_is_behind) {
@@ -51,9 +51,9 @@ TEST(stall_report, names_who_has_left) {
 
 TEST(stall_report, says_so_when_all_are_alike) {
   EXPECT_EQ(said({at(five), at(five), at(five)}),
-            "ranks 0, 1, 2 all answer and are at step 812, bucket 5: they do not wait for the same");
+            "ranks 0, 1, 2 all answer and are at step 812, bucket 5: they wait for different operations");
   EXPECT_EQ(said({at(five)}), "rank 0 waits for itself at step 812, bucket 5");
-  std::string const many = said(std::vector<standing>(40, at(five)));
+  std::string const many = said(std::vector<rank_status>(40, at(five)));
   EXPECT_NE(many.find(" 14, 15 and 24 more all answer"), std::string::npos) << many;
 }
 
@@ -63,15 +63,15 @@ TEST(stall_report, takes_the_word_of_who_knows) {
 }
 
 TEST(stall_report, speaks_of_the_members_alone) {
-  std::vector<standing> const all{silent({}), at(five), gone({}), at(four)};
-  EXPECT_EQ(sentence_on(all, std::vector<int>{3, 1}),
+  std::vector<rank_status> const all{silent({}), at(five), gone({}), at(four)};
+  EXPECT_EQ(describe_stall(all, std::vector<int>{3, 1}),
             "rank 3 is at step 812, bucket 4; rank 1 waits in bucket 5");
 }
 
 TEST(stall_report, names_who_was_late) {
-  std::vector<standing> const all{at(five), silent(four), silent(four), at({3, -1})};
+  std::vector<rank_status> const all{at(five), silent(four), silent(four), at({3, -1})};
   EXPECT_EQ(detail::late_ranks(all, std::vector<int>{0, 1, 2, 3}), (std::vector<int>{1, 2}));
-  EXPECT_EQ(detail::names_of_late(all, std::vector<int>{1, 2, 3}),
+  EXPECT_EQ(detail::describe_late_ranks(all, std::vector<int>{1, 2, 3}),
             "ranks 1, 2 (at step 812, bucket 4), rank 3 (at step 3)");
 }
 

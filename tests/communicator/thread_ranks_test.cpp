@@ -6,6 +6,7 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
+#include <cohort/execution/team.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstring>
 #include <memory>
@@ -197,11 +198,11 @@ TEST(thread_ranks, are_where_they_were_when_they_were_asked) {
   detail::thread_transport asking(hub, 0), late(hub, 1);
   late.note({812, 4});
   std::thread comes([&] {
-    while (hub->of(0).seen.load() == 0) std::this_thread::yield();  // has been asked
+    while (hub->of(0).last_activity.load() == 0) std::this_thread::yield();  // has been asked
     late.note({812, 5});
-    late.move();
+    late.make_progress();
   });
-  auto const all = asking.ask(30s);
+  auto const all = asking.query_ranks(30s);
   comes.join();
   EXPECT_TRUE(all[1].answers);
   EXPECT_EQ(all[1].where, (rank_progress{812, 4}));

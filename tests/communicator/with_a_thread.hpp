@@ -40,20 +40,20 @@ class with_a_thread final : public cohort::detail::transport {
     check();
     return real_->probe(from, on, tag);
   }
-  bool wants_a_thread() const override { return true; }
-  void move() override {
+  bool needs_progress_thread() const override { return true; }
+  void make_progress() override {
     check();
-    real_->move();
+    real_->make_progress();
     std::lock_guard const lock(mutex_);
     if (said_) real_->announce(*said_);
   }
-  void doze(std::chrono::microseconds) override {
+  void wait_for_event(std::chrono::microseconds) override {
     throw std::logic_error("a thread of its own does not doze");
   }
   void note(cohort::rank_progress here) noexcept override { real_->note(here); }
-  std::vector<cohort::detail::standing> ask(std::chrono::milliseconds patience) override {
+  std::vector<cohort::detail::rank_status> query_ranks(std::chrono::milliseconds patience) override {
     check();
-    return real_->ask(patience);
+    return real_->query_ranks(patience);
   }
   void announce(std::string const& why) noexcept override {
     std::lock_guard const lock(mutex_);

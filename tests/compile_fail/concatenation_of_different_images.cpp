@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: only tensors that differ in the first extent alone can be joined
+// expect: concatenated tensors may differ in the first extent only
 // expect: concatenation_of_different_images.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the delta of a Huber loss is a number above 0
+// expect: the delta of a Huber loss must be a finite number above 0
 // expect: huber_without_a_delta.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

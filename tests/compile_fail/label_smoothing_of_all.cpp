@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: label smoothing lies in [0, 1)
+// expect: label smoothing must be in [0, 1)
 // expect: label_smoothing_of_all.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a loss is the end of its branch: no layer can read it
+// expect: this layer reads a loss: a loss must be the last layer of its branch
 // expect: layer_behind_a_loss.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

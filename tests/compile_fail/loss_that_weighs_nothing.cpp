@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the weight of a loss is a number above 0
+// expect: the weight of a loss must be a finite number above 0
 // expect: loss_that_weighs_nothing.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

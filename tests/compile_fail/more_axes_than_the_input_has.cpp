@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: layer normalisation needs axes that its input has
+// expect: the axes of layer normalisation must be from 1 to the rank of its input
 // expect: more_axes_than_the_input_has.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

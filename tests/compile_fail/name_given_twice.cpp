@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: another layer has this name already
+// expect: another layer already has this name
 // expect: name_given_twice.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: the function of a network returns its output
+// expect: the function of a network must return its output
 // expect: network_that_returns_nothing.cpp
 #include <cohort/graph/network.hpp>
 

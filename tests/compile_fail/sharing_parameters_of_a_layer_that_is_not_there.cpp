@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: no layer before this one was given the name that it shares parameters with
+// expect: no earlier layer has the name given in settings.shares
 // expect: sharing_parameters_of_a_layer_that_is_not_there.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

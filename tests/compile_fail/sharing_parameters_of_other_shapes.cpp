@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: layers that share parameters have parameters of the same shapes
+// expect: layers that share parameters need parameters of the same shapes
 // expect: sharing_parameters_of_other_shapes.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: softmax needs one logit a class: put a dense layer before it
+// expect: softmax needs one logit per class: put a dense layer before it
 // expect: softmax_of_an_image.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

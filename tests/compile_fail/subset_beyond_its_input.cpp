@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: a subset ends within its input
+// expect: the last of a subset must not exceed the channels of its input
 // expect: subset_beyond_its_input.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: nothing reads this tensor and the network does not return it
+// expect: no layer reads this tensor and the network does not return it
 // expect: tensor_that_is_not_returned.cpp
 // expect: 4711
 #include <cohort/graph/network.hpp>

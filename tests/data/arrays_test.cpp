@@ -21,7 +21,7 @@ TEST(arrays, are_used_where_they_are) {
   arrays const data(inputs, {2, 2}, labels, 3);
   EXPECT_EQ(data.size(), 3);
   cohort::example_view view;
-  view.fit(data.describe());
+  view.allocate(data.describe());
   data.get(2, view);
   EXPECT_EQ(reinterpret_cast<float const*>(view.at(0)), inputs.data() + 8);
   EXPECT_EQ(reinterpret_cast<std::int32_t const*>(view.at(1)), labels.data() + 2);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/error/exceptions.hpp>
 #include <cohort/data/batch.hpp>
 #include <cstdint>
 
@@ -21,7 +22,7 @@ TEST(batch, names_a_tensor_that_it_lacks) {
   cohort::batch b;
   b.inputs.resize(1);
   EXPECT_EQ(b.input().dims, cohort::shape(0));
-  expect_parts(refused<cohort::shape_error>([&] { b.target(2); }), {"target 2", "fewer than 0"});
+  expect_parts(refused<cohort::shape_error>([&] { b.target(2); }), {"target 2", "an index below 0"});
 }
 
 }  // namespace batch_test

@@ -120,7 +120,7 @@ TEST(dataset, refuses_weights_that_are_negative_or_not_finite) {
     cohort::loader loader(weighing(bad), {.batch = 3});
     loader.start(0);
     expect_parts(refused<cohort::data_error>([&] { loader.next(); }),
-                 {"the weight of an example is negative or not finite", "example 1", "0 or more"});
+                 {"the weight of an example is negative or not finite", "example 1", "at least 0"});
   }
   for (float const good : {0.0F, -0.0F, 1e-30F, 1e30F}) {
     cohort::loader loader(weighing(good), {.batch = 3});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/error/exceptions.hpp>
 #include <cohort/data/idx.hpp>
 
 #include "refused.hpp"
@@ -36,7 +37,7 @@ TEST(idx_reader, refuses_a_file_cut_anywhere) {
   bytes const whole = idx_bytes({3, 2, 2});
   for (std::size_t n = 0; n < whole.size(); ++n)
     expect_parts(refusal_of(bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))),
-                 {"x.idx", "cut", (std::to_string(n) + " bytes").c_str()});
+                 {"x.idx", "truncated", (std::to_string(n) + " bytes").c_str()});
 }
 
 TEST(idx_reader, refuses_a_file_that_goes_on) {

@@ -2,6 +2,7 @@
 // alone: it replaces operator new
 #include <atomic>
 #include <chrono>
+#include <cohort/data/order.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
 #include <condition_variable>
@@ -328,7 +329,7 @@ TEST(loader, refuses_settings_that_make_no_sense) {
   expect_parts(says({.deadline = 0ms}), {"deadline"});
   expect_parts(refused<cohort::setting_error>([] { cohort::loader(numbers(0), {}); }),
                {"data", "at least 1 example"});
-  expect_parts(says({.ranks = 2, .local_sizes = {10}}), {"local_sizes", "2, one for each rank", "got 1"});
+  expect_parts(says({.ranks = 2, .local_sizes = {10}}), {"local_sizes", "2, one per rank", "got 1"});
   expect_parts(says({.ranks = 2, .local_sizes = {9, 10}}), {"local_sizes", "10 examples on this rank", "got 9"});
   expect_parts(refused<cohort::setting_error>([] {
                  cohort::loader(numbers(0), {.ranks = 2, .local_sizes = {0, 0}});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/data/transform.hpp>
 #include <cstdint>
 #include <vector>
@@ -55,7 +56,7 @@ TEST(transform, widens_labels_and_copies_what_stays) {
 TEST(transform, refuses_what_would_lose_numbers) {
   expect_parts(refused<cohort::shape_error>(
                    [] { cohort::transform_of({.name = "image", .stored = f32, .type = u8}); }),
-               {"image", "f32 as u8"});
+               {"image", "f32 to u8"});
 }
 
 }  // namespace transform_test

@@ -46,7 +46,7 @@ TEST(weighted_by_class, multiplies_weights_that_the_data_set_has) {
   std::vector<std::int32_t> const labels{0, 1, 0, 1, 0, 1};
   auto const twice = weighted_by_class(weighted_by_class(arrays(pixels, {1}, labels, 2), {1, 3}), {0.5F, 2});
   example_view one;
-  one.fit(twice.describe());
+  one.allocate(twice.describe());
   for (int i : {0, 1, 0, 1}) {
     twice.get(i, one);
     EXPECT_EQ(one.weight, i == 0 ? 0.5F : 6.0F);
@@ -72,7 +72,7 @@ struct wrong_label {
 TEST(weighted_by_class, names_the_example_whose_label_is_none) {
   auto const made = weighted_by_class(wrong_label{}, {1, 1});
   example_view one;
-  one.fit(made.describe());
+  one.allocate(made.describe());
   made.get(2, one);
   EXPECT_EQ(refused<data_error>([&] { made.get(3, one); }),
             "a class label is out of range (label, example 3): expected 0 to 1, got 2");
@@ -86,13 +86,13 @@ TEST(weighted_by_class, refuses_weights_that_do_not_fit) {
   EXPECT_EQ(refused<setting_error>([&] {
               weighted_by_class(data, {1, 2, 3});
             }),
-            "examples cannot be weighted by their class: expected 2 weights, one a class, got 3");
+            "cannot weight examples by class (weighted_by_class): expected 2 weights, one per class, got 3");
   for (float const wrong :
        {-1.0F, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
     expect_parts(refused<setting_error>([&] {
                    weighted_by_class(data, {1, wrong});
                  }),
-                 {"weights of 0 or more"});
+                 {"finite weights of at least 0"});
   arrays const without({array{.values = {pixels.data(), {6, 1}}}});
   expect_parts(refused<setting_error>([&] { weighted_by_class(without, {1}); }), {"a class label, got none"});
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
 #include <limits>
 #include <optional>

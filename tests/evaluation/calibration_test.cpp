@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cstdint>
 #include <random>
@@ -132,7 +133,7 @@ TEST(calibration, prints_what_people_read) {
   0.50 to 1.00         4       0.7500     0.7500
 
   expected calibration error  0.0000
-  largest of a bin            0.0000
+  maximum calibration error   0.0000
 )");
 }
 

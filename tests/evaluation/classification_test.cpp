@@ -210,7 +210,7 @@ TEST(classification, refuses_bytes_that_no_report_has_written_and_stays_as_it_wa
   EXPECT_NE(refused(classification_report(3, {.top = 2, .labels = {"a", "b", "c"}}).to_bytes())
                 .find("hash of the labels"),
             std::string::npos);
-  EXPECT_NE(refused({}).find("kind of report): expected more bytes, got the end"), std::string::npos);
+  EXPECT_NE(refused({}).find("kind of report): expected more bytes, got the end of the bytes"), std::string::npos);
 }
 
 TEST(classification, refuses_more_examples_than_can_be_counted) {
@@ -226,7 +226,7 @@ TEST(classification, refuses_more_examples_than_can_be_counted) {
                         .natural(1)
                         .real(0)
                         .real(0)
-                        .take();
+                        .release();
   bytes.insert(bytes.end(), more.begin(), more.end());
   report.merge(bytes);
   EXPECT_EQ(report.count(0, 0), std::int64_t{1} << 53);
@@ -321,7 +321,7 @@ TEST(classification, refuses_scores_of_another_shape_or_type) {
   EXPECT_NE(refused<shape_error>(report, tensor_view(scores.data(), {2}), {0, 1}), "");
   std::vector<std::int32_t> const whole(4);
   EXPECT_EQ(refused<shape_error>(report, tensor_view(whole.data(), {2, 2}), {0, 1}),
-            "cannot evaluate these scores: expected f32 or f64, got i32");
+            "cannot evaluate these scores (scores): expected f32 or f64, got i32");
 }
 
 TEST(classification, refuses_settings_and_reports_that_do_not_fit) {
@@ -332,7 +332,7 @@ TEST(classification, refuses_settings_and_reports_that_do_not_fit) {
   EXPECT_THROW(classification_report(3, {.labels = {"a", "b"}}), setting_error);
   classification_report report(3);
   EXPECT_EQ(refusal_of<setting_error>([&] { report.merge(classification_report(4)); }),
-            "cannot report on this classification (merge): expected 3 classes, top 1, got 4 classes, top 1");
+            "cannot merge classification reports (settings): expected 3 classes, top 1, got 4 classes, top 1");
   EXPECT_THROW(report.merge(classification_report(3, {.top = 2})), setting_error);
   EXPECT_THROW(report.merge(classification_report(3, {.labels = {"a", "b", "c"}})), setting_error);
 }
@@ -366,7 +366,7 @@ TEST(classification, prints_what_people_read) {
 
   never predicted (1): 2 ship
   without examples (1): 3 truck
-  classes left out of the macro mean, being 0/0: 1 from precision, 1 from recall
+  classes excluded from the macro mean because of 0/0: 1 from precision, 1 from recall
 )");
 }
 

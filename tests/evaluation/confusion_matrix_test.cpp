@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
 #include <cstdint>
 #include <optional>
@@ -76,10 +77,10 @@ TEST(confusion_matrix, leaves_zero_by_zero_out_of_means_and_counts_it) {
   EXPECT_DOUBLE_EQ(*m.recall(), (2.0 / 3 + 1.0 / 2 + 0) / 3);
   EXPECT_DOUBLE_EQ(*m.f_beta(), (4.0 / 6 + 2.0 / 6 + 0 + 0) / 4);
   EXPECT_DOUBLE_EQ(*m.precision(averaging::weighted), (3 * 2.0 / 3 + 2 * 1.0 / 4) / 5);
-  auto left_out = [&](auto metric) { return m.average(averaging::macro, metric).left_out; };
-  EXPECT_EQ(left_out([](auto const& c) { return c.precision(); }), 2);
-  EXPECT_EQ(left_out([](auto const& c) { return c.recall(); }), 2);
-  EXPECT_EQ(left_out([](auto const& c) { return c.f_beta(); }), 1);
+  auto undefined_classes = [&](auto metric) { return m.average(averaging::macro, metric).undefined_classes; };
+  EXPECT_EQ(undefined_classes([](auto const& c) { return c.precision(); }), 2);
+  EXPECT_EQ(undefined_classes([](auto const& c) { return c.recall(); }), 2);
+  EXPECT_EQ(undefined_classes([](auto const& c) { return c.f_beta(); }), 1);
 }
 
 TEST(confusion_matrix, has_no_numbers_without_examples) {

@@ -29,15 +29,15 @@ class mean_output final : public evaluator {
     return detail::report_writer()
         .natural(static_cast<std::uint64_t>(count_))
         .real(sum_.sum)
-        .real(sum_.lost)
-        .take();
+        .real(sum_.compensation)
+        .release();
   }
   void merge(std::span<std::byte const> from) override {
     detail::report_reader in(from);
     std::int64_t const count = in.count("examples", 0, 1 << 30);
     detail::compensated_sum other;
     other.sum = in.real("sum", -1e9, 1e9);
-    other.lost = in.real("lost", -1e9, 1e9);
+    other.compensation = in.real("lost", -1e9, 1e9);
     in.end();
     count_ += count;
     sum_.add(other);

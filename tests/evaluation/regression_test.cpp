@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cstdint>
 #include <limits>
@@ -138,12 +139,12 @@ TEST(regression, names_what_does_not_fit_and_stays_as_it_was) {
   report.add(rows(numbers, 2), rows(numbers, 2));
   auto const before = report.to_bytes();
   EXPECT_EQ(refusal_of<shape_error>([&] { report.add(rows(numbers, 2), rows(numbers, 4)); }),
-            "cannot evaluate these numbers (targets): expected 2x2, f32 or f64, got 1x4, f32");
+            "cannot evaluate these outputs and targets (targets): expected 2x2, f32 or f64, got 1x4, f32");
   std::vector<std::int32_t> const whole(4);
   EXPECT_EQ(refusal_of<shape_error>([&] { report.add(rows(numbers, 2), rows(whole, 2)); }),
-            "cannot evaluate these numbers (targets): expected 2x2, f32 or f64, got 2x2, i32");
+            "cannot evaluate these outputs and targets (targets): expected 2x2, f32 or f64, got 2x2, i32");
   EXPECT_EQ(refusal_of<shape_error>([&] { report.add(rows(numbers, 4), rows(numbers, 4)); }),
-            "cannot evaluate these numbers (outputs): expected 1x2, f32 or f64, got 1x4, f32");
+            "cannot evaluate these outputs and targets (outputs): expected 1x2, f32 or f64, got 1x4, f32");
   std::vector<float> bad = numbers;
   bad[3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_NE(refusal_of<data_error>([&] {
@@ -157,7 +158,7 @@ TEST(regression, names_what_does_not_fit_and_stays_as_it_was) {
   EXPECT_EQ(report.to_bytes(), before);
   EXPECT_THROW(regression_report(0), setting_error);
   EXPECT_EQ(refusal_of<setting_error>([] { regression_report(2, {.labels = {"x"}}); }),
-            "cannot report on outputs (labels): expected 2 names, got 1");
+            "cannot create a report (labels): expected 2 names, got 1");
 }
 
 TEST(regression, prints_what_people_read) {

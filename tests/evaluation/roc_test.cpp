@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/roc.hpp>
 #include <cstdint>
 #include <limits>
@@ -173,11 +174,11 @@ TEST(roc, names_what_does_not_fit_and_stays_as_it_was) {
   EXPECT_EQ(refusal_of<shape_error>([&] {
               report.add(rows(scores, 1), rows(labels{0, 1, 0, 1}));
             }),
-            "cannot evaluate these scores (the scores): expected examples x 2, f32 or f64, got 4x1, f32");
+            "cannot evaluate these scores (scores): expected examples x 2, f32 or f64, got 4x1, f32");
   EXPECT_EQ(refusal_of<shape_error>([&] {
               report.add(rows(scores, 2), rows(labels{0, 1, 0}));
             }),
-            "cannot evaluate these scores (the targets): expected 2 labels, i32, or 2x2 numbers, got 3, i32");
+            "cannot evaluate these scores (targets): expected 2 labels, i32, or 2x2 numbers, got 3, i32");
   scores[3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(
       refusal_of<data_error>([&] {

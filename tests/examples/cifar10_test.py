@@ -51,7 +51,7 @@ class cifar10(program.cases, unittest.TestCase):
 
     def test_a_folder_without_images_is_refused(self):
         done = program.run(self.name, "--data", self.folder / "nowhere", expect=1)
-        self.assertIn("there is no CIFAR-10", done.stderr)
+        self.assertIn("CIFAR-10 not found", done.stderr)
 
 
 if __name__ == "__main__":

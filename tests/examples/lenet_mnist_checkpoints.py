@@ -48,7 +48,7 @@ class checkpoints(unittest.TestCase):
     def resumed(self, *more):
         """From which step, and the report."""
         numbers, done = self.report("--checkpoints", self.kept, "--resume", *more)
-        found = re.search(r"^going on from (.*), after (\d+) steps$", done.stdout, re.MULTILINE)
+        found = re.search(r"^resumed from (.*), after (\d+) steps$", done.stdout, re.MULTILINE)
         self.assertTrue(found, done.stdout[:500])
         self.assertEqual(os.path.dirname(found.group(1)), self.kept)
         self.assertEqual(numbers["steps"], STEPS - int(found.group(2)))
@@ -96,7 +96,7 @@ class checkpoints(unittest.TestCase):
     def test_resume_without_a_checkpoint_says_so_and_starts_afresh(self):
         for kept in (self.kept, os.path.join(self.kept, "never")):
             numbers, done = self.report("--epochs", "1", "--checkpoints", kept, "--resume")
-            self.assertIn(f"no checkpoint in {kept}: starting afresh\n", done.stdout)
+            self.assertIn(f"no checkpoint in {kept}: starting from scratch\n", done.stdout)
             self.assertEqual(numbers["steps"], STEPS_AN_EPOCH)
 
     def test_others_go_on_at_the_same_place(self):
@@ -121,7 +121,7 @@ class checkpoints(unittest.TestCase):
         flags = self.flags("--epochs", "1", "--checkpoints", self.kept)
         program.run(*flags, "--save-every", "30", before=self.mpirun, folder=self.folder)
         done = program.run(*flags, before=self.mpirun, folder=self.folder, expect=2)
-        self.assertIn(f"--checkpoints: {self.kept} holds a checkpoint: expected --resume", done.stderr)
+        self.assertIn(f"--checkpoints: {self.kept} contains a checkpoint: expected --resume", done.stderr)
 
     def test_a_checkpoint_that_is_damaged_is_passed_over(self):
         program.run(*self.flags("--epochs", "1", "--checkpoints", self.kept, "--save-every", str(SAVE_EVERY)),
@@ -130,5 +130,5 @@ class checkpoints(unittest.TestCase):
             file.seek(-10, os.SEEK_END)
             file.write(b"\xff" * 10)
         numbers, done = self.report("--epochs", "1", "--checkpoints", self.kept, "--resume")
-        self.assertIn(f"checkpoint step-{2 * SAVE_EVERY:012} is passed over: ", done.stderr)
+        self.assertIn(f"checkpoint step-{2 * SAVE_EVERY:012} is skipped: ", done.stderr)
         self.assertEqual(numbers["steps"], STEPS_AN_EPOCH - SAVE_EVERY)

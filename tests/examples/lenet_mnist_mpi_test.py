@@ -62,7 +62,7 @@ class ranks(unittest.TestCase):
         """Rank 1 with other flags than rank 0: what differs, and who has what, is said before the first step. mpirun ends the
         slower rank as soon as the other has ended, sometimes before it has said so too."""
         done = program.run(*self.flags, before=program.two_of_which(1, *flags), expect=1, folder=self.folder)
-        self.assertRegex(done.stderr, rf"(?m)^rank [01]: (rank [01] cannot go on: )?{what}.* on rank 0; .* on rank 1")
+        self.assertRegex(done.stderr, rf"(?m)^rank [01]: (rank [01] failed: )?{what}.* on rank 0; .* on rank 1")
         self.assertNotIn("epoch", done.stdout)
 
     def test_refuse_to_begin_where_they_differ(self):
@@ -73,13 +73,13 @@ class ranks(unittest.TestCase):
                             (("--batch", "16", "--seed", "2"), "seed, batch"), (("--epochs", "3"), "epochs"),
                             (("--strategy", "averaging"), "strategy"), (("--load", model), "beginning")):
             with self.subTest(flags):
-                self.refuse(flags, f"the ranks of this run do not fit together \\({what}")
+                self.refuse(flags, f"the ranks of this run differ \\({what}")
         self.refuse(("--data", fewer), "the ranks' data sets differ \\(fit: ")
 
     def test_refuse_to_exchange_nothing(self):
         done = program.run(*self.flags, "--strategy", "none", before=program.under_mpirun(2), expect=1,
                            folder=self.folder)
-        self.assertIn("--strategy: expected allreduce, averaging, sharing or top-k for several ranks, got 'none'", done.stderr)
+        self.assertIn("--strategy: expected allreduce, averaging, sharing or top-k with several ranks, got 'none'", done.stderr)
 
     def test_end_alike_where_one_alone_saves(self):
         """What no handshake can see: a rank with other listeners. The others name the place where they wait."""

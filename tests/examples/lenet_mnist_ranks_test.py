@@ -203,19 +203,19 @@ class ranks(unittest.TestCase):
             for value in values:
                 self.refuses(f"{flag}: expected .*, got '{value}'$", f"{flag}={value}")
         for flag in ("--ranks", "--strategy", "--checkpoints", "--deadline"):
-            self.refuses(f"{flag}: expected a value after it, got none$", flag)
+            self.refuses(f"{flag}: expected a value, got none$", flag)
         self.refuses("--resume=yes: expected no value$", "--resume=yes")
         self.refuses("unknown flag '--rank-count'", "--rank-count", "2")
 
     def test_refuses_flags_that_do_not_go_together(self):
-        self.refuses("--strategy: expected allreduce, averaging, sharing or top-k for several ranks, got 'none'$",
+        self.refuses("--strategy: expected allreduce, averaging, sharing or top-k with several ranks, got 'none'$",
                      "--ranks", "2", "--strategy", "none")
-        self.refuses("--ranks: expected 1 for --communicator self$", "--ranks", "2", "--communicator", "self")
+        self.refuses("--ranks: expected 1 with --communicator self$", "--ranks", "2", "--communicator", "self")
         self.refuses("--(communicator: this program was built without MPI|"
-                     "ranks: expected 1 for --communicator mpi, whose ranks mpirun starts)$",
+                     "ranks: expected 1 with --communicator mpi; mpirun starts the ranks)$",
                      "--ranks", "2", "--communicator", "mpi")
-        self.refuses("--resume: expected --checkpoints DIR with it, got none$", "--resume")
-        self.refuses("--save-every: expected --checkpoints DIR with it, got none$", "--save-every", "20")
+        self.refuses("--resume: expected --checkpoints DIR as well, got none$", "--resume")
+        self.refuses("--save-every: expected --checkpoints DIR as well, got none$", "--save-every", "20")
 
     def test_takes_the_ends_of_each_range(self):
         made, _ = self.report("--ranks=2", "--epochs=1", "--strategy=averaging", "--every=1000000", "--deadline=1e6",

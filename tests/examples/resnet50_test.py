@@ -20,7 +20,7 @@ class resnet50(program.cases, unittest.TestCase):
         self.assertEqual(less["checksum"], made["checksum"])
         self.assertRegex(said.stderr, r"; recomputation: \d+ kernels run again, ")
         self.assertEqual(done.stdout.splitlines()[0],
-                         "These images are drawn, and the accuracy says nothing about ImageNet.")
+                         "These images are synthetic; the accuracy is not that of ImageNet.")
         self.assertEqual((made["steps"], made["data"]), (8, "drawn"))
         first = re.search(r"epoch 1: loss ([\d.]+),", done.stderr)
         self.assertLess(made["loss"], float(first.group(1)))

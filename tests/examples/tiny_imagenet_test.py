@@ -26,8 +26,8 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         model = self.folder / "tiny.safetensors"
         first, done = program.report(self.name, self.folder, *self.few)
         self.assertEqual(done.stdout.splitlines()[0],
-                         f"This is not TinyImageNet, but {CLASSES} classes of images of 24x24 pixels, scaled to 64x64: "
-                         "the accuracy says nothing about TinyImageNet.")
+                         f"Not TinyImageNet, but {CLASSES} classes of images of 24x24 pixels, scaled to 64x64; "
+                         "the accuracy is not that of TinyImageNet.")
         self.assertEqual((first["steps"], first["data"]), (5, "scaled"))
         self.assertGreaterEqual(first["top_accuracy"], first["accuracy"])
         more, done = program.report(self.name, self.folder, *self.few, "--epochs", "3", "--save", model)
@@ -52,7 +52,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
         self.assertEqual(sorted(path.name for path in packed.iterdir()), ["test", "train"])
         _, done = program.report(self.name, self.folder, "--data", packed, "--batch", "8", "--epochs", "0")
         self.assertIn("8 training and 6 test images", done.stdout)
-        self.assertIn("but 2 classes of images of 64x64 pixels: ", done.stdout.splitlines()[0])
+        self.assertIn("but 2 classes of images of 64x64 pixels; ", done.stdout.splitlines()[0])
 
     def test_preprocess_refuses_what_it_cannot_pack(self):
         for arguments, code in (((), 2), ((self.folder, self.packed, "0"), 2), ((self.folder / "nowhere", self.packed), 1)):

@@ -17,7 +17,7 @@ template <class F>
 finding mistake_in(F describe) {
   builder net;
   describe(net);
-  if (!net.problem().found()) net.settle_order();
+  if (!net.problem().found()) net.sort_nodes();
   return net.problem();
 }
 template <class F>
@@ -48,7 +48,7 @@ TEST(builder, refuses_more_inputs_than_a_layer_takes) {
     join(relu{}, x, x);
   };
   EXPECT_EQ(said(describe),
-            line(here + 3) + ": relu: this layer takes another number of inputs (inputs 2, at most 1)");
+            line(here + 3) + ": relu: this layer got the wrong number of inputs (inputs 2, at most 1)");
 }
 
 TEST(builder, names_the_lines_of_a_sums_operands) {
@@ -80,7 +80,7 @@ TEST(builder, names_the_operand_that_does_not_fit_among_several) {
   std::string const operands =
       " (left 4x6x6 from " + line(here + 3) + ", right 4x8x8 from " + line(here + 4) + ")";
   EXPECT_EQ(said(described(false)),
-            line(here + 5) + ": concatenate: only tensors that differ in the first extent alone can be joined"
+            line(here + 5) + ": concatenate: concatenated tensors may differ in the first extent only"
                 + operands);
   EXPECT_EQ(said(described(true)),
             line(here + 7) + ": add: only tensors of equal shape can be added" + operands)
@@ -113,7 +113,7 @@ TEST(builder, gives_names_by_kind_and_keeps_those_that_are_given) {
 }
 
 TEST(builder, refuses_a_name_that_is_taken) {
-  char const* const sentence = "another layer has this name already";
+  char const* const sentence = "another layer already has this name";
   EXPECT_STREQ(mistake_in([](builder& net) {
                  net.input({4}) | dense{.units = 3, .name = "a"} | relu{.name = "a"};
                }).sentence,
@@ -171,7 +171,7 @@ TEST(builder, refuses_a_tensor_that_is_neither_read_nor_returned) {
     return x | dense{.units = 3} | softmax_cross_entropy{};
   };
   std::string const wrong = refused<graph_error>([&] { graph::build(forgotten); });
-  EXPECT_NE(wrong.find("builder_test.cpp:" + std::to_string(here + 3) + ": dense: nothing reads this tensor"),
+  EXPECT_NE(wrong.find("builder_test.cpp:" + std::to_string(here + 3) + ": dense: no layer reads this tensor"),
             std::string::npos)
       << wrong;
   auto const sentence = [](auto describe) {
@@ -180,7 +180,7 @@ TEST(builder, refuses_a_tensor_that_is_neither_read_nor_returned) {
   EXPECT_NE(sentence([](builder& net) {
               net.input({2});
               return net.input({4}) | relu{};
-            }).find("input: nothing reads this tensor"),
+            }).find("input: no layer reads this tensor"),
             std::string::npos);
   EXPECT_NE(sentence([](builder& net) {
               tensor const x = net.input({4}) | relu{};

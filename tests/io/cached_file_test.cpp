@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/detail/cached_file.hpp>
 #include <fstream>
 #include <iterator>
@@ -36,7 +37,7 @@ TEST_F(cached_file_in_a_folder, gives_what_was_written) {
   EXPECT_EQ(file_of("a").read(), "other");
   EXPECT_EQ(file_of("b").read(), "");
   EXPECT_TRUE(file_of("a").path().ends_with(".trial"));
-  EXPECT_EQ(cohort::detail::names_in(folder)->size(), 1U) << "nothing temporary stays";
+  EXPECT_EQ(cohort::detail::list_folder(folder)->size(), 1U) << "nothing temporary stays";
 }
 
 TEST_F(cached_file_in_a_folder, takes_nothing_damaged) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cohort/error/exceptions.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <fstream>
 #include <string>
@@ -49,7 +50,7 @@ TEST(file_reader, refuses_a_text_longer_than_allowed) {
   std::ofstream(folder / "a") << "0123456789";
   EXPECT_EQ(read_text(folder / "a", 10).size(), 10u);
   EXPECT_EQ(refusal_of<cohort::data_error>([&] { read_text(folder / "a", 9); }),
-            "cannot read the file (" + (folder / "a") + "): expected at most 9 bytes, got 10");
+            "the file is too large (" + (folder / "a") + "): expected at most 9 bytes, got 10 bytes");
 }
 
 }  // namespace file_reader_test

@@ -67,8 +67,8 @@ TEST(json_string, escapes_what_must_be_and_no_more) {
 }
 
 TEST(json_string, shows_hostile_text_short_and_as_utf8) {
-  EXPECT_EQ(detail::shown("a\xff\n"), "\"a?\\n\"");
-  std::string const shown = detail::shown(std::string(1000, 'x'));
+  EXPECT_EQ(detail::quote_for_error("a\xff\n"), "\"a?\\n\"");
+  std::string const shown = detail::quote_for_error(std::string(1000, 'x'));
   EXPECT_EQ(shown, '"' + std::string(60, 'x') + "…\"");
 }
 

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
 #include <random>
 #include <string>
@@ -180,7 +182,7 @@ TEST(json, names_line_column_and_path) {
 
 TEST(json, refuses_a_repeated_field_also_when_it_is_escaped) {
   EXPECT_EQ(refused(R"({"a": 1, "b": {"c": 1, "\u0063": 2}})"),
-            "cannot read JSON (net.json:1:34, $.b.c): expected each field once, got a second field \"c\"");
+            "cannot read JSON (net.json:1:34, $.b.c): expected unique field names, got a second field \"c\"");
   EXPECT_EQ(refused(R"([{"a": 1}, {"a": 1}])"), "");
 }
 
@@ -195,7 +197,7 @@ TEST(json, stops_at_its_limits) {
             "cannot read JSON (net.json:1:8, $): expected at most 4 values, got more");
   EXPECT_EQ(refused("[1]", {.max_bytes = 3}), "");
   EXPECT_EQ(refused("[1] ", {.max_bytes = 3}),
-            "cannot read JSON (net.json): expected at most 3 bytes, got 4");
+            "cannot read JSON (net.json): expected at most 3 bytes, got 4 bytes");
   EXPECT_THROW(parse_json("1", "x", {.max_depth = 0}), cohort::setting_error);
   EXPECT_THROW(parse_json("1", "x", {.max_depth = 100'000}), cohort::setting_error);
 }

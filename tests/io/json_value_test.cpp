@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cohort/error/exceptions.hpp>
 #include <cohort/io/json.hpp>
 #include <string>
 #include <utility>

@@ -95,7 +95,7 @@ TEST(json_writer, refuses_calls_that_make_no_json) {
   EXPECT_THROW(json_writer().begin_object().end_array(), setting_error);
   EXPECT_THROW(json_writer().begin_object().key("a").key("b"), setting_error);
   EXPECT_EQ(refusal_of<setting_error>([] { json_writer().begin_object().key("a").end_object(); }),
-            "these calls make no JSON (after 5 bytes): expected a value, got '}'");
+            "the sequence of json_writer calls does not form JSON (after 5 bytes): expected a value, got '}'");
 }
 
 }  // namespace json_writer_test

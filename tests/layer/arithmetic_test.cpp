@@ -61,7 +61,7 @@ TEST(joins, say_what_they_refuse) {
   EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}), "only tensors of equal shape can be multiplied");
   EXPECT_EQ(refusal_of(average{}, shape{3}, shape{3}, shape{3, 1}),
             "only tensors of equal shape can be averaged");
-  EXPECT_EQ(refusal_of(maximum{}, shape{3}, shape{1, 3}), "only tensors of equal shape have a maximum");
+  EXPECT_EQ(refusal_of(maximum{}, shape{3}, shape{1, 3}), "a maximum needs tensors of equal shape");
   auto const unequal = [] { graph::build([](builder& net) { return net.input({3}) * net.input({4}); }); };
   expect_parts(refused<graph_error>(unequal), {"multiply", "left 3", "right 4"});
 }
@@ -72,11 +72,11 @@ TEST(subset, takes_a_slice_of_the_first_axis_and_gives_zeros_to_the_rest) {
   EXPECT_EQ(run.forward(), (list{2, 3, 4, 5, 12, 13, 14, 15}));
   EXPECT_EQ(run.differentiate({1, 2, 3, 4, 5, 6, 7, 8}),
             (list{0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 5, 6, 7, 8, 0, 0}));
-  constexpr std::string_view order = "a subset begins at 0 or behind it, and ends behind its beginning";
+  constexpr std::string_view order = "a subset must have 0 <= first < last";
   EXPECT_EQ(refusal_of(subset{.first = -1, .last = 2}, shape{4}), order);
   EXPECT_EQ(refusal_of(subset{.first = 2, .last = 2}, shape{4}), order);
-  EXPECT_EQ(refusal_of(subset{.first = 2, .last = 5}, shape{4}), "a subset ends within its input");
-  EXPECT_EQ(refusal_of(subset{.first = 0, .last = 1}, shape{}), "a subset needs channels");
+  EXPECT_EQ(refusal_of(subset{.first = 2, .last = 5}, shape{4}), "the last of a subset must not exceed the channels of its input");
+  EXPECT_EQ(refusal_of(subset{.first = 0, .last = 1}, shape{}), "a subset needs an input with channels");
 }
 
 TEST(scale, multiplies_by_a_constant_or_by_what_each_channel_learns) {
@@ -96,8 +96,8 @@ TEST(scale, multiplies_by_a_constant_or_by_what_each_channel_learns) {
   EXPECT_EQ(run.differentiate({1, 2, 3, 4}), (list{10, 20, 300, 400}));
   EXPECT_EQ(run.diff_parameters[0], (list{10, 50}));
   EXPECT_EQ(refusal_of(cohort::scale{.factor = HUGE_VAL}, shape{3}),
-            "the factor of a scale is a finite number");
-  EXPECT_EQ(refusal_of(cohort::scale{}, shape{}), "a scale needs channels");
+            "the factor of a scale must be a finite number");
+  EXPECT_EQ(refusal_of(cohort::scale{}, shape{}), "a scale needs an input with channels");
 }
 
 }  // namespace arithmetic_test

@@ -164,17 +164,17 @@ TEST(convolution, says_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 6, .kernel = 3, .dilation = 4}, {8, 8, 9}),
             "graph: : the kernel is larger than its input (input 8x8x9, kernel 9x9)");
   EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 1}, {8, 9, 9}),
-            "graph: : this layer needs channels x length (input 8x9x9)");
+            "graph: : this layer needs an input of channels x length (input 8x9x9)");
   EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 2, .padding = padding(1, 0, 0, 0)}, {8, 9}),
-            "graph: : a sequence has nothing above or below to pad (padding 1x0x0x0)");
+            "graph: : a sequence cannot have padding at the top or bottom (padding 1x0x0x0)");
   EXPECT_EQ(refused(conv1d{.filters = 6, .kernel = 1, .groups = 3}, {8, 9}),
             "graph: : the channels must be divisible by the groups (channels 8, groups 3)");
   EXPECT_EQ(refused(conv2d_transposed{.filters = 6, .kernel = 1}, {8}),
-            "graph: : this layer needs channels x height x width (input 8)");
+            "graph: : this layer needs an input of channels x height x width (input 8)");
   EXPECT_EQ(refused(conv2d_transposed{.filters = 6, .kernel = {3, 4}, .padding = 2}, {8, 1, 1}),
-            "graph: : the padding leaves nothing of the output (input 8x1x1, padding 2x2x2x2)");
+            "graph: : the padding removes the whole output (input 8x1x1, padding 2x2x2x2)");
   EXPECT_EQ(refused(conv2d_transposed{.filters = 6, .kernel = 3, .padding = 3}, {8, 9, 9}),
-            "graph: : the padding is as large as the kernel (input 6x5x5, kernel 3x3)");
+            "graph: : the padding must be smaller than the kernel (input 6x5x5, kernel 3x3)");
   EXPECT_EQ(refused(conv2d_transposed{.filters = 6, .kernel = 2, .stride = 0}, {8, 9, 9}),
             "graph: : the stride must be at least 1 (stride 0x0)");
   EXPECT_EQ(

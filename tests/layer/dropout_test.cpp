@@ -159,13 +159,13 @@ TEST(random_layers, draw_alike_for_floats_and_doubles) {
 
 TEST(random_layers, say_what_they_refuse) {
   for (double const rate : {-0.1, 1.0, std::nan("")}) {
-    EXPECT_EQ(refusal_of(dropout{.rate = rate}, image), "the rate of a dropout lies in [0, 1)");
-    EXPECT_EQ(refusal_of(spatial_dropout{.rate = rate}, image), "the rate of a dropout lies in [0, 1)");
+    EXPECT_EQ(refusal_of(dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");
+    EXPECT_EQ(refusal_of(spatial_dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");
   }
   EXPECT_EQ(refusal_of(spatial_dropout{}, shape{9}),
             "spatial dropout needs channels of several elements: use dropout");
   EXPECT_EQ(refusal_of(gaussian_noise{.deviation = -1}, image),
-            "the deviation of a noise is a number, at least 0");
+            "the deviation of Gaussian noise must be a finite number, at least 0");
   EXPECT_EQ(refusal_of(dropout{.rate = 0}, image), "");
   EXPECT_EQ(made_of_ones(dropout{.rate = 0}, {1}), std::vector<float>(size, 1));
 }

@@ -75,10 +75,10 @@ static_assert(of_norm.specs[0].name == "scale" && of_norm.specs[0].role == param
 static_assert(of_norm.specs[1].name == "shift" && of_norm.specs[1].role == parameter_role::biases
               && of_norm.specs[1].initial == initialiser(init::zeros{}));
 static_assert(of_norm.specs[2].name == "running_mean" && of_norm.specs[2].role == parameter_role::running_mean
-              && of_norm.specs[2].initial == initialiser(init::zeros{}) && of_norm.specs[2].kept == 0.75);
+              && of_norm.specs[2].initial == initialiser(init::zeros{}) && of_norm.specs[2].momentum == 0.75);
 static_assert(of_norm.specs[3].name == "running_variance"
               && of_norm.specs[3].role == parameter_role::running_variance
-              && of_norm.specs[3].initial == initialiser(init::ones{}) && of_norm.specs[3].kept == 0.75);
+              && of_norm.specs[3].initial == initialiser(init::ones{}) && of_norm.specs[3].momentum == 0.75);
 static_assert(batch_norm{}.momentum == 0.9 && batch_norm{}.epsilon == 1e-5
               && kind_of<batch_norm>.reads_scalars);
 static_assert(parameters(layer_norm{}, {5, 3, 4}).specs[0].dims == shape{4});
@@ -145,20 +145,20 @@ TEST(lrn, divides_by_what_neighbouring_channels_hold) {
 
 TEST(normalisation, says_what_it_refuses) {
   EXPECT_EQ(refused(batch_norm{.momentum = 1.5}, {3}),
-            "graph: : the momentum of batch normalisation lies in [0, 1]");
-  EXPECT_EQ(refused(batch_norm{.epsilon = 0}, {3}), "graph: : the epsilon of batch normalisation is above 0");
-  EXPECT_EQ(refused(batch_norm{}, shape()), "graph: : batch normalisation needs channels (input scalar)");
+            "graph: : the momentum of batch normalisation must be in [0, 1]");
+  EXPECT_EQ(refused(batch_norm{.epsilon = 0}, {3}), "graph: : the epsilon of batch normalisation must be above 0");
+  EXPECT_EQ(refused(batch_norm{}, shape()), "graph: : batch normalisation needs an input with channels (input scalar)");
   EXPECT_EQ(refused(layer_norm{.axes = 3}, {3, 4}),
-            "graph: : layer normalisation needs axes that its input has (input 3x4, axes 3)");
+            "graph: : the axes of layer normalisation must be from 1 to the rank of its input (input 3x4, axes 3)");
   EXPECT_EQ(refused(layer_norm{.axes = 0}, {3, 4}),
-            "graph: : layer normalisation needs axes that its input has (input 3x4, axes 0)");
+            "graph: : the axes of layer normalisation must be from 1 to the rank of its input (input 3x4, axes 0)");
   EXPECT_EQ(refused(layer_norm{.epsilon = -1}, {3}),
-            "graph: : the epsilon of layer normalisation is above 0");
+            "graph: : the epsilon of layer normalisation must be above 0");
   EXPECT_EQ(refused(lrn{.n = 4}, {3}),
             "graph: : local response normalisation needs an odd number of channels (n 4)");
-  EXPECT_EQ(refused(lrn{.k = 0}, {3}), "graph: : the k of local response normalisation is above 0");
+  EXPECT_EQ(refused(lrn{.k = 0}, {3}), "graph: : the k of local response normalisation must be above 0");
   EXPECT_EQ(refused(lrn{.beta = -1}, {3}),
-            "graph: : alpha and beta of local response normalisation are not negative");
+            "graph: : alpha and beta of local response normalisation must not be negative");
 }
 
 }  // namespace normalisation_test

@@ -94,7 +94,7 @@ TEST(activations, let_what_is_no_number_through) {
 
 TEST(activations, refuse_an_alpha_that_bends_them_backwards) {
   for (double const alpha : {0.0, -1.0, std::nan("")})
-    EXPECT_EQ(refusal_of(elu{.alpha = alpha}, shape{3}), "the alpha of an elu is a number above 0");
+    EXPECT_EQ(refusal_of(elu{.alpha = alpha}, shape{3}), "the alpha of an elu must be a finite number above 0");
   EXPECT_EQ(refusal_of(elu{.alpha = 0.1}, shape{3}), "");
 }
 
@@ -115,7 +115,7 @@ TEST(prelu, learns_one_slope_a_channel_or_one) {
   EXPECT_EQ(one.forward(), (std::vector<double>{1, -1, -1.5, 0}));
   one.differentiate({1, 2, 3, 4});
   EXPECT_EQ(one.diff_parameters[0], (std::vector<double>{-13}));
-  EXPECT_EQ(refusal_of(prelu{}, shape{}), "a prelu needs channels");
+  EXPECT_EQ(refusal_of(prelu{}, shape{}), "a prelu needs an input with channels");
 }
 
 TEST(softmax, sums_to_1_over_channels_at_each_place) {
@@ -131,7 +131,7 @@ TEST(softmax, sums_to_1_over_channels_at_each_place) {
   lone_layer<> wide(softmax{}, 2, {shape{2, 10, 13}}, {std::vector<double>(2 * 260, 1)});
   EXPECT_EQ(wide.forward(), std::vector<double>(2 * 260, 0.5)) << "more places than a block";
   EXPECT_EQ(wide.differentiate(std::vector<double>(2 * 260, 3)), std::vector<double>(2 * 260, 0));
-  EXPECT_EQ(refusal_of(softmax{}, shape{1, 4, 4}), "softmax over less than two channels is always 1");
+  EXPECT_EQ(refusal_of(softmax{}, shape{1, 4, 4}), "softmax needs at least two channels");
 }
 
 }  // namespace pointwise_test

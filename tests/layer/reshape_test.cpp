@@ -71,28 +71,28 @@ TEST(embedding, names_example_and_index_of_what_is_not_in_its_vocabulary) {
 }
 
 TEST(shapes, are_refused_in_these_words) {
-  constexpr std::string_view image = "this layer needs channels x height x width";
+  constexpr std::string_view image = "this layer needs an input of channels x height x width";
   EXPECT_EQ(refusal_of(zero_padding{.sides = 1}, shape{4}), image);
   EXPECT_EQ(refusal_of(cropping{.sides = 1}, shape{4, 4}), image);
   EXPECT_EQ(refusal_of(zero_padding{.sides = {0, -1, 0, 0}}, shape{2, 4, 4}), "a side must not be negative");
   EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 0, -1}}, shape{2, 4, 4}), "a side must not be negative");
   EXPECT_EQ(refusal_of(zero_padding{.sides = padding::same}, shape{2, 4, 4}),
-            "the sides are numbers: top, bottom, left, right");
-  EXPECT_EQ(refusal_of(cropping{.sides = {2, 2, 0, 0}}, shape{2, 4, 4}), "nothing of the image is left");
-  EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 1, 3}}, shape{2, 4, 4}), "nothing of the image is left");
+            "the sides must be numbers: top, bottom, left, right");
+  EXPECT_EQ(refusal_of(cropping{.sides = {2, 2, 0, 0}}, shape{2, 4, 4}), "the cropping removes the whole image");
+  EXPECT_EQ(refusal_of(cropping{.sides = {0, 0, 1, 3}}, shape{2, 4, 4}), "the cropping removes the whole image");
   EXPECT_EQ(refusal_of(upsampling{.factor = {2, 0}}, shape{2, 4, 4}), "the factor must be at least 1");
-  EXPECT_EQ(refusal_of(upsampling{.factor = 2}, shape{4}), "upsampling needs channels x height x width");
-  EXPECT_EQ(refusal_of(reshape{.extents = {3, 4}}, shape{3, 5}), "reshape keeps the number of elements");
+  EXPECT_EQ(refusal_of(upsampling{.factor = 2}, shape{4}), "upsampling needs an input of channels x height x width");
+  EXPECT_EQ(refusal_of(reshape{.extents = {3, 4}}, shape{3, 5}), "reshape must keep the number of elements");
   EXPECT_EQ(refusal_of(reshape{.extents = {-3, -5}}, shape{3, 5}), "every extent must be at least 1");
-  EXPECT_EQ(refusal_of(reshape{.extents = {1, 1, 3, 5}}, shape{3, 5}), "a tensor has one to three extents");
+  EXPECT_EQ(refusal_of(reshape{.extents = {1, 1, 3, 5}}, shape{3, 5}), "reshape must have one to three extents");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 0, .width = 4}, shape{3}),
-            "an embedding needs at least one index");
+            "an embedding needs a vocabulary of at least 1");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = (1 << 24) + 1, .width = 4}, shape{3}),
-            "an index of 2^24 or more is no f32");
+            "the vocabulary must be at most 2^24: f32 cannot represent larger indices");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 5, .width = 0}, shape{3}),
-            "an embedding needs at least one number a vector");
+            "an embedding needs a width of at least 1");
   EXPECT_EQ(refusal_of(embedding{.vocabulary = 5, .width = 4}, shape{3, 1, 1}),
-            "indices have one or two extents");
+            "the indices must have one or two extents");
 }
 
 }  // namespace reshape_test

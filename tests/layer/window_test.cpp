@@ -107,7 +107,7 @@ TEST(window, says_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 20, .kernel = 5}, {1, 4, 4}),
             "graph: : the kernel is larger than its input (input 1x4x4, kernel 5x5)");
   EXPECT_EQ(refused(max_pool{.window = 2}, {50}),
-            "graph: : this layer needs channels x height x width (input 50)");
+            "graph: : this layer needs an input of channels x height x width (input 50)");
   EXPECT_EQ(refused(conv2d{.filters = 0, .kernel = 5}, {1, 9, 9}),
             "graph: : a convolution needs at least one filter (filters 0)");
   EXPECT_EQ(refused(conv2d{.filters = 1, .kernel = {0, 2}}, {1, 9, 9}),
@@ -117,7 +117,7 @@ TEST(window, says_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 1, .kernel = 2, .padding = padding(0, -1, 0, 0)}, {1, 9, 9}),
             "graph: : padding must not be negative (padding 0x-1x0x0)");
   EXPECT_EQ(refused(max_pool{.window = 2, .padding = 2}, {1, 9, 9}),
-            "graph: : the padding is as large as the kernel (input 1x9x9, kernel 2x2)");
+            "graph: : the padding must be smaller than the kernel (input 1x9x9, kernel 2x2)");
   EXPECT_EQ(refused(conv2d{.filters = 1, .kernel = 2, .stride = 2, .padding = padding::strict}, {1, 9, 8}),
             "graph: : strict padding: the stride leaves a remainder (input 1x9x8, stride 2x2)");
   EXPECT_EQ(slide({.size = 2, .dilation = 0}, {1, 9, 9}, 1).problem.text().view(),

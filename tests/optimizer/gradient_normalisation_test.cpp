@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <limits>
 #include <string>

@@ -13,7 +13,7 @@ constexpr optimizer_settings written{.updater = cohort::adagrad{.rate = 0.02}, .
 constexpr cohort::parameter_rule of_weights = written.rule_of("conv2d_1", parameter_role::weights),
                                  of_biases = written.rule_of("conv2d_1", parameter_role::biases);
 static_assert(of_biases.updater == of_weights.updater);
-static_assert(of_weights.pull == penalties{.l1 = 0, .l2 = 5e-4} && of_biases.pull == penalties{});
+static_assert(of_weights.penalty == penalties{.l1 = 0, .l2 = 5e-4} && of_biases.penalty == penalties{});
 static_assert(!of_weights.frozen && of_weights.constraint == cohort::parameter_constraint());
 
 TEST(optimizer_settings, tell_weights_and_biases_apart) {
@@ -21,8 +21,8 @@ TEST(optimizer_settings, tell_weights_and_biases_apart) {
       .updater = cohort::adam{}, .bias_updater = cohort::sgd{.rate = 0.5}, .bias_l1 = 0.25};
   EXPECT_EQ(apart.rule_of("a", parameter_role::weights).updater, cohort::updater(cohort::adam{}));
   EXPECT_EQ(apart.rule_of("a", parameter_role::biases).updater, cohort::updater(cohort::sgd{.rate = 0.5}));
-  EXPECT_EQ(apart.rule_of("a", parameter_role::biases).pull.l1, 0.25);
-  EXPECT_EQ(apart.rule_of("a", parameter_role::weights).pull, penalties{});
+  EXPECT_EQ(apart.rule_of("a", parameter_role::biases).penalty.l1, 0.25);
+  EXPECT_EQ(apart.rule_of("a", parameter_role::weights).penalty, penalties{});
 }
 
 TEST(optimizer_settings, take_each_field_from_the_last_row_that_sets_it) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/plateau.hpp>
 #include <limits>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/tensor/buffer.hpp>
 #include <cohort/plan/arena.hpp>
 #include <cohort/random/stream.hpp>
 
@@ -15,21 +16,21 @@ arena_slot slot(std::size_t bytes, int first, int last, int same_as = -1) {
 
 TEST(arena, reuses_memory_that_is_free) {
   std::vector<arena_slot> slots{slot(1000, 0, 1), slot(1000, 1, 2), slot(1000, 2, 3)};
-  EXPECT_EQ(arrange(slots), 2 * round_to_alignment(1000));
+  EXPECT_EQ(assign_offsets(slots), 2 * round_to_alignment(1000));
   EXPECT_EQ(slots[0].offset, slots[2].offset);
   EXPECT_NE(slots[0].offset, slots[1].offset);
 }
 
 TEST(arena, gives_nothing_to_what_is_never_used) {
   std::vector<arena_slot> slots{slot(1000, -1, -1), slot(10, 0, 0)};
-  EXPECT_EQ(arrange(slots), 64U);
+  EXPECT_EQ(assign_offsets(slots), 64U);
   std::vector<arena_slot> none;
-  EXPECT_EQ(arrange(none), 0U);
+  EXPECT_EQ(assign_offsets(none), 0U);
 }
 
 TEST(arena, keeps_shared_memory_for_all_that_share_it) {
   std::vector<arena_slot> slots{slot(100, 0, 1), slot(200, 1, 5, 0), slot(150, 4, 6)};
-  arrange(slots);
+  assign_offsets(slots);
   EXPECT_EQ(slots[0].offset, slots[1].offset);
   bool const apart = slots[2].offset + 150 <= slots[0].offset || slots[0].offset + 200 <= slots[2].offset;
   EXPECT_TRUE(apart) << "the larger size and the longer life of the two count";
@@ -52,7 +53,7 @@ TEST(arena, never_lets_slots_overlap_that_live_at_the_same_time) {
         slots.back().same_as = root;
     }
     std::vector<arena_slot> const wanted = slots;
-    std::size_t const total = arrange(slots);
+    std::size_t const total = assign_offsets(slots);
     std::size_t sum = 0;
     auto const root_of = [&](std::size_t i) {
       return wanted[i].same_as < 0 ? i : static_cast<std::size_t>(wanted[i].same_as);

@@ -125,7 +125,7 @@ TEST(context, says_in_forward_when_parameters_come_into_use) {
     double const again = t.forward();
     EXPECT_EQ(loss, again) << "what came late was there in time";
     std::memcpy(t.store->master(), initial.data(), initial.size());
-    t.store->changed();
+    t.store->mark_changed();
     t.store->refresh(0, 1);
     return loss;
   };

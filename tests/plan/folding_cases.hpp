@@ -137,7 +137,7 @@ void move_statistics(trial<B>& of) {
                                                            : 0.125 * static_cast<double>(c % 7) - 0.25);
     of.store->write(p, reinterpret_cast<std::byte const*>(values.data()), of.store->master());
   }
-  of.store->changed();
+  of.store->mark_changed();
   of.store->refresh_stale();
 }
 

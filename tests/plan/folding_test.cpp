@@ -75,7 +75,7 @@ TEST(folding, follows_the_parameters) {
       for (double& value : values) value = 1.25 * value + 0.125;
       one.store->write(p, reinterpret_cast<std::byte const*>(values.data()), one.store->master());
     }
-    one.store->changed();
+    one.store->mark_changed();
     one.store->refresh_stale();
     one.forward();
     EXPECT_NE(one.output(), before);

@@ -11,22 +11,22 @@ namespace minimum_cut_test {
 using namespace cohort;
 using detail::minimum_cut;
 
-struct pipe {
+struct edge {
   std::size_t from, to;
-  std::int64_t room;
+  std::int64_t capacity;
 };
 
-std::int64_t carried(std::vector<pipe> const& pipes, std::vector<char> const& behind) {
+std::int64_t cut_capacity(std::vector<edge> const& edges, std::vector<char> const& sink_side) {
   std::int64_t sum = 0;
-  for (pipe const& one : pipes)
-    if (!behind[one.from] && behind[one.to]) sum += one.room;
+  for (edge const& one : edges)
+    if (!sink_side[one.from] && sink_side[one.to]) sum += one.capacity;
   return sum;
 }
 
-std::vector<char> cut(std::size_t nodes, std::vector<pipe> const& pipes) {
+std::vector<char> cut(std::size_t nodes, std::vector<edge> const& edges) {
   minimum_cut made(nodes);
-  for (pipe const& one : pipes) made.add(one.from, one.to, one.room);
-  return made.behind(0, nodes - 1);
+  for (edge const& one : edges) made.add(one.from, one.to, one.capacity);
+  return made.sink_side(0, nodes - 1);
 }
 
 TEST(minimum_cut, cuts_the_narrowest_pipe_of_a_chain_and_of_equals_the_last) {
@@ -40,8 +40,8 @@ TEST(minimum_cut, leaves_pipes_without_bounds) {
 }
 
 TEST(minimum_cut, undoes_a_way_that_was_taken_too_early) {
-  std::vector<pipe> const pipes{{0, 1, 1}, {0, 2, 1}, {1, 3, 1}, {1, 4, 1}, {2, 3, 1}, {3, 5, 1}, {4, 5, 1}};
-  EXPECT_EQ(carried(pipes, cut(6, pipes)), 2);
+  std::vector<edge> const edges{{0, 1, 1}, {0, 2, 1}, {1, 3, 1}, {1, 4, 1}, {2, 3, 1}, {3, 5, 1}, {4, 5, 1}};
+  EXPECT_EQ(cut_capacity(edges, cut(6, edges)), 2);
 }
 
 TEST(minimum_cut, is_the_least_of_all_cuts) {
@@ -49,22 +49,22 @@ TEST(minimum_cut, is_the_least_of_all_cuts) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     random_stream const chance(seed, "minimum cut");
-    std::vector<pipe> pipes;
+    std::vector<edge> edges;
     for (std::uint64_t i = 0; i < 20; ++i)
       if (std::size_t const from = chance.below(3 * i, nodes), to = chance.below(3 * i + 1, nodes);
           from != to)
-        pipes.push_back({from, to, static_cast<std::int64_t>(chance.below(3 * i + 2, 10))});
+        edges.push_back({from, to, static_cast<std::int64_t>(chance.below(3 * i + 2, 10))});
     std::int64_t least = minimum_cut::unlimited;
     for (unsigned side = 0; side < 1U << (nodes - 2); ++side) {
-      std::vector<char> behind(nodes, 0);
-      behind[nodes - 1] = 1;
-      for (std::size_t node = 1; node + 1 < nodes; ++node) behind[node] = side >> (node - 1) & 1;
-      least = std::min(least, carried(pipes, behind));
+      std::vector<char> sink_side(nodes, 0);
+      sink_side[nodes - 1] = 1;
+      for (std::size_t node = 1; node + 1 < nodes; ++node) sink_side[node] = side >> (node - 1) & 1;
+      least = std::min(least, cut_capacity(edges, sink_side));
     }
-    std::vector<char> const found = cut(nodes, pipes);
+    std::vector<char> const found = cut(nodes, edges);
     EXPECT_EQ(found[0], 0);
     EXPECT_EQ(found[nodes - 1], 1);
-    EXPECT_EQ(carried(pipes, found), least);
+    EXPECT_EQ(cut_capacity(edges, found), least);
   }
 }
 

@@ -40,7 +40,7 @@ void set_statistics(trial<Backend>& of) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = mean ? 0.25 * i : 1.5 + 0.5 * i;
     of.store->write(p, reinterpret_cast<std::byte const*>(values.data()), of.store->master());
   }
-  of.store->changed();
+  of.store->mark_changed();
 }
 
 TEST(parameter_set, freezes_the_lowest_layers_and_no_backward_runs_there) {

@@ -61,7 +61,7 @@ TEST(parameter_store, initialises_by_seed_layer_and_parameter_alone) {
 TEST(parameter_store, renews_working_copies_of_frozen_layers_only_when_parameters_are_written) {
   trial<reference<float>> const t(small(), {.batch = 1}, 1, {}, {"eye"});
   auto& store = *t.store;
-  int const frozen = store.copy(0, *store.settled(0), true), trained = store.copy(2, *store.settled(2), true);
+  int const frozen = store.copy(0, *store.fixed_layout(0), true), trained = store.copy(2, *store.fixed_layout(2), true);
   auto const first = [&](int copy) { return *reinterpret_cast<float const*>(store.copy_data(copy)); };
   auto const refresh_by_three = [&] {
     for (int worker : {2, 0, 1}) store.refresh(worker, 3);
@@ -74,17 +74,17 @@ TEST(parameter_store, renews_working_copies_of_frozen_layers_only_when_parameter
   EXPECT_EQ(first(frozen), 1) << "made for the first time";
   EXPECT_EQ(first(trained), 1);
   write(2);
-  store.updated();
+  store.mark_updated();
   refresh_by_three();
   EXPECT_EQ(first(frozen), 1) << "an update leaves it alone";
   EXPECT_EQ(first(trained), 2);
   store.refresh_stale();
   EXPECT_EQ(first(frozen), 1);
-  store.changed();
+  store.mark_changed();
   refresh_by_three();
   EXPECT_EQ(first(frozen), 2);
   write(3);
-  store.changed();
+  store.mark_changed();
   store.refresh_stale();
   EXPECT_EQ(first(frozen), 3);
   EXPECT_EQ(first(trained), 3);
@@ -93,13 +93,13 @@ TEST(parameter_store, renews_working_copies_of_frozen_layers_only_when_parameter
 TEST(parameter_store, renews_working_copies_of_some_parameters) {
   trial<reference<float>> const t(small(), {.batch = 1});
   auto& store = *t.store;
-  int const low = store.copy(0, *store.settled(0), true), high = store.copy(2, *store.settled(2), true);
+  int const low = store.copy(0, *store.fixed_layout(0), true), high = store.copy(2, *store.fixed_layout(2), true);
   EXPECT_EQ(store.parameter_of_copy(low), 0);
   EXPECT_EQ(store.parameter_of_copy(high), 2);
   auto const first = [&](int copy) { return *reinterpret_cast<float const*>(store.copy_data(copy)); };
   auto const write = [&](float value) {
     for (int p : {0, 2}) *reinterpret_cast<float*>(store.parameter_data(p, store.master())) = value;
-    store.updated();
+    store.mark_updated();
   };
   write(1);
   store.refresh(0, 1);
@@ -134,13 +134,13 @@ TEST(parameter_store, takes_and_gives_dense_tensors_beside_the_arenas) {
     std::iota(numbers.begin(), numbers.end(), 1.0F);
     std::size_t const bytes = n * sizeof(float);
     buffer const beside(bytes, passes.space());
-    passes.bring(reinterpret_cast<std::byte const*>(numbers.data()), beside.data(), bytes);
-    t.store->write_beside(p, beside.data(), t.store->master());
+    passes.upload(reinterpret_cast<std::byte const*>(numbers.data()), beside.data(), bytes);
+    t.store->write_on_device(p, beside.data(), t.store->master());
     t.store->read(p, t.store->master(), reinterpret_cast<std::byte*>(back.data()));
     EXPECT_EQ(back, numbers);
     buffer const again(bytes, passes.space());
-    t.store->read_beside(p, t.store->master(), again.data());
-    passes.fetch(again.data(), reinterpret_cast<std::byte*>(back.data()), bytes);
+    t.store->read_on_device(p, t.store->master(), again.data());
+    passes.download(again.data(), reinterpret_cast<std::byte*>(back.data()), bytes);
     EXPECT_EQ(back, numbers);
   }
 }

@@ -138,25 +138,25 @@ TYPED_TEST(parameter_update_of, parameters_updated_one_after_another_get_the_sam
   for (int const workers : {1, 2, 3}) {
     fixture<T> whole, apart;
     parameter_update at_once(whole.store, settings), later(apart.store, settings);
-    EXPECT_TRUE(later.comes_apart());
+    EXPECT_TRUE(later.can_update_ranges());
     for (int step = 0; step < 3; ++step) {
-      for (int w = 0; w < workers; ++w) at_once.take(w, workers, whole.parts, step, 0, [] {});
+      for (int w = 0; w < workers; ++w) at_once.run(w, workers, whole.parts, step, 0, [] {});
       auto const before = apart.parameters();
-      for (int w = 0; w < workers; ++w) later.take(w, workers, apart.parts, step, 0, [] {}, {.last = 2});
+      for (int w = 0; w < workers; ++w) later.run(w, workers, apart.parts, step, 0, [] {}, {.last = 2});
       auto const between = apart.parameters();
       for (std::size_t p = 0; p < before.size(); ++p) EXPECT_EQ(between[p] == before[p], p >= 2) << p;
-      for (int w = 0; w < workers; ++w) later.take(w, workers, apart.parts, step, 0, [] {}, {.first = 2});
+      for (int w = 0; w < workers; ++w) later.run(w, workers, apart.parts, step, 0, [] {}, {.first = 2});
     }
     EXPECT_EQ(apart.parameters(), whole.parameters());
   }
   fixture<T> any;
-  auto const comes_apart = [&](optimizer_settings const& how) {
-    return parameter_update(any.store, how).comes_apart();
+  auto const can_update_ranges = [&](optimizer_settings const& how) {
+    return parameter_update(any.store, how).can_update_ranges();
   };
-  EXPECT_TRUE(comes_apart({.normalisation = normalise::clip_elementwise{1}}));
-  EXPECT_FALSE(comes_apart({.normalisation = normalise::clip_global_norm{1}}));
-  EXPECT_FALSE(comes_apart({.updater = lars{}}));
-  EXPECT_FALSE(comes_apart({.updater = sgd{}, .constraint = constraint::max_norm{1}}));
+  EXPECT_TRUE(can_update_ranges({.normalisation = normalise::clip_elementwise{1}}));
+  EXPECT_FALSE(can_update_ranges({.normalisation = normalise::clip_global_norm{1}}));
+  EXPECT_FALSE(can_update_ranges({.updater = lars{}}));
+  EXPECT_FALSE(can_update_ranges({.updater = sgd{}, .constraint = constraint::max_norm{1}}));
 }
 
 TYPED_TEST(parameter_update_of, lars_goes_by_norms_of_whole_tensors) {
@@ -260,7 +260,7 @@ TYPED_TEST(parameter_update_of, a_frozen_layer_keeps_its_bits_and_counts_in_no_n
   fixture<T> frozen({"dense_1"}), silent;
   auto const before = frozen.parameters();
   parameter_update updates(frozen.store, settings);
-  for (int step = 0; step < 10; ++step) updates.take(0, 1, frozen.parts, step, 0, [] {});
+  for (int step = 0; step < 10; ++step) updates.run(0, 1, frozen.parts, step, 0, [] {});
   EXPECT_EQ(frozen.parameters()[0], before[0]);
   EXPECT_EQ(frozen.parameters()[1], before[1]);
   for (int k = 0; k < updates.state_arrays(); ++k)
@@ -279,7 +279,7 @@ TEST(parameter_update, follows_a_factor_on_its_rates) {
   auto const before = all.parameters();
   parameter_update updates(all.store, {.updater = sgd{.rate = 2}});
   updates.scale_rates(0.25);
-  updates.take(0, 1, all.parts, 0, 0, [] {});
+  updates.run(0, 1, all.parts, 0, 0, [] {});
   EXPECT_NEAR(before[0][5] - all.parameters()[0][5], 0.5 * all.sum[0][5], 1e-14);
 }
 
@@ -297,20 +297,20 @@ std::string refusal_of(std::vector<layer_override> rows) {
 TEST(parameter_update, refuses_rows_of_no_layer_and_frozen_ones_that_plans_train) {
   EXPECT_EQ(
       refusal_of({{.layer = "dense_3", .l2 = 1}, {.layer = "dense_9", .l2 = 1}}),
-      "there is no such layer with parameters (layers[1]): expected one of dense_1, dense_2, dense_3, got "
+      "no layer with parameters has this name (layers[1]): expected one of dense_1, dense_2, dense_3, got "
       "dense_9");
   EXPECT_NE(refusal_of({{.layer = "relu_*", .l2 = 1}}), "");
   EXPECT_NE(refusal_of({{.layer = "", .l2 = 1}}), "");
   EXPECT_EQ(
       refusal_of({{.layer = "dense_2", .l2 = 1}, {.layer = "dense_3", .bias_updater = adam{.epsilon = 0}}}),
-      "a setting makes no sense (layers[1] dense_3: adam.epsilon): expected a finite number of at least "
+      "a setting is out of range (layers[1] dense_3: adam.epsilon): expected a finite number of at least "
       "1.2e-38, got 0");
   EXPECT_EQ(
       refusal_of({{.layer = "dense_2", .frozen = true}}),
-      "a layer is frozen in the settings only (dense_2.weights): expected parameter_set::freeze before the "
+      "the optimizer settings freeze a layer that the parameter set does not freeze (dense_2.weights): expected parameter_set::freeze before the "
       "first plan");
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}}),
-            "every layer is frozen: nothing is left to train (layers)");
+            "every layer is frozen: there is nothing to train (layers)");
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}, {.layer = "dense_*", .frozen = false}}), "");
 }
 

@@ -18,7 +18,7 @@ using B = reference<float>;
 std::vector<std::string> remade(graph_view net, recomputation const& how) {
   std::vector<std::string> steps;
   for (plan_row const& row : trial<B>(net, {.batch = 8, .recompute = how}).plan->rows())
-    if (row.again) steps.push_back(row.step);
+    if (row.recomputed) steps.push_back(row.step);
   return steps;
 }
 
@@ -63,7 +63,7 @@ TEST(recomputation, says_nothing_where_all_is_kept) {
   });
   trial<B> const t(net, {.batch = 8, .recompute = {.cheap = true}});
   EXPECT_EQ(t.plan->recomputed().kernels, 0);
-  EXPECT_EQ(t.plan->recomputed().bytes_kept_less, 0U);
+  EXPECT_EQ(t.plan->recomputed().bytes_saved, 0U);
   EXPECT_EQ(t.plan->memory().activations, activations<B>(net, {}));
   EXPECT_EQ(table(*t.plan).find("recomputation"), std::string::npos);
 }
@@ -85,7 +85,7 @@ TEST(recomputation, says_what_it_costs) {
   int kernels = 0;
   for (plan_row const& row : t.plan->rows()) {
     all += row.bytes;
-    if (!row.again) continue;
+    if (!row.recomputed) continue;
     EXPECT_EQ(row.direction, pass::backward);
     flops += row.flops, moved += row.bytes, ++kernels;
   }
@@ -93,16 +93,16 @@ TEST(recomputation, says_what_it_costs) {
   EXPECT_EQ(cost.flops, flops);
   EXPECT_EQ(cost.bytes_moved, moved);
   EXPECT_EQ(cost.share_of_bytes, moved / all);
-  EXPECT_LE(moved, recomputation::moved_for_a_byte * static_cast<double>(cost.bytes_kept_less));
-  expect_parts(table(*t.plan), {"again", "\nrecomputation: ", " kernels run again, ",
-                                " % of a step's), to keep ", " less\n"});
+  EXPECT_LE(moved, recomputation::max_bytes_moved_per_byte_saved * static_cast<double>(cost.bytes_saved));
+  expect_parts(table(*t.plan), {"recompute ", "\nrecomputation: ", " kernels run again, ",
+                                " % of a step's), to save ", "\n"});
 }
 
 TEST(recomputation, refuses_blocks_that_name_no_layer) {
   expect_parts(refused<setting_error>([] {
                  remade(blocks(), {.blocks = {"first_*", "third_*"}});
                }),
-               {"no layer is of this block", "recompute.blocks[1]", "stem, first_in", "third_*"});
+               {"no layer matches this block to recompute", "recompute.blocks[1]", "stem, first_in", "third_*"});
   EXPECT_THROW(remade(blocks(), {.blocks = {""}}), setting_error);
 }
 

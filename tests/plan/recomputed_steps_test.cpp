@@ -14,50 +14,50 @@ using detail::step_traffic;
 std::vector<char> const none{0, 0, 0}, last{0, 0, 1}, both{0, 1, 1};
 
 /// A convolution, then two cheap steps; value 0 is the batch's, backward reads what `read` says.
-std::vector<step_traffic> chain(std::vector<int> read, double price = 1, std::size_t middle = 100) {
-  return {{.reads = {0}, .value = 1, .makes = 100},
-          {.reads = {1}, .value = 2, .makes = middle, .price = price},
-          {.reads = {2}, .reads_backward = std::move(read), .value = 3, .makes = 100, .price = price}};
+std::vector<step_traffic> chain(std::vector<int> read, double cost = 1, std::size_t middle = 100) {
+  return {{.reads = {0}, .value = 1, .output_bytes = 100},
+          {.reads = {1}, .value = 2, .output_bytes = middle, .cost = cost},
+          {.reads = {2}, .backward_reads = std::move(read), .value = 3, .output_bytes = 100, .cost = cost}};
 }
 
 TEST(recomputed_steps, are_those_whose_inputs_are_kept_anyway) {
-  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).again, both);
-  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).bytes_kept_less, 200U);
-  EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).again, both) << "the second by way of the first";
-  EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).bytes_kept_less, 100U);
+  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).recomputed, both);
+  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}), 4).bytes_saved, 200U);
+  EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).recomputed, both) << "the second by way of the first";
+  EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).bytes_saved, 100U);
 }
 
 TEST(recomputed_steps, are_none_where_nothing_is_saved) {
-  EXPECT_EQ(choose_recomputed(chain({3}), 4).again, none) << "one tensor is kept in any case";
-  EXPECT_EQ(choose_recomputed(chain({}), 4).again, none);
-  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, 101), 4).again, none) << "each costs more than it saves";
-  EXPECT_EQ(choose_recomputed(chain({1, 3}, 51), 4).again, none) << "the two together do";
-  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, -1), 4).again, none) << "none may run again";
+  EXPECT_EQ(choose_recomputed(chain({3}), 4).recomputed, none) << "one tensor is kept in any case";
+  EXPECT_EQ(choose_recomputed(chain({}), 4).recomputed, none);
+  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, 101), 4).recomputed, none) << "each costs more than it saves";
+  EXPECT_EQ(choose_recomputed(chain({1, 3}, 51), 4).recomputed, none) << "the two together do";
+  EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, -1), 4).recomputed, none) << "none may run again";
 }
 
 TEST(recomputed_steps, begin_where_least_is_kept) {
-  EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).again, last);
-  EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).bytes_kept_less, 90U);
+  EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).recomputed, last);
+  EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).bytes_saved, 90U);
 }
 
 TEST(recomputed_steps, may_read_the_batch_whose_memory_is_not_the_plans) {
   auto steps = chain({3});
-  steps[0].price = 0;
-  EXPECT_EQ(choose_recomputed(steps, 4).again, (std::vector<char>{1, 1, 1}));
+  steps[0].cost = 0;
+  EXPECT_EQ(choose_recomputed(steps, 4).recomputed, (std::vector<char>{1, 1, 1}));
 }
 
 TEST(recomputed_steps, make_their_workspaces_again) {
   auto steps = chain({1});
-  steps[2].workspace = 1000;
-  EXPECT_EQ(choose_recomputed(steps, 4).again, both);
-  EXPECT_EQ(choose_recomputed(steps, 4).bytes_kept_less, 1000U);
-  steps[2].price = -1;
-  EXPECT_EQ(choose_recomputed(steps, 4).again, none);
+  steps[2].workspace_bytes = 1000;
+  EXPECT_EQ(choose_recomputed(steps, 4).recomputed, both);
+  EXPECT_EQ(choose_recomputed(steps, 4).bytes_saved, 1000U);
+  steps[2].cost = -1;
+  EXPECT_EQ(choose_recomputed(steps, 4).recomputed, none);
 }
 
 TEST(recomputed_steps, are_asked_by_index_even_where_there_are_none) {
   EXPECT_FALSE(recomputed_steps{}[7]);
-  EXPECT_TRUE((recomputed_steps{.again = {0, 1}}[1]));
+  EXPECT_TRUE((recomputed_steps{.recomputed = {0, 1}}[1]));
 }
 
 }  // namespace recomputed_steps_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/plan/detail/running_statistics.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>

@@ -77,7 +77,7 @@ TEST(targets, of_several_losses_give_the_sum_of_their_weighted_gradients) {
       auto const values = joined.dense(p, joined.store->master());
       alone.store->write(p, reinterpret_cast<std::byte const*>(values.data()), alone.store->master());
     }
-    alone.store->changed();
+    alone.store->mark_changed();
     alone.store->refresh_stale();
     loss += weight * alone.step();
     auto const part = alone.all_gradients();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/trainer/own_backend.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/random/stream.hpp>
@@ -69,7 +71,7 @@ struct trial {
       for (T& value : values) value = static_cast<T>(static_cast<float>(value));  // what a float backend has
       store->write(p, reinterpret_cast<std::byte const*>(values.data()), store->master());
     }
-    if (!shared) store->changed();
+    if (!shared) store->mark_changed();
     store->refresh_stale();
   }
 

@@ -124,7 +124,7 @@ struct drifting final : listener {
     auto values = parameters_of<float>(run);
     values[5] += 1e-3F;
     run.parameters().write_all(reinterpret_cast<std::byte const*>(values.data()), run.parameters().master());
-    run.parameters().changed();
+    run.parameters().mark_changed();
   }
 };
 
@@ -172,7 +172,7 @@ TEST(allreduce, tells_other_ranks_what_ended_a_step) {
                                  }
                                }),
                data_error);
-  EXPECT_EQ(heard, "rank 1 cannot go on: the shelf is empty");
+  EXPECT_EQ(heard, "rank 1 failed: the shelf is empty");
 }
 
 TEST(allreduce, leaves_out_a_step_with_few_bits_too) {

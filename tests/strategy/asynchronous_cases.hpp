@@ -2,6 +2,7 @@
 #pragma once
 // What ranks must hold to that share steps as they come, whatever communicator joins them: each case is called by every rank.
 #include <algorithm>
+#include <cohort/strategy/detail/asynchronous_exchange.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace cohort_test {
 /// Steps whose mean is as large as one rank's, taken as they come.
 inline threshold_sharing unbounded_sharing() {
   threshold_sharing how = update_sharing();
-  how.max_staleness = unbounded;
+  how.settings.max_staleness = unbounded;
   return how;
 }
 

@@ -67,11 +67,11 @@ void nothing_is_lost(communicator& world, Codec codec) {
     }
     take();
     if (step == steps / 2) {
-      made.settle();
+      made.synchronise();
       take();
     }
   }
-  made.settle();
+  made.synchronise();
   take();
   made.end();
   EXPECT_EQ(made.ages().messages(), steps * (world.size() - 1));
@@ -114,7 +114,7 @@ TEST_P(asynchronous_exchange, hears_of_each_step_when_it_has_come_from_all) {
       if (agreed.all.stop) stops.push_back(step), wants_stop = false;
     }
     EXPECT_EQ(saves, std::vector{told + lead});
-    agreement const rest = made.settle();
+    agreement const rest = made.synchronise();
     EXPECT_EQ(stops.size() + (rest.all.stop ? 1U : 0U), 1U);
     EXPECT_FALSE(rest.all.save);
     EXPECT_EQ(made.steps(), 0);
@@ -130,7 +130,7 @@ TEST(asynchronous_exchange, takes_no_message_before_the_meeting_behind_which_it_
     for (int step = 0; step < 3000; ++step) {
       std::ranges::fill(made.mine(), 1.0F);
       made.step(step_of(step), agreed);
-      made.settle();
+      made.synchronise();
       ASSERT_EQ(made.all()[0], 2) << step;
       made.clear();
     }
@@ -170,7 +170,7 @@ TEST(asynchronous_exchange, goes_on_while_another_rank_stands_still) {
       made.clear();
       if (world.rank() == 0 && step == 2 + longest_lead) gate.release();
     }
-    made.settle();
+    made.synchronise();
     came += double{made.all()[0]};
     made.end();
     if (world.rank() == 0) {
@@ -216,7 +216,7 @@ TEST(asynchronous_exchange, refuses_messages_of_another_run) {
     agreement agreed;
     auto const exchange_one = [&] {
       made.step(step_of(0), agreed);
-      made.hear_all();
+      made.receive_all();
     };
     EXPECT_THROW(exchange_one(), data_error);
     world.barrier();

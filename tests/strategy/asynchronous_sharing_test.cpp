@@ -44,12 +44,12 @@ TEST_P(unbounded_over_threads, takes_what_all_take_at_once) {
     bright_thirds const examples(8 * world.size());
     auto const trained = [&](int staleness, bool mean, int warm_up) {
       threshold_sharing const how{.threshold = threshold::fixed{1e-3},
-                                  .share = share::update,
-                                  .mean = mean,
-                                  .warm_up = warm_up,
-                                  .way = route::to_all,
-                                  .group = group::rank,
-                                  .max_staleness = staleness};
+                                  .settings = {.share = share::update,
+                                               .mean = mean,
+                                               .warm_up = warm_up,
+                                               .route = route::to_all,
+                                               .group = group::rank,
+                                               .max_staleness = staleness}};
       training made = trainer<wide>(small, world, how, with_state());
       made.fit(examples.data(), {.batch = 8, .epochs = 10});
       return parameters_of(made);
@@ -71,7 +71,7 @@ TEST_P(unbounded_over_threads, takes_the_mean_of_running_statistics) {
       void on_step(training& run, step_report const&) override {
         std::vector<double> const all = parameters_of(run);
         std::string statistics;
-        detail::each_statistic(run.parameters(), [&](int, parameter const& one) {
+        detail::for_each_statistic(run.parameters(), [&](int, parameter const& one) {
           statistics.append(reinterpret_cast<char const*>(all.data() + one.first),
                             static_cast<std::size_t>(one.spec.dims.elements()) * sizeof(double));
         });
@@ -92,7 +92,7 @@ TEST_P(unbounded_over_threads, takes_the_mean_of_running_statistics) {
     auto const averaged = trained(parameter_averaging{.every = 100}, 0);
     threshold_sharing how = unbounded_sharing();
     EXPECT_LT(largest_difference(trained(how, 0), averaged), 1e-12);
-    how.sync_buffers = 2;
+    how.settings.sync_buffers = 2;
     trained(how, 2);
   });
 }
@@ -272,13 +272,13 @@ TEST(unbounded_sharing, holds_constraints) {
 TEST(unbounded_sharing, refuses_settings_that_make_no_sense) {
   launch<self>([](communicator& world) {
     threshold_sharing how = unbounded_sharing();
-    how.way = route::merged;
+    how.settings.route = route::merged;
     EXPECT_THROW(how.on(world), setting_error);
     how = unbounded_sharing();
-    how.share = share::gradient;
+    how.settings.share = share::gradient;
     EXPECT_THROW(how.on(world), setting_error);
     how = unbounded_sharing();
-    how.max_staleness = -2;
+    how.settings.max_staleness = -2;
     EXPECT_THROW(how.on(world), setting_error);
     EXPECT_NE(unbounded_sharing().on(world)->describe().find("unbounded"), std::string::npos);
   });

@@ -27,8 +27,8 @@ TEST(exchange_meter, takes_a_transfer_from_its_first_start_to_its_last_end) {
   detail::exchange_meter meter;
   auto const late = clock::now() + std::chrono::hours(1);
   for (int part = 0; part < 3; ++part) meter.start(10, 20);
-  meter.during_wait([&] { return late; });
-  meter.during_wait([&] { return late - std::chrono::minutes(30); });
+  meter.measure_wait([&] { return late; });
+  meter.measure_wait([&] { return late - std::chrono::minutes(30); });
   meter.finish();
   auto const all = meter.report();
   EXPECT_EQ(value_of(all, "message_bytes"), 30);
@@ -44,7 +44,7 @@ TEST(exchange_meter, hides_nothing_where_nothing_was_under_way) {
   EXPECT_EQ(value_of(meter.report(), "hidden"), 0);
   meter.finish();
   meter.start(1, 1);
-  meter.during_wait([] { return clock::time_point(); });  // as of an operation that has ended long ago
+  meter.measure_wait([] { return clock::time_point(); });  // as of an operation that has ended long ago
   meter.finish();
   EXPECT_EQ(value_of(meter.report(), "transfer_seconds"), 0);
   EXPECT_EQ(value_of(meter.report(), "hidden"), 0);
@@ -56,11 +56,11 @@ TEST(exchange_meter, hides_what_is_left_under_way_until_its_own_wait) {
     detail::exchange_meter meter;
     auto const begin = clock::now();
     meter.start(1, 1);
-    meter.during_wait([] { return clock::now(); });
+    meter.measure_wait([] { return clock::now(); });
     std::chrono::duration<double> const before = clock::now() - begin;
-    if (goes_on) meter.go_on();
+    if (goes_on) meter.end_wait();
     for (auto const until = clock::now() + std::chrono::milliseconds(20); clock::now() < until;) continue;
-    meter.during_wait([] { return clock::now(); });
+    meter.measure_wait([] { return clock::now(); });
     meter.finish();
     double const hideable = value_of(meter.report(), "hideable_seconds");
     if (goes_on)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/strategy/detail/f32_buffer.hpp>
 #include <vector>
 
@@ -10,14 +11,14 @@ using numbers = std::vector<float>;
 
 numbers of(detail::f32_buffer const& array) {
   numbers all(array.size());
-  array.fetch(all);
+  array.copy_to(all);
   return all;
 }
 
 TEST(f32_buffer, does_to_all_elements_what_is_asked) {
   detail::f32_buffer one(5, nullptr), other(5, nullptr);
   EXPECT_EQ(of(one), numbers(5));
-  one.bring(numbers{1, -2, 3, -4, 5});
+  one.assign(numbers{1, -2, 3, -4, 5});
   other.copy(one);
   other.scale(2);
   one.add(other);

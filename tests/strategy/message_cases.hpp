@@ -14,7 +14,7 @@
 namespace message_cases {
 
 using namespace cohort;
-using detail::combined;
+using detail::combination;
 
 constexpr int n = 70'000;  // two blocks
 inline tensor_table const tensors{{"weights", n - 7}, {"bias", 7}};
@@ -45,8 +45,8 @@ template <class Codec>
 void nothing_is_lost(detail::process_group group, route way, Codec codec) {
   constexpr int steps = 12, spoiled = 5;
   communicator& world = group.world();
-  bool const alone = !group.adds_up();
-  detail::message_exchange<Codec> made(std::move(group), std::move(codec), way, combined::sum, 1);
+  bool const alone = !group.is_grouped();
+  detail::message_exchange<Codec> made(std::move(group), std::move(codec), way, combination::sum, 1);
   std::vector<double> balance(n);  // of all ranks: given − brought − left
   double largest = 0;
   agreement agreed;

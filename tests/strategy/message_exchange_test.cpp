@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/detail/message_exchange.hpp>
 #include <string>
 #include "message_cases.hpp"
 
@@ -56,7 +57,7 @@ TEST_P(message_exchange, weighs_by_examples) {
   on_all([&](communicator& world) {
     constexpr float t = 0.5F;
     detail::message_exchange made(world, threshold_compressor(tensors, {.threshold = threshold::fixed{t}}),
-                                  GetParam().way, combined::weighted_mean, 1);
+                                  GetParam().way, combination::weighted_mean, 1);
     int const rank = world.rank(), size = world.size();
     double const weights = size * (size - 1) / 2.0;
     std::fill(made.mine().span().begin(), made.mine().span().end(), 0.0F);
@@ -80,7 +81,7 @@ TEST_P(message_exchange, weighs_by_examples) {
 TEST_P(message_exchange, brings_everybodys_votes) {
   on_all([&](communicator& world) {
     detail::message_exchange made(world, threshold_compressor(tensors), GetParam().way,
-                                  combined::weighted_mean, 1);
+                                  combination::weighted_mean, 1);
     agreement agreed;
     bool const last = world.rank() == world.size() - 1;
     for (int step = 0; step < 4; ++step) {
@@ -98,7 +99,7 @@ TEST_P(message_exchange, has_the_same_bits_again) {
     std::vector<std::vector<float>> ends(static_cast<std::size_t>(GetParam().ranks));
     on_all([&](communicator& world) {
       detail::message_exchange made(world, threshold_compressor(tensors), GetParam().way,
-                                    combined::weighted_mean, 1);
+                                    combination::weighted_mean, 1);
       agreement agreed;
       random_stream const noise(5, "gradients", static_cast<std::uint64_t>(world.rank()));
       for (int step = 0; step < 5; ++step) {
@@ -132,7 +133,7 @@ TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
   constexpr int late = 3;
   launch<threads>(3, [&](communicator& world) {
     detail::message_exchange made(world, threshold_compressor(tensors, {.threshold = threshold::fixed{0.1}}),
-                                  route::to_all, combined::weighted_mean, 1, late);
+                                  route::to_all, combination::weighted_mean, 1, late);
     std::vector<double> given(n), brought(n);
     agreement agreed;
     auto const finish = [&](bool take) {
@@ -144,10 +145,10 @@ TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
       for (std::size_t i = 0; i < n; ++i)
         given[i] += double{made.mine().span()[i] = noise.uniform01(i) - 0.5F};
       made.start(step_of(world, step, 4));  // as many examples on each rank
-      if (made.waiting() > late) finish(true);
+      if (made.pending() > late) finish(true);
     }
-    ASSERT_EQ(made.waiting(), late);
-    while (made.waiting() > 0) finish(false);
+    ASSERT_EQ(made.pending(), late);
+    while (made.pending() > 0) finish(false);
     std::vector<double> kept(made.residual().begin(), made.residual().end());
     double largest = 1;
     for (double const x : kept) largest = std::max(largest, std::abs(x));
@@ -166,7 +167,7 @@ TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
     std::vector<float> const three(50, 3), one(50, 1), none(50);
     for (bool const together : {false, true}) {
       exchange_of made(detail::process_group(world, together ? 7 : own), codec, route::to_all,
-                       combined::weighted_mean, 1);
+                       combination::weighted_mean, 1);
       // Two ranks with 3 and 1 would have brought 2; one that spoke for both with 3 would have brought 3.
       made.restore(together ? (world.rank() == 0 ? three : one) : (world.rank() == 0 ? three : none),
                    codec.state());
@@ -186,18 +187,18 @@ TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1}});
     auto const own = static_cast<std::uint64_t>(world.rank());
-    exchange_of made(detail::process_group(world, own), codec, route::to_all, combined::sum, 1, 1);
+    exchange_of made(detail::process_group(world, own), codec, route::to_all, combination::sum, 1, 1);
     std::fill(made.mine().span().begin(), made.mine().span().end(), 1.25F);
     made.start({.step = 0, .examples = 1, .weight = 1, .expected = 3});
     std::vector<std::vector<std::byte>> const waits{
-        {made.message_waiting(0).begin(), made.message_waiting(0).end()}};
+        {made.pending_message(0).begin(), made.pending_message(0).end()}};
     std::vector<float> const residual(made.residual().begin(), made.residual().end());
     for (bool const together : {true, false}) {
-      exchange_of again(detail::process_group(world, together ? 7 : own), codec, route::to_all, combined::sum,
-                        1, 1);
+      exchange_of again(detail::process_group(world, together ? 7 : own), codec, route::to_all,
+                        combination::sum, 1, 1);
       again.restore(residual, made.state());
       again.resume(waits, 1);
-      EXPECT_EQ(again.waiting(), together ? 0 : 1);
+      EXPECT_EQ(again.pending(), together ? 0 : 1);
       EXPECT_EQ(again.residual().empty(), together && world.rank() > 0);
       for (float const left : again.residual()) ASSERT_EQ(left, together ? 3.75F : 0.25F);
       agreement agreed;
@@ -215,22 +216,22 @@ TEST(one_message_exchange, does_not_bring_the_wishes_of_a_run_that_has_ended) {
     std::vector<std::vector<std::byte>> waits;
     agreement agreed;
     {
-      exchange_of made(world, codec, route::to_all, combined::sum, 1, 2);
+      exchange_of made(world, codec, route::to_all, combination::sum, 1, 2);
       for (int step = 0; step < 3; ++step) {  // rank r asks in step r
         made.start({.step = step,
                     .examples = 1,
                     .weight = 1,
                     .expected = 2,
                     .mine = {.stop = step >= world.rank()}});
-        if (made.waiting() > 2) made.finish(agreed);
+        if (made.pending() > 2) made.finish(agreed);
       }
       EXPECT_TRUE(agreed.all.stop);
-      auto const message = made.message_waiting(0);
+      auto const message = made.pending_message(0);
       waits.push_back({message.begin(), message.end()});
       made.finish(agreed);
       made.finish(agreed);
     }
-    exchange_of again(world, codec, route::to_all, combined::sum, 1, 2);
+    exchange_of again(world, codec, route::to_all, combination::sum, 1, 2);
     again.resume(waits, 1);
     agreed = {};
     again.finish(agreed);
@@ -240,7 +241,7 @@ TEST(one_message_exchange, does_not_bring_the_wishes_of_a_run_that_has_ended) {
 
 TEST(one_message_exchange, refuses_a_residual_of_another_size) {
   launch<self>([](communicator& world) {
-    detail::message_exchange made(world, threshold_compressor(tensors), route::to_all, combined::sum, 1);
+    detail::message_exchange made(world, threshold_compressor(tensors), route::to_all, combination::sum, 1);
     EXPECT_THROW(made.restore(std::vector<float>(n - 1), made.state()), data_error);
   });
 }

@@ -82,7 +82,7 @@ TEST(outer_step, goes_on_from_what_was_loaded_between_two_fits) {
     made.fit(examples.data(), {.batch = 5, .epochs = 1});
     std::vector<double> const other(parameters_of(made).size(), 0.25);
     made.parameters().write_all(reinterpret_cast<std::byte const*>(other.data()), made.parameters().master());
-    made.parameters().changed();
+    made.parameters().mark_changed();
     made.fit(examples.data(), {.batch = 5, .epochs = 1});
     EXPECT_LT(largest_difference(parameters_of(made), other), 1e-6);
   });

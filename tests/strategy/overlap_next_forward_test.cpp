@@ -254,7 +254,7 @@ TEST(overlap_next_forward, leaves_a_step_out_on_all_ranks_where_only_what_is_lat
         std::fill_n(values.begin() + table[p].first, table[p].spec.dims.elements(), fills[p]);
       made.parameters().write_all(reinterpret_cast<std::byte const*>(values.data()),
                                   made.parameters().master());
-      made.parameters().changed();
+      made.parameters().mark_changed();
       return made;
     };
     training skipping = steeply(when_not_finite::skip);
@@ -291,7 +291,7 @@ TEST(overlap_next_forward, tells_other_ranks_what_ended_it) {
     });
   };
   EXPECT_THROW(run(), data_error);
-  EXPECT_EQ(heard, "rank 1 cannot go on: the shelf is empty");
+  EXPECT_EQ(heard, "rank 1 failed: the shelf is empty");
 }
 
 /// What ends a rank between two steps the others hear, and it has whole steps.

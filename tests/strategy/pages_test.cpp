@@ -2,8 +2,10 @@
 // The programs of docs/, as they stand there (tests/docs_test.py holds both equal), and what they promise.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/data/digits.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
 #include <cstdio>
@@ -75,7 +77,8 @@ int main() try {
   return cohort::launch<cohort::threads>(2, [](cohort::communicator& world) {
     auto training = cohort::trainer<cohort::reference<float>>(
         digits, world,
-        cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01}, .warm_up = 10},
+        cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01},
+                                  .settings = {.warm_up = 10}},
         {.updater = cohort::sgd{.rate = 0.2}});
     training.fit(cohort::drawn_digits(2'000, 1), {.batch = 16, .epochs = 1});
     auto const report = training.evaluate(cohort::drawn_digits(500, 2));
@@ -131,9 +134,10 @@ TEST(settings_of_the_pages, of_sharing) {
   auto const denser = cohort::threshold_sharing{.threshold = cohort::threshold::quantile{.density = 0.01}};
   auto const as_deeplearning4j = cohort::threshold_sharing{.threshold = cohort::threshold::adaptive{},
                                                            .residual = cohort::residual::clip{},
-                                                           .share = cohort::share::update};
-  auto const hidden = cohort::threshold_sharing{
-      .threshold = cohort::threshold::fixed{1e-3}, .share = cohort::share::update, .max_staleness = 2};
+                                                           .settings = {.share = cohort::share::update}};
+  auto const hidden =
+      cohort::threshold_sharing{.threshold = cohort::threshold::fixed{1e-3},
+                                .settings = {.share = cohort::share::update, .max_staleness = 2}};
   EXPECT_NE(described(denser), described(hidden));
   EXPECT_NE(described(as_deeplearning4j), described(hidden));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/communicator/launch.hpp>
-#include <cohort/strategy/process_group.hpp>
+#include <cohort/strategy/detail/process_group.hpp>
 #include <limits>
 #include <vector>
 
@@ -14,8 +14,8 @@ TEST(process_group, adds_up_and_the_first_of_each_leads) {
   launch<threads>(5, [](communicator& world) {
     int const rank = world.rank(), odd = rank % 2;
     detail::process_group const ranks(world, static_cast<std::uint64_t>(odd) + 40);
-    EXPECT_EQ(ranks.leads(), rank < 2);
-    if (ranks.leads()) {
+    EXPECT_EQ(ranks.is_leader(), rank < 2);
+    if (ranks.is_leader()) {
       EXPECT_EQ(ranks.leaders().size(), 2);
     }
 
@@ -33,9 +33,9 @@ TEST(process_group, adds_up_and_the_first_of_each_leads) {
     ranks.sum(x, now, true);
     EXPECT_EQ(x, odd == 1 ? (std::vector<float>{2, 4}) : (std::vector<float>{3, 6}));
 
-    agreement agreed{.examples = ranks.leads() ? 7 + rank : 0};
-    x = {ranks.leads() ? 5.0F + static_cast<float>(rank) : 0};
-    ranks.tell(agreed, x);
+    agreement agreed{.examples = ranks.is_leader() ? 7 + rank : 0};
+    x = {ranks.is_leader() ? 5.0F + static_cast<float>(rank) : 0};
+    ranks.broadcast(agreed, x);
     EXPECT_EQ(agreed.examples, 7 + odd);
     EXPECT_EQ(x[0], 5 + odd);
   });
@@ -59,7 +59,7 @@ TEST(process_group, is_nobody_but_oneself_where_all_numbers_differ) {
       detail::process_group const ranks =
           asks ? detail::process_group(world, static_cast<std::uint64_t>(world.rank()))
                : detail::process_group(world);
-      EXPECT_TRUE(ranks.leads());
+      EXPECT_TRUE(ranks.is_leader());
       EXPECT_EQ(&ranks.leaders(), &world);
       std::uint64_t const before = world.sent().bytes_sent;
       std::vector<float> x{3};
@@ -69,7 +69,7 @@ TEST(process_group, is_nobody_but_oneself_where_all_numbers_differ) {
       EXPECT_EQ(now.weight, 5);
       EXPECT_EQ(world.sent().bytes_sent, before);
     }
-    EXPECT_TRUE(detail::process_group(world, detail::number_of_process()).adds_up());
+    EXPECT_TRUE(detail::process_group(world, detail::random_process_id()).is_grouped());
   });
 }
 

@@ -16,27 +16,28 @@ namespace cohort_test {
 
 /// Dense enough for the small network.
 inline threshold_sharing sharing(route way = route::to_all) {
-  return {.threshold = threshold::quantile{.density = 0.05}, .way = way, .group = group::rank};
+  return {.threshold = threshold::quantile{.density = 0.05},
+          .settings = {.route = way, .group = group::rank}};
 }
 
 /// Steps instead of gradients, whose mean is as large as one rank's.
 inline threshold_sharing update_sharing(route way = route::to_all) {
   threshold_sharing how = sharing(way);
-  how.share = share::update;
-  how.mean = true;
+  how.settings.share = share::update;
+  how.settings.mean = true;
   return how;
 }
 
 /// Two steps late.
 inline threshold_sharing late_sharing(share what = share::update) {
   threshold_sharing how = what == share::update ? update_sharing() : sharing();
-  how.max_staleness = 2;
+  how.settings.max_staleness = 2;
   return how;
 }
 
 /// One message for all ranks that are threads.
 inline threshold_sharing process_sharing(threshold_sharing how) {
-  how.group = group::process;
+  how.settings.group = group::process;
   return how;
 }
 
@@ -73,10 +74,10 @@ inline void sharing_everything_is_allreduce(communicator& world, route way) {
     made.fit(examples.data(), {.batch = 24 / world.size(), .epochs = 2});
     return parameters_of(made);
   };
-  threshold_sharing all{.threshold = threshold::fixed{1e-12}, .way = way};
+  threshold_sharing all{.threshold = threshold::fixed{1e-12}, .settings = {.route = way}};
   EXPECT_LT(largest_difference(trained(all), trained(allreduce{})), 1e-5);
-  all.share = share::update;
-  all.mean = true;
+  all.settings.share = share::update;
+  all.settings.mean = true;
   EXPECT_LT(largest_difference(trained(all), trained(allreduce{})), 1e-5);
 }
 
@@ -152,7 +153,7 @@ inline void sharing_stops_all_for_a_number_that_is_not_finite(communicator& worl
   EXPECT_EQ(made.checksum(), untouched);
   EXPECT_FALSE(before.empty());
   if (world.rank() == bad
-      && (sharing.way == route::to_all || bad % 2 == 1)) {  // who merges keeps what was sent
+      && (sharing.settings.route == route::to_all || bad % 2 == 1)) {  // who merges keeps what was sent
     EXPECT_EQ(array_of(look, "residual"), before);
   }
 
@@ -160,7 +161,7 @@ inline void sharing_stops_all_for_a_number_that_is_not_finite(communicator& worl
   training skipping = trainer<narrow>(small, world, sharing, settings);
   fit_report const report = skipping.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
   EXPECT_EQ(report.steps, 4);
-  EXPECT_EQ(report.skipped, sharing.share == share::gradient || world.rank() == bad ? 2 : 0);
+  EXPECT_EQ(report.skipped, sharing.settings.share == share::gradient || world.rank() == bad ? 2 : 0);
   EXPECT_TRUE(same_text(world, skipping.checksum()));
   for (float const w : parameters_of<float>(skipping)) ASSERT_TRUE(std::isfinite(w));
 }
@@ -186,9 +187,9 @@ inline void late_numbers_that_are_not_finite_are_left_out_by_all(communicator& w
     settings.not_finite = when_not_finite::skip;
     training made = trainer<narrow>(small, world, how, settings);
     fit_report const report = made.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
-    EXPECT_EQ(report.skipped, how.share == share::gradient ? (step == 1 ? 2 : 0)
-                              : world.rank() == bad        ? 2
-                                                           : 0);
+    EXPECT_EQ(report.skipped, how.settings.share == share::gradient ? (step == 1 ? 2 : 0)
+                              : world.rank() == bad                 ? 2
+                                                                    : 0);
     EXPECT_TRUE(same_text(world, made.checksum()));
     for (float const w : parameters_of<float>(made)) ASSERT_TRUE(std::isfinite(w));
   }
@@ -246,7 +247,7 @@ inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
   auto const shared = trained(sharing(), 0);
   EXPECT_LT(largest_difference(shared, trained(parameter_averaging{.every = 100}, 0)), 1e-12);
   threshold_sharing often = sharing();
-  often.sync_buffers = 2;
+  often.settings.sync_buffers = 2;
   trained(often, 2);
 }
 
@@ -260,7 +261,7 @@ inline void sharing_reports_all_its_exchanges(communicator& world, threshold_sha
     }
   } look;
   bright_thirds const examples(6 * 8 * world.size());
-  how.warm_up = 4;
+  how.settings.warm_up = 4;
   training run = trainer<narrow>(small, world, how, plain_sgd());
   run.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&look}});
   ASSERT_EQ(run.step(), 6);

@@ -121,7 +121,7 @@ class delayed_averaging_sketch final : public strategy {
     mine.read(0, reinterpret_cast<std::byte*>(w.data()));
     for (std::size_t i = 0; i < w.size(); ++i) w[i] += mean_[i] - sent_[i];
     mine.write(0, reinterpret_cast<std::byte const*>(w.data()));
-    mine.parameters.changed();
+    mine.parameters.mark_changed();
     ++applied;
   }
 
@@ -194,7 +194,7 @@ class bounded_staleness_sketch final : public strategy {
     mine.read(0, reinterpret_cast<std::byte*>(w.data()));
     for (std::size_t i = 0; i < w.size(); ++i) w[i] += message[i + 1];
     mine.write(0, reinterpret_cast<std::byte const*>(w.data()));
-    mine.parameters.changed();
+    mine.parameters.mark_changed();
     reached_[static_cast<std::size_t>(there.from)] = static_cast<std::int64_t>(message[0]);
     ++applied;
   }

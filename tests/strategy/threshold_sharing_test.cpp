@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/trainer/performance_listener.hpp>
 #include "sharing_cases.hpp"
@@ -54,7 +56,7 @@ TEST_P(sharing_over_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) {
     for (int const staleness : {0, 1, 3})
       for (threshold_sharing how : {sharing(route::to_all), update_sharing(route::to_all)}) {
-        how.max_staleness = staleness;
+        how.settings.max_staleness = staleness;
         steps_without_examples_do_not_count(world, how);
       }
   });
@@ -204,9 +206,9 @@ TEST(threshold_sharing, begins_densely) {
       return made.checksum();
     };
     threshold_sharing how = sharing();
-    how.warm_up = 8;
+    how.settings.warm_up = 8;
     EXPECT_EQ(after(how), after(allreduce{.resync = 0}));
-    how.warm_up = 7;
+    how.settings.warm_up = 7;
     EXPECT_NE(after(how), after(allreduce{.resync = 0}));
   });
 }
@@ -215,7 +217,7 @@ TEST(threshold_sharing, begins_with_whole_steps) {
   bright_thirds const examples(96);
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     threshold_sharing how = update_sharing();
-    how.warm_up = 8;
+    how.settings.warm_up = 8;
     training made = trainer<wide>(small, world, how, plain_sgd());
     made.fit(examples.data(), {.batch = 4, .epochs = 1});
     training dense = trainer<wide>(small, world, allreduce{}, plain_sgd());
@@ -233,7 +235,7 @@ TEST(threshold_sharing, adds_up_steps) {
       made.fit(examples.data(), {.batch = 8, .epochs = 1});
       return parameters_of(made);
     };
-    threshold_sharing const all{.threshold = threshold::fixed{1e-12}, .share = share::update};
+    threshold_sharing const all{.threshold = threshold::fixed{1e-12}, .settings = {.share = share::update}};
     EXPECT_LT(largest_difference(trained(all, 0.1), trained(allreduce{}, 0.2)), 1e-5);
   });
 }
@@ -249,10 +251,9 @@ TEST(threshold_sharing, takes_what_is_shared_as_late_as_it_is_told_to) {
     for (share const what : {share::update, share::gradient}) {
       auto const watched = [&](int staleness, bool slower) {
         watching all;
-        threshold_sharing const how{.threshold = threshold::fixed{1e-12},
-                                    .share = what,
-                                    .max_staleness = staleness,
-                                    .slower_if_stale = slower};
+        threshold_sharing const how{
+            .threshold = threshold::fixed{1e-12},
+            .settings = {.share = what, .max_staleness = staleness, .slower_if_stale = slower}};
         training made = trainer<wide>(small, world, how, {.updater = sgd{.rate = 0.1}, .seed = 7});
         std::vector<double> const before = parameters_of(made);
         made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&all}});
@@ -322,13 +323,15 @@ TEST(threshold_sharing, of_steps_agrees_at_an_epochs_end_behind_one_that_was_lef
 
 TEST(threshold_sharing, refuses_settings_that_make_no_sense) {
   launch<self>([](communicator& world) {
-    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.warm_up = -1}, {}), setting_error);
-    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.sync_buffers = -1}, {}), setting_error);
+    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.settings = {.warm_up = -1}}, {}),
+                 setting_error);
+    EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.settings = {.sync_buffers = -1}}, {}),
+                 setting_error);
     threshold_sharing late = late_sharing();
-    late.way = route::merged;
+    late.settings.route = route::merged;
     EXPECT_THROW(late.on(world), setting_error);
     late = late_sharing();
-    late.max_staleness = 100;
+    late.settings.max_staleness = 100;
     EXPECT_THROW(late.on(world), setting_error);
     EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.threshold = threshold::fixed{0}}, {}),
                  setting_error);

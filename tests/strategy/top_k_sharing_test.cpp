@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/top_k_sharing.hpp>
 #include "sharing_cases.hpp"
 
@@ -11,7 +13,7 @@ TEST(top_k_sharing, keeps_what_sharing_promises) {
   for (int ranks : {1, 2, 3})
     for (route const way : {route::to_all, route::merged})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
-        top_k_sharing const how{.density = 0.05, .way = way, .group = group::rank};
+        top_k_sharing const how{.density = 0.05, .settings = {.route = way, .group = group::rank}};
         sharing_ranks_hold_the_same_bits<float>(world, how);
         sharing_learns_what_dense_learns(world, how);
         sharing_trains_on_uneven_data(world, how);

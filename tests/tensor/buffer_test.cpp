@@ -32,7 +32,7 @@ TEST(buffer, is_aligned_and_zero_at_first) {
 
 TEST(buffer, that_is_large_begins_on_a_huge_page_and_is_zero_to_its_end) {
   using cohort::detail::huge_page;
-  for (std::size_t const bytes : {huge_page::least, huge_page::least + 5}) {
+  for (std::size_t const bytes : {huge_page::min_buffer_bytes, huge_page::min_buffer_bytes + 5}) {
     buffer const memory(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % huge_page::bytes, 0U);
     EXPECT_EQ(std::count(memory.data(), memory.data() + bytes, std::byte{0}),
@@ -63,14 +63,14 @@ struct narrow_space final : cohort::memory_space {
   std::size_t room_left = 300;
   std::map<std::byte*, std::size_t> taken{};
 
-  std::byte* take(std::size_t bytes) override {
+  std::byte* allocate(std::size_t bytes) override {
     if (bytes > room_left) throw cohort::memory_error({.what = "no room"});
     room_left -= bytes;
     auto* const made = new (std::align_val_t{64}) std::byte[bytes]{};
     taken[made] = bytes;
     return made;
   }
-  void give_back(std::byte* memory) noexcept override {
+  void deallocate(std::byte* memory) noexcept override {
     room_left += taken[memory];
     taken.erase(memory);
     ::operator delete[](memory, std::align_val_t{64});

@@ -151,7 +151,7 @@ TEST(accumulation, takes_the_memory_of_a_piece_and_says_so) {
   said.clear();
   EXPECT_EQ(made.fit(examples.data(), {.batch = 64, .accumulate = 16}).steps, 1);
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find(" (one piece of 16), to add up gradients "), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find(" (one of 16 micro-batches), gradient accumulation "), std::string::npos) << said[0];
 }
 
 /// Writes down how many examples a step has.

@@ -81,8 +81,8 @@ TEST(checkpoints, a_resumed_run_of_sharing_has_the_bits_of_an_uninterrupted_one)
                                   late_sharing(share::gradient), process_sharing(late_sharing())}) {
       how.threshold = threshold::adaptive{.initial = 0.05};
       how.residual = residual::clip{.at = 3, .every = 2};
-      how.warm_up = 2;
-      how.sync_buffers = 3;
+      how.settings.warm_up = 2;
+      how.settings.sync_buffers = 3;
       for (int steps : {1, 5}) resumed_equals_uninterrupted(ranks, how, steps, normalised);
     }
 }

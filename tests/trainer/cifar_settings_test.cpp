@@ -5,6 +5,13 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <cohort/optimizer/rate_schedule.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/optimizer/optimizer.hpp>
+#include <cohort/plan/parameter_rules.hpp>
+#include <cohort/trainer/training.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
@@ -82,7 +89,7 @@ TEST(cifar_settings, build_in_full) {
     double const own = table[p].layer() == "dense_1" ? 0.1 : 1;
     bool const bias = table[p].spec.role == parameter_role::biases;
     EXPECT_EQ(rules[p].updater, updater(adam{.rate = own * (bias ? 2e-2 : 1e-2)})) << table[p].name;
-    EXPECT_EQ(rules[p].pull, bias ? penalties{} : (penalties{1e-4, 5e-4})) << table[p].name;
+    EXPECT_EQ(rules[p].penalty, bias ? penalties{} : (penalties{1e-4, 5e-4})) << table[p].name;
   }
 }
 

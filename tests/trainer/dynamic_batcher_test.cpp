@@ -134,7 +134,7 @@ TEST(dynamic_batcher, refuses_what_fits_no_batch_without_harm_to_others) {
   expect_parts(refused<shape_error>([&] {
                  g.batcher->submit({many.data(), shape{1, 3}});
                }),
-               {"another shape", "input 0", "1x1 x f32", "1x3 x f32"});
+               {"shape or type", "input 0", "1x1 x f32", "1x3 x f32"});
   expect_parts(refused<shape_error>([&] { g.batcher->submit({many.data(), shape{0, 1}}); }), {"0 examples"});
   std::vector<double> const wide{1};
   expect_parts(refused<shape_error>([&] { g.batcher->submit({wide.data(), shape{1, 1}}); }), {"f64"});
@@ -154,7 +154,7 @@ TEST(dynamic_batcher, bounds_its_queue) {
   g.run.wait_for_runs(1);
   auto a = g.submit(two), b = g.submit(one);
   expect_parts(refused<deadline_error>([&] { g.submit(one); }),
-               {"queue", "full", "at most 3 examples", "3 waiting"});
+               {"queue", "full", "at most 3 examples", "3 queued"});
   g.run.open();
   for (auto* answer : {&running, &a, &b}) EXPECT_NO_THROW(answer->get());
   EXPECT_EQ(g.submit(one).get().values, (list{2}));

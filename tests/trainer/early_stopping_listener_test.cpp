@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <cmath>
+#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
@@ -185,7 +186,7 @@ TEST(early_stopping, refuses_settings_that_make_no_sense) {
     return refusal_of<setting_error>([&] { early_stopping_listener(std::move(judge), std::move(how)); });
   };
   EXPECT_EQ(refused(told({}), {.patience = 0}),
-            "a run cannot be stopped like that (early_stopping_listener): expected a metric, patience ≥ 1, "
+            "invalid early-stopping settings (early_stopping_listener): expected a metric, patience ≥ 1, "
             "every ≥ 1 "
             "epoch, minimum_delta ≥ 0, got score, patience 0, every 1, minimum_delta 0");
   EXPECT_NE(refused(told({}), {.every = 0}), "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
@@ -71,8 +72,7 @@ TEST(evaluation_listener, lets_several_reports_see_one_pass_on_all_ranks) {
 TEST(evaluation_listener, refuses_never) {
   bright_thirds const held(3);
   EXPECT_EQ(refusal_of<setting_error>([&] { evaluation_listener(held.data(), {.every = 0}); }),
-            "a data set cannot be evaluated that often (evaluation_listener): expected every 1 epoch or "
-            "more, got 0");
+            "invalid evaluation interval (evaluation_listener): expected every ≥ 1 epoch, got 0");
 }
 
 constexpr auto line =
@@ -116,8 +116,7 @@ TEST(evaluation_listener, needs_evaluators_for_what_are_no_classes) {
   evaluation_listener looking(examples.data());
   training run = trainer<narrow>(line);
   EXPECT_EQ(refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
-            "only class labels are evaluated without evaluators of one's own (evaluate): expected one class "
-            "index an "
+            "evaluate without evaluators needs class labels as targets (evaluate): expected one class index per "
             "example, i32, got 2, f32");
 }
 
@@ -134,7 +133,7 @@ TEST(evaluation_listener, refuses_targets_that_do_not_fit_the_loss) {
                                  {array{.name = "y", .values = {examples.y.data(), {4, 2}}}});
   EXPECT_EQ(refusal_of<shape_error>([&] { wants_labels.fit(numbers); }),
             "the data set's target does not fit the loss (softmax_cross_entropy_1): expected one class index "
-            "an example, "
+            "per example, "
             "i32, or 3, f32, got 2, f32");
 }
 

@@ -74,7 +74,7 @@ constexpr interval_cost small_messages{
 
 TEST(exchange_warning, gives_the_reason_and_what_would_help) {
   EXPECT_EQ(exchange_warning(small_messages),
-            "the exchange outlasts the step: 12.0 ms of it, with waiting for slower ranks, against 4.00 ms "
+            "the exchange takes longer than compute: 12.0 ms a step, waits for slower ranks included, against 4.00 ms "
             "of compute; "
             "10 messages of 40.0 kB a step: of that size, latency counts more than bytes. A batch twice as "
             "large would "

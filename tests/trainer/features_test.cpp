@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/matching_layers.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/features.hpp>
-#include <cohort/checkpoint/matching_layers.hpp>
-#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -112,7 +112,7 @@ TEST(features, keep_targets_masks_weights_and_keys_as_they_arrive_in_a_batch) {
     ASSERT_EQ(found.size(), 10);
     EXPECT_EQ(found.describe().inputs[1].example, shape{10});
     example_view one;
-    one.fit(found.describe());
+    one.allocate(found.describe());
     found.get(7, one);
     EXPECT_EQ(*reinterpret_cast<float const*>(one.at(1)), found.of("dense_1")[7][0]);
     EXPECT_EQ(*reinterpret_cast<float const*>(one.at(2)), 4.5F);
@@ -142,8 +142,9 @@ TEST(features, refuse_names_that_there_are_not_and_say_which_there_are) {
 
 graph with_head(int units, char const* name) {
   return graph::build([=](builder& net) {
-    return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2} | batch_norm{}
-        | dense{.units = 10} | relu{} | dense{.units = units, .name = name} | softmax_cross_entropy{};
+    return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | relu{} | max_pool{.window = 2}
+           | batch_norm{} | dense{.units = 10} | relu{} | dense{.units = units, .name = name}
+           | softmax_cross_entropy{};
   });
 }
 
@@ -176,10 +177,10 @@ TEST(load_matching, keeps_all_but_the_head_bit_for_bit) {
     transfer_report const report = of == 0   ? second.load_matching(file.path)
                                    : of == 1 ? second.load_matching(model_file::open(file.path))
                                              : second.load_matching(first);
-    EXPECT_EQ(report.taken, (std::vector<std::string>{"conv2d_1", "batch_norm_1", "dense_1"}));
-    ASSERT_EQ(report.left.size(), 1U);
-    EXPECT_EQ(report.left[0].layer, "head");
-    EXPECT_NE(report.left[0].why.find("f32 there, "), std::string::npos) << report.text();
+    EXPECT_EQ(report.loaded, (std::vector<std::string>{"conv2d_1", "batch_norm_1", "dense_1"}));
+    ASSERT_EQ(report.skipped.size(), 1U);
+    EXPECT_EQ(report.skipped[0].layer, "head");
+    EXPECT_NE(report.skipped[0].reason.find("expected "), std::string::npos) << report.text();
     for (char const* layer : {"conv2d_1", "batch_norm_1", "dense_1"})
       EXPECT_EQ(values_of(second, layer), values_of(first, layer)) << layer;
     EXPECT_EQ(values_of(second, "head"), head);
@@ -193,30 +194,31 @@ TEST(load_matching, says_what_is_absent_and_takes_whole_layers_only) {
   training const first = trainer<narrow>(with_head(3, "head"));
   graph const biasless = graph::build([](builder& net) {
     return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3, .bias = false, .name = "stem"} | relu{}
-        | max_pool{.window = 2} | batch_norm{} | dense{.units = 10, .bias = false}
-        | dense{.units = 3, .name = "top"} | softmax_cross_entropy{};
+           | max_pool{.window = 2} | batch_norm{} | dense{.units = 10, .bias = false}
+           | dense{.units = 3, .name = "top"} | softmax_cross_entropy{};
   });
   training second = trainer<narrow>(biasless);
   EXPECT_EQ(second.load_matching(first).text(),
-            "taken: batch_norm_1, dense_1; left: stem (absent), top (absent)");
+            "loaded: batch_norm_1, dense_1; skipped: stem (absent), top (absent)");
   training back = trainer<narrow>(with_head(3, "top"), {.seed = 9});
   auto const dense_before = values_of(back, "dense_1");
   EXPECT_EQ(back.load_matching(second).text(),
-            "taken: batch_norm_1, top; left: conv2d_1 (absent), dense_1 (bias is absent)");
+            "loaded: batch_norm_1, top; skipped: conv2d_1 (absent), dense_1 (bias is absent)");
   EXPECT_EQ(values_of(back, "dense_1"), dense_before);
 }
 
 TEST(load_matching, takes_parameters_of_another_type) {
   training const first = trainer<reference<double>>(with_head(3, "head"));
   training second = trainer<narrow>(with_head(3, "head"), {.seed = 8});
-  EXPECT_EQ(second.load_matching(first).left.size(), 0U);
+  EXPECT_EQ(second.load_matching(first).skipped.size(), 0U);
   EXPECT_EQ(second.checksum(), trainer<narrow>(with_head(3, "head")).checksum());
 }
 
 TEST(load_matching, refuses_what_shares_nothing_or_is_no_model) {
   training made = trainer<narrow>(with_head(3, "head"));
   std::string const before = made.checksum();
-  auto const other = graph::build([](builder& net) { return net.input({2}) | dense{.units = 2, .name = "own"}; });
+  auto const other =
+      graph::build([](builder& net) { return net.input({2}) | dense{.units = 2, .name = "own"}; });
   EXPECT_NE(
       refusal_of<data_error>([&] { made.load_matching(trainer<narrow>(other)); }).find("conv2d_1 (absent)"),
       std::string::npos);

@@ -12,7 +12,7 @@ constexpr scaling_costs costs{
 
 TEST(forecast, is_a_table_of_ranks) {
   EXPECT_EQ(forecast(costs, 32, std::vector{1, 2, 16}),
-            "forecast for ranks with processors of their own: 10.00 ms of compute a step, 4.0 MB exchanged, "
+            "forecast for ranks with separate processors: 10.00 ms of compute a step, 4.0 MB exchanged, "
             "1.000 ms a "
             "message, 1.0 GB/s\n"
             "  ranks  ms a step  samples/s  efficiency\n"

@@ -106,7 +106,7 @@ void draw_parameters(parameter_set& all) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(drawn(number, i) * scale);
     all.write(p, reinterpret_cast<std::byte const*>(values.data()), all.master());
   }
-  all.changed();
+  all.mark_changed();
 }
 
 struct recording final : listener {

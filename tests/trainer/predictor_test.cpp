@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <chrono>
 #include <cohort/backend/reference.hpp>
+#include <cohort/trainer/detail/predictor.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <condition_variable>
 #include <mutex>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <sstream>
 #include <string>
@@ -214,10 +215,10 @@ TEST(training_settings, lower_the_rate_when_the_loss_of_epochs_stops_falling) {
   made.fit(examples.data(), {.batch = 10, .epochs = 7});
   std::vector<std::string> falls;
   for (std::string const& line : said)
-    if (line.find("stopped falling") != std::string::npos) falls.push_back(line);
+    if (line.find("reached a plateau") != std::string::npos) falls.push_back(line);
   EXPECT_EQ(falls,
-            (std::vector<std::string>{"the loss has stopped falling: rates times 0.5 from epoch 3 on",
-                                      "the loss has stopped falling: rates times 0.25 from epoch 6 on"}));
+            (std::vector<std::string>{"the loss has reached a plateau: learning rates times 0.5 from epoch 3 on",
+                                      "the loss has reached a plateau: learning rates times 0.25 from epoch 6 on"}));
 }
 
 TEST(training_settings, of_a_plateau_scale_the_steps_of_the_next_epoch) {

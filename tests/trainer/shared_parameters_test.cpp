@@ -50,7 +50,7 @@ void repeat_eye(training& made) {
     auto const dense = values_of(made, "eye" + name.substr(dot));
     all.write(static_cast<int>(p), reinterpret_cast<std::byte const*>(dense.data()), all.master());
   }
-  all.changed();
+  all.mark_changed();
 }
 
 TEST(shared_parameters, that_are_frozen_pass_gradients_on_in_each_place) {

@@ -265,7 +265,7 @@ TEST(synchronised_batch_norm, tells_other_ranks_what_ended_a_step) {
                                }),
                data_error);
   EXPECT_EQ(ended, 2);
-  EXPECT_NE(heard.find("cannot go on: it broke"), std::string::npos) << heard;
+  EXPECT_NE(heard.find("failed: it broke"), std::string::npos) << heard;
 }
 
 }  // namespace synchronised_batch_norm_test

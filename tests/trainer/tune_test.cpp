@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/io/detail/cached_file.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cohort/trainer/tune.hpp>
 
@@ -75,7 +77,7 @@ TEST_F(tune_in_a_folder, times_once_what_takes_long) {
 
 TEST_F(tune_in_a_folder, times_anew_what_is_damaged_or_not_known_any_more) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
-  std::string const file = folder + '/' + detail::names_in(folder)->at(0);
+  std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
   std::ofstream(file) << "nothing";
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   EXPECT_TRUE(has_timed());
@@ -102,7 +104,7 @@ class workers_by_calibration : public tune_in_a_folder {
     settings.workers = 0;
     settings.log = [this](std::string_view line) { log += std::string(line) + '\n'; };
     tune<wide>({.batch = batch, .processors = processors, .folder = folder})
-        ->settle_workers(net, settings, "a machine", [](graph_view net, training_settings const& trial) {
+        ->choose_workers(net, settings, "a machine", [](graph_view net, training_settings const& trial) {
           asked->push_back(trial.workers);
           return detail::make_backend_handle<wide>(net, trial);
         });
@@ -123,7 +125,7 @@ TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
   EXPECT_TRUE(ports.empty());
   EXPECT_EQ(second.workers, first.workers);
   EXPECT_EQ(second.threads, first.threads);
-  EXPECT_NE(log.find("(as was measured before)"), log.npos) << log;
+  EXPECT_NE(log.find("(cached)"), log.npos) << log;
   settled({.updater = adam{}});
   EXPECT_FALSE(ports.empty()) << "other settings";
   settled({}, 2);
@@ -139,7 +141,7 @@ TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
 
 TEST_F(workers_by_calibration, are_what_the_cache_says) {
   settled({});
-  std::string const file = folder + '/' + detail::names_in(folder)->at(0);
+  std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
   for (char const* const kept : {"1 worker of 3 threads", "3 workers of 1 thread"}) {
     std::ifstream in(file);
     std::string const whole((std::istreambuf_iterator<char>(in)), {});
@@ -155,7 +157,7 @@ TEST_F(workers_by_calibration, are_what_the_cache_says) {
 TEST_F(workers_by_calibration, are_as_many_as_the_memory_takes) {
   training_settings settings{.workers = 0};
   tune<wide>({.batch = 12, .processors = 3, .folder = folder})
-      ->settle_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
+      ->choose_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
         if (trial.workers > 1) throw memory_error({.what = "the plan does not fit"});
         return detail::make_backend_handle<wide>(net, trial);
       });

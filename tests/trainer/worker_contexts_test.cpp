@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include "bright_thirds.hpp"
 

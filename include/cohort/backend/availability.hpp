@@ -4,8 +4,10 @@
 
 namespace cohort {
 
-/// Whether a backend can be used on this machine now, and if not, why: a clause for a user. `device`, if it can: what it would
-/// run on, where that is to be said.
+/// Whether a backend is usable on this machine now.
+///
+/// `reason`  why it is not usable, as a clause for the user
+/// `device`  the device that it would run on, for the log; may be empty
 struct availability {
   bool usable = true;
   std::string reason{};

@@ -7,14 +7,15 @@
 
 namespace cohort {
 
-/// A kernel that is a function on the processor: it finds its arguments in its operands' order.
+/// Kernel that runs on the host. `arguments` are in the order of its operands.
 using host_function = std::function<void(std::span<void* const> arguments)>;
 
-/// A host function with its arguments' addresses. Calling it allocates nothing.
+/// Host function bound to its arguments' addresses. A call allocates nothing.
 class host_call {
  public:
   host_call(host_function const& function, std::span<void* const> arguments);
   void operator()() const { function_(arguments_); }
+  /// Binds one argument to another address.
   void set(std::size_t argument, void* where) { arguments_[argument] = where; }
 
  private:

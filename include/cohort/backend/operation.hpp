@@ -10,11 +10,11 @@
 
 namespace cohort {
 
-/// What a kernel's argument is to its layer.
+/// Role of a kernel's argument in its layer.
 ///
 /// Order     forward reads inputs, parameters and targets; it writes output, workspace and loss.
 ///           backward reads these and diff_output; it writes diff_input and diff_parameter.
-/// Shapes    target, loss and scalars have no layout: their argument is the address of the object.
+/// Shapes    target, loss and scalars have no layout: the argument is the object's address.
 enum class operand_role : std::uint8_t {
   input,
   output,
@@ -22,14 +22,15 @@ enum class operand_role : std::uint8_t {
   workspace,
   target,   ///< tensor_view of a loss's targets
   loss,     ///< loss_sum, written by a loss's forward
-  scalars,  ///< step_scalars, read by losses and by layers that say so
+  scalars,  ///< step_scalars, read by losses and by layers with `reads_scalars`
   diff_output,
   diff_input,
   diff_parameter,
   scratch
 };
 
-/// One argument of a kernel, in the layout that the kernel wants. `index` tells inputs and parameters apart.
+/// Argument of a kernel, in the layout that the kernel requires. `index` is the index among the layer's
+/// inputs or parameters.
 template <class Layout>
 struct operand {
   operand_role role;
@@ -37,7 +38,10 @@ struct operand {
   Layout layout{};
 };
 
-/// One kernel of a layer with its arguments in the kernel's order.
+/// Kernel of a layer with its arguments, in the kernel's order.
+///
+/// `implementation`  name for tables and traces
+/// `flops`           of one call
 template <class Kernel, class Layout>
 struct basic_invocation {
   Kernel kernel;
@@ -45,6 +49,7 @@ struct basic_invocation {
   std::string implementation;
   double flops = 0;
 
+  /// Returns whether an argument has this role.
   bool has(operand_role role) const {
     for (operand<Layout> const& one : operands)
       if (one.role == role) return true;
@@ -52,15 +57,15 @@ struct basic_invocation {
   }
 };
 
-/// One step of a plan, as a plan asks a backend for it: a layer with what is fused behind it.
+/// Request of a plan to a backend: one step, which is a layer with the operations fused into its kernel.
 ///
 /// Shapes    inputs and output without the batch.
-/// `frozen`: the layer runs as at inference in training too, so that its backward takes running statistics for constants;
-/// no gradient of its parameters is read.
-/// `sums`: one input more than the layer has, the last one, of the output's shape, is added to what the layer makes, before the
-/// activation.
-/// `parameters` holds the layouts that the store has settled already, nothing where this request may choose.
-/// `candidate`: one of the backend's `candidates` for this request; "": its fixed rule.
+/// `frozen`      the layer runs as at inference, in training too. Its backward treats running statistics as
+///               constants, and its parameters' gradients are not read.
+/// `sums`        the step has one more input than the layer. It is the last input and has the output's shape.
+///               It is added to the layer's result, before the activation.
+/// `parameters`  layouts that the store has already fixed; empty where this request may choose.
+/// `candidate`   one of the backend's `candidates` for this request; "": the backend's fixed rule.
 template <class Layout>
 struct basic_request {
   std::string name;
@@ -81,9 +86,10 @@ struct basic_request {
   std::string candidate{};
 };
 
-/// A step made executable: the layouts that it settled, and its kernels in the order in which they run.
+/// Executable step: the layouts that the backend chose, and the kernels in execution order.
 ///
-/// `overwrites`       output may lie where input `overwritten` lies, and that input's gradient where diff_output lies.
+/// `overwrites`  in-place: the output may use the memory of input `overwritten`, and the gradient of that
+///               input may use the memory of diff_output.
 template <class Kernel, class Layout>
 struct basic_operation {
   Layout output;
@@ -95,7 +101,7 @@ struct basic_operation {
   std::vector<basic_invocation<Kernel, Layout>> backward;
 };
 
-/// The same for a backend B; backends with the same layouts and kernels share them.
+/// The types for a backend B. Backends with equal layouts and kernels share them.
 template <class B>
 using invocation = basic_invocation<typename B::kernel, typename B::layout>;
 template <class B>

@@ -8,22 +8,24 @@
 
 namespace cohort {
 
-/// Several backends by preference: the first that works on this machine, and has kernels for what it is taken for, is taken.
+/// Backends in order of preference. The program uses the first one that is usable on this machine and has
+/// kernels for the program's network.
 ///
-/// Order     template order, unless BACKEND_PRIORITY_CPU or BACKEND_PRIORITY_GPU is set: then the device with the
-///           higher number goes first (unset: CPU 0, GPU 100), template order among equals.
+/// Order     template order. If BACKEND_PRIORITY_CPU or BACKEND_PRIORITY_GPU is set, the device type with the
+///           higher number comes first (unset: CPU 0, GPU 100). Equal numbers keep template order.
 /// Source    the two variables are Deeplearning4j's.
 template <tensor_backend... B>
 struct priority {
   static_assert(sizeof...(B) > 0, "cohort: priority needs at least one backend");
 };
 
-/// One backend, or none: where it cannot be used, backend_error says why, instead of another one being taken.
+/// Requires backend B. If B is not usable, backend_error gives the reason; no other backend is selected.
 template <tensor_backend B>
 struct require {};
 
 namespace detail {
 
+/// Reads an integer from an environment variable. Returns false if it is unset or empty.
 bool environment_number(char const* variable, int& number);
 
 template <tensor_backend B>
@@ -35,14 +37,15 @@ constexpr bool is_gpu() {
 }
 
 template <tensor_backend B>
-std::string named(B const* = nullptr) {
+std::string backend_name(B const* = nullptr) {
   return std::string(B::name);
 }
 
-std::string line_of(std::string const& backend, availability const& found);
+/// Log line of the selected backend.
+std::string log_line(std::string const& backend, availability const& found);
 
 template <class Lacks, class Visit, tensor_backend... B>
-auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Lacks&& lacks, Visit&& visit) {
+auto visit_backend(std::type_identity<priority<B...>>, sink const& log, Lacks&& unfit_reason, Visit&& visit) {
   int cpu = 0, gpu = 100;
   bool const cpu_set = environment_number("BACKEND_PRIORITY_CPU", cpu);
   bool const gpu_set = environment_number("BACKEND_PRIORITY_GPU", gpu);
@@ -54,31 +57,31 @@ auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Lacks&& 
     for (int i = 1; i < count; ++i)  // stable: equal priorities keep the template's order
       for (int j = i; j > 0 && rank[order[j]] > rank[order[j - 1]]; --j) std::swap(order[j], order[j - 1]);
 
-  std::string passed_over, line;
-  int taken = -1;
-  for (int i = 0; i < count && taken < 0; ++i) {
+  std::string skipped, line;
+  int chosen = -1;
+  for (int i = 0; i < count && chosen < 0; ++i) {
     int at = 0;
     auto const try_one = [&]<class One>(One const*) {
       if (at++ != order[i]) return;
       availability found = One::probe();
-      if (found.usable) found.reason = lacks.template operator()<One>();
+      if (found.usable) found.reason = unfit_reason.template operator()<One>();
       if (found.reason.empty()) {
-        taken = order[i];
-        line = line_of(named<One>(), found);
+        chosen = order[i];
+        line = log_line(backend_name<One>(), found);
       } else {
-        passed_over += (passed_over.empty() ? "" : "; ") + named<One>() + ": " + found.reason;
+        skipped += (skipped.empty() ? "" : "; ") + backend_name<One>() + ": " + found.reason;
       }
     };
     (try_one(static_cast<B const*>(nullptr)), ...);
   }
-  if (taken < 0) throw backend_error({.what = "no backend can be used on this machine", .got = passed_over});
+  if (chosen < 0) throw backend_error({.what = "no backend can be used on this machine", .got = skipped});
 
   using result = std::common_type_t<decltype(visit.template operator()<B>())...>;
   result made{};
   int at = 0;
   auto const use_one = [&]<class One>(One const*) {
-    if (at++ != taken) return;
-    if (say) say(line + (passed_over.empty() ? "" : " (passed over: " + passed_over + ")"));
+    if (at++ != chosen) return;
+    if (log) log(line + (skipped.empty() ? "" : " (skipped: " + skipped + ")"));
     made = visit.template operator()<One>();
   };
   (use_one(static_cast<B const*>(nullptr)), ...);
@@ -86,39 +89,42 @@ auto visit_backend(std::type_identity<priority<B...>>, sink const& say, Lacks&& 
 }
 
 template <class Lacks, class Visit, tensor_backend B>
-auto visit_backend(std::type_identity<require<B>>, sink const& say, Lacks&&, Visit&& visit) {
+auto visit_backend(std::type_identity<require<B>>, sink const& log, Lacks&&, Visit&& visit) {
   availability const found = B::probe();
   if (!found.usable)
-    throw backend_error({.what = "the backend that this program requires cannot be used on this machine",
-                         .where = named<B>(),
+    throw backend_error({.what = "the required backend cannot be used on this machine",
+                         .where = backend_name<B>(),
                          .got = found.reason});
-  if (say) say(line_of(named<B>(), found));
+  if (log) log(log_line(backend_name<B>(), found));
   return visit.template operator()<B>();
 }
 
 template <class Lacks, class Visit, tensor_backend B>
-auto visit_backend(std::type_identity<B>, sink const& say, Lacks&& lacks, Visit&& visit) {
-  return visit_backend(std::type_identity<require<B>>{}, say, lacks, visit);
+auto visit_backend(std::type_identity<B>, sink const& log, Lacks&& unfit_reason, Visit&& visit) {
+  return visit_backend(std::type_identity<require<B>>{}, log, unfit_reason, visit);
 }
 
 }  // namespace detail
 
-/// Calls visit.operator()<B>() for the backend that `Choice` (a backend, require<B> or priority<…>) comes to here,
-/// and says once which it is and why others were passed over. lacks.operator()<B>() says, as a clause, why a backend of a
-/// priority<…> that works here is not fit for what it would be taken for; "" where it is.
+/// Selects a backend by `Choice` (a backend, require<B> or priority<…>) and returns visit.operator()<B>() for
+/// it. Logs one line: the selected backend, and why others were skipped.
 ///
-/// Order     no object of a backend is made before its probe has said that it can be used.
-/// Errors    backend_error with every reason if none can be used; setting_error for a variable that is no number.
+/// `unfit_reason`  used with priority<…>: unfit_reason.operator()<B>() returns, as a clause, why the usable
+///                 backend B is unfit for the task; "" if it is fit.
+///
+/// Order     no object of a backend is created before its probe has succeeded.
+/// Errors    backend_error with every reason if no backend is usable; setting_error if an environment
+///           variable is not an integer.
 template <class Choice, class Lacks, class Visit>
-auto with_backend(sink const& say, Lacks&& lacks, Visit&& visit) {
-  return detail::visit_backend(std::type_identity<Choice>{}, say, lacks, visit);
+auto with_backend(sink const& log, Lacks&& unfit_reason, Visit&& visit) {
+  return detail::visit_backend(std::type_identity<Choice>{}, log, unfit_reason, visit);
 }
 
-/// The same for what every backend is fit for.
+/// Same for tasks that every backend can run.
 template <class Choice, class Visit>
-auto with_backend(sink const& say, Visit&& visit) {
+auto with_backend(sink const& log, Visit&& visit) {
   return with_backend<Choice>(
-      say, []<class B>() { return std::string(); }, visit);
+      log, []<class B>() { return std::string(); }, visit);
 }
 
 }  // namespace cohort

@@ -6,14 +6,16 @@
 
 namespace cohort {
 
-/// Plain loops over dense tensors, in float or double: the oracle of every other backend, and slow.
+/// Reference backend: plain loops over dense tensors, in float or double. It is the oracle of every other
+/// backend, and slow.
 ///
-/// Exact     a fixed order of additions: the same bits on every machine with the same floating-point contraction.
+/// Exact     fixed order of additions: bitwise equal on every machine with the same floating-point
+///           contraction.
 template <class T>
 class reference {
  public:
   using scalar = T;
-  /// Dense row-major, so the extents are all there is to know.
+  /// Tensors are dense row-major: the extents define the layout.
   using layout = shape;
   using kernel = host_function;
   using call = host_call;
@@ -47,6 +49,9 @@ static_assert(tensor_backend<reference<float>> && tensor_backend<reference<doubl
 
 }  // namespace cohort
 
-#ifndef COHORT_CORE_COMPILED
+#ifdef COHORT_CORE_COMPILED
+template <class T>
+inline constexpr bool cohort::detail::has_compiled_plans<cohort::reference<T>> = true;
+#else
 #include <cohort/backend/impl/reference.tpp>
 #endif

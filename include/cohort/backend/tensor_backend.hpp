@@ -9,31 +9,51 @@
 
 namespace cohort {
 
-/// What a tensor backend must offer. A backend is a cheap value; its descriptors are shared.
+/// Requirements of a tensor backend. A backend is a cheap value; its copies share the descriptors.
 ///
-/// `scalar`            the element of its master parameters: float, or double
-/// `layout`            how a tensor lies in memory: opaque, regular; `shape` extents come batch first
-/// `kernel`, `call`    an immutable executable; the same bound to addresses: call(), call.set(argument, address)
-/// `probe()`           usable on this machine now? made by running its smallest convolution
-/// `threads(n)`        makes this thread run its kernels, and choose them, with n threads; gives back the former n
-/// `supports(kind)`    whether `prepare` knows the kind: a priority passes a backend over whose network has others, a plan
-///                     refuses them by name
-/// `fuses(a, b, training)`  whether b can run inside a's kernel: an activation, or the sum (`add`) of a's output and another tensor
-/// `plain(shape)`      dense row-major, what batches and files hold;  `plain(layout)` the same tensor so
-/// `bytes(layout)`     with its padding;  `element(layout)`  of what: scalar, or narrower
-/// `reorder(a, b)`     operands (from, to);  `accumulate(a)`  operands (from, to): to += from
-/// `prepare(request)`  the step's kernels; throws backend_error, naming the layer, where it has none that is fit
+/// `scalar`                    element type of the master parameters: float or double
+/// `layout`                    memory layout of a tensor: opaque, regular. In a `shape` the batch is the
+///                             first extent.
+/// `kernel`                    immutable executable
+/// `call`                      kernel bound to addresses: call(), call.set(argument, address)
+/// `bind(kernel, addresses)`   static: returns the call
+/// `probe()`                   static: whether the backend is usable on this machine now; runs its smallest
+///                             convolution
+/// `threads(n)`                static: sets the calling thread's number of threads, used to run and to select
+///                             kernels; returns the former number
+/// `supports(kind)`            static: whether `prepare` supports this kind of layer. priority skips a
+///                             backend that does not support the whole network; a plan throws and names the
+///                             layer.
+/// `fuses(a, b, training)`     whether b can run inside a's kernel. b is an activation, or the sum (`add`) of
+///                             a's output and another tensor.
+/// `plain(shape)`              dense row-major layout, as in batches and files
+/// `plain(layout)`             dense row-major layout of the same tensor
+/// `bytes(layout)`             size with padding
+/// `element(layout)`           element type: scalar or narrower
+/// `describe(layout)`          text for tables
+/// `reorder(a, b)`             kernel with operands (from, to)
+/// `accumulate(a)`             kernel with operands (from, to): to += from
+/// `prepare(request)`          the step's kernels; backend_error, naming the layer, if no kernel is suitable
 ///
-/// `lies_rounded(a, b)`  only where working copies are narrower than parameters: whether b has each element of a in a's place;
-/// `round(from, to, i, n)`  n scalars to elements i, i + 1, … of such a copy, with the bits that a reorder gives
-/// `candidates(request)`  only where a step has several ways to run: their names, that of the fixed rule first; one or none
-///                     where it has not. `prepare` takes a request for each of them, or throws backend_error.
-/// `prepare(request, tuning)`  only where it is smaller things than steps that can run in several ways: asks for each of them
-/// `describe_machine()`   static, with candidates: what the ways' times depend on beside the processor: library, threads
-/// `passes()`          only where arenas do not lie in the processor's memory: who knows how to reach them (arena_passes)
+/// Optional:
 ///
-/// Errors    never a wrong result: what a backend cannot do it refuses when the plan is made.
-/// Exact     one thread count gives one result, bit by bit.
+/// `is_gpu`                    static: true for a GPU backend (see priority)
+/// `is_rounded_copy(a, b)`     for working copies that are narrower than the parameters: whether b stores
+///                             each element of a at the same index
+/// `round(from, to, i, n)`     rounds n scalars to the elements i, i + 1, … of such a copy; same bits as a
+///                             reorder
+/// `candidates(request)`       for steps with several implementations: their names, the fixed rule's first.
+///                             At most one name if there is no choice. `prepare` accepts a request for each,
+///                             or throws backend_error.
+/// `prepare(request, tuning)`  for backends with several implementations of parts smaller than a step: calls
+///                             the tuning for each part
+/// `describe_machine()`        static, with candidates: what run times depend on besides the processor:
+///                             library, threads
+/// `passes()`                  for arenas outside of the processor's memory: the passes that access them
+///                             (arena_passes)
+///
+/// Errors    never a wrong result: unsupported requests are rejected when the plan is made.
+/// Exact     bitwise reproducible for a given number of threads.
 template <class B>
 concept tensor_backend = std::regular<typename B::layout> && requires(
     B const& backend, typename B::layout const& layout, typename B::kernel const& kernel, kind const& k,
@@ -55,5 +75,13 @@ concept tensor_backend = std::regular<typename B::layout> && requires(
   { backend.prepare(request) } -> std::same_as<operation<B>>;
   { B::bind(kernel, addresses) } -> std::same_as<typename B::call>;
 };
+
+namespace detail {
+
+/// Whether the compiled library contains plans of backend B.
+template <class B>
+inline constexpr bool has_compiled_plans = false;
+
+}  // namespace detail
 
 }  // namespace cohort

@@ -8,25 +8,29 @@
 
 namespace cohort {
 
-/// What a rank has to say for a checkpoint.
+/// Content that one rank contributes to a checkpoint.
 struct checkpoint_content {
   training_position position{};
-  std::optional<model_content> shared{};  ///< rank 0's is written; the others need none
-  model_content own;                      ///< this rank's file: a network alone if it has nothing of its own
-  std::uint64_t settings_hash = 0;        ///< rank 0's is written
-  std::uint64_t seed = 0;                 ///< rank 0's is written
+  std::optional<model_content> shared{};  ///< model that all ranks share; only rank 0's is used
+  model_content rank_local;         ///< this rank's file; only a network if the rank has no state of its own
+  std::uint64_t settings_hash = 0;  ///< only rank 0's is used
+  std::uint64_t seed = 0;           ///< only rank 0's is used
 };
 
-/// Saves a run as DIRECTORY/step-000000000812: what ranks share, a file a rank and, when all is on the disk, a manifest.
+/// Saves a run as DIRECTORY/step-000000000812: one shared file, one file per rank and, once these are on
+/// disk, a manifest. Returns the path of the checkpoint.
 ///
-/// Order     collective. The directory is made if need be, and is one that all ranks see.
-/// After     the path of the checkpoint. Of those up to this step the newest `keep` are left, and no unfinished one;
-///           other files and later steps are left alone. What cannot be removed is a line of the communicator's log.
-/// Moves     three allgathervs of less than 100 bytes a rank.
-/// Errors    file_error on all ranks alike, naming ranks, files and reasons: then the directory is as before, and
-///           training may go on. setting_error for keep < 1. communicator_error if a rank is lost, or if others wait
-///           for its writing longer than the communicator's deadline.
-/// Exact     a crash at any point leaves the checkpoints of before, also one of the same step, or the new one.
+/// Order     collective. All ranks must see the same directory; it is created if it does not exist.
+/// After     of the checkpoints up to this step, the newest `keep` remain and unfinished ones are removed.
+///           Other files and later steps are not touched. A file that cannot be removed is reported in the
+///           communicator's log.
+/// Moves     three allgathervs of less than 100 bytes per rank.
+/// Errors    file_error with the same text on all ranks, naming ranks, files and reasons: the directory is
+///           then restored and training may continue. setting_error for keep < 1. communicator_error if a
+///           rank is lost, or if the ranks wait longer than the communicator's deadline for a rank that
+///           writes.
+/// Exact     after a crash at any point, the directory holds either the earlier checkpoints, including one of
+///           the same step, or the new one.
 std::string save_checkpoint(communicator& world, std::string const& directory,
                             checkpoint_content const& content, int keep = 3);
 

@@ -12,9 +12,10 @@
 
 namespace cohort {
 
-/// A checkpoint, seen from outside as one that may be damaged.
+/// Reads a checkpoint, which may be damaged.
 ///
-/// Order     opening reads the manifest and looks at every file's size; reading a file looks at its content's hash.
+/// Order     the constructor reads the manifest and checks the size of every file. Reading a file checks its
+///           content hash.
 /// Before    the directory is untrusted.
 /// Errors    file_error, data_error: see manifest_from_json and model_file.
 class checkpoint_reader {
@@ -24,17 +25,22 @@ class checkpoint_reader {
   std::string const& path() const { return path_; }
   checkpoint_manifest const& manifest() const { return manifest_; }
   training_position position() const { return manifest_.position; }
-  /// How many saved it.
+  /// Number of ranks that saved the checkpoint.
   int ranks() const { return static_cast<int>(manifest_.ranks.size()); }
 
+  /// Reads the file that all ranks share.
   model_file shared() const { return read(detail::shared_name, manifest_.shared); }
+  /// Reads the file of one rank.
+  ///
+  /// Errors    setting_error if the checkpoint has no such rank.
   model_file rank_file(int rank) const;
 
-  /// Reads every file, one after another; of several readers that share the work, the files of one.
+  /// Reads and checks every file, one after another. Several readers can share the work: reader r of
+  /// `readers` reads every readers-th file, starting with file r.
   void check(int reader = 0, int readers = 1) const;
 
  private:
-  std::string file_of(std::string_view name) const { return path_ + '/' + std::string(name); }
+  std::string path_of(std::string_view name) const { return path_ + '/' + std::string(name); }
 
   void check_size(std::string_view name, checkpoint_file const& wanted) const;
 
@@ -46,47 +52,49 @@ class checkpoint_reader {
 
 namespace detail {
 
-/// Names sort as steps do.
+/// Folder name of a step's checkpoint. Steps below 10¹² have zero-padded names that sort by step.
 std::string checkpoint_name(std::int64_t step);
 
-/// A checkpoint of a step that is being saved anew keeps this name until the new one is finished.
+/// Suffix of a step's previous checkpoint while the step is saved again.
 inline constexpr std::string_view replaced_suffix = ".old";
 
+/// One checkpoint folder of a directory.
 struct checkpoint_entry {
   std::string name;
   std::int64_t step = 0;
-  bool replaced = false;
-  bool finished = false;  ///< it has a manifest
+  bool replaced = false;  ///< the name ends in replaced_suffix
+  bool finished = false;  ///< the folder has a manifest
 };
 
-/// What a name says; nothing if it is not one of a checkpoint.
-std::optional<checkpoint_entry> entry_of(std::string const& name);
+/// Parses a folder name. Returns nothing if it is not the name of a checkpoint.
+std::optional<checkpoint_entry> parse_checkpoint_name(std::string const& name);
 
-/// The checkpoints of a directory, also unfinished ones: the newest first; of a step's two the one that replaces first.
-std::vector<checkpoint_entry> checkpoints_in(std::string const& directory);
+/// Lists the checkpoints of a directory, including unfinished ones, newest first. Of two for the same step,
+/// the replaced one comes second.
+std::vector<checkpoint_entry> list_checkpoints(std::string const& directory);
 
-}  // namespace detail
-
-namespace detail {
-
+/// Names of the checkpoints that have a manifest, in the order of list_checkpoints.
 std::vector<std::string> finished_checkpoints(std::string const& directory);
 
 }  // namespace detail
 
-/// Whether a directory has a finished checkpoint, damaged or not; false where there is no such directory.
+/// Returns whether a directory has a finished checkpoint, damaged or not. Returns false if there is no such
+/// directory.
 bool has_checkpoints(std::string const& directory);
 
-/// The newest checkpoint of a directory that is complete and undamaged, all its files read; nothing if there is none,
-/// or no directory.
+/// Returns the newest checkpoint of a directory that is complete and undamaged, after reading all its files.
+/// Returns nothing if the directory has no finished checkpoint or does not exist.
 ///
-/// After     a line of the log tells of each damaged one that was passed over.
-/// Errors    data_error naming them if all are damaged; file_error if the directory cannot be read.
+/// After     the log has one line for each damaged checkpoint that was skipped.
+/// Errors    data_error naming the checkpoints if all are damaged; file_error if the directory cannot be
+///           read.
 std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& directory, sink const& log = {});
 
-/// The same for ranks that are to go on from it together: each reads some of the files.
+/// Returns the newest undamaged checkpoint to all ranks of a run. Each rank reads part of the files.
 ///
-/// Order     collective. `directory` is where each rank sees the same files; rank 0 says which checkpoints there are.
-/// After     every rank has the same answer, or throws the same. Lines go to the communicator's log, on rank 0.
+/// Order     collective. All ranks must see the same files in `directory`; rank 0 lists the checkpoints.
+/// After     every rank returns the same checkpoint or throws the same error. Lines about skipped checkpoints
+///           go to the communicator's log on rank 0.
 std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world, std::string const& directory);
 
 }  // namespace cohort

@@ -13,40 +13,46 @@ namespace cohort {
 
 namespace detail {
 
-/// A hash as it is written in files: 16 hexadecimal digits.
+/// Text of a hash in files: 16 hexadecimal digits.
 std::string hash_text(std::uint64_t hash);
 
-/// The hash of the graph that a text of `net` gives: a name that a layer would get anyway counts as none.
-std::uint64_t written_hash(graph_view net);
+/// Hash of the graph that from_json(to_json(net)) returns: a name equal to the generated one counts as no
+/// name.
+std::uint64_t serialised_hash(graph_view net);
 
+/// Parses a network with the given layer kinds; see from_json.
 graph read_graph(std::string_view text, std::string_view name, std::span<kind const* const> kinds);
 
-/// The built-in kinds, then `own`.
+/// Returns the built-in kinds, followed by `user_kinds`.
 ///
-/// Errors    setting_error if two of them have the same name.
-std::vector<kind const*> known_kinds(std::span<kind const* const> own);
+/// Errors    setting_error if two kinds have the same name.
+std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds);
 
 }  // namespace detail
 
-/// A network as JSON: its layers in order, each with its kind, name, inputs by name, fields, and initialisers of its own.
+/// Serialises a network as JSON: the layers in order, each with kind, name, names of its inputs, fields, and
+/// the initialisers set on the layer.
 ///
-/// Errors    numeric_error for a field that is not finite, data_error for a name that is not UTF-8.
-/// Exact     from_json gives a graph of the same hash; but a name like "conv2d_1" that the layer would have got anyway is
-///           no longer counted as given.
+/// Errors    numeric_error for a field that is not finite; data_error for a name that is not UTF-8.
+/// Exact     from_json returns a graph of the same hash, with one exception: a given name that equals the
+///           generated one, such as "conv2d_1", counts as no name afterwards.
 std::string to_json(graph_view net);
 
-/// The inverse of to_json; `Own` are kinds of layers beside the library's: from_json<my_layer>(text).
+/// Parses a network written by to_json. `UserLayers` are layer kinds in addition to the built-in ones:
+/// from_json<my_layer>(text).
 ///
-/// Order     layers may stand in any order; those that stand after their inputs keep it.
-/// Before    the text is untrusted: tensors have at most 2³⁰ elements, numbers of fields at most 2²⁴
-///           (of windows 2¹⁵ − 1), names differ. Fields that have defaults may be left out.
-/// Errors    data_error with line, column and path ($.layers[3].fields.kernel) for what is no such text: unknown kinds,
-///           fields and inputs, missing ones, wrong types, two layers of one name, a cycle (with its way), a hash of
-///           other layers; graph_error naming the layer if the layers make no network.
-template <layer... Own>
+/// Order     layers may be listed in any order. Layers listed after their inputs keep their order.
+/// Before    the text is untrusted: tensors have at most 2³⁰ elements, numeric fields are at most 2²⁴
+///           (32767 for windows), and names are unique. Fields with defaults may be omitted.
+/// Errors    data_error with line, column and path ($.layers[3].fields.kernel) for invalid text: unknown or
+///           missing kinds, fields or inputs, wrong types, two layers of one name, a cycle (its layers are
+///           listed), or a hash that does not match the layers.
+///           graph_error naming the layer if the layers do not form a network.
+template <layer... UserLayers>
 graph from_json(std::string_view text, std::string_view name = "JSON text") {
-  return detail::read_graph(text, name,
-                            detail::known_kinds(std::array<kind const*, sizeof...(Own)>{&kind_of<Own>...}));
+  return detail::read_graph(
+      text, name,
+      detail::known_kinds(std::array<kind const*, sizeof...(UserLayers)>{&kind_of<UserLayers>...}));
 }
 
 }  // namespace cohort

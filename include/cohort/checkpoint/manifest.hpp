@@ -9,22 +9,22 @@
 
 namespace cohort {
 
-/// A file of a checkpoint.
+/// Size and hash of one file of a checkpoint.
 ///
-/// Units     `content_hash`: of metadata and tensors, as it stands in every model file.
+/// Units     `content_hash` is the hash of metadata and tensors that is also stored in every model file.
 struct checkpoint_file {
   std::uint64_t bytes = 0;
   std::uint64_t content_hash = 0;
   constexpr bool operator==(checkpoint_file const&) const = default;
 };
 
-/// What a checkpoint consists of, and of which run it is.
+/// Lists the files of a checkpoint and identifies the run that wrote it.
 struct checkpoint_manifest {
   std::string library_version{version};
   training_position position{};
   std::uint64_t network_hash = 0;
   std::uint64_t settings_hash = 0;
-  std::uint64_t seed = 0;  ///< of the data's order, of masks and initial parameters
+  std::uint64_t seed = 0;  ///< of data order, masks and initial parameters
   checkpoint_file shared{};
   std::vector<checkpoint_file> ranks{};  ///< the file of each rank
   bool operator==(checkpoint_manifest const&) const = default;
@@ -35,20 +35,22 @@ namespace detail {
 inline constexpr std::string_view manifest_name = "manifest.json";
 inline constexpr std::string_view shared_name = "shared.safetensors";
 
+/// File name of a rank's content, such as rank-3.safetensors.
 std::string rank_name(std::size_t rank);
 
-std::string seal_of(checkpoint_manifest const& manifest);
+/// Hash of all fields, stored in the manifest itself.
+std::string hash_of_manifest(checkpoint_manifest const& manifest);
 
 }  // namespace detail
 
-/// As JSON, a field a line, with a hash of itself.
+/// Serialises a manifest as JSON, one field per line, including a hash of itself.
 std::string to_json(checkpoint_manifest const& manifest);
 
-/// The inverse.
+/// Parses a manifest written by to_json.
 ///
 /// Before    the text is untrusted.
-/// Errors    data_error with the path of what is unknown, missing, or was changed. A file has the name that follows from
-///           its place, so none is ever opened that the text alone names.
+/// Errors    data_error with the path of a field that is unknown, missing or modified. File names must be
+///           those that follow from the position, so the text cannot make a reader open any other file.
 checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name = "manifest");
 
 }  // namespace cohort

@@ -9,26 +9,26 @@
 
 namespace cohort {
 
-/// Which layers took their parameters from elsewhere, and which kept theirs and why.
+/// Result of loading parameters by name: the loaded layers, and the skipped layers with the reason.
 ///
-/// Order     that of the network; layers without parameters are not mentioned.
+/// Order     that of the network; layers without parameters are not listed.
 struct transfer_report {
-  struct kept {
+  struct skipped_layer {
     std::string layer;
-    std::string why;  ///< "absent", or "weights is 84x10 f32 there, 84x5 f32 here"
+    std::string reason;  ///< "absent", or "weights: expected 84x5 f32, got 84x10 f32"
   };
-  std::vector<std::string> taken{};
-  std::vector<kept> left{};
+  std::vector<std::string> loaded{};
+  std::vector<skipped_layer> skipped{};
 
-  /// "taken: conv2d_1, dense_1; left: head (absent)".
+  /// Returns the report as one line: "loaded: conv2d_1, dense_1; skipped: head (absent)".
   std::string text() const;
 };
 
-/// Fills the parameters of those layers whose name, parameters and their shapes are all found among `from`.
+/// Loads the parameters of every layer whose name, parameter names and shapes all occur in `from`.
 ///
-/// After     a layer has taken all its parameters, running statistics too, or kept all.
-/// Errors    data_error if no layer at all is found: then nothing has changed.
-/// Exact     as model_file.
+/// After     each layer has all its parameters loaded, including running statistics, or none.
+/// Errors    data_error if no layer matches: nothing has changed then.
+/// Exact     type conversion as in model_file.
 transfer_report read_matching(std::span<stored_tensor const> from, std::string const& name, graph_view net,
                               parameter_set& into);
 

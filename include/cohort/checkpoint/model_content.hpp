@@ -17,15 +17,15 @@
 
 namespace cohort {
 
-/// What updaters remember, where its owner keeps it.
+/// View of the updaters' state in its owner's memory.
 ///
-/// Shapes    array k is an arena with the master's size and layouts; it holds state array k of each parameter whose
-///           updater (of its layer and role) has that many.
+/// Shapes    array k is an arena with the size and layouts of the master parameters. It holds state array k
+///           of each parameter whose updater (by layer and role) has more than k state arrays.
 struct updater_state_view {
   optimizer_settings settings{};
   training_position position{};
   std::span<std::byte* const> arrays{};
-  cohort::plateau plateau{};  ///< what reduce_on_plateau has seen of the loss
+  cohort::plateau plateau{};  ///< loss history of reduce_on_plateau
 };
 
 namespace detail {
@@ -35,49 +35,57 @@ inline constexpr std::string_view model_format_version = "1";
 inline constexpr std::string_view state_prefix = "state/";
 inline constexpr std::string_view strategy_prefix = "strategy/";
 
-/// A tensor of a model file and the place of its numbers in this process: parameter `p` of an arena.
+/// Name of a tensor in a model file and the location of its values in this process: parameter `p` of an
+/// arena.
 struct model_tensor {
   std::string name;
   int p;
   std::byte* arena;
 };
 
+/// Lists the parameters as tensors of a model file.
 std::vector<model_tensor> parameter_tensors(parameter_set const& parameters);
 
-/// Errors    setting_error if there are fewer arrays than the updaters have.
+/// Lists the updaters' state as tensors of a model file.
+///
+/// Errors    setting_error if `arrays` has fewer arrays than an updater needs.
 std::vector<model_tensor> state_tensors(parameter_set const& parameters, optimizer_settings const& settings,
                                         std::span<std::byte* const> arrays);
 
-/// Of all that a model file holds but the header's spelling.
+/// Hash of the metadata except "content_hash", and of names and bytes of the tensors. Independent of tensor
+/// order and of the header's spelling; does not cover types and shapes.
 std::uint64_t content_hash(std::span<stored_tensor const> tensors, safetensors_metadata const& metadata);
 
 }  // namespace detail
 
-/// What a model file is to hold: a network and, as far as they are added, its parameters, its updaters' state, and what a
-/// strategy remembers.
+/// Content of a model file: a network and, if added, its parameters, its updaters' state and a strategy's
+/// state.
 ///
-/// Shapes    tensors are dense and canonical, of the parameters' type: "conv2d_1.weights", "state/mean/conv2d_1.weights".
+/// Shapes    tensors are dense, in canonical layout and of the parameters' type: "conv2d_1.weights",
+///           "state/mean/conv2d_1.weights".
 /// Before    `net` lives until the last add_parameters or add_state.
-/// After     parameters and state were copied: training may go on.
-/// Errors    shape_error if the parameters are not the network's, setting_error if state arrays are missing or a
-///           strategy's name does not say so.
-/// Exact     equal models give equal content, whatever backend holds them.
+/// After     parameters and state are copied: training may continue.
+/// Errors    shape_error if the parameters belong to another network; setting_error if state arrays are
+///           missing or a strategy's name does not begin with "strategy/".
+/// Exact     equal models give equal content, whichever backend holds them.
 class model_content {
  public:
   explicit model_content(graph_view net);
-  // Copies would point into the memory of the first.
+  // Move-only: the tensors of a copy would point into the original's memory.
   model_content(model_content&&) = default;
   model_content& operator=(model_content&&) = default;
 
+  /// Adds copies of the parameters.
   model_content& add_parameters(parameter_set const& parameters);
 
+  /// Adds copies of the updaters' state, with the optimiser's settings and the training position.
   model_content& add_state(parameter_set const& parameters, updater_state_view const& state);
 
-  /// A tensor of a strategy, "strategy/…", that stays where it is until it is written: whoever reads the file as a model
-  /// passes over it.
+  /// Adds a tensor of a strategy, "strategy/…". Not copied: its memory must stay valid until the content is
+  /// written. Readers of the model ignore it.
   model_content& add(std::string name, tensor_view tensor);
-  /// The same for a text; "listener/…" is one of a listener.
-  model_content& note(std::string key, std::string text);
+  /// Adds a text of a strategy, "strategy/…", or of a listener, "listener/…".
+  model_content& add_metadata(std::string key, std::string text);
 
   std::span<stored_tensor const> tensors() const { return tensors_; }
   safetensors_metadata const& metadata() const { return metadata_; }
@@ -95,17 +103,17 @@ class model_content {
   std::vector<buffer> memory_;
 };
 
-/// Writes a model as one safetensors file: to a sink of bytes (a std::ostream, a file_writer). Returns the hash of the
-/// content, which stands in the file as well.
+/// Writes a model as one safetensors file to a byte sink (a std::ostream, a file_writer). Returns the content
+/// hash, which is also stored in the file.
 ///
-/// Errors    before anything is written: data_error for a name given twice, and those of model_content; file_error if the
-///           sink fails.
+/// Errors    before anything is written: data_error for a duplicate name, and the errors of model_content;
+///           file_error if the sink fails.
 /// Exact     equal content gives equal bytes.
 std::uint64_t write_model(byte_sink_ref sink, model_content const& content);
 std::uint64_t write_model(byte_sink_ref sink, graph_view net, parameter_set const& parameters,
                           std::optional<updater_state_view> const& state = std::nullopt);
 
-/// The same to a file, which exists whole or not at all: see file_writer.
+/// Writes a model to a file, completely or not at all: see file_writer. Returns the content hash.
 std::uint64_t save_model(std::string const& path, model_content const& content);
 std::uint64_t save_model(std::string const& path, graph_view net, parameter_set const& parameters,
                          std::optional<updater_state_view> const& state = std::nullopt);

@@ -17,6 +17,7 @@ namespace cohort {
 
 namespace detail {
 
+/// Converts the elements of a dense tensor.
 template <class To, class From>
 void convert(tensor_view from, std::byte* to) {
   auto const source = from.as<From>();
@@ -24,65 +25,74 @@ void convert(tensor_view from, std::byte* to) {
                  [](From x) { return static_cast<To>(x); });
 }
 
-/// A dense tensor of f32 or f64 and where it goes: parameter `p` of an arena.
-struct arriving_tensor {
+/// A dense tensor of f32 or f64 and its destination: parameter `p` of an arena.
+struct tensor_to_load {
   tensor_view from;
   int p;
   std::byte* arena;
 };
 
-/// After     all memory was had before the first number was written.
-void write_dense(parameter_set const& layouts, std::span<arriving_tensor const> all);
+/// Writes dense tensors into their arenas, converted to the parameters' type and layouts.
+///
+/// After     all memory is allocated before the first value is written.
+void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all);
 
 }  // namespace detail
 
-/// A model that was saved, in memory: gives its network, and fills parameters and updater state.
+/// A saved model in memory. Returns its network, and fills parameters and updater state.
 ///
 ///     model_file const saved = model_file::open("lenet.safetensors");
 ///     graph const net = saved.network();
 ///     saved.read_parameters(net, *parameters);
 ///
 /// Before    the file is untrusted: see safetensors and from_json.
-/// Errors    file_error if it cannot be read; data_error naming the file and what is wrong with it: damage (by a hash of
-///           all its content), another network, a tensor that is missing, too many or of another shape.
-///           All is checked before the first number is written.
-/// Exact     numbers of the same type keep their bits; f64 becomes the nearest f32, f32 is exact in f64.
+/// Errors    file_error if it cannot be read.
+///           data_error naming the file and the defect: damage (detected by a hash of the content), another
+///           network, or a tensor that is missing, unexpected or of another shape.
+///           All checks precede the first write.
+/// Exact     values of the same type keep their bits; f64 is rounded to the nearest f32; f32 to f64 is exact.
 class model_file {
  public:
+  /// Reads a model from a file.
   static model_file open(std::string const& path, safetensors_limits limits = {});
+  /// Reads a model from a stream.
   template <byte_stream Stream>
   static model_file read(Stream& in, std::string const& name = "stream", safetensors_limits limits = {}) {
     return model_file(safetensors::read(in, name, limits));
   }
 
-  /// The tensors of a strategy ("strategy/…") and its notes are read from here.
+  /// The file itself, with the tensors ("strategy/…") and texts of a strategy.
   safetensors const& file() const { return file_; }
 
-  /// `Own` are kinds of layers beside the library's.
-  template <layer... Own>
+  /// Builds the saved network. `UserLayers` are layer kinds in addition to the built-in ones.
+  template <layer... UserLayers>
   graph network() const {
-    graph made = from_json<Own...>(metadata("graph"), file_.name() + " graph");
-    if (std::string const hash = detail::hash_text(detail::written_hash(made));
+    graph made = from_json<UserLayers...>(metadata("graph"), file_.name() + " graph");
+    if (std::string const hash = detail::hash_text(detail::serialised_hash(made));
         hash != metadata("graph_hash"))
       refuse_metadata("graph_hash", "the graph's hash " + hash);
     return made;
   }
 
-  /// How it was trained and how far; nothing if the updaters' state was not saved.
+  /// Optimiser settings of the saved run; nothing if the updaters' state was not saved.
   std::optional<optimizer_settings> const& optimizer() const { return optimizer_; }
+  /// Training position of the saved run; all 0 if the updaters' state was not saved.
   training_position position() const { return position_; }
-  /// What reduce_on_plateau had seen of the loss.
+  /// Loss history of reduce_on_plateau.
   cohort::plateau const& plateau() const { return plateau_; }
-  /// A rank's file in a checkpoint may hold none.
+  /// Returns whether the file has parameters. A rank's file in a checkpoint may have none.
   bool has_parameters() const;
 
-  /// Fills parameters of the same network; without `net`, of any that has parameters of the same names and shapes.
+  /// Fills the parameters of the same network. Without `net`: of any network with the same parameter names
+  /// and shapes.
   void read_parameters(graph_view net, parameter_set& into) const;
   void read_parameters(parameter_set& into) const;
 
-  /// Fills arenas with the layouts of `parameters`; updaters may have other rates and fields than when it was saved.
+  /// Fills arenas that have the layouts of `parameters`. The updaters' rates and fields may differ from the
+  /// saved ones.
   ///
-  /// Errors    setting_error if there are too few arrays; data_error also for other updaters or no state in the file.
+  /// Errors    setting_error if there are too few arrays; data_error also if the updaters differ or the file
+  ///           has no state.
   training_position read_state(parameter_set const& parameters, optimizer_settings const& settings,
                                std::span<std::byte* const> arrays) const;
 
@@ -99,17 +109,19 @@ class model_file {
 
   static bool is_real(element_type type) { return type == element_type::f32 || type == element_type::f64; }
 
-  /// Neither state of an updater nor what a strategy remembers.
+  /// Whether a tensor is neither updater state nor a strategy's state.
   static bool is_parameter(stored_tensor const& one);
 
-  /// `alone`: whether other parameters than those of the list make a difference.
+  /// Returns the first mismatch between the file and `list`. With `reject_extra`, a parameter of the file
+  /// that is not in `list` is a mismatch too.
   std::optional<difference> first_difference(parameter_set const& parameters,
-                                             std::vector<detail::model_tensor> const& list, bool alone) const;
+                                             std::vector<detail::model_tensor> const& list,
+                                             bool reject_extra) const;
 
   [[noreturn]] void refuse_network(std::string const& tensor, std::string expected, std::string got) const;
 
   void read_all(parameter_set const& layouts, std::vector<detail::model_tensor> const& list,
-                bool alone) const;
+                bool reject_extra) const;
 
   safetensors file_;
   std::optional<optimizer_settings> optimizer_;

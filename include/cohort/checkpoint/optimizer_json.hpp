@@ -7,18 +7,19 @@
 
 namespace cohort {
 
-/// How a network's parameters are updated, as JSON in one line.
+/// Serialises optimiser settings as one line of JSON.
 std::string to_json(optimizer_settings const& settings);
 
-/// The inverse.
+/// Parses optimiser settings written by to_json.
 ///
-/// Errors    data_error with the path of what is unknown, missing, or makes no sense.
+/// Errors    data_error with the path of a field that is unknown, missing or invalid.
 optimizer_settings optimizer_from_json(json_value value);
 
-/// What a run has seen of its loss, and back.
-///
-/// Errors    data_error with the path of what is unknown, missing, or makes no sense.
+/// Serialises the loss history of reduce_on_plateau.
 std::string to_json(plateau const& seen);
+/// Parses the loss history of reduce_on_plateau.
+///
+/// Errors    data_error with the path of a field that is unknown, missing or invalid.
 plateau plateau_from_json(json_value value);
 
 }  // namespace cohort

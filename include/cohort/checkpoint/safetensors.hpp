@@ -16,7 +16,7 @@
 
 namespace cohort {
 
-/// Gives bytes as std::istream does.
+/// Byte source with the interface of std::istream.
 template <class Source>
 concept byte_stream = requires(Source& in, char* into) {
   in.read(into, 1);
@@ -25,7 +25,7 @@ concept byte_stream = requires(Source& in, char* into) {
 
 namespace detail {
 
-/// What the header says of one tensor, checked in itself.
+/// Header entry of one tensor, checked for internal consistency.
 struct safetensors_entry {
   std::string name;
   element_type type;
@@ -33,23 +33,25 @@ struct safetensors_entry {
   std::uint64_t begin, end;  // bytes of the data part
 };
 
+/// Throws data_error.
 [[noreturn]] void refuse_safetensors(std::string const& where, std::string expected, std::string got);
 
 }  // namespace detail
 
-/// A safetensors file or stream, read into memory: tensors by name, and metadata.
+/// A safetensors file or stream in memory: tensors by name, and metadata.
 ///
-/// Shapes    up to six extents that fit an int; types F32, F64, BF16, U8, I32, I64, U64.
-/// Before    the source is untrusted: sizes are checked against each other and the file's before memory is
-///           taken; from a stream, memory grows with the bytes that come.
-/// After     every tensor's data is aligned to 64 bytes, whatever its place in the file.
-/// Errors    file_error if it cannot be read; data_error naming file, tensor or line of the header.
+/// Shapes    up to six extents, each at most the largest int; types F32, F64, BF16, U8, I32, I64, U64.
+/// Before    the source is untrusted: sizes are checked against each other and against the file size before
+///           memory is allocated. For a stream, memory grows with the bytes received.
+/// After     the data of every tensor is aligned to 64 bytes, whatever its offset in the file.
+/// Errors    file_error if the source cannot be read; data_error naming file, tensor or line of the header.
 /// Source    https://huggingface.co/docs/safetensors
 class safetensors {
  public:
+  /// Reads a file.
   static safetensors load(std::string const& path, safetensors_limits limits = {});
 
-  /// Reads exactly the bytes of one file from a stream; what follows stays there.
+  /// Reads exactly the bytes of one file from a stream; later bytes remain in the stream.
   template <byte_stream Stream>
   static safetensors read(Stream& in, std::string const& name = "stream", safetensors_limits limits = {}) {
     auto source = [&](void* into, std::size_t bytes) {
@@ -62,14 +64,20 @@ class safetensors {
   std::string const& name() const { return name_; }
   safetensors_metadata const& metadata() const { return metadata_; }
 
-  /// In the order of their data in the file.
+  /// Tensors in the order of their data in the file.
   std::span<stored_tensor const> tensors() const { return tensors_; }
 
+  /// Returns the tensor of this name, or nothing.
   std::optional<tensor_view> find(std::string_view tensor) const;
 
+  /// Returns the tensor of this name.
+  ///
+  /// Errors    data_error if there is none.
   tensor_view at(std::string_view tensor) const;
 
-  /// The tensor, if it has this type and these extents.
+  /// Returns the tensor of this name.
+  ///
+  /// Errors    data_error if there is none, or if its type or extents differ.
   tensor_view at(std::string_view tensor, element_type type, shape const& dims) const;
 
   /// Throws data_error about one of the tensors.
@@ -92,7 +100,7 @@ class safetensors {
                                  std::to_string(length));
     }
     std::string const header = read_header(source, static_cast<std::size_t>(length), total.has_value());
-    auto const entries = entries_of(header, limits);
+    auto const entries = read_entries(header, limits);
     std::uint64_t const data_bytes = entries.empty() ? 0 : entries.back().end;
     if (total && *total - 8 - length != data_bytes) {
       detail::refuse_safetensors(
@@ -102,7 +110,8 @@ class safetensors {
     read_data(source, entries, total.has_value());
   }
 
-  /// Memory for the next bytes: all that is needed if it is known to be there, else twice what came.
+  /// Returns the capacity for the next read: all that is needed if the total size is known, otherwise twice
+  /// the bytes read so far (at least 1 MiB).
   static std::size_t next_capacity(std::size_t have, std::size_t needed, bool known);
 
   template <class Source>
@@ -119,12 +128,12 @@ class safetensors {
     }
     if (header.empty() || header[0] != '{') {
       detail::refuse_safetensors(name_ + ", byte 8", "'{'",
-                                 header.empty() ? "no header" : detail::shown(header.substr(0, 1)));
+                                 header.empty() ? "no header" : detail::quote_for_error(header.substr(0, 1)));
     }
     return header;
   }
 
-  std::vector<detail::safetensors_entry> entries_of(std::string const& header, safetensors_limits limits);
+  std::vector<detail::safetensors_entry> read_entries(std::string const& header, safetensors_limits limits);
 
   template <class Source>
   void read_data(Source& source, std::vector<detail::safetensors_entry> const& entries, bool known) {
@@ -134,8 +143,8 @@ class safetensors {
     for (auto const& entry : entries) {
       if (__builtin_add_overflow(needed, slot(entry.end - entry.begin), &needed)
           || needed > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-        detail::refuse_safetensors(name_ + ", tensor " + detail::shown(entry.name), "data that fit 63 bits",
-                                   "more");
+        detail::refuse_safetensors(name_ + ", tensor " + detail::quote_for_error(entry.name),
+                                   "data that fit 63 bits", "more");
       }
     }
     std::vector<std::uint64_t> places;

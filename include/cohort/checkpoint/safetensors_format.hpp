@@ -15,21 +15,21 @@
 
 namespace cohort {
 
-/// A tensor of a safetensors file: its name there, and where its elements are.
+/// A tensor of a safetensors file: its name and a view of its elements.
 struct stored_tensor {
   std::string name;
   tensor_view view;
 };
 
-/// The strings that a safetensors file carries beside its tensors; sorted, so equal metadata are equal bytes.
+/// Metadata strings of a safetensors file. Sorted, so that equal metadata gives equal bytes.
 using safetensors_metadata = std::map<std::string, std::string>;
 
-inline constexpr std::size_t safetensors_header_limit = 100'000'000;  // bytes, of the reference
+inline constexpr std::size_t safetensors_header_limit = 100'000'000;  // bytes; the reference's limit
 
-/// What a hostile file may cost before it is refused.
+/// Limits on the header of an untrusted file.
 struct safetensors_limits {
   std::size_t max_header_bytes = safetensors_header_limit;
-  std::size_t max_header_values = 4'000'000;  // JSON values: about nine a tensor
+  std::size_t max_header_values = 4'000'000;  // JSON values, about nine per tensor
 };
 
 namespace detail {

@@ -7,17 +7,17 @@
 
 namespace cohort {
 
-/// Writes tensors and metadata in the safetensors format: equal arguments give equal bytes.
+/// Writes tensors and metadata in the safetensors format. Equal arguments give equal bytes.
 ///
-/// Shapes    any; also scalars and tensors without elements.
-/// Order     in the file by element size, largest first, and as given among equals.
-/// Errors    data_error, before anything is written, for a name given twice, empty or reserved, or for text
+/// Shapes    any, including scalars and tensors without elements.
+/// Order     in the file by element size, largest first; tensors of equal element size keep the given order.
+/// Errors    data_error, before anything is written, for a duplicate, empty or reserved name, or for text
 ///           that is not UTF-8; file_error if the sink fails.
 /// Source    https://huggingface.co/docs/safetensors
 void write_safetensors(byte_sink_ref sink, std::span<stored_tensor const> tensors,
                        safetensors_metadata const& metadata = {});
 
-/// Writes a safetensors file whole or not at all; see file_writer.
+/// Writes a safetensors file completely or not at all; see file_writer.
 void save_safetensors(std::string const& path, std::span<stored_tensor const> tensors,
                       safetensors_metadata const& metadata = {});
 

@@ -4,10 +4,10 @@
 
 namespace cohort {
 
-/// How far training has come.
+/// Progress of training.
 ///
-/// Units     `step` counts updates of the whole run, `epoch` those that were finished, `position` the examples of the
-///           epoch under way that all ranks together have used.
+/// Units     `step` counts updates of the whole run, `epoch` finished epochs, and `position` the examples of
+///           the current epoch that all ranks together have used.
 struct training_position {
   std::int64_t step = 0;
   std::int64_t epoch = 0;

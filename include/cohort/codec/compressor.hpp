@@ -7,17 +7,18 @@
 
 namespace cohort {
 
-/// A way to write a gradient: what is not sent stays in the residual of who sends it.
+/// Encodes gradients as messages. Values that are not sent stay in the sender's residual.
 ///
-/// encode       residual += gradient; what leaves it is the message
-/// merge        one message for those of neighbouring ranks, `lower` and `upper`; what is rounded off stays in the residual
-/// parse        the message that bytes are
-/// decode_add   dense += scale · what a message brings
-/// not_finite, nothing   the messages that bring no gradient
-/// state, restore               what a checkpoint keeps besides the residual
-/// report       what the last message was like
+/// encode       residual += gradient; the message takes the values to send out of the residual
+/// merge        one message for those of neighbouring ranks, `lower` and `upper`; the rest stays in the
+///              residual
+/// parse        parses and checks a message
+/// decode_add   dense += scale · the message's values
+/// not_finite, nothing   write the messages that contain no gradient
+/// state, restore        checkpoint state besides the residual
+/// report       statistics of the last message
 ///
-/// Exact     what a message brings + residual after = fl(residual before + gradient), in real numbers.
+/// Exact     message values + residual after = fl(residual before + gradient), in real numbers.
 template <class C>
 concept compressor = requires(C c, C const& seen, message_stamp const& stamp,
                               expected_messages const& expected, std::span<float> residual,

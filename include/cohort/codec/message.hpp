@@ -11,18 +11,21 @@
 
 namespace cohort {
 
-/// What a message brings: elements of a gradient; that the gradient was not finite; that the rank had no examples.
+/// Content of a message. sparse: elements of a gradient. not_finite: the gradient was not finite. nothing:
+/// the rank had no examples.
 enum class message_kind : std::uint8_t { sparse, not_finite, nothing };
 
-/// How the values of a sparse message are said: a sign, times the threshold; or a magnitude of its own (f32) each.
+/// Encoding of the values in a sparse message. ternary: sign · threshold. values: a sign and an f32 magnitude
+/// for each element.
 enum class message_coding : std::uint8_t { ternary, values };
 
-/// The first 96 bytes of a message, as they are on the wire (little-endian).
+/// The first 96 bytes of a message in wire format (little-endian).
 ///
-/// Layout    header; `thresholds` of bf16; `blocks` of block_entry; payload: the blocks' codes, a stream of bits filled
-///           up to a byte; then, ternary: `multiples` of sent_multiple; values: an f32 for each element sent.
-/// Units     examples and weight are sums over the `ranks` ranks whose gradients were merged, from `rank` up; `flags` are the
-///           strategy's own.
+/// Layout    header; `thresholds` × bf16; `blocks` × block_entry; payload. The payload is the blocks' codes
+///           (a bit stream padded to a full byte), followed by `multiples` × sent_multiple (ternary) or one
+///           f32 per element sent (values).
+/// Units     `table` is tensor_table::hash(). `examples` and `weight` are sums over the merged ranks, which
+///           are [rank, rank + ranks). `flags` are defined by the strategy.
 struct message_header {
   std::uint32_t magic = 0x74726863;  // "chrt"
   std::uint16_t version = 1;
@@ -41,22 +44,24 @@ struct message_header {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::uint32_t flags = 0;
-  std::uint32_t crc = 0;  // of all bytes but these four
+  std::uint32_t crc = 0;  ///< CRC-32C of all other bytes of the message
 
   constexpr bool operator==(message_header const&) const = default;
 };
 static_assert(sizeof(message_header) == 96, "cohort: the header has no padding");
 
-/// Elements of the flat view that are coded together, independently of all others.
+/// Elements of the flat view in one block. Blocks are coded independently of each other.
 inline constexpr std::size_t block_elements = std::size_t{1} << 16;
 
+/// Number of blocks that `elements` elements fill, the last one perhaps partly.
 constexpr std::uint64_t blocks_of(std::uint64_t elements) {
   return (elements + block_elements - 1) / block_elements;
 }
 
-/// What a message's table says about one block: how many elements are sent, where its codes begin, and which they are.
+/// Table entry of one block: the number of elements sent, the position of its codes, and their format (gaps
+/// or bitmap).
 ///
-/// Units     `bit`: from the beginning of the payload, below 2⁴⁶.
+/// Units     `bit` counts from the beginning of the payload and is below 2⁴⁶.
 struct block_entry {
   std::uint64_t word = 0;
 
@@ -68,24 +73,26 @@ struct block_entry {
   constexpr std::uint32_t count() const { return static_cast<std::uint32_t>(word >> 47); }
 };
 
-/// An element beyond 2¹⁶ thresholds: its value is multiple·t. The multiple has at most 16 significant bits, so that the value
-/// and what remains of the element are exact.
+/// An element larger than 2¹⁶ thresholds, sent as multiple·t. The multiple has at most 16 significant bits,
+/// so that both the value and the remainder in the residual are exact.
 struct sent_multiple {
   std::uint64_t index = 0;
   double multiple = 0;
 };
 
-/// |r + x| up to which an element is sent as one threshold.
+/// Largest |r + x| that is sent as one threshold, in thresholds. Larger elements are sent as a sent_multiple.
 inline constexpr float most_thresholds = 0x1p16F;
 
-/// Thresholds lie between these, so that 2¹⁶ of them, and what is left of an element, stay finite and normal.
+/// Range of thresholds, both ends included. It keeps 2¹⁶ thresholds and the remainder of an element finite
+/// and normal.
 inline constexpr float smallest_threshold = 0x1p-100F;
 inline constexpr float largest_threshold = 0x1p100F;
 
-/// No message brings more to an element, so that two of them and a residual stay finite.
+/// Largest magnitude that a message adds to an element. It keeps the sum of two messages and a residual
+/// finite.
 inline constexpr float largest_value = 0x1p120F;
 
-/// What a reader takes: this run's messages about these tensors, from these ranks and steps.
+/// Messages that a reader accepts: those of `run`, of steps [first_step, last_step] and of ranks [0, ranks).
 struct expected_messages {
   std::uint64_t run = 0;
   std::uint64_t first_step = 0;
@@ -93,29 +100,34 @@ struct expected_messages {
   std::uint32_t ranks = 1;
 };
 
-/// A message whose bytes are whole and whose tables agree with them. Its codes are not looked at yet: message_reader does.
+/// A message whose checksum, header and tables have been checked. message_reader checks the codes.
 ///
-/// Moves     nothing: it shows the caller's bytes, which need no alignment.
+/// Moves     nothing: a view of the caller's bytes, which need no alignment.
 class message_view {
  public:
   message_header header{};
 
+  /// Entries k, b and m of the message's tables.
+  ///
+  /// Before    the index is below header.thresholds, header.blocks or header.multiples. value: k is below
+  ///           sent().
   bf16 threshold(std::size_t k) const { return at<bf16>(thresholds_, k); }
   block_entry block(std::size_t b) const { return at<block_entry>(blocks_, b); }
   sent_multiple multiple(std::size_t m) const { return at<sent_multiple>(tail_, m); }
   float value(std::size_t k) const { return at<float>(tail_, k); }
-  /// The payload up to its multiples or values, and in which bit it ends.
+  /// The payload up to its multiples or values.
   std::span<std::byte const> codes() const { return codes_; }
+  /// First bit after the codes of block b. For the last block it includes up to 7 padding bits.
   std::uint64_t end_of_block(std::size_t b) const;
-  /// Elements sent in blocks; multiples are not counted.
+  /// Number of elements sent in blocks; multiples are not counted.
   std::uint64_t sent() const { return sent_; }
-  /// How many elements block b covers.
+  /// Number of elements that block b covers.
   std::size_t length(std::size_t b) const;
 
-  /// The message that these bytes are.
+  /// Parses and checks a message.
   ///
-  /// Errors    data_error naming field and byte, for bytes that are cut, damaged, of another run, table or step, or
-  ///           say what cannot be.
+  /// Errors    data_error naming the field, its expected and its actual value, if the bytes are truncated or
+  ///           damaged, belong to another run, table or step, or contain an impossible value.
   static message_view parse(isa which, std::span<std::byte const> bytes, tensor_table const& table,
                             expected_messages const& expected);
 
@@ -138,8 +150,10 @@ class message_view {
 
 namespace detail {
 
+/// Throws the data_error "cannot read a message".
 [[noreturn, gnu::cold]] void refuse_message(clause where, clause expected, clause got);
 
+/// CRC-32C of a message without the four bytes of its `crc` field.
 std::uint32_t message_crc(isa which, std::span<std::byte const> message);
 
 }  // namespace detail

@@ -15,7 +15,8 @@
 
 namespace cohort {
 
-/// Whose message, of which step.
+/// Identifies a message: its run, step and rank, the strategy's flags, and the examples and weight behind its
+/// gradient.
 struct message_stamp {
   std::uint64_t run = 0;
   std::uint64_t step = 0;
@@ -25,10 +26,11 @@ struct message_stamp {
   double weight = 0;
 };
 
-/// What the last message was like.
+/// Statistics of the last message.
 ///
-/// Units     `entropy_bytes` is the least that a message of so many independent elements and signs can take,
-///           n·H(d) + d·n bits; `clipped_mass` is Σ |what a residual policy has cut off after it|.
+/// Units     `density` is sent / elements. `entropy_bytes` is the smallest possible size of a message with
+///           that density of independent elements and signs, n·H(d) + d·n bits, in bytes. `clipped_mass` is
+///           the sum of the magnitudes that the residual policy cut off after the message.
 struct message_report {
   std::uint64_t elements = 0;
   std::uint64_t sent = 0;
@@ -41,12 +43,13 @@ struct message_report {
   double entropy_bytes() const;
 };
 
-/// What all ways to write a gradient have in common: reading any message, and writing those that bring none.
+/// Base of all compressors: reads any message, and writes the messages that contain no gradient.
 ///
-/// Shapes    residuals, gradients and dense sums: table.elements() of f32, where elsewhere() says.
-/// Order     one call at a time; what a call returns is valid until the next one that writes, and may be merged by it.
-/// Errors    parse and decode_add: data_error if the message is cut, damaged, foreign, stale or cannot be; dense is unchanged then.
-///           shape_error for an array of another size.
+/// Shapes    residuals, gradients and dense sums: table.elements() of f32, in the memory of device_passes().
+/// Order     one call at a time. A returned message is valid until the next call that writes; that call may
+///           merge it.
+/// Errors    parse and decode_add: data_error if the message is truncated, damaged, inconsistent, or of
+///           another run, table or step; dense is unchanged then. shape_error for an array of another size.
 /// Exact     the same bytes and sums on every instruction set and for any number of workers.
 class message_codec {
  public:
@@ -54,44 +57,51 @@ class message_codec {
                          std::shared_ptr<threshold_device> device_passes = nullptr);
 
   tensor_table const& table() const { return table_; }
-  /// Who works on the arrays, and where they lie; null: the processor.
+  /// Passes over arrays in a device's memory; null: the arrays are in the processor's memory.
   threshold_device* device_passes() const { return device_passes_.get(); }
 
-  /// The message that these bytes are; it shows them.
+  /// Parses and checks a message. The result is a view of these bytes.
   message_view parse(std::span<std::byte const> message, expected_messages const& expected) const;
-  /// dense += scale·s, where the message brings s. Messages that bring no gradient change nothing: see the header.
+  /// dense += scale · the message's values. A message that is not sparse leaves dense unchanged; see
+  /// header.kind.
   void decode_add(message_view const& message, float scale, std::span<float> dense);
   message_header decode_add(std::span<std::byte const> message, expected_messages const& expected,
                             float scale, std::span<float> dense);
 
-  /// A rank's gradient that is not finite, whose residual stays.
+  /// Writes the message of a rank whose gradient is not finite. Its residual stays unchanged.
   std::span<std::byte const> not_finite(message_stamp const& stamp);
-  /// Of a rank without examples.
+  /// Writes the message of a rank without examples.
   std::span<std::byte const> nothing(message_stamp const& stamp);
+  /// Statistics of the message written last.
   message_report const& report() const { return report_; }
 
  protected:
   message_header header_of(message_stamp const& stamp, message_kind kind) const;
 
-  /// A header alone.
-  std::span<std::byte const> plain(message_header header);
+  /// Writes a message that is only a header.
+  std::span<std::byte const> write_header_only(message_header header);
 
-  /// Looks at all of a message, and adds it.
+  /// Decodes and checks the elements of a message; does nothing if it is not sparse.
   void read(message_view const& message, detail::message_reader& elements) const;
+  /// dense += scale · the elements that were read.
   void add(message_view const& message, detail::message_reader const& elements, float scale,
            float* dense) const;
 
-  /// Merges two messages whose elements have been read by merge_sparse(header, lower, upper) if both are sparse.
+  /// Reads two messages and merges them. Returns merge_sparse(header, lower, upper) if both are sparse.
+  ///
+  /// After     one sparse, the other `nothing`: the sparse one under the merged header. One not_finite: a
+  ///           not_finite message; the elements of a sparse one are added to r. Both `nothing`: a `nothing`
+  ///           message.
   template <class MergeSparse>
-  std::span<std::byte const> merge_read(std::span<std::byte const> lower_bytes,
-                                        std::span<std::byte const> upper_bytes,
-                                        expected_messages const& expected, std::span<float> r,
-                                        MergeSparse merge_sparse) {
+  std::span<std::byte const> read_and_merge(std::span<std::byte const> lower_bytes,
+                                            std::span<std::byte const> upper_bytes,
+                                            expected_messages const& expected, std::span<float> r,
+                                            MergeSparse merge_sparse) {
     require_shape("residual", r.size());
     for (auto* const bytes : {&lower_bytes, &upper_bytes})
-      if (writer_.made(*bytes)) {  // the merged message would be written over it
-        own_.assign(bytes->begin(), bytes->end());
-        *bytes = own_;
+      if (writer_.is_latest(*bytes)) {  // the merged message would overwrite it
+        message_copy_.assign(bytes->begin(), bytes->end());
+        *bytes = message_copy_;
       }
     message_view const lower = parse(lower_bytes, expected);
     message_view const upper = parse(upper_bytes, expected);
@@ -102,13 +112,13 @@ class message_codec {
       return lower.header.kind == a && upper.header.kind == b;
     };
     if (is(message_kind::sparse, message_kind::sparse)) return merge_sparse(header, lower, upper);
-    if (is(message_kind::sparse, message_kind::nothing)) return again(header, lower_bytes);
-    if (is(message_kind::nothing, message_kind::sparse)) return again(header, upper_bytes);
-    if (header.kind == message_kind::not_finite) {  // what others have sent is not lost
+    if (is(message_kind::sparse, message_kind::nothing)) return copy_with_header(header, lower_bytes);
+    if (is(message_kind::nothing, message_kind::sparse)) return copy_with_header(header, upper_bytes);
+    if (header.kind == message_kind::not_finite) {  // keeps the elements that the other ranks have sent
       add(lower, reader_, 1, r.data());
       add(upper, upper_reader_, 1, r.data());
     }
-    return plain(header);
+    return write_header_only(header);
   }
 
   void require_shape(char const* what, std::size_t got) const;
@@ -120,17 +130,20 @@ class message_codec {
   detail::message_reader reader_;
   detail::message_reader upper_reader_;
   detail::message_writer writer_;
-  std::vector<std::byte> own_;
+  std::vector<std::byte> message_copy_;
   message_report report_;
 
  private:
   threshold_device::side side_of(detail::message_reader const& elements) const;
 
-  /// The header of two messages' sum.
+  /// The header of the merged message.
+  ///
+  /// Errors    data_error if the messages are of different steps or not of neighbouring ranks.
   static message_header merged_header(message_header const& lower, message_header const& upper);
 
-  /// The same content under another header.
-  std::span<std::byte const> again(message_header header, std::span<std::byte const> message);
+  /// Copies a message and replaces its header's step, ranks, examples, weight, kind and flags by those of
+  /// `header`.
+  std::span<std::byte const> copy_with_header(message_header header, std::span<std::byte const> message);
 };
 
 }  // namespace cohort

@@ -6,16 +6,17 @@
 
 namespace cohort {
 
-/// What is done, now and then, to what messages leave behind. All but `none` lose a part of the gradient.
+/// Policies that reduce the residual periodically. All but `none` lose a part of the gradient.
 namespace residual {
 
+/// Keeps the residual unchanged.
 struct none {};
-/// Clips to ±at thresholds, after every `every`th message.
+/// Clips the residual to ±`at` thresholds after every `every`-th message.
 struct clip {
   double at = 5;
   int every = 5;
 };
-/// Multiplies by `factor`, after every `every`th message.
+/// Multiplies the residual by `factor` after every `every`-th message.
 struct decay {
   double factor = 0.5;
   int every = 5;
@@ -23,9 +24,9 @@ struct decay {
 
 }  // namespace residual
 
-/// Any of residual::…, as one value.
+/// Value type that holds any policy of namespace residual.
 ///
-/// Errors    check: setting_error for a bound below 1, a factor out of (0, 1), a period below 1.
+/// Errors    check: setting_error for a bound below 1, a factor outside (0, 1), or a period below 1.
 /// Source    Deeplearning4j's ResidualClippingPostProcessor.
 struct residual_policy {
   enum class kind : std::uint8_t { none, clip, decay };
@@ -45,7 +46,7 @@ struct residual_policy {
     constexpr std::string_view names[]{"none", "clip", "decay"};
     return names[static_cast<std::size_t>(which)];
   }
-  /// Whether it is the turn of the residual after the message of a step; steps count from 0.
+  /// Returns whether the policy applies after the message of `step`; steps count from 0.
   constexpr bool acts_after(std::uint64_t step) const {
     return which != kind::none && (step + 1) % static_cast<std::uint64_t>(every) == 0;
   }

@@ -8,27 +8,30 @@ namespace cohort {
 
 namespace detail {
 
+/// Throws the numeric_error for a residual that is not finite.
 [[noreturn, gnu::cold]] void refuse_residual(std::uint64_t element);
 
 }  // namespace detail
 
-/// Gradients up to here can be sent: with a residual, which is at most 2¹⁶ thresholds, and those of all ranks they stay below
-/// what messages bring.
+/// Largest magnitude of a gradient element that can be encoded. The sum of all ranks' gradients and of a
+/// residual (at most 2¹⁶ thresholds) then stays below largest_value.
 inline constexpr float largest_gradient = 0x1p100F;
 
-/// Whether a gradient can be encoded: no element is infinite, NaN or above largest_gradient. A rank whose is not sends
-/// message_codec::not_finite, and its residual stays as it was.
+/// Returns whether a gradient can be encoded: no element is infinite, NaN or of a magnitude above
+/// largest_gradient. A rank whose gradient is out of range sends message_codec::not_finite and keeps its
+/// residual unchanged.
 ///
 /// Before    `which` is at most machine_isa().
 bool within_range([[maybe_unused]] isa which, std::span<float const> x);
 
-/// Clips a residual to ±c, and returns Σ |what was cut off|, whose last bits are the instruction set's.
+/// Clips a residual to ±c. Returns the sum of the magnitudes that were cut off; its last bits depend on the
+/// instruction set.
 double clip_residual([[maybe_unused]] isa which, std::span<float> r, float c);
 
 /// r *= factor
 void scale_residual([[maybe_unused]] isa which, std::span<float> r, float factor);
 
-/// Σ r², in double; the order of summation is the instruction set's.
+/// Σ r², in double; the order of summation depends on the instruction set.
 double residual_square_sum([[maybe_unused]] isa which, std::span<float const> r);
 
 }  // namespace cohort

@@ -11,11 +11,12 @@
 
 namespace cohort {
 
-/// The tensors whose elements a message is about, one behind the other in a flat view. What must not be changed on its way
-/// (running statistics) is not in it.
+/// The tensors whose elements a message contains, concatenated to a flat view. Values that must not be
+/// compressed (running statistics) are not part of it.
 ///
-/// Units     elements; their total may pass 2³¹.
-/// Errors    setting_error for a tensor without elements, and for more than 2⁴⁴ of them (2 bits each fill a message).
+/// Units     elements; their total may exceed 2³¹.
+/// Errors    setting_error for a tensor without elements, and for more than 2⁴⁴ elements in total (a message
+///           cannot hold more at 2 bits per element).
 class tensor_table {
  public:
   struct tensor {
@@ -30,9 +31,9 @@ class tensor_table {
   std::size_t size() const { return ends_.size(); }
   std::uint64_t elements() const { return ends_.empty() ? 0 : ends_.back(); }
   std::string_view name(std::size_t tensor) const { return names_[tensor]; }
-  /// Where each tensor ends in the flat view, as the next one begins there.
+  /// For each tensor, the index after its last element in the flat view; the next tensor begins there.
   std::span<std::uint64_t const> ends() const { return ends_; }
-  /// Of names, sizes and order: two ranks whose tables differ cannot read each other.
+  /// Hash of names, sizes and order. A rank rejects messages whose table has another hash.
   std::uint64_t hash() const { return hash_; }
 
  private:

@@ -14,27 +14,30 @@
 
 namespace cohort {
 
-/// How a threshold_compressor chooses what to send.
+/// Settings of a threshold_compressor.
 struct threshold_compression {
   threshold_policy threshold = threshold::quantile{};
   residual_policy residual = residual::none{};
-  bool per_tensor = false;  ///< a threshold for each tensor
+  bool per_tensor = false;  ///< a separate threshold for each tensor
 };
 
-/// Sends ±t for every element of r + x that is at least t, and keeps the rest.
+/// Sends ±t for every element of r + x whose magnitude is at least the threshold t, and keeps the rest in r.
 ///
-/// Shapes    residual r, gradient x, dense sums: table.elements() of f32, in the processor's memory, or all in a device's, where
-///           `elsewhere` works on them.
-/// Before    within_range(x); r is 0, or what this or merge has left.
-/// After     encode: with y = fl(r + x), r = y − s, where the message brings s. merge: the same with what both messages bring
-///           for x, where they bring anything; the larger threshold; examples, weights and ranks added, flags joined.
-///           Then, after the message of every n-th step, what the residual policy says.
-/// Moves     12 bytes an element. A message takes 96 bytes, 2 a threshold, 8 for 65,536 elements, and about its entropy.
-/// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not neighbours, or with
-///           other numbers of thresholds; r is unchanged then.   setting_error for a policy that makes no sense.
-///           numeric_error if the residual is not finite.
-/// Exact     s + r = y for every element, in real numbers: t has 8 significant bits and y at most 2¹⁶ of it; beyond, a multiple of
-///           16 bits is sent. The same bytes on every instruction set and for any number of workers.
+/// Shapes    residual r, gradient x, dense sums: table.elements() of f32. All are in the processor's memory,
+///           or all in the memory of `device_passes`.
+/// Before    within_range(x). r is 0, or the result of encode or merge.
+/// After     encode: with y = fl(r + x), the message contains s, and r = y − s. The residual policy is
+///           applied to r afterwards, in the steps that it names. merge: the same for y = fl(r + lower +
+///           upper), for elements of at least one message, without the policy. It uses the larger threshold,
+///           adds examples, weights and ranks, and combines the flags with or.
+/// Moves     12 bytes an element. A message has 96 bytes, 2 a threshold, 8 per 65,536 elements, and about its
+///           entropy.
+/// Errors    merge: data_error as decode_add, and for messages of different steps, of ranks that are not
+///           neighbours, or with another number of thresholds; r is unchanged then. Constructor:
+///           setting_error for an invalid policy. numeric_error if the residual is not finite.
+/// Exact     s + r = y for every element, in real numbers: t has 8 significant bits and |y| is at most 2¹⁶·t;
+///           larger elements are sent as a multiple with 16 significant bits. The same bytes on every
+///           instruction set and for any number of workers.
 /// Source    Strom, Scalable Distributed DNN Training Using Commodity GPU Cloud Computing, Interspeech 2015.
 class threshold_compressor : public message_codec {
  public:
@@ -42,23 +45,27 @@ class threshold_compressor : public message_codec {
                                 isa which = best_isa(),
                                 std::shared_ptr<threshold_device> device_passes = nullptr);
 
+  /// Writes the message of gradient x, and updates the residual r and the thresholds.
   std::span<std::byte const> encode(message_stamp const& stamp, std::span<float> r, std::span<float const> x);
 
-  /// One message for two: `lower` of the ranks in front of those of `upper`. r is the residual of who merges.
+  /// Merges two messages into one. The ranks of `lower` directly precede those of `upper`. r is the merging
+  /// rank's residual.
   std::span<std::byte const> merge(std::span<std::byte const> lower_bytes,
                                    std::span<std::byte const> upper_bytes, expected_messages const& expected,
                                    std::span<float> r);
 
-  /// What a checkpoint keeps besides the residual: thresholds, before rounding.
+  /// Checkpoint state besides the residual: the thresholds before rounding.
   std::span<double const> state() const { return thresholds_.state(); }
   void restore(std::span<double const> state) { thresholds_.restore(state); }
 
  private:
   std::size_t threshold_of(std::uint64_t index) const;
 
-  /// Calls take(first, n, threshold, list) for each run of a block's elements that have one threshold, and writes the list.
-  template <class Take>
-  void write_block(detail::message_part& part, std::size_t b, std::span<bf16 const> t, Take take) const {
+  /// Calls extract(first, n, threshold, list) for each run of a block's elements with one threshold. Writes
+  /// the list.
+  template <class Extract>
+  void write_block(detail::message_part& part, std::size_t b, std::span<bf16 const> t,
+                   Extract extract) const {
     if (part.list.empty()) part.list.resize(block_elements + detail::list_slack);
     detail::sent_element* list = part.list.data();
     std::uint64_t const begin = b * std::uint64_t{block_elements};
@@ -68,7 +75,7 @@ class threshold_compressor : public message_codec {
       std::uint64_t const last = std::min(end, ends_[k]);
       detail::sent_element* const from = list;
       std::size_t const multiples = part.multiples.size();
-      take(first, static_cast<std::size_t>(last - first), t[k].value(), list);
+      extract(first, static_cast<std::size_t>(last - first), t[k].value(), list);
       part.sent[k] += static_cast<std::uint64_t>(list - from) + (part.multiples.size() - multiples);
       first = last;
     }
@@ -77,25 +84,26 @@ class threshold_compressor : public message_codec {
         static_cast<std::size_t>(end - begin)));
   }
 
-  /// The message whose blocks write(part, block) writes.
+  /// Writes the message whose blocks write(part, block) appends.
   template <class Write>
   std::span<std::byte const> write_parts(message_header const& header, std::span<bf16 const> t, Write write) {
     auto const bytes = writer_.write(isa_, header, t, workers_, write);
     sent_.assign(t.size(), 0);
     for (detail::message_part const& part : writer_.parts())
       for (std::size_t k = 0; k < t.size(); ++k) sent_[k] += part.sent[k];
-    return reported(bytes, t);
+    return fill_report(bytes, t);
   }
-  /// The message of what was taken elsewhere.
-  std::span<std::byte const> write_taken(message_header const& header, std::span<bf16 const> t,
-                                         threshold_device::taken const& all);
+  /// Writes the message of elements that were extracted on a device.
+  std::span<std::byte const> write_extracted(message_header const& header, std::span<bf16 const> t,
+                                             threshold_device::extracted const& all);
 
-  std::span<std::byte const> reported(std::span<std::byte const> bytes, std::span<bf16 const> t);
+  /// Fills report_ from a message and sent_, and returns the message.
+  std::span<std::byte const> fill_report(std::span<std::byte const> bytes, std::span<bf16 const> t);
 
-  /// The residual policy's turn. Sums go over the same pieces for any number of workers.
-  void settle(std::span<float> r, std::span<bf16 const> t);
+  /// Applies the residual policy. Sums use the same blocks for any number of workers.
+  void apply_residual_policy(std::span<float> r, std::span<bf16 const> t);
 
-  void settle_elsewhere(std::span<float> r, std::span<bf16 const> t);
+  void apply_residual_policy_on_device(std::span<float> r, std::span<bf16 const> t);
 
   void require_thresholds(message_header const& header) const;
 
@@ -104,7 +112,7 @@ class threshold_compressor : public message_codec {
   thresholds thresholds_;
   std::vector<bf16> larger_;
   std::vector<double> clipped_;
-  std::vector<std::uint64_t> sent_;  // of each threshold
+  std::vector<std::uint64_t> sent_;  // elements, by threshold
 };
 
 }  // namespace cohort

@@ -12,61 +12,66 @@
 
 namespace cohort {
 
-/// What a threshold_compressor does to arrays that lie on a device: there it takes elements out, codes them, and adds what messages
-/// bring. Headers, tables and sums of a few numbers are the processor's.
+/// A threshold_compressor's passes over arrays in a device's memory: the device extracts and codes elements,
+/// and adds the elements of messages. The processor handles headers, tables and sums of a few numbers.
 ///
-/// Shapes    r, x, dense: as many f32 as the last of `ends` says, in the memory of arrays(). `ends`: where the elements of each
-///           threshold end; as many as of t.
-/// Order     as arena_passes: what a call does comes after all that this thread had done before; what it returns, or writes on the
-///           processor, is there on return. One call at a time.
-/// Exact     the bits that threshold_compressor gives for the same numbers in the processor's memory; sums of magnitudes and
-///           squares are to rounding.
+/// Shapes    r, x, dense: ends.back() of f32, in the memory of arrays(). Threshold t[k] applies to elements
+///           [ends[k − 1], ends[k]).
+/// Order     as arena_passes: a call runs after all earlier work of this thread on the device. Its result,
+///           and everything that it writes in the processor's memory, is complete on return. One call at a
+///           time.
+/// Exact     bitwise equal to threshold_compressor in the processor's memory, except sums of magnitudes and
+///           of squares, which are equal up to rounding.
 class threshold_device {
  public:
   virtual ~threshold_device() = default;
 
-  /// Where the arrays lie, and who fills, adds and copies them.
+  /// The passes that allocate, fill, add and copy the arrays.
   virtual arena_passes& arrays() = 0;
-  /// Whether no magnitude is above the limit, or no number.
+  /// Returns whether no element is NaN or has a magnitude above the limit.
   virtual bool within(std::span<float const> x, float limit) = 0;
-  /// Clips to ±limit; Σ |what was cut off|.
+  /// Clips r to ±limit. Returns the sum of the magnitudes that were cut off.
   virtual double clip(std::span<float> r, float limit) = 0;
   /// Σ r²
   virtual double square_sum(std::span<float const> r) = 0;
 
-  /// Adds up the sample of r + x by threshold_sampler::level_of.
+  /// Adds the histogram of a sample of r + x, by threshold_sampler::level_of, to `counts`.
   virtual void count_levels(float const* r, float const* x, detail::element_sample const& from,
                             std::span<std::uint32_t> counts) = 0;
 
-  /// What was taken out of r and is to be sent, until the next call: `coded`, and how many elements of each threshold.
-  struct taken {
+  /// Elements that were extracted from r, to be sent: their codes, and the number of elements of each
+  /// threshold. Valid until the next call.
+  struct extracted {
     detail::coded_elements coded{};
     std::span<std::uint64_t const> sent{};
   };
-  /// r += x, and ±t out of every element of at least t.
+  /// r += x, then subtracts ±t from every element whose magnitude is at least t.
   ///
-  /// Moves     8 bytes an element in, 4 out, on the device; what was coded comes to the processor.
+  /// Moves     8 bytes an element in, 4 out, on the device; the codes are copied to the processor.
   /// Errors    numeric_error if the residual is not finite.
-  virtual taken take(std::span<float> r, std::span<float const> x, std::span<std::uint64_t const> ends,
-                     std::span<bf16 const> t) = 0;
+  virtual extracted extract(std::span<float> r, std::span<float const> x, std::span<std::uint64_t const> ends,
+                            std::span<bf16 const> t) = 0;
 
-  /// Which of two messages that are merged.
+  /// One of the two messages of a merge.
   enum class side : std::uint8_t { lower, upper };
-  /// Looks at all codes of a sparse message, and keeps its elements for add and merge. False: they are not what its tables say.
+  /// Decodes a sparse message and keeps its elements for add and merge. Returns false if the codes do not
+  /// match its tables.
   virtual bool read(side which, message_view const& message) = 0;
-  /// dense += scale · what the message brings that was read last.
+  /// dense += scale · the elements of the message that was read last.
   virtual void add(side which, message_view const& message, std::span<std::uint64_t const> ends, float scale,
                    float* dense) = 0;
-  /// r += what both messages bring that were read last, and ±t out of every element of at least t to which either brings
-  /// something.
-  virtual taken merge(message_view const& lower, message_view const& upper,
-                      std::span<std::uint64_t const> ends, std::span<bf16 const> t, std::span<float> r) = 0;
+  /// r += the elements of both messages that were read last, then subtracts ±t from every one of these
+  /// elements whose magnitude is at least t.
+  virtual extracted merge(message_view const& lower, message_view const& upper,
+                          std::span<std::uint64_t const> ends, std::span<bf16 const> t,
+                          std::span<float> r) = 0;
 };
 
-/// The passes of a backend's arenas are one of these too where threshold_compressors can work on its device.
+/// Implemented by the arena_passes of a backend if threshold_compressors can run on its device.
 class threshold_device_source {
  public:
   virtual ~threshold_device_source() = default;
+  /// Creates the passes for one threshold_compressor.
   virtual std::shared_ptr<threshold_device> thresholds() = 0;
 };
 

@@ -13,10 +13,10 @@
 
 namespace cohort {
 
-/// How the threshold of the next message is chosen. Densities are shares of elements sent.
+/// Policies that choose the threshold of the next message. A density is the share of elements sent.
 namespace threshold {
 
-/// Always the same.
+/// A constant threshold.
 struct fixed {
   double value = 1e-3;
 };
@@ -27,14 +27,16 @@ struct adaptive {
   double hi = 1e-2;
   double factor = 0.96593632892484555;  // 0.5^(1/20)
 };
-/// The same towards one density.
+/// As adaptive, with lo = hi = density.
 struct target_density {
   double density = 1e-3;
   double initial = 1e-3;
   double factor = 0.96593632892484555;
 };
-/// What the share `density` of |r + x| reaches, by a sample of so many elements, looked up for each message: right from the
-/// first. One of 32,768 has 33 elements above the threshold of density 1e-3: 17 % of chance in a message's density.
+/// The threshold that the share `density` of |r + x| reaches, estimated for each message from a sample of
+/// `sample` elements. It needs no adaptation: the first message already has about that density. In a sample
+/// of 32,768, 33 elements exceed the threshold of density 1e-3, so the density of a message varies by 17 %
+/// (one standard deviation).
 struct quantile {
   double density = 1e-3;
   int sample = 32'768;
@@ -42,10 +44,10 @@ struct quantile {
 
 }  // namespace threshold
 
-/// Any of threshold::…, as one value.
+/// Value type that holds any policy of namespace threshold.
 ///
-/// Errors    check: setting_error for a threshold out of 2^±100, a density out of (0, 1], a factor out of (0, 1), an empty
-///           sample.
+/// Errors    check: setting_error for a threshold outside [2^−100, 2^100], a density outside (0, 1], a factor
+///           outside (0, 1), or an empty sample.
 /// Source    Strom, Interspeech 2015 (fixed); Deeplearning4j's AdaptiveThresholdAlgorithm and
 ///           TargetSparsityThresholdAlgorithm.
 struct threshold_policy {
@@ -80,37 +82,42 @@ struct threshold_policy {
 
   void check() const;
 
-  /// The threshold after a message of this density, which had t.
+  /// The threshold after a message with threshold t and this density.
   double next(double t, double density) const;
 };
 
 namespace detail {
 
-/// Which of n elements a threshold is chosen by: runs of neighbours, a cache line each, one in each of as many equal ranges;
-/// where, says the key. All of them where there are no more.
+/// Sample of n elements from which a threshold is chosen: `runs` runs of 16 consecutive elements (one cache
+/// line each). Each of `runs` equal ranges contains one run; `key` determines its position. All elements are
+/// used if n is not larger than the sample.
 struct element_sample {
   static constexpr std::size_t run = 16;
 
   std::size_t elements;
   std::size_t runs;
-  std::size_t stride;  // of elements, at least a run
+  std::size_t stride;  // elements of a range; all elements are used unless it exceeds `run`
   std::uint64_t key;
 
   element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_);
 
   bool all() const { return stride <= run; }
   std::size_t size() const { return all() ? elements : runs * run; }
-  /// Where the k-th run begins.
-  std::size_t place(std::size_t k) const;
+  /// Index of the first element of run k.
+  std::size_t run_begin(std::size_t k) const;
 };
 
-/// Finds thresholds by counting a sample of |r + x| by its upper 16 bits, which is as fine as thresholds are.
+/// Finds thresholds from a histogram of the upper 16 bits of |r + x| over a sample. These are the bits of a
+/// bf16 threshold.
 class threshold_sampler {
  public:
   static constexpr std::size_t levels = std::size_t{1} << 15;
 
-  /// The smallest threshold that at most the share `density` of a sample reaches; where the largest are more already, these
-  /// alone reach it. `otherwise` if all of it is 0. count(counts) adds the sample's elements up by level_of.
+  /// Returns the smallest threshold that at most the share `density` of a sample reaches. If the largest
+  /// level alone is a larger share, returns that level. Returns `otherwise` if all sampled elements are of
+  /// level 0.
+  ///
+  /// Before    count(counts) adds 1 to counts[level_of(r + x)] for each element of the sample.
   template <class Count>
   bf16 quantile(element_sample const& from, double density, bf16 otherwise, Count count) {
     counts_.assign(levels, 0);
@@ -124,8 +131,9 @@ class threshold_sampler {
     return {static_cast<std::uint16_t>(std::clamp<std::size_t>(pattern, smallest.pattern, largest.pattern))};
   }
 
+  /// The upper 16 bits of y without its sign.
   static std::size_t level_of(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
-  /// Of arrays in the processor's memory.
+  /// Histogram of a sample of r + x, for arrays in the processor's memory.
   static void count(element_sample const& from, float const* r, float const* x,
                     std::span<std::uint32_t> counts);
 
@@ -135,17 +143,20 @@ class threshold_sampler {
 
 }  // namespace detail
 
-/// The thresholds of one rank's messages, one for all tensors or one each, as a policy moves them from message to message.
+/// The thresholds of one rank's messages, updated by a policy after each message: one for all tensors, or one
+/// per tensor.
 ///
-/// Before    the policy's check has passed.
+/// Before    policy.check() has passed.
 class thresholds {
  public:
   thresholds(threshold_policy policy, std::size_t count);
 
-  /// Those of the message that sends r + x; ends: where the elements of each end. `step` chooses the sample.
+  /// Chooses the thresholds of the message that sends r + x. Threshold k applies to elements [ends[k − 1],
+  /// ends[k]). `step` determines the sample.
   std::span<bf16 const> choose(std::span<float const> r, std::span<float const> x,
                                std::span<std::uint64_t const> ends, std::uint64_t step);
-  /// The same of arrays whose samples count(begin, sample, counts) adds up: of the elements from `begin` on.
+  /// The same for arrays that only count(begin, sample, counts) can read. It adds the histogram of a sample
+  /// of the elements from `begin` on to counts.
   template <class Count>
   std::span<bf16 const> choose(std::span<std::uint64_t const> ends, std::uint64_t step, Count count) {
     random_stream const keys(0, "thresholds", step);
@@ -164,12 +175,12 @@ class thresholds {
     return rounded_;
   }
 
-  /// Tells what share of the elements of threshold k the message sent.
+  /// Updates threshold k after a message that sent the share `density` of its elements.
   void observe(std::size_t k, double density) { values_[k] = policy_.next(values_[k], density); }
 
-  /// What a checkpoint keeps: the thresholds before rounding.
+  /// Checkpoint state: the thresholds before rounding.
   std::span<double const> state() const { return values_; }
-  /// Errors    data_error if their number is another or one is none.
+  /// Errors    data_error if their number differs, or if one is outside the range of thresholds.
   void restore(std::span<double const> state);
 
  private:

@@ -11,20 +11,22 @@
 
 namespace cohort {
 
-/// Sends the share `density` of the elements.
+/// Settings of a top_k_compressor: the share `density` of the elements is sent.
 struct top_k_compression {
   double density = 1e-3;
 };
 
-/// Sends the k = ⌈density·n⌉ largest elements of r + x as they are, and keeps the others.
+/// Sends the k = ⌈density·n⌉ largest elements of r + x unchanged, and keeps the others in r.
 ///
-/// Magnitudes are told apart by their upper 16 bits (8 significant bits); of equals, and of zeros none, the first are sent.
+/// Magnitudes are compared by their upper 16 bits (8 significant bits). Among equals, the elements with the
+/// lowest indices are sent. Zeros, and subnormals whose upper 16 bits are zero, are never sent.
 /// Shapes    residual r, gradient x, dense sums: table.elements() of f32.
 /// Before    within_range(x), and r is finite.
-/// After     encode: with y = fl(r + x), r = y − s, where the message brings s: y or 0. merge: the same of y =
-///           fl(fl(r + lower) + upper), where the messages bring anything.
-/// Moves     20 bytes an element. A message takes 96 bytes, 8 for 65,536 elements, and 4 besides its code for each sent.
-/// Errors    those of message_codec; encode and merge: numeric_error if y is not finite. Then r is y where it was added.
+/// After     encode: with y = fl(r + x), the message contains s = y or 0, and r = y − s. merge: the same for
+///           y = fl(fl(r + lower) + upper), for elements of at least one message.
+/// Moves     20 bytes an element. A message has 96 bytes, 8 per 65,536 elements, and for each element sent
+///           its code and 4 bytes.
+/// Errors    as message_codec. encode and merge: numeric_error if y is not finite; r is y then.
 /// Exact     the same bytes on every instruction set and for any number of workers.
 /// Source    Aji and Heafield, EMNLP 2017; Lin et al., Deep Gradient Compression, ICLR 2018.
 class top_k_compressor : public message_codec {
@@ -32,22 +34,26 @@ class top_k_compressor : public message_codec {
   explicit top_k_compressor(tensor_table table, top_k_compression how = {}, team* workers = nullptr,
                             isa which = best_isa());
 
+  /// Writes the message of gradient x, and updates the residual r.
   std::span<std::byte const> encode(message_stamp const& stamp, std::span<float> r, std::span<float const> x);
 
+  /// Merges two messages into one. The ranks of `lower` directly precede those of `upper`. r is the merging
+  /// rank's residual.
   std::span<std::byte const> merge(std::span<std::byte const> lower_bytes,
                                    std::span<std::byte const> upper_bytes, expected_messages const& expected,
                                    std::span<float> r);
 
-  /// Nothing is remembered but the residual.
+  /// Checkpoint state besides the residual: empty.
   std::span<double const> state() const { return {}; }
+  /// Errors    data_error if the state is not empty.
   void restore(std::span<double const> state);
 
  private:
   static constexpr std::uint32_t levels = 1 << 15, not_finite_level = 0x7f80;
   static std::uint32_t level(float y) { return std::bit_cast<std::uint32_t>(y) >> 16 & (levels - 1); }
 
-  /// Sends the largest of the candidates, which each(block, see) shows in ascending order, and leaves 0 in their place;
-  /// prepare(index) is called before one is looked at.
+  /// Sends the largest candidates and sets them to 0 in r. each(block, see) calls see(index) for the block's
+  /// candidates in ascending order. prepare(index) is called once before a candidate is read.
   template <class Each, class Prepare>
   std::span<std::byte const> select(message_header header, std::span<float> r, Each each, Prepare prepare) {
     header.coding = message_coding::values;
@@ -56,21 +62,21 @@ class top_k_compressor : public message_codec {
     auto const counts = [&](std::size_t worker) {
       return std::span(counts_).subspan(worker * levels, levels);
     };
-    detail::share_blocks(workers_, static_cast<std::size_t>(blocks_of(r.size())),
-                         [&](int worker, std::size_t from, std::size_t to) {
-                           auto const mine = counts(static_cast<std::size_t>(worker));
-                           for (std::size_t b = from; b < to; ++b)
-                             each(b, [&](std::uint64_t i) {
-                               prepare(i);
-                               ++mine[level(r[i])];
+    detail::for_block_ranges(workers_, static_cast<std::size_t>(blocks_of(r.size())),
+                             [&](int worker, std::size_t from, std::size_t to) {
+                               auto const mine = counts(static_cast<std::size_t>(worker));
+                               for (std::size_t b = from; b < to; ++b)
+                                 each(b, [&](std::uint64_t i) {
+                                   prepare(i);
+                                   ++mine[level(r[i])];
+                                 });
                              });
-                         });
     for (std::size_t w = 0; w < workers; ++w)
       for (std::uint32_t infinite = not_finite_level; infinite < levels; ++infinite)
-        if (counts(w)[infinite] > 0) refuse_infinite(r);
-    // The lowest level of which some are sent, and how many of it by each worker.
+        if (counts(w)[infinite] > 0) refuse_not_finite(r);
+    // The lowest level that is sent, and how many of its elements each worker sends.
     std::uint32_t cut = levels - 1;
-    std::uint64_t left = wanted_;
+    std::uint64_t left = target_count_;
     for (;; --cut) {
       std::uint64_t here = 0;
       for (std::size_t w = 0; w < workers; ++w) here += counts(w)[cut];
@@ -106,9 +112,9 @@ class top_k_compressor : public message_codec {
     return bytes;
   }
 
-  [[noreturn]] static void refuse_infinite(std::span<float const> y);
+  [[noreturn]] static void refuse_not_finite(std::span<float const> y);
 
-  std::uint64_t wanted_ = 0;
+  std::uint64_t target_count_ = 0;
   std::vector<std::uint64_t> counts_;
   std::vector<std::uint64_t> ties_;
 };

@@ -17,37 +17,39 @@
 
 namespace cohort {
 
-/// How long ranks wait for each other.
+/// Time limits of a communicator.
 ///
-/// Units     `deadline`: of each wait for an operation, from the moment that the wait begins. `heartbeat`: how long a
-///           process may show no sign of life; ranks that are threads have none.
+/// Units     `deadline` limits each wait for an operation, from the beginning of the wait. `heartbeat` is the
+///           longest time without a message from a process before it counts as lost; ranks that are threads
+///           ignore it.
 struct communicator_settings {
   std::chrono::milliseconds deadline{120'000};
   std::chrono::milliseconds heartbeat{10'000};
-  sink log{};  ///< lines for the user, of rank 0 or of a fault; empty: none
+  sink log{};  ///< receives lines for the user, from rank 0 or about a fault; empty: no log
 };
 
 namespace detail {
 
-/// Refuses what no communicator can keep.
+/// Errors    setting_error if the deadline is out of range.
 [[gnu::cold]] void check_settings(communicator_settings const& how);
 
 }  // namespace detail
 
-/// How the elements of several ranks become one.
+/// Operation that combines the elements of several ranks.
 enum class reduction { sum, maximum };
 
-/// What a rank has put on the wire since the beginning.
+/// Traffic that a rank has sent since its communicator was created.
 ///
-/// Units     payload bytes and messages of this rank, its headers and heartbeats left out; `progress_seconds`: processor
-///           time of a thread that only moves messages.
+/// Units     payload bytes and messages of this rank, without headers and heartbeats. `progress_seconds` is
+///           the processor time of the progress thread, 0 without one.
 struct traffic {
   std::uint64_t bytes_sent = 0;
   std::uint64_t messages_sent = 0;
   double progress_seconds = 0;
 };
 
-/// Elements in the caller's memory that an operation reads and writes; in a space, where the communicator `sums_in` it.
+/// Elements in the caller's memory that an operation reads and writes. They may be in a memory space if the
+/// communicator's sums_in(space) is true.
 struct elements {
   std::byte* data = nullptr;
   element_type type = element_type::u8;
@@ -62,15 +64,16 @@ struct elements {
   std::size_t bytes() const { return count * bytes_of(type); }
 };
 
-/// What an allgatherv has brought from every rank; its memory is used again.
+/// Result of an allgatherv: the bytes of every rank. Its memory is reused by the next allgatherv.
 struct gathered {
   std::vector<std::byte> bytes{};
-  std::vector<std::size_t> first{};  ///< size + 1 places: rank r's bytes are [first[r], first[r + 1])
+  std::vector<std::size_t> first{};  ///< size + 1 entries; rank r's bytes are [first[r], first[r + 1])
 
+  /// The bytes of one rank.
   std::span<std::byte const> of(int rank) const;
 };
 
-/// A message that has arrived and was not received yet.
+/// A message that has arrived and has not been received yet.
 struct arrival {
   int from = 0;
   int tag = 0;
@@ -78,7 +81,7 @@ struct arrival {
 };
 
 namespace detail {
-/// An operation inside a communicator. Kept by the communicator until it is done, whoever holds a handle.
+/// An operation inside a communicator. The communicator keeps it until it is done, even if no handle is left.
 struct activity {
   virtual ~activity() = default;
   virtual bool done() = 0;
@@ -86,32 +89,37 @@ struct activity {
 };
 }  // namespace detail
 
-/// An operation under way. Its memory must live until done() or wait() has said that it ended, or has thrown.
+/// Handle of a pending operation. The operation's memory must stay valid until done() returns true, wait()
+/// returns, or one of them throws.
 class request {
  public:
   request() = default;
-  explicit request(std::shared_ptr<detail::activity> under_way) : under_way_(std::move(under_way)) {}
-  /// Whether it has ended; moves it on where no other thread does.
-  bool done() { return !under_way_ || under_way_->done(); }
-  /// Returns when it ended: as this rank has seen it, perhaps before the wait. Without an operation: the clock's beginning.
+  explicit request(std::shared_ptr<detail::activity> operation) : operation_(std::move(operation)) {}
+  /// Returns whether the operation has ended. Makes progress if the communicator has no progress thread.
+  bool done() { return !operation_ || operation_->done(); }
+  /// Blocks until the operation has ended. Returns the time at which this rank observed the end, perhaps
+  /// before the call; the clock's epoch if there is no operation.
   std::chrono::steady_clock::time_point wait();
 
  private:
-  std::shared_ptr<detail::activity> under_way_;
+  std::shared_ptr<detail::activity> operation_;
 };
 
-/// Ranks that agree: each has a number, and all call the same collectives in the same order.
+/// A group of numbered ranks that exchange messages and call the same collectives in the same order.
 ///
-/// Order     collectives are matched by the order of their start on each rank; several may be under way. Any thread may
-///           start or wait, one at a time for each communicator but for start_*, note and abort, which may be
-///           called beside a wait. The last of a communicator and its relatives to go waits for what is under way.
-/// Exact     a sum is taken in an order that depends on ranks and bytes alone: equal on every rank and run, and the
-///           same over `threads` and `mpi`.
-/// Errors    communicator_error on every rank, naming who was missing and where, when a wait outlasts its deadline, a
-///           rank is lost or fails, or a message does not fit. The communicator and its relatives are *poisoned* by
-///           it: later calls throw the same at once. setting_error for a root, rank or tag out of range.
-/// Source    semantics and names of MPI 4.0, chapters 3, 6 and 7; rings: Patarasuk and Yuan, JPDC 2009; halving and doubling: Thakur, Rabenseifner
-///           and Gropp, IJHPCA 2005.
+/// The *relatives* of a communicator are those made from it by split and duplicate, directly or not.
+/// Order     collectives match by the order of their start on each rank; several may be pending. Any thread
+///           may start an operation or wait. Only one thread at a time may use a communicator, except that
+///           start_*, note and abort may run during a wait. The destructor of the last relative waits for all
+///           pending operations.
+/// Exact     the order of a sum depends only on the number of ranks and bytes. Results are equal on every
+///           rank and in every run, and the same over `threads` and `mpi`.
+/// Errors    communicator_error on every rank if a wait exceeds its deadline, a rank is lost or fails, or a
+///           message has the wrong size. It names the missing ranks and their progress. It *poisons* the
+///           communicator and its relatives: later calls throw the same error at once. setting_error for a
+///           root, rank or tag out of range.
+/// Source    semantics and names of MPI 4.0, chapters 3, 6 and 7; rings: Patarasuk and Yuan, JPDC 2009;
+///           halving and doubling: Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 class communicator {
  public:
   static constexpr int any_source = -1;
@@ -122,56 +130,77 @@ class communicator {
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
 
-  /// "self", "threads", "mpi".
+  /// The kind of communicator, for example "self", "threads" or "mpi".
   virtual std::string_view name() const = 0;
+  /// Number of this rank, from 0 to size() − 1.
   virtual int rank() const = 0;
+  /// Number of ranks P.
   virtual int size() const = 0;
+  /// The settings that the communicator was created with.
   virtual communicator_settings const& settings() const = 0;
 
+  /// Starts a broadcast.
+  ///
   /// After     every rank holds the root's elements.
   /// Moves     at most ⌈log2 P⌉·n from any rank.
   virtual request start_broadcast(elements data, int root) = 0;
-  /// After     every rank holds the reduction over the ranks of each element.
-  /// Moves     up to 16 KiB log2 P messages of n a rank; up to 512 KiB 2·log2 P messages, beyond 2(P−1) for each P·512 KiB, with
-  ///           2(P−1)/P·n together. Where P is no power of two: 64 KiB instead of 512; the logarithm is rounded down, and in its ways
-  ///           ranks in pairs send one message of n more.
+  /// Starts a reduction of each element over all ranks.
+  ///
+  /// After     every rank holds the result.
+  /// Moves     per rank, for n bytes: up to 16 KiB, log2 P messages of n. Up to 512 KiB, 2·log2 P messages
+  ///           with 2(P−1)/P·n in total. Above, 2(P−1) messages for each P·512 KiB, with 2(P−1)/P·n in total.
+  ///           If P is not a power of two, the second bound is 64 KiB, the logarithm is rounded down, and
+  ///           ranks in pairs send one more message of n below this bound.
   virtual request start_allreduce(elements data, reduction how) = 0;
-  /// Whether start_allreduce takes elements of that space too: what was put in to be done there before its start is done first.
-  /// No other operation takes any. All ranks that have one give the same
-  /// answer.
+  /// Returns whether start_allreduce accepts elements in this memory space; no other operation does. The
+  /// allreduce begins after all work that was enqueued in the space before its start. The answer is the same
+  /// on all ranks that have such a space.
   virtual bool sums_in(memory_space const&) const { return false; }
-  /// After     rank r holds the reduction in part r of `data` (part_of: as equal as possible); the rest is unspecified.
+  /// Starts a reduction of which each rank gets one part.
+  ///
+  /// After     rank r holds the result in part r of `data` (part_of: parts as equal as possible); the other
+  ///           parts are unspecified.
   /// Moves     (P−1)/P·n a rank.
   virtual request start_reduce_scatter(elements data, reduction how) = 0;
-  /// Before    rank r's contribution stands in part r of `data`.    After  every rank holds all parts.
+  /// Starts an exchange of equal parts.
+  ///
+  /// Before    rank r's contribution is in part r of `data`.    After  every rank holds all parts.
   /// Moves     (P−1)/P·n a rank.
   virtual request start_allgather(elements data) = 0;
-  /// Bytes of any size, other on every rank.
-  /// Moves     the sizes, then what the other ranks have: each contribution passes each rank once.
+  /// Starts an exchange of byte strings whose sizes may differ between ranks.
+  ///
+  /// Moves     the sizes, then the contributions of the other ranks: each contribution passes each rank once.
   virtual request start_allgatherv(std::span<std::byte const> mine, gathered& all) = 0;
+  /// Starts a barrier. It ends after all ranks have started it.
   virtual request start_barrier() = 0;
 
-  /// Messages between two ranks arrive in the order sent, for each tag. A send may end before its receive begins.
+  /// Starts a send. Messages between two ranks arrive in the order sent, for each tag. A send may end before
+  /// its receive begins.
   virtual request start_send(std::span<std::byte const> data, int to, int tag) = 0;
-  /// Before    the message has exactly that many bytes: probe tells.
+  /// Starts a receive.
+  ///
+  /// Before    the message has exactly this size; probe returns it.
   virtual request start_receive(std::span<std::byte> data, int from, int tag) = 0;
-  /// The next message from that rank, or from any, if one is there.
+  /// Returns the next message from that rank, or from any_source, if one has arrived. Does not block.
   virtual std::optional<arrival> probe(int from, int tag) = 0;
-  /// The same, waiting for it until the deadline.
+  /// The same, but blocks until a message arrives, at most until the deadline.
   virtual arrival wait_for_message(int from, int tag) = 0;
 
-  /// Collective: the ranks that give the same color, in the order of `order`, then of rank.
+  /// Collective. Returns a communicator of the ranks with the same color, ordered by `order`, then by rank.
   virtual std::unique_ptr<communicator> split(int color, int order) = 0;
-  /// Collective: the same ranks, in whose messages nobody else's get mixed.
+  /// Collective. Returns a communicator of the same ranks with separate messages.
   virtual std::unique_ptr<communicator> duplicate() = 0;
 
-  /// Tells all ranks that this one cannot go on, and why. Poisons. Never throws.
-  /// After     nobody touches the memory of what is under way; returns within a second.
+  /// Announces to all ranks that this one has failed, and why. Poisons the communicator. Never throws.
+  ///
+  /// After     the memory of pending operations is no longer accessed. Returns within a second.
   virtual void abort(std::string const& why) noexcept = 0;
-  /// Says how far this rank is. Cheap: no message.
+  /// Records this rank's progress for stall reports. Cheap: sends no message.
   virtual void note(rank_progress here) noexcept = 0;
+  /// Traffic of this rank, over this communicator and its relatives.
   virtual traffic sent() const = 0;
 
+  /// The blocking versions: start the operation and wait for it.
   void broadcast(elements data, int root) { start_broadcast(data, root).wait(); }
   void allreduce(elements data, reduction how = reduction::sum) { start_allreduce(data, how).wait(); }
   void reduce_scatter(elements data, reduction how = reduction::sum);

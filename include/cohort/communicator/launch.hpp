@@ -16,7 +16,7 @@
 
 namespace cohort {
 
-/// Runs a body on every rank of a kind of communicator, and hands it that rank's.
+/// Runs `body` on every rank, with the rank's communicator. `Kind` is self, threads or mpi.
 ///
 ///     return launch<threads>(2, [](communicator& world) { … });
 ///     return launch<threads>(2, {.deadline = 10s}, [](communicator& world) { … });
@@ -24,7 +24,7 @@ namespace cohort {
 ///     return launch<mpi>(argc, argv, [](communicator& world) { … });
 ///
 /// After     every rank has ended. The result is the program's exit status.
-/// Errors    as the kind says.
+/// Errors    as documented for the kind.
 template <class Kind, class... Arguments>
 int launch(Arguments&&... arguments) {
   return Kind::launch(std::forward<Arguments>(arguments)...);
@@ -44,7 +44,7 @@ int launch(int argc, char** argv, communicator_settings settings, Body&& body) {
 
 namespace detail {
 
-/// What has become of the ranks of a launch.
+/// Results of the ranks of a launch.
 struct outcome {
   explicit outcome(int ranks) : failures(static_cast<std::size_t>(ranks)), ended(failures.size()) {}
 
@@ -53,16 +53,18 @@ struct outcome {
   std::vector<std::exception_ptr> failures;
   std::vector<bool> ended;
   std::size_t missing = 0;
-  std::exception_ptr cause;  ///< the first that is not the echo of another
+  std::exception_ptr
+      cause;  ///< the first that is not a communicator_error, which only reports another rank's failure
 };
 
+/// The text of an exception.
 [[gnu::cold]] std::string text_of(std::exception_ptr const& thrown);
 
-[[gnu::cold]] bool is_echo(std::exception_ptr const& thrown);
+[[gnu::cold]] bool is_communicator_error(std::exception_ptr const& thrown);
 
-/// One rank's life.
+/// Runs the body on one rank, announces its exception to the other ranks, and records the result.
 template <class Body>
-void live_as_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& body, outcome& all) noexcept {
+void run_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& body, outcome& all) noexcept {
   std::exception_ptr failure;
   try {
     body(*world);
@@ -73,7 +75,7 @@ void live_as_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& b
   world.reset();
   std::lock_guard const lock(all.mutex);
   all.failures[rank] = failure;
-  if (failure && !all.cause && !is_echo(failure)) all.cause = failure;
+  if (failure && !all.cause && !is_communicator_error(failure)) all.cause = failure;
   all.ended[rank] = true;
   --all.missing;
   all.changed.notify_all();
@@ -81,11 +83,12 @@ void live_as_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& b
 
 }  // namespace detail
 
-/// Ranks that are threads of this process. The calling thread only watches over them.
+/// Ranks that are threads of this process. The calling thread only supervises them.
 ///
-/// Errors    what the body throws: the first exception that is not the communicator_error by which other ranks learn of
-///           it; they fail at once. Where a rank has not ended by then, and has shown no sign of life for the deadline and
-///           2 s, the process ends with communicator_exit_status; all reasons go to the standard error stream.
+/// Errors    rethrows the body's first exception that is not a communicator_error. The other ranks fail at
+///           once with a communicator_error that reports it. If a rank then neither ends nor makes progress
+///           for the deadline plus 2 s, the process exits with communicator_exit_status. It prints all
+///           reasons to the standard error stream.
 struct threads {
   template <class Body>
   static int launch(int ranks, Body&& body) {
@@ -102,29 +105,30 @@ struct threads {
       for (std::size_t rank = 0; rank < worlds.size(); ++rank) {
         std::lock_guard const lock(all.mutex);
         running.emplace_back([&all, &body, rank, world = std::move(worlds[rank])]() mutable {
-          detail::live_as_rank(rank, std::move(world), body, all);
+          detail::run_rank(rank, std::move(world), body, all);
         });
         ++all.missing;
       }
-    } catch (...) {  // no more threads to be had
+    } catch (...) {  // the system has no more threads
       std::lock_guard const lock(all.mutex);
       all.cause = std::current_exception();
       for (auto const& world : worlds)
         if (world) world->abort("not all ranks could be started");
     }
     watch(hub, all);
-    for (std::thread& one : running) one.join();  // bounded: the threads have nothing left to do
+    for (std::thread& one : running) one.join();  // bounded: the threads have finished their work
     if (all.cause) std::rethrow_exception(all.cause);
     for (std::exception_ptr const& one : all.failures)
       if (one) std::rethrow_exception(one);
-    if (auto const why = hub.trouble()) throw communicator_error({.what = *why});  // as a rank left
+    if (auto const why = hub.trouble())
+      throw communicator_error({.what = *why});  // failure while a rank closed its communicator
     return 0;
   }
 
  private:
   using clock = std::chrono::steady_clock;
-  /// In which the others hear of a failure, and end.
-  static constexpr auto to_hear = std::chrono::seconds(1);
+  /// Time for the other ranks to be notified of a failure and to end.
+  static constexpr auto notification_time = std::chrono::seconds(1);
 
   static void watch(thread_ranks const& hub, detail::outcome& all);
 };

@@ -4,23 +4,24 @@
 
 namespace cohort {
 
-/// How many bytes more cost as much as a message, where nothing is measured: 50 µs at 1 GB/s.
+/// Bytes whose transfer takes as long as the latency of a message, if nothing was measured: 50 µs at 1 GB/s.
 inline constexpr double latency_equivalent_bytes = 50'000;
 
-/// What a message between two ranks costs: `latency` seconds and its bytes / `bytes_per_second`.
+/// Cost of a message between two ranks: `latency` seconds + bytes / `bytes_per_second`.
 struct link_cost {
   double latency = 0;
   double bytes_per_second = 0;
 
+  /// Predicted time of `messages` messages with `bytes` bytes in total.
   constexpr double seconds(double messages, double bytes) const {
     return messages * latency + (bytes > 0 ? bytes / bytes_per_second : 0);
   }
 };
 
-/// Measures the slowest link of a ring of all ranks, all of them busy at once.
+/// Measures the slowest link of a ring of all ranks while all links are in use.
 ///
-/// Order     collective; nothing else should be under way.
-/// After     the same on every rank. One rank has none: zeros.
+/// Order     collective; no other operation should be pending.
+/// After     the same result on every rank. Zeros if there is only one rank.
 /// Moves     9 messages of 8 bytes and 9 of 256 KiB from each rank.
 /// Errors    communicator_error.
 /// Source    latency and bandwidth as Hockney, Parallel Computing 1994; medians.

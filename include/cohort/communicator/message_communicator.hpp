@@ -17,12 +17,13 @@ namespace cohort {
 
 namespace detail {
 
-/// The collectives and messages of some ranks, over the transport that its relatives share.
+/// Communicator over a transport, which it shares with its relatives.
 ///
-/// Units     a tag on the wire is (context, number of the collective) or (context, tag of the message), 15 bits each.
+/// Units     a tag on the wire is (context, number of the collective) or (context, tag of the message), 15
+///           bits each. The context distinguishes relatives.
 class message_communicator final : public communicator {
  public:
-  message_communicator(std::shared_ptr<engine> moved_by, std::shared_ptr<rank_group const> ranks);
+  message_communicator(std::shared_ptr<engine> shared_engine, std::shared_ptr<rank_group const> ranks);
 
   std::string_view name() const override { return engine_->wire->name(); }
   int rank() const override { return ranks_->rank; }
@@ -31,8 +32,8 @@ class message_communicator final : public communicator {
 
   request start_broadcast(elements data, int root) override;
   request start_allreduce(elements data, reduction how) override;
-  /// In a way of the caller's choice: the same on every rank.
-  request start_allreduce(elements data, reduction how, allreduce_algorithm way);
+  /// With an algorithm that the caller chooses, the same on every rank.
+  request start_allreduce(elements data, reduction how, allreduce_algorithm algorithm);
   request start_reduce_scatter(elements data, reduction how) override;
   request start_allgather(elements data) override;
   request start_allgatherv(std::span<std::byte const> mine, gathered& all) override;
@@ -74,7 +75,7 @@ class message_communicator final : public communicator {
   request message(std::string_view name, bool (*advance)(task&), int peer, int tag, Describe describe) {
     if (tag < 0 || tag > largest_tag)
       throw setting_error(
-          {.what = "a message cannot have this tag", .expected = {"0 to ", largest_tag}, .got = {tag}});
+          {.what = "the tag of a message is out of range", .expected = {"0 to ", largest_tag}, .got = {tag}});
     return start(name, advance, channel::peer, 0, [&](task& t) {
       t.peer = peer;
       t.tag = ranks_->context << tag_bits | static_cast<std::uint32_t>(tag);
@@ -82,7 +83,7 @@ class message_communicator final : public communicator {
     });
   }
 
-  std::optional<arrival> looked_for(std::string_view name, bool (*advance)(task&), int from, int tag);
+  std::optional<arrival> probe_message(std::string_view name, bool (*advance)(task&), int from, int tag);
 
   void check_rank(char const* what, int rank) const;
 
@@ -93,7 +94,8 @@ class message_communicator final : public communicator {
 
 }  // namespace detail
 
-/// All ranks of a transport. What is split off shares the transport, which lives as long as the last of them.
+/// Creates a communicator of all ranks of a transport. Its relatives share the transport; the last of them
+/// destroys it.
 ///
 /// Errors    setting_error for a deadline out of range.
 std::unique_ptr<communicator> make_communicator(std::unique_ptr<detail::transport> over,

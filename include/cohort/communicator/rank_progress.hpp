@@ -5,10 +5,10 @@
 
 namespace cohort {
 
-/// How far a rank is, as others are told who wait for it.
+/// Progress of a rank, as shown in the stall reports of ranks that wait for it.
 ///
-/// Units     `step` counts updates from 0, −1 before the first; `bucket` is the last one of that step that it announced,
-///           −1 before the first.
+/// Units     `step` counts updates from 0, −1 before the first. `bucket` is the last bucket of that step that
+///           the rank has reported, −1 before the first.
 struct rank_progress {
   std::int64_t step = -1;
   int bucket = -1;

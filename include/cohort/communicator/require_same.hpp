@@ -7,7 +7,7 @@
 
 namespace cohort {
 
-/// Something that must be the same on every rank.
+/// A named value that must be the same on every rank.
 struct shared_fact {
   std::string_view name;
   std::string value;
@@ -15,16 +15,16 @@ struct shared_fact {
 
 namespace detail {
 
-/// "123 on ranks 0, 2; 7 on rank 1", of at most 4 different values.
+/// Text of the form "123 on ranks 0, 2; 7 on rank 1", with at most 4 different values.
 std::string by_rank(std::span<std::string const> values);
 
 }  // namespace detail
 
-/// Collective: sees to it that all ranks give the same value for each name.
+/// Collective. Checks that all ranks have the same value for each name. Ranks may run different versions of
+/// the program: facts match by name, in any order and number.
 ///
-/// Before    ranks may be of different versions: facts are matched by name, so they stand in any order and number.
-/// Errors    setting_error, the same on every rank: which facts differ, and what each rank has; "nothing" where it does not
-///           know that name.
+/// Errors    setting_error, the same on every rank: names the facts that differ and each rank's value
+///           ("nothing" if the rank does not have the fact).
 void require_same(communicator& world, std::span<shared_fact const> facts);
 
 }  // namespace cohort

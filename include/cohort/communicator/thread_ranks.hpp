@@ -19,8 +19,9 @@ namespace cohort {
 
 namespace detail {
 
-/// A send or a receive under way, kept by its rank. A send also stands in the receiver's place until that takes it.
-struct parcel {
+/// A posted send or receive, owned by its rank. A send is also listed in the receiver's rank_state until the
+/// receiver matches it.
+struct posted_message {
   enum state : int { posted, ended, misfit };
 
   int peer = 0;  // the receiver of a send, the sender of a receive
@@ -31,48 +32,51 @@ struct parcel {
   elements into{};                    // of a receive
   std::optional<reduction> how{};     // of a receive that combines
   std::size_t bytes = 0;
-  std::size_t came = 0;  // the size of what did not fit
+  std::size_t received_bytes = 0;  // size of the matched send
   bool sends = false;
   bool used = false;
   std::atomic<int> is{ended};
 
-  bool meets(parcel const& other) const { return from == other.from && on == other.on && tag == other.tag; }
+  bool matches(posted_message const& other) const {
+    return from == other.from && on == other.on && tag == other.tag;
+  }
 };
 
-/// What the ranks of one process share.
+/// State shared by the ranks of one process.
 struct thread_hub {
   using clock = std::chrono::steady_clock;
 
-  struct alignas(64) place {
+  struct alignas(64) rank_state {
     std::mutex mutex;  // guards:
     std::condition_variable changed;
-    std::vector<parcel*> sent{};  // to this rank, in the order posted
+    std::vector<posted_message*> sent{};  // sends to this rank, in the order posted
     rank_progress where{};
     bool ended = false;
 
     std::atomic<std::uint64_t> events{0};
     std::atomic<int> sleepers{0};
-    std::atomic<clock::rep> seen{0};  // the last sign of life
+    std::atomic<clock::rep> last_activity{0};  // time of the last call that made progress
   };
 
   thread_hub(int ranks, std::string_view called) : name(called), places(static_cast<std::size_t>(ranks)) {}
 
   std::string const name;
-  std::vector<place> places;
+  std::vector<rank_state> places;
   std::atomic<bool> lost{false};
   std::mutex mutex;  // guards:
   std::string why;
 
-  place& of(int rank) { return places[static_cast<std::size_t>(rank)]; }
+  rank_state& of(int rank) { return places[static_cast<std::size_t>(rank)]; }
 
-  void wake(place& one);
+  void wake(rank_state& one);
 
   void announce(std::string const& reason);
   std::optional<std::string> trouble();
 };
 
-/// Messages between threads. The receiver copies from the sender's memory, or sums from it, when it looks whether its
-/// receives are done: so two ranks that exchange work at the same time, and nobody writes to another's memory.
+/// Messages between threads. The receiver copies from the sender's memory, or adds from it, when it checks
+/// whether its receives are done. Two ranks that exchange data thus work in parallel, and no rank writes to
+/// another rank's memory.
 class thread_transport final : public transport {
  public:
   thread_transport(std::shared_ptr<thread_hub> shared, int rank);
@@ -88,12 +92,12 @@ class thread_transport final : public transport {
   bool done(ticket one) override;
   std::optional<waiting> probe(int from, channel on, std::uint32_t tag) override;
 
-  bool wants_a_thread() const override { return false; }
-  void move() override { mine_.seen.store(now(), std::memory_order_relaxed); }
-  void doze(std::chrono::microseconds longest) override;
+  bool needs_progress_thread() const override { return false; }
+  void make_progress() override { own_state_.last_activity.store(now(), std::memory_order_relaxed); }
+  void wait_for_event(std::chrono::microseconds longest) override;
 
   void note(rank_progress here) noexcept override;
-  std::vector<standing> ask(std::chrono::milliseconds patience) override;
+  std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override;
   void announce(std::string const& why) noexcept override { hub_->announce(why); }
   std::optional<std::string> trouble() const override { return hub_->trouble(); }
 
@@ -103,39 +107,41 @@ class thread_transport final : public transport {
  private:
   static thread_hub::clock::rep now();
 
-  /// More than are needed: how many are in use at once changes from run to run, and shall not allocate in a step.
-  void make_parcels();
+  /// Allocates more messages than needed: the number in use varies between runs, and a step must not
+  /// allocate.
+  void grow_messages();
 
-  ticket unused();
+  ticket acquire_message();
 
-  ticket want(int from, channel on, std::uint32_t tag, elements into, std::optional<reduction> how);
+  ticket post_receive(int from, channel on, std::uint32_t tag, elements into, std::optional<reduction> how);
 
-  /// Brings together, in the order posted, what this rank wants and what was sent to it.
-  void take_what_came();
+  /// Matches posted receives and sends in the order posted, and copies or combines their data.
+  void match_and_copy();
 
   struct pair {
-    parcel* sent;
-    parcel* wanted;
+    posted_message* sent;
+    posted_message* receive;
   };
 
   std::shared_ptr<thread_hub> hub_;
-  thread_hub::place& mine_;
+  thread_hub::rank_state& own_state_;
   int const rank_;
-  isa const vectors_ = best_isa();
-  std::vector<std::unique_ptr<parcel>> parcels_;
-  std::vector<parcel*> wanted_;  // receives that nothing has met yet, in the order posted
-  std::vector<pair> met_;
-  bool look_ = false;
-  std::uint64_t looked_at_ = 0;
-  std::uint64_t slept_through_ = 0;
+  isa const isa_ = best_isa();
+  std::vector<std::unique_ptr<posted_message>> messages_;
+  std::vector<posted_message*> unmatched_receives_;  // in the order posted
+  std::vector<pair> matched_;
+  bool has_new_receives_ = false;
+  std::uint64_t matched_events_ = 0;
+  std::uint64_t slept_events_ = 0;
 };
 
 }  // namespace detail
 
-/// Ranks that are threads of this process: each thread makes its own communicator, or is handed it.
+/// Creates the communicators of ranks that are threads of this process.
 ///
-/// Order     make may be called by any thread, once for each rank. The object may go before what it has made.
-/// Errors    setting_error for fewer than one rank, a rank out of range or made before, a deadline out of range.
+/// Order     any thread may call make, once for each rank. The communicators may outlive this object.
+/// Errors    setting_error for fewer than one rank, a rank that is out of range or was made before, or a
+///           deadline out of range.
 class thread_ranks {
  public:
   explicit thread_ranks(int size, communicator_settings settings = {}, std::string_view name = "threads");
@@ -143,11 +149,13 @@ class thread_ranks {
   int size() const { return static_cast<int>(made_.size()); }
   communicator_settings const& settings() const { return settings_; }
 
+  /// Creates the communicator of a rank.
   std::unique_ptr<communicator> make(int rank);
 
-  /// When a rank last began or moved an operation, before the first of them the clock's beginning.
-  std::chrono::steady_clock::time_point last_sign(int rank) const;
-  /// Why all ranks had to give up, if they had.
+  /// Time at which a rank last started or advanced an operation; the clock's epoch before its first
+  /// operation.
+  std::chrono::steady_clock::time_point last_activity(int rank) const;
+  /// The reason why the ranks have failed, if they have.
   std::optional<std::string> trouble() const { return hub_->trouble(); }
 
  private:
@@ -157,7 +165,7 @@ class thread_ranks {
   std::shared_ptr<detail::thread_hub> hub_;
 };
 
-/// One rank: the calling program itself.
+/// Creates a communicator of one rank, the calling program.
 std::unique_ptr<communicator> make_self(communicator_settings settings = {});
 
 }  // namespace cohort

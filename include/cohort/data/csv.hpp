@@ -7,22 +7,26 @@
 
 namespace cohort {
 
+/// Format of a CSV text.
 struct csv_settings {
   char separator = ',';
-  bool header = false;                   ///< the first line names the columns
-  std::optional<int> label_column = -1;  ///< from 0; negative from the end: −1 is the last; none: inputs only
-  int classes = 0;                       ///< 0: one more than the largest label
-  bool regression = false;               ///< the label column is a number to predict, not a class
+  bool header = false;  ///< the first line contains column names and is skipped
+  /// From 0, or negative from the end: −1 is the last column. nullopt: inputs only.
+  std::optional<int> label_column = -1;
+  int classes = 0;          ///< 0: largest label + 1
+  bool regression = false;  ///< the label column is a number to predict, not a class
 };
 
-/// Numbers separated by commas, a row an example: f32 inputs (columns) and, from the label column, an i32
-/// class or an f32 value. Blanks around numbers and empty lines are allowed, quotes are not.
+/// Parses a CSV text of numbers, one example per row. Blanks around numbers and empty lines are allowed,
+/// quotes are not.
 ///
-/// Errors    data_error naming where:line:column for a row of another length, a field that is no finite number,
-///           a label out of range, and a text without rows.
+/// Shapes    input: f32 (columns). Target: i32 class label, or f32 (1) for regression.
+/// Errors    data_error with where:line:column if a row has a different number of columns, a field is not a
+///           finite number, or a label is out of range. data_error if there are no rows. setting_error if
+///           there is no such label column.
 arrays parse_csv(std::string_view text, std::string const& where, csv_settings const& settings = {});
 
-/// Reads a CSV file.
+/// Reads a CSV file.  Errors: as parse_csv and read_file.
 arrays read_csv(std::string const& path, csv_settings const& settings = {});
 
 }  // namespace cohort

@@ -15,43 +15,49 @@
 
 namespace cohort {
 
-/// Where the parts of one example are: each either in the data set's memory or written into this view's own.
+/// One example: a pointer to each part, which is either in the data set's memory or in this view's memory.
 class example_view {
  public:
-  float weight = 1;
-  std::string_view key;
-  std::int64_t epoch = 0;  ///< told by who asks: the pass over the data that the example is for
+  float weight = 1;        ///< set by the data set if it is weighted
+  std::string_view key;    ///< set by the data set if it is keyed
+  std::int64_t epoch = 0;  ///< set by the caller: the epoch for which the example is requested
 
-  /// Part `part` lies at `where`, packed, until the next example is asked for.
-  void point(std::size_t part, void const* where) { at_[part] = static_cast<std::byte const*>(where); }
-  /// Memory for part `part`, to be written by the data set.
+  /// Sets part `part` to the packed elements at `data`.
+  ///
+  /// Before    the elements remain valid until the next example is requested.
+  void point(std::size_t part, void const* data) { parts_[part] = static_cast<std::byte const*>(data); }
+  /// Returns this view's memory for part `part`. The data set writes the part's elements to it.
   template <class T = std::byte>
   T* fill(std::size_t part) {
-    at_[part] = own_[part].data();
-    return reinterpret_cast<T*>(own_[part].data());
+    parts_[part] = storage_[part].data();
+    return reinterpret_cast<T*>(storage_[part].data());
   }
-  std::byte const* at(std::size_t part) const { return at_[part]; }
+  /// Returns the elements of part `part`.
+  std::byte const* at(std::size_t part) const { return parts_[part]; }
 
-  void fit(data_description const& what);
+  /// Allocates memory for every part of an example.
+  void allocate(data_description const& description);
 
  private:
-  std::vector<std::byte const*> at_;
-  std::vector<reusable_buffer> own_;
+  std::vector<std::byte const*> parts_;
+  std::vector<reusable_buffer> storage_;
 };
 
-/// A part whose examples lie in memory at equal distances: batches are gathered from it without a call.
+/// A part of all examples, stored with a constant stride. Batches are gathered without calls of get().
 struct example_rows {
-  std::byte const* first = nullptr;
-  std::size_t distance_bytes = 0;
+  std::byte const* first = nullptr;  ///< example 0
+  std::size_t stride_bytes = 0;      ///< from one example to the next
 };
 
-/// A data set whose examples have numbers.
+/// A data set with random access to its examples.
 ///
-/// describe()     the parts of every example; never changes.
-/// size()         how many examples.
-/// get(i, out)    example i: each part is pointed to or filled; weight and key where described. May be called by
-///                several threads, each with its own `out`. The same i and out.epoch give the same example.
-/// rows()         optional, span<example_rows const>: one a part, for weightless, keyless data that lies in memory.
+/// describe()     returns the parts of every example; constant.
+/// size()         returns the number of examples.
+/// get(i, out)    sets every part of `out` to example i by point or fill, and weight and key if described.
+///                Several threads may call it, each with its own `out`. The same i and out.epoch give the
+///                same example.
+/// rows()         optional: returns a span<example_rows const>, one per part, for data in memory without
+///                weights and keys.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;
@@ -59,12 +65,13 @@ concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out
   d.get(i, out);
 };
 
-/// A data set that is read from front to back.
+/// A data set that is read sequentially.
 ///
-/// describe()                            the parts of every example; never changes.
-/// open(shard, of, epoch, position)      a cursor over the part `shard` of `of`, standing before its example
-///                                       `position` of that epoch; the cursors share nothing that changes.
-/// cursor.next(out)                      the next example, or false at the shard's end.
+/// describe()                               returns the parts of every example; constant.
+/// open(shard, shards, epoch, position)     returns a cursor over shard `shard` of `shards` in that epoch.
+///                                          Its first example has index `position` in the shard. Cursors
+///                                          share no mutable state.
+/// cursor.next(out)                         sets `out` to the next example; false at the end of the shard.
 template <class S>
 concept stream_dataset = requires(S const& s, int shard, std::int64_t n, example_view& out) {
   { s.describe() } -> std::same_as<data_description const&>;
@@ -73,10 +80,10 @@ concept stream_dataset = requires(S const& s, int shard, std::int64_t n, example
 
 namespace detail {
 
-/// Makes a batch's tensors what the description says, with room for `capacity` examples.
-void fit(batch& b, data_description const& what, int capacity);
+/// Gives a batch the tensors of the description, with memory for `capacity` examples.
+void resize_batch(batch& b, data_description const& description, int capacity);
 
-/// One part's way into the batch: resolved once, then used for every example.
+/// Writes one part of an example to a batch. The conversion is selected once and used for every example.
 struct part_writer {
   row_transform transform = nullptr;
   std::size_t elements = 0;
@@ -88,16 +95,20 @@ struct part_writer {
   void operator()(std::byte const* source, std::byte* destination) const;
 };
 
+/// Writes examples to the rows of a batch.
 class batch_writer {
  public:
-  explicit batch_writer(data_description const& what);
+  explicit batch_writer(data_description const& description);
 
+  /// Returns the batch's tensor for part `part`.
   static named_tensor& tensor(batch& b, std::size_t part);
 
+  /// Resizes weights and keys for `count` examples.
   void begin(batch& b, std::size_t count) const;
 
   void write(example_view const& example, batch& b, std::size_t row) const;
 
+  /// Writes the examples `indices`, without weights and keys.
   void gather(std::span<example_rows const> rows, std::span<std::int64_t const> indices, batch& b) const;
 
  private:
@@ -106,11 +117,13 @@ class batch_writer {
   bool keyed_;
 };
 
+/// Interface of a stream_dataset's cursor.
 struct stream_cursor {
   virtual ~stream_cursor() = default;
   virtual bool next(example_view& out) = 0;
 };
 
+/// Interface of a data set: gather is for indexed ones, open for streams.
 struct dataset_interface {
   virtual ~dataset_interface() = default;
   virtual data_description const& describe() const = 0;
@@ -118,20 +131,20 @@ struct dataset_interface {
   virtual std::int64_t size() const = 0;
   virtual void gather(std::span<std::int64_t const> indices, batch_writer const& writer,
                       example_view& scratch, batch& out) const = 0;
-  virtual std::unique_ptr<stream_cursor> open(int shard, int of, std::int64_t epoch,
+  virtual std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
                                               std::int64_t position) const = 0;
 };
 
-/// `Held` is something that -> reads as a pointer to the user's data set.
-template <class D, class Held>
+/// Implements dataset_interface for a data set of type D. `Pointer` is a raw or smart pointer to it.
+template <class D, class Pointer>
 struct dataset_model final : dataset_interface {
-  explicit dataset_model(Held held) : held_(std::move(held)) {}
+  explicit dataset_model(Pointer data) : data_(std::move(data)) {}
 
-  data_description const& describe() const override { return held_->describe(); }
+  data_description const& describe() const override { return data_->describe(); }
   bool indexed() const override { return indexed_dataset<D>; }
   std::int64_t size() const override {
     if constexpr (indexed_dataset<D>)
-      return static_cast<std::int64_t>(held_->size());
+      return static_cast<std::int64_t>(data_->size());
     else
       return -1;
   }
@@ -140,7 +153,7 @@ struct dataset_model final : dataset_interface {
               [[maybe_unused]] batch_writer const& writer, [[maybe_unused]] example_view& scratch,
               [[maybe_unused]] batch& out) const override {
     if constexpr (indexed_dataset<D>) {
-      D const& data = *held_;
+      D const& data = *data_;
       if constexpr (requires { std::span<example_rows const>(data.rows()); }) {
         writer.gather(data.rows(), indices, out);
       } else {
@@ -152,7 +165,7 @@ struct dataset_model final : dataset_interface {
     }
   }
 
-  std::unique_ptr<stream_cursor> open([[maybe_unused]] int shard, [[maybe_unused]] int of,
+  std::unique_ptr<stream_cursor> open([[maybe_unused]] int shard, [[maybe_unused]] int shards,
                                       [[maybe_unused]] std::int64_t epoch,
                                       [[maybe_unused]] std::int64_t position) const override {
     if constexpr (stream_dataset<D>) {
@@ -162,22 +175,23 @@ struct dataset_model final : dataset_interface {
             : cursor(data.open(s, o, e, p)) {}
         bool next(example_view& view) override { return cursor.next(view); }
       };
-      return std::make_unique<model>(*held_, shard, of, epoch, position);
+      return std::make_unique<model>(*data_, shard, shards, epoch, position);
     } else {
       return nullptr;
     }
   }
 
  private:
-  Held held_;
+  Pointer data_;
 };
 
 }  // namespace detail
 
-/// Any data set, as one type: what training, evaluation and the loader take. Copies share the data set.
+/// A type-erased data set, for training, evaluation and the loader. Copies share the data set.
 ///
-/// Made of a data set by value (copied or moved in), of a shared_ptr to one, or of std::cref(one), which the
-/// caller keeps alive for as long as any copy or loader of it.
+/// Constructed from a data set by value (copied or moved), from a shared_ptr, or from std::cref.
+///
+/// Before    a data set passed by std::cref outlives all copies and loaders of it.
 class dataset {
  public:
   template <class D>
@@ -188,23 +202,24 @@ class dataset {
   requires(indexed_dataset<std::remove_const_t<D>> || stream_dataset<std::remove_const_t<D>>)
       dataset(std::shared_ptr<D> data) {
     using model = detail::dataset_model<std::remove_const_t<D>, std::shared_ptr<D const>>;
-    held_ = std::make_shared<model>(std::move(data));
+    model_ = std::make_shared<model>(std::move(data));
   }
 
   template <class D>
   requires(indexed_dataset<D> || stream_dataset<D>) dataset(std::reference_wrapper<D const> data)
-      : held_(std::make_shared<detail::dataset_model<D, D const*>>(&data.get())) {}
+      : model_(std::make_shared<detail::dataset_model<D, D const*>>(&data.get())) {}
 
-  data_description const& describe() const { return held_->describe(); }
-  /// Whether examples have numbers; else it is a stream.
-  bool indexed() const { return held_->indexed(); }
-  /// Examples, or −1 for a stream.
-  std::int64_t size() const { return held_->size(); }
+  /// Returns the parts of every example.
+  data_description const& describe() const { return model_->describe(); }
+  /// Returns whether the data set is an indexed_dataset; otherwise it is a stream_dataset.
+  bool indexed() const { return model_->indexed(); }
+  /// Returns the number of examples; −1 for a stream.
+  std::int64_t size() const { return model_->size(); }
 
-  detail::dataset_interface const& model() const { return *held_; }
+  detail::dataset_interface const& model() const { return *model_; }
 
  private:
-  std::shared_ptr<detail::dataset_interface const> held_;
+  std::shared_ptr<detail::dataset_interface const> model_;
 };
 
 }  // namespace cohort

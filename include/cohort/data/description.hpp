@@ -7,34 +7,37 @@
 
 namespace cohort {
 
-/// One tensor of every example, as the data set stores it and as it arrives in the batch.
+/// Description of one tensor of every example: in the data set and in the batch.
 ///
-/// Shapes    `example` is without the batch; a class label is a scalar.
-/// Units     where `stored` and `type` differ, or scale and offset say so: batch = stored · scale + offset.
+/// Shapes    `example` excludes the batch dimension; a class label is a scalar.
+/// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`.
 struct tensor_description {
   std::string name = "input";
   shape example{};
-  element_type stored = element_type::f32;
-  element_type type = element_type::f32;
+  element_type stored = element_type::f32;  ///< in the data set
+  element_type type = element_type::f32;    ///< in the batch
   double scale = 1;
   double offset = 0;
-  int classes = 0;                            ///< labels are 0 … classes − 1; 0: no labels
-  std::vector<std::string> label_names = {};  ///< one a class, or none
+  int classes = 0;                            ///< class labels are 0 … classes − 1; 0: not a class label
+  std::vector<std::string> label_names = {};  ///< one per class, or empty
 
+  /// Returns whether scale or offset changes the elements.
   bool rescaled() const { return scale != 1 || offset != 0; }
 };
 
-/// What every example of a data set consists of.
+/// Description of a data set's examples.
 ///
-/// Order     parts are numbered inputs first, then targets, then masks.
+/// Order     part numbers: inputs first, then targets, then masks.
 struct data_description {
   std::vector<tensor_description> inputs;
   std::vector<tensor_description> targets;
   std::vector<tensor_description> masks;
-  bool weighted = false;  ///< examples carry a weight
-  bool keyed = false;     ///< examples carry a key
+  bool weighted = false;  ///< examples have a weight
+  bool keyed = false;     ///< examples have a key
 
+  /// Returns the number of parts.
   std::size_t parts() const;
+  /// Returns the description of part `which`.
   tensor_description const& part(std::size_t which) const;
 };
 

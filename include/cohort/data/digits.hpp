@@ -12,19 +12,22 @@ namespace cohort {
 
 namespace detail {
 
-/// One digit, drawn once at a higher resolution; examples are sampled from it.
+/// The image of one digit at a high resolution, from which examples are sampled.
 class digit_glyph {
  public:
   static constexpr int side = 64;
 
+  /// Draws the strokes, given as in digit_strokes.
   explicit digit_glyph(char const* strokes);
 
-  /// Ink between 0 and 1 at a place of [0, 1)², by bilinear interpolation; 0 outside.
+  /// Returns the ink, 0 to 1, at a point of [0, 1)² by bilinear interpolation; 0 outside.
   float at(float x, float y) const;
 
  private:
+  /// Returns the ink, 0 to 1, at a point of the strokes' coordinates.
   static float ink_at(char const* strokes, float x, float y);
 
+  /// Returns the distance of (x, y) from a line segment.
   static float distance(char const* from, char const* to, float x, float y);
 
   std::array<float, static_cast<std::size_t>(side) * side> ink_{};
@@ -32,10 +35,11 @@ class digit_glyph {
 
 }  // namespace detail
 
-/// Draws digits for where no real ones can be had: own glyphs, shifted, scaled, sheared and noised.
+/// Generates synthetic images of digits, for use without MNIST: built-in glyphs, shifted, scaled and sheared,
+/// with noise.
 ///
-/// Shapes    28 × 28 u8, 0 is paper and 255 ink.
-/// Exact     example i is a function of (seed, i) alone.
+/// Shapes    28 × 28 u8; 0 is background, 255 is ink.
+/// Exact     example i depends only on (seed, i).
 class digit_drawer {
  public:
   static constexpr int side = 28;
@@ -43,7 +47,7 @@ class digit_drawer {
 
   explicit digit_drawer(std::uint64_t seed);
 
-  /// Writes example `i` and gives its label, 0 to 9.
+  /// Writes example `i` to `out` and returns its label, 0 to 9.
   int draw(std::int64_t i, std::span<std::uint8_t, pixels> out) const;
 
  private:
@@ -51,10 +55,12 @@ class digit_drawer {
   std::vector<detail::digit_glyph> glyphs_;
 };
 
-/// A data set of drawn digits, examples [first, first + count) of the seed: 1 × 28 × 28 scaled to [0, 1],
-/// labels "0" to "9". Never judge accuracy by it.
+/// Returns a data set of synthetic digits: examples [first, first + count) of the seed. Not suitable for
+/// measuring a network's accuracy.
 ///
-/// Moves     `count` · 785 bytes are kept.
+/// Shapes    input 1 × 28 × 28, scaled to [0, 1]; label 0 to 9 with the names "0" to "9".
+/// Moves     allocates count · 785 bytes.
+/// Errors    setting_error if count < 1.
 arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first = 0);
 
 }  // namespace cohort

@@ -5,12 +5,13 @@
 
 namespace cohort {
 
-/// Returns a hash of a sample of the data set's examples, spread evenly from the first to the last: inputs, targets, masks, weights
-/// and keys as they arrive in a batch of epoch `epoch`. Equal data sets have equal fingerprints.
+/// Returns a hash of a sample of the data set's examples, evenly spaced from the first to the last. Covers
+/// inputs, targets, masks, weights and keys, as in a batch of epoch `epoch`. Equal data sets have equal
+/// fingerprints.
 ///
 /// Before    data.indexed().
 /// Moves     reads at most 16 examples.
-/// Errors    what the data set throws.
+/// Errors    the exceptions of the data set.
 std::uint64_t fingerprint(dataset const& data, std::int64_t epoch);
 
 }  // namespace cohort

@@ -9,13 +9,14 @@
 
 namespace cohort {
 
-/// An IDX file in memory: u8 elements, the outermost extent counts examples.
+/// The contents of an IDX file: u8 elements. The outermost extent is the number of examples.
 class idx_array {
  public:
   idx_array(std::vector<std::byte> bytes, std::size_t header_bytes, shape dims);
 
+  /// Returns all elements.
   tensor_view view() const { return {bytes_->data() + header_bytes_, element_type::u8, dims_}; }
-  /// Keeps the elements alive.
+  /// Returns an owner that keeps the elements alive.
   std::shared_ptr<void const> owner() const { return bytes_; }
 
  private:
@@ -24,16 +25,16 @@ class idx_array {
   shape dims_;
 };
 
-/// Understands the bytes of an IDX file: two zero bytes, the element type, the rank, an extent for each axis
-/// as big-endian 32 bits, then the elements, outermost axis first.
+/// Parses the bytes of an IDX file. The format is: two zero bytes, the element type, the rank, one big-endian
+/// 32-bit extent per axis, then the elements, outermost axis first.
 ///
-/// Shapes    rank 1 (labels) to 4; where `rank` is given, exactly that.
-/// Errors    data_error naming `where` and the byte for a wrong magic number, type or rank, extents of 0 or too
-///           large, and a file that is shorter or longer than its extents say.
-/// Source    The IDX format as described beside the MNIST files (LeCun, Cortes and Burges).
+/// Shapes    rank 1 (labels) to 4; exactly `rank` if it is not 0.
+/// Errors    data_error with `where` and the byte's position, if magic number, type or rank are wrong, an
+///           extent is 0 or too large, or the file's size does not match its extents.
+/// Source    description of the IDX format on the MNIST page (LeCun, Cortes and Burges).
 idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int rank = 0);
 
-/// Reads an IDX file, through another source than the plain file where it is compressed.
+/// Reads an IDX file. For compressed files, `source` decompresses: gzip::read_file.
 idx_array read_idx(
     std::string const& path, int rank = 0,
     byte_source const& source = [](std::string const& p) { return read_file(p); });

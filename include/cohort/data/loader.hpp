@@ -13,17 +13,17 @@
 
 namespace cohort {
 
-/// Field order: how much, for whom, in which order, how early.
+/// Settings of a loader.
 struct loader_settings {
-  int batch = 32;  ///< examples a rank and step
-  int rank = 0;
-  int ranks = 1;
-  std::uint64_t seed = 0;
+  int batch = 32;          ///< examples per rank and step
+  int rank = 0;            ///< this rank
+  int ranks = 1;           ///< number of ranks
+  std::uint64_t seed = 0;  ///< of the shuffling
   bool shuffle = true;
-  bool drop_last = false;  ///< leaves out an incomplete last global batch
-  int prefetch = 0;        ///< batches made ahead by a thread; 0: made when asked for
-  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch
-  /// sharding::local: how many examples each rank holds, −1 each for streams. Empty: sharding::global.
+  bool drop_last = false;  ///< omits an incomplete last global batch
+  int prefetch = 0;        ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch, if prefetch > 0
+  /// sharding::local: the number of examples of each rank, −1 each for streams. Empty: sharding::global.
   std::vector<std::int64_t> local_sizes{};
 
   bool is_local() const { return !local_sizes.empty(); }
@@ -31,18 +31,21 @@ struct loader_settings {
 
 namespace detail {
 
-/// Makes the batches of one rank in order; used by one thread at a time.
+/// Prepares the batches of one rank in order.
+///
+/// Order     for use by one thread at a time.
 class batch_source {
  public:
   batch_source(dataset data, loader_settings settings);
 
+  /// Begins an epoch after `position` of its examples.
   void start(std::int64_t epoch, std::int64_t position);
 
-  /// Fills the next batch; false at the epoch's end.
+  /// Fills the next batch; returns false at the end of the epoch.
   bool fill(batch& out);
 
  private:
-  /// Position p: each rank has used its first p examples, or all it has.
+  /// At position p each rank has used its first p examples, or all of them if it has fewer.
   bool fill_local(batch& out);
 
   bool fill_indexed(batch& out);
@@ -59,77 +62,88 @@ class batch_source {
   std::int64_t position_ = 0;
 };
 
-/// What the loader and its thread share; the thread holds a part in it, so that a loader that gives up
-/// waiting for a data set that hangs leaves nothing dangling.
+/// Queue of prepared batches between a loader and its background thread, jointly owned by both. If a data set
+/// hangs and the loader stops waiting, the detached thread still has valid memory.
 class batch_queue {
  public:
   batch_queue(dataset data, loader_settings settings);
 
   void start(std::int64_t epoch, std::int64_t position);
 
-  /// Waits for a batch: false if none came in time. `out` is null at the epoch's end.
-  bool take(std::chrono::milliseconds deadline, batch const*& out);
+  /// Waits for the next batch; returns false at the deadline. `out` is null at the end of the epoch.
+  bool pop(std::chrono::milliseconds deadline, batch const*& out);
 
-  /// Asks the thread to end: false if it has not within the deadline.
+  /// Asks the thread to end; returns false if it has not ended within the deadline.
   bool stop(std::chrono::milliseconds deadline);
 
+  /// The background thread's function.
   void run();
 
  private:
-  batch_source source_;  // the thread's alone
+  batch_source source_;  // used by the thread only
   std::vector<batch> slots_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t generation_ = 0;
+  std::uint64_t generation_ = 0;  // number of calls of start
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
-  std::size_t next_ = 0;   // the slot to be taken next; the one before it is in the caller's hands
-  std::size_t ready_ = 0;  // slots filled from next_ on
+  std::size_t next_ = 0;   // the slot to pop next; the caller still uses the previous one
+  std::size_t ready_ = 0;  // number of filled slots from next_ on
   bool ended_ = false;
   std::exception_ptr failure_;
   bool stopping_ = false;
   bool stopped_ = false;
 };
 
-loader_settings checked(loader_settings s, dataset const& data);
+/// Returns the settings.  Errors: setting_error for the first one that is invalid.
+loader_settings checked_settings(loader_settings s, dataset const& data);
 
 }  // namespace detail
 
-/// The batches of one rank, epoch by epoch: for (loader.start(e); batch const* b = loader.next();) …
+/// Iterates over the batches of one rank, epoch by epoch:
 ///
-/// Shapes    a batch has at most `batch` examples; its memory belongs to the loader and is filled again later.
-/// Order     start, then next until it gives null, then start again. A batch is valid until the next call of either.
-/// Moves     after the first epoch nothing is allocated when prefetch is 0 and the data set has no keys.
-/// Errors    setting_error for settings that make no sense; deadline_error if no batch came in time; what the data set
-///           throws arrives at the next() that would have given that batch, and at later ones.
-/// Exact     the sequence depends on (data, seed, epoch, batch, rank, ranks, local_sizes) alone, not on prefetch.
+///     for (loader.start(e); batch const* b = loader.next();) …
+///
+/// Shapes    a batch has at most `batch` examples. The loader owns and reuses its memory.
+/// Order     start, then next until it returns null, then start again. The next call invalidates a batch.
+/// Moves     after the first epoch nothing is allocated if prefetch is 0 and the data set has no keys.
+/// Errors    setting_error for invalid settings. deadline_error if a prefetched batch is not ready within the
+///           deadline. Exceptions of the data set are thrown by the next() that would have returned the
+///           batch, and by later ones.
+/// Exact     the sequence depends only on (data, seed, epoch, batch, rank, ranks, local_sizes, shuffle,
+///           drop_last), not on prefetch.
 class loader {
  public:
   loader(dataset data, loader_settings settings);
   loader(loader&& other) = delete;
   ~loader();
 
-  /// Begins epoch `epoch`, after `position` of its examples: 0, or what position() was when a run was saved.
-  /// For a stream the position counts this rank's own examples; with sharding::local those of the rank that has most.
+  /// Begins epoch `epoch` after `position` of its examples: 0, or the position() at which a saved run
+  /// stopped. For a stream it counts this rank's examples; with sharding::local, those of the rank with the
+  /// most examples.
+  ///
+  /// Errors    setting_error if `position` is out of range.
   void start(std::int64_t epoch, std::int64_t position = 0);
 
-  /// The next batch of the epoch; null at its end.
+  /// Returns the next batch of the epoch; null at the end of the epoch.
   batch const* next();
 
   std::int64_t epoch() const { return epoch_; }
-  /// Examples of this epoch that all ranks have consumed with the batches given so far; the same for any ranks.
+  /// Returns the position in the epoch after the batches returned so far, counted as by start. Without
+  /// local_sizes and for an indexed data set it counts the examples of all ranks together, so it does not
+  /// depend on `ranks`.
   std::int64_t position() const { return position_; }
-  /// Batches that the whole epoch has on every rank; −1 for a stream.
+  /// Returns the number of batches of a whole epoch, the same on every rank; −1 for a stream.
   std::int64_t batches() const;
   loader_settings const& settings() const { return settings_; }
 
  private:
-  batch const* made_now();
+  batch const* make_batch();
 
   loader_settings settings_;
   std::int64_t size_;
   std::unique_ptr<detail::batch_source> source_;
-  batch own_;
+  batch batch_;  // if prefetch is 0
   std::shared_ptr<detail::batch_queue> queue_;
   std::thread thread_;
   std::int64_t epoch_ = 0;

@@ -7,20 +7,23 @@
 
 namespace cohort {
 
-/// The order in which all ranks together see the examples in one epoch: a permutation from (seed, epoch); with sharding::local that
-/// of one rank's own examples, from (seed, epoch, rank).
+/// Computes the order of the examples in one epoch: a random permutation of 0 … size − 1, or the identity
+/// without `shuffle`. With sharding::global it is the order of all ranks together, and rank is 0. With
+/// sharding::local it is the order of one rank's own examples.
 ///
-/// Exact     the same on every machine. Without shuffling it is 0, 1, 2, …
+/// Exact     depends only on (seed, epoch, rank, size); the same on every machine.
 /// Source    Durstenfeld's form of Fisher and Yates' shuffle, CACM 1964.
 void epoch_order(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                  bool shuffle = true, int rank = 0);
 
+/// Returns the order of all ranks together, as above for rank 0.
 std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t size,
                                       bool shuffle = true);
 
-/// The global batch that begins after `position` examples: `batch` for each rank, fewer at the epoch's end. Rank r's is its part r.
+/// Returns the global batch that begins after `position` examples: `batch` examples per rank, fewer at the
+/// end of the epoch. Rank r trains on part r of it (part_of).
 ///
-/// Exact     from position 0 on, the k-th global batch is the k-th slice of P·B.
+/// Exact     from position 0 on, the k-th global batch is the k-th slice of ranks · batch examples.
 constexpr index_slice global_batch(std::int64_t size, std::int64_t position, int batch, int ranks) {
   std::int64_t const wanted = static_cast<std::int64_t>(batch) * ranks;
   return {position, std::clamp<std::int64_t>(size - position, 0, wanted)};

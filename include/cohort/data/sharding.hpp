@@ -3,11 +3,12 @@
 
 namespace cohort {
 
-/// Which examples the data set of a rank holds.
+/// Distribution of the examples over the ranks' data sets.
 ///
-/// global    all examples, the same on every rank: each rank trains on its part of every global batch.
-/// local     this rank's own examples, any number of them: each rank takes its batches from its own data set, in an order of its
-///           own. A rank whose examples are used up contributes nothing until the epoch ends on all ranks, so means stay exact.
+/// global    every rank's data set has all examples. Each rank trains on its part of every global batch.
+/// local     every rank's data set has that rank's examples only, in any number. Each rank takes its batches
+///           from its own data set, in its own order. After its last example a rank contributes nothing until
+///           the epoch ends on all ranks, so means remain exact.
 enum class sharding { global, local };
 
 }  // namespace cohort

@@ -5,15 +5,19 @@
 
 namespace cohort {
 
-/// Writes `n` elements of one example into the batch: copied, cast, or scaled, in one pass.
+/// Function that writes `n` elements of one example to a batch: copies, casts, or scales them, in one pass.
 using row_transform = void (*)(std::byte const* source, std::byte* destination, std::size_t n, double scale,
                                double offset);
 
-/// The pass that makes `part.type` of `part.stored`.
+/// Returns the function that converts `part.stored` to `part.type`. Supported conversions:
 ///
-/// Errors    shape_error where there is none: labels are u8, i32 or i64 and arrive as i32; numbers are u8, f32 or
-///           f64 and arrive as f32 or f64; u8 and i32 can stay what they are.
-/// Exact     u8 → f32 is float(value)·scale + offset, without an offset the same bits under all compiler flags.
+///     labels    u8, i32 or i64 to i32, unscaled
+///     numbers   u8, f32 or f64 to f32 or f64
+///     copies    u8 to u8, i32 to i32, unscaled
+///
+/// Errors    shape_error for any other conversion.
+/// Exact     u8 to f32 is float(value)·scale + offset. Without offset, the bits do not depend on compiler
+///           flags.
 row_transform transform_of(tensor_description const& part);
 
 }  // namespace cohort

@@ -10,37 +10,38 @@
 
 namespace cohort {
 
-/// A data set whose examples weigh as much as their class: made by weighted_by_class.
+/// A data set with one weight per class. Created by weighted_by_class.
 template <indexed_dataset D>
 class class_weighted {
  public:
   class_weighted(D data, std::vector<float> weights)
-      : data_(std::move(data)), weights_(std::move(weights)), what_(data_.describe()) {
+      : data_(std::move(data)), weights_(std::move(weights)), description_(data_.describe()) {
     auto const refuse = [](detail::clause expected, detail::clause got) {
-      throw setting_error({.what = "examples cannot be weighted by their class",
+      throw setting_error({.what = "cannot weight examples by class",
+                           .where = "weighted_by_class",
                            .expected = std::move(expected),
                            .got = std::move(got)});
     };
-    if (what_.targets.empty() || what_.targets[0].classes < 1)
-      refuse("a data set whose first target is a class label", "none");
-    if (weights_.size() != static_cast<std::size_t>(what_.targets[0].classes))
-      refuse({what_.targets[0].classes, " weights, one a class"}, {weights_.size()});
+    if (description_.targets.empty() || description_.targets[0].classes < 1)
+      refuse("a data set whose first target is a class label", "no class label");
+    if (weights_.size() != static_cast<std::size_t>(description_.targets[0].classes))
+      refuse({description_.targets[0].classes, " weights, one per class"}, {weights_.size()});
     for (float const w : weights_)
-      if (!(w >= 0 && is_finite(w))) refuse("weights of 0 or more", {w});
-    weighted_ = std::exchange(what_.weighted, true);
+      if (!(w >= 0 && is_finite(w))) refuse("finite weights of at least 0", {w});
+    has_weights_ = std::exchange(description_.weighted, true);
   }
 
-  data_description const& describe() const { return what_; }
+  data_description const& describe() const { return description_; }
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
   void get(std::int64_t i, example_view& out) const {
     data_.get(i, out);
-    std::int64_t const label = label_of(out.at(what_.inputs.size()));
+    std::int64_t const label = label_of(out.at(description_.inputs.size()));
     if (label < 0 || label >= static_cast<std::int64_t>(weights_.size()))
       throw data_error({.what = "a class label is out of range",
-                        .where = {what_.targets[0].name, ", example ", i},
+                        .where = {description_.targets[0].name, ", example ", i},
                         .expected = {"0 to ", weights_.size() - 1},
                         .got = {label}});
-    out.weight = (weighted_ ? out.weight : 1.0F) * weights_[static_cast<std::size_t>(label)];
+    out.weight = (has_weights_ ? out.weight : 1.0F) * weights_[static_cast<std::size_t>(label)];
   }
 
  private:
@@ -51,7 +52,7 @@ class class_weighted {
     return static_cast<std::int64_t>(label);
   }
   std::int64_t label_of(std::byte const* at) const {
-    switch (what_.targets[0].stored) {
+    switch (description_.targets[0].stored) {
       case element_type::u8:
         return read<std::uint8_t>(at);
       case element_type::i64:
@@ -63,16 +64,18 @@ class class_weighted {
 
   D data_;
   std::vector<float> weights_;
-  data_description what_;
-  bool weighted_ = false;
+  data_description description_;
+  bool has_weights_ = false;  // of data_ itself
 };
 
-/// Gives each example the weight of its class, for classes of very different size.
+/// Returns a data set in which each example has the weight of its class, for classes of very different sizes.
+/// If `data` has weights, they are multiplied.
 ///
-/// Shapes    weights: one a class of the data set's first target.
-/// After     describe().weighted. An example that had a weight has the product.
-/// Errors    setting_error for a data set without labels and for weights that do not fit; data_error naming the example
-///           whose label is none.
+/// Shapes    `weights`: one per class of the data set's first target.
+/// After     describe().weighted is true.
+/// Errors    setting_error if the data set has no class labels, the number of weights is wrong, or a weight
+///           is negative or not finite. data_error if an example's label is out of range, with the example's
+///           index.
 template <indexed_dataset D>
 class_weighted<D> weighted_by_class(D data, std::vector<float> weights) {
   return {std::move(data), std::move(weights)};

@@ -11,12 +11,12 @@ namespace cohort {
 
 namespace detail {
 
-/// A text of a refusal. Made and destroyed out of line: the hundreds of places that refuse something stay small, and a
-/// program compiles faster.
+/// A text field of `refusal`. Constructed and destroyed out of line, because errors are thrown in hundreds of
+/// places: this reduces code size and compile time.
 struct clause : std::string {
   [[gnu::cold, gnu::noinline]] clause() {}
   [[gnu::cold, gnu::noinline]] clause(char const* text) : std::string(text) {}
-  [[gnu::cold, gnu::noinline]] clause(std::initializer_list<text_piece> pieces);
+  clause(std::initializer_list<text_piece> pieces);
   [[gnu::cold, gnu::noinline]] clause(std::string text) : std::string(std::move(text)) {}
   [[gnu::cold, gnu::noinline]] clause(clause&& other) noexcept : std::string(std::move(other)) {}
   [[gnu::cold, gnu::noinline]] clause(clause const& other) : std::string(other) {}
@@ -25,68 +25,70 @@ struct clause : std::string {
 
 }  // namespace detail
 
-/// Why something was refused. `what` is a whole clause ("cannot read the IDX file"); the rest may be empty.
+/// The parts of an error message. All but `what` may be empty.
 struct refusal {
-  detail::clause what{};
-  detail::clause where{};
-  detail::clause expected{};
-  detail::clause got{};
+  detail::clause what{};      ///< what went wrong, as a clause: "cannot read the IDX file"
+  detail::clause where{};     ///< file, line, layer or setting
+  detail::clause expected{};  ///< the valid values
+  detail::clause got{};       ///< the actual value
 };
 
-/// Base of every exception thrown by the library: "what (where): expected …, got …".
+/// Base of every exception thrown by the library. Its what() is "what (where): expected …, got …".
 class error : public std::runtime_error {
  public:
-  [[gnu::cold, gnu::noinline]] explicit error(refusal why);
+  explicit error(refusal why);
+  /// Returns the parts of the message.
   refusal const& why() const { return why_; }
 
  private:
-  static std::string sentence(refusal const& r);
+  static std::string message(refusal const& r);
   refusal why_;
 };
 
-/// A network that is not well formed, or a graph description that cannot be read.
+/// The network is malformed, or a graph description cannot be read.
 struct graph_error : error {
   using error::error;
 };
-/// A tensor whose shape or element type is another than the one that is needed.
+/// A tensor has the wrong shape or element type.
 struct shape_error : error {
   using error::error;
 };
-/// Input data that is damaged, out of range or inconsistent.
+/// Input data is damaged, out of range or inconsistent.
 struct data_error : error {
   using error::error;
 };
-/// A file or directory that cannot be opened, read or written.
+/// A file or directory cannot be opened, read or written.
 struct file_error : error {
   using error::error;
 };
-/// A setting whose value makes no sense: batch 0, ε = 0, an unknown flag.
+/// A setting has an invalid value: batch 0, ε = 0, an unknown flag.
 struct setting_error : error {
   using error::error;
 };
-/// A backend that cannot be used on this machine, or cannot run this network.
+/// A backend is not available on this machine, or does not support this network.
 struct backend_error : error {
   using error::error;
 };
-/// More memory needed than allowed, or than there is.
+/// More memory is needed than allowed or available.
 struct memory_error : error {
   using error::error;
 };
-/// A loss or gradient that is not finite.
+/// A number, for example a loss or gradient, is not finite.
 struct numeric_error : error {
   using error::error;
 };
-/// A wait that outlasted its deadline.
+/// A wait exceeded its deadline.
 struct deadline_error : error {
   using error::error;
 };
-/// A rank that is lost, late or has failed: the others cannot go on. Programs end with communicator_exit_status.
+/// A rank is lost, late or failed, and the others cannot continue. Programs exit with
+/// communicator_exit_status.
 struct communicator_error : error {
   using error::error;
 };
 
-/// The exit status of a program that other ranks made impossible to finish, or that has saved its work on request: the
-/// same command may be started again (EX_TEMPFAIL of sysexits.h).
+/// Exit status of a program that cannot finish because other ranks failed, or that was asked to stop and
+/// saved its state. The same command can be started again (EX_TEMPFAIL of sysexits.h).
 inline constexpr int communicator_exit_status = 75;
 
 }  // namespace cohort

@@ -9,15 +9,15 @@
 
 namespace cohort {
 
-/// Characters with a fixed room, so that a sentence can be put together in constant evaluation and be a template argument.
-template <std::size_t Room>
+/// A string of fixed capacity, usable in constant evaluation and as a template argument. Longer text is cut.
+template <std::size_t Capacity>
 struct fixed_text {
-  char characters[Room]{};
+  char characters[Capacity]{};
   std::size_t size = 0;
 
   constexpr void append(std::string_view text) {
     for (char c : text)
-      if (size + 1 < Room) characters[size++] = c;
+      if (size + 1 < Capacity) characters[size++] = c;
   }
   constexpr void append(int number) {
     if (number < 0) append("-");
@@ -37,31 +37,32 @@ struct fixed_text {
   constexpr std::string_view view() const { return {characters, size}; }
 };
 
-/// A shape and what it is called in the sentence: "kernel 5x5".
+/// A shape and its label in a message: "kernel 5x5".
 struct labelled_shape {
   char const* label = nullptr;
   shape value{};
 };
 
-/// A labelled number, in the form that a finding keeps: "groups 3".
+/// Returns a labelled number in the form that `finding` stores: "groups 3".
 constexpr labelled_shape labelled_number(char const* label, int number) { return {label, shape(number)}; }
 
-/// The first mistake in a network, as a value: found in constant evaluation and at run time by the same rules.
+/// The first error in a network, as a value. Constant evaluation and run time use the same rules.
 ///
-/// Before    `sentence`, `file` and labels are string literals.
+/// Before    `sentence`, `layer`, the labels and the `file` fields are string literals.
 struct finding {
-  char const* sentence = nullptr;
-  char const* layer = "";
-  source at{};
-  std::array<labelled_shape, 2> shapes{};
-  std::array<source, 2> operands{};
+  char const* sentence = nullptr;          ///< what is wrong; null: no error
+  char const* layer = "";                  ///< the layer's kind or name
+  source at{};                             ///< where the layer is written
+  std::array<labelled_shape, 2> shapes{};  ///< the values in conflict
+  std::array<source, 2> operands{};        ///< where the layers that produce `shapes` are written
 
   constexpr bool found() const { return sentence != nullptr; }
 
+  /// Returns the message:
   /// "net.cpp:19: conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)".
-  template <std::size_t Room = 512>
-  constexpr fixed_text<Room> text() const {
-    fixed_text<Room> line;
+  template <std::size_t Capacity = 512>
+  constexpr fixed_text<Capacity> text() const {
+    fixed_text<Capacity> line;
     append_source(line, at);
     line.append(": ");
     line.append(layer);
@@ -88,8 +89,8 @@ struct finding {
   }
 
  private:
-  template <std::size_t Room>
-  static constexpr void append_source(fixed_text<Room>& line, source where) {
+  template <std::size_t Capacity>
+  static constexpr void append_source(fixed_text<Capacity>& line, source where) {
     line.append(where.line > 0 ? std::string_view(where.file) : std::string_view("graph"));
     if (where.line > 0) {
       line.append(":");

@@ -3,11 +3,13 @@
 
 namespace cohort {
 
-/// Where in the user's program a layer was written. As a field's default it names the line of the braces.
+/// A location in the user's source code. As a field's default, here() gives the line of the aggregate's
+/// braces.
 struct source {
   char const* file = "";
   int line = 0;
 
+  /// Returns the caller's location.
   static constexpr source here(char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }

@@ -5,17 +5,19 @@
 
 namespace cohort {
 
-/// One class against all others: what was predicted as this class (positive) and what was it (true).
+/// Counts of one class against all others. Positive: predicted as this class. True: the prediction is right.
 ///
-/// Units     examples, fewer than 2⁵³ of them.
-/// Exact     a ratio is empty where it is 0/0: nothing was predicted so, or nothing was so.
+/// Units     examples, fewer than 2⁵³.
+/// Exact     a ratio of 0/0 is empty: no example was predicted as the class, or no example belongs to it.
 struct binary_counts {
   std::int64_t true_positive = 0;
   std::int64_t false_positive = 0;
   std::int64_t false_negative = 0;
   std::int64_t true_negative = 0;
 
+  /// Number of examples predicted as this class.
   std::int64_t predicted() const { return true_positive + false_positive; }
+  /// Number of examples of this class.
   std::int64_t actual() const { return true_positive + false_negative; }
 
   /// TP / (TP + FP).
@@ -24,7 +26,8 @@ struct binary_counts {
   /// TP / (TP + FN).
   std::optional<double> recall() const;
 
-  /// (1 + β²)·TP / ((1 + β²)·TP + β²·FN + FP): 0, not empty, for a class that occurs and is never predicted.
+  /// (1 + β²)·TP / ((1 + β²)·TP + β²·FN + FP). For a class that occurs and is never predicted: 0, not empty.
+  /// Errors    setting_error if β is not above 0 and below 1e100.
   std::optional<double> f_beta(double beta = 1) const;
 
   /// √(precision · recall) (Fowlkes and Mallows, 1983).

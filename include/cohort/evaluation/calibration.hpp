@@ -11,20 +11,21 @@
 
 namespace cohort {
 
-/// Examples whose probability lies in [lowest, highest), or up to 1 in the last bin.
+/// Examples with a probability in [lowest, highest); the last bin includes 1.
 struct calibration_bin {
   double lowest = 0;
   double highest = 0;
   std::int64_t examples = 0;
-  std::optional<double> probability{};  ///< mean of what was said
-  std::optional<double> frequency{};    ///< share of examples that were so
+  std::optional<double> probability{};  ///< mean of the predicted probabilities
+  std::optional<double> frequency{};    ///< fraction of positive examples
 };
 
-/// Whether probabilities mean what they say: of the examples to which 0.8 was given, 80 % should be so.
+/// Calibration of probabilities: of the examples with probability 0.8, 80 % should be positive.
 ///
-/// Shapes    probabilities N×C, from 0 to 1; targets N class indices, or N×C numbers 0 or 1. One column and indices: its
-///           class is 1.
-/// Errors    shape_error; data_error naming the example; setting_error. The report is then as it was before.
+/// Shapes    probabilities N×C, from 0 to 1; targets N class indices, or N×C numbers 0 or 1. With one column
+///           and indices, class 1 is positive.
+/// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
+///           error.
 /// Exact     merged shards have the counts of one report, and its sums to 1e-12. An empty bin has no means.
 /// Source    Guo et al., ICML 2017 (expected calibration error).
 class calibration_report final : public evaluator {
@@ -40,23 +41,25 @@ class calibration_report final : public evaluator {
   int columns() const { return columns_; }
   std::int64_t examples() const { return examples_; }
 
-  /// Of the column of the highest probability, the first of equals; with one column, of it.
+  /// Bins of the highest probability of each example, the first of equals. With one column: bins of this
+  /// column.
   std::vector<calibration_bin> bins() const { return bins(columns_ > 1 ? columns_ : 0); }
-  /// Of one column, that class against all others.
+  /// Bins of one column: its class against all others.
   std::vector<calibration_bin> bins(int column) const;
 
-  /// The mean over the examples of |probability − frequency| of their bin, and the largest of any bin.
+  /// Expected calibration error: the mean over the examples of |probability − frequency| of their bin.
+  /// Maximum calibration error: the largest of any bin. Both are empty without examples.
   std::optional<double> expected_error() const;
   std::optional<double> largest_error() const;
 
-  /// For people.
+  /// Human-readable summary.
   std::string stats() const;
 
  private:
   struct cell {
     std::int64_t examples = 0;
     std::int64_t positive = 0;
-    detail::compensated_sum said{};
+    detail::compensated_sum probability_sum{};
 
     void add(cell const& part);
   };
@@ -67,7 +70,7 @@ class calibration_report final : public evaluator {
 
   int columns_;
   int bins_;
-  std::vector<cell> cells_;  // columns, then the column of the highest probability × bins
+  std::vector<cell> cells_;  // (columns, then the highest probability) × bins
   std::int64_t examples_ = 0;
 };
 

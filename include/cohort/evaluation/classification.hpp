@@ -20,18 +20,18 @@
 namespace cohort {
 
 struct classification_options {
-  int top = 1;                        // also count a label among this many highest scores as a hit
-  std::vector<std::string> labels{};  // the classes' names, in order; or none
+  int top = 1;                        // top_accuracy counts a label among this many highest scores
+  std::vector<std::string> labels{};  // names of the classes, in order; may be empty
 };
 
-/// What a classifier got right and wrong, from its scores and the true labels.
+/// Metrics of a classifier, from its scores and the true labels.
 ///
 /// Shapes    scores N×C (also N×C×1×1) f32 or f64; labels N, each from 0 to C−1.
 /// Order     any: shards may be added to several reports and merged.
 /// Errors    shape_error; data_error naming the example (label out of range, score not finite); setting_error
-///           for reports that do not fit. The report is then as it was before.
-/// Exact     predicted is the class with the highest score, the lowest of equals; merged shards have the
-///           counts of one report and its log loss to 1e-12. Numbers that are 0/0: see confusion_matrix.
+///           for reports with different settings. The report is unchanged after an error.
+/// Exact     the predicted class has the highest score; of equal scores, the lowest class. Merged shards have
+///           the counts of one report and its log loss to 1e-12. Values of 0/0: see confusion_matrix.
 class classification_report : public evaluator, private confusion_matrix {
  public:
   explicit classification_report(int classes, classification_options options = {});
@@ -59,13 +59,15 @@ class classification_report : public evaluator, private confusion_matrix {
   using confusion_matrix::precision;
   using confusion_matrix::recall;
 
-  /// The share of examples whose label is among the `top` highest scores; of equals the lower class first.
+  /// Fraction of examples whose label is among the `top` highest scores. Of equal scores, the lower class is
+  /// first.
   std::optional<double> top_accuracy() const;
 
-  /// Mean of −ln p(label), p not below 1e-15; empty if any row of scores was no distribution (sum 1 ± 0.01).
+  /// Mean of −ln p(label), with p at least 1e-15. Empty if any row of scores is not a distribution (sum 1 ±
+  /// 0.01, no negative score).
   std::optional<double> log_loss() const;
 
-  /// For people: the totals, up to 20 classes one by one, their confusion matrix, classes never predicted.
+  /// Human-readable summary: totals, up to 20 classes, their confusion matrix, classes never predicted.
   std::string stats() const;
 
  private:
@@ -76,7 +78,7 @@ class classification_report : public evaluator, private confusion_matrix {
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-  [[noreturn]] static void refuse(std::string where, std::string expected, std::string got);
+  [[noreturn]] static void refuse(char const* what, std::string where, std::string expected, std::string got);
 
   template <class Score>
   void check_rows(std::span<Score const> scores, std::span<std::int32_t const> labels,
@@ -104,21 +106,21 @@ class classification_report : public evaluator, private confusion_matrix {
   void add_rows(std::span<Score const> scores, std::span<std::int32_t const> labels, std::int64_t first) {
     check_rows(scores, labels, first);
     for (std::size_t row = 0; row < labels.size(); ++row) {
-      auto const rated = scores.subspan(row * at(classes()), at(classes()));
+      auto const row_scores = scores.subspan(row * at(classes()), at(classes()));
       int const label = labels[row];
-      Score const own = rated[at(label)];
-      int best = 0, before = 0;
+      Score const label_score = row_scores[at(label)];
+      int best = 0, higher = 0;
       double sum = 0, lowest = 0;
       for (int c = 0; c < classes(); ++c) {
-        Score const score = rated[at(c)];
-        if (score > rated[at(best)]) best = c;
-        before += score > own || (score == own && c < label);
+        Score const score = row_scores[at(c)];
+        if (score > row_scores[at(best)]) best = c;
+        higher += score > label_score || (score == label_score && c < label);
         sum += static_cast<double>(score);
         lowest = std::min(lowest, static_cast<double>(score));
       }
       confusion_matrix::add(label, best);
-      top_hits_ += before < options_.top;
-      log_loss_.add(-std::log(std::clamp(static_cast<double>(own), 1e-15, 1.0)));
+      top_hits_ += higher < options_.top;
+      log_loss_.add(-std::log(std::clamp(static_cast<double>(label_score), 1e-15, 1.0)));
       probabilities_ = probabilities_ && lowest >= 0 && std::abs(sum - 1) <= 0.01;
     }
   }

@@ -8,27 +8,32 @@
 
 namespace cohort {
 
-/// How the numbers of single classes become one: the mean over classes; of the summed counts; weighted by how
-/// often each class occurs.
+/// Average of a metric over classes. macro: the mean over classes. micro: the metric of the summed counts.
+/// weighted: the mean weighted by how often each class occurs.
 enum class averaging : std::uint8_t { macro, micro, weighted };
 
-/// How often each class was predicted as each, and all that follows from these counts.
+/// Number of examples of each class that were predicted as each class, and the metrics that follow from these
+/// counts.
 ///
 /// Units     examples; 8·C² bytes of memory for C classes.
-/// Exact     a number that is 0/0 is empty, and its class is left out of macro and weighted means.
+/// Exact     a value of 0/0 is empty, and its class is excluded from macro and weighted means.
 class confusion_matrix {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;  ///< see binary_counts
 
+  /// Errors    setting_error if `classes` is not in 2 to 100000.
   explicit confusion_matrix(int classes);
 
-  /// Before: both are classes.
+  /// Counts one example.  Before: both are valid classes.
   void add(int actual, int predicted);
 
+  /// Adds the counts of another matrix.  Errors: setting_error if its number of classes differs.
   void merge(confusion_matrix const& other);
 
-  /// The counts that are not 0, each behind the number of those that are: at most 20 bytes for each, few for most.
+  /// Writes the counts that are not 0, each after the number of zero counts before it: at most 20 bytes for
+  /// each, usually few.
   void write(detail::report_writer& out) const;
+  /// Reads counts that `write` has written.
   /// Before    nothing was added; the bytes are untrusted.
   /// Errors    data_error, also for more than `most` examples.
   void read(detail::report_reader& in, std::int64_t most);
@@ -37,12 +42,13 @@ class confusion_matrix {
   int classes() const { return classes_; }
   std::int64_t examples() const { return examples_; }
 
-  /// How many examples of class `actual` were predicted as `predicted`.
+  /// Number of examples of class `actual` that were predicted as `predicted`.
   std::int64_t count(int actual, int predicted) const;
 
-  /// One class against the others.
+  /// Counts of one class against the others.
   binary_counts of(int c) const;
 
+  /// Number of examples that were predicted correctly.
   std::int64_t correct() const;
 
   std::optional<double> accuracy() const;
@@ -58,14 +64,14 @@ class confusion_matrix {
   std::optional<double> f_beta(averaging how = averaging::macro, double beta = 1) const;
   std::optional<double> g_measure(averaging how = averaging::macro) const;
   std::optional<double> mcc(averaging how) const;
-  /// Over all classes at once: (c·s − Σ pₖtₖ) / √((s² − Σ pₖ²)(s² − Σ tₖ²)) (Gorodkin, 2004).
+  /// Multiclass MCC: (c·s − Σ pₖtₖ) / √((s² − Σ pₖ²)(s² − Σ tₖ²)) (Gorodkin, 2004).
   std::optional<double> mcc() const;
 
   struct class_mean {
     std::optional<double> value;
-    int left_out = 0;  // classes for which the metric is 0/0
+    int undefined_classes = 0;  // classes for which the metric is 0/0
   };
-  /// Of any number that `metric` computes from binary_counts.
+  /// Average of any value that `metric` computes from binary_counts.
   template <class Metric>
   class_mean average(averaging how, Metric metric) const {
     binary_counts pooled;
@@ -76,7 +82,7 @@ class confusion_matrix {
       pooled += c;
       std::optional<double> const number = metric(c);
       if (!number) {
-        ++result.left_out;
+        ++result.undefined_classes;
         continue;
       }
       double const weight = how == averaging::weighted ? static_cast<double>(c.actual()) : 1;

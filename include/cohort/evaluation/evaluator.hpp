@@ -9,18 +9,18 @@
 
 namespace cohort {
 
-/// Looks at what a network answers to examples and at what would have been right. Several may look at one pass over the
-/// data, and each at a part of it: their bytes bring the parts together.
+/// Compares the outputs of a network with the targets. Several evaluators can use one pass over the data.
+/// Evaluators of different parts of the data are merged by their bytes.
 ///
-/// add        outputs N×…, their targets N×…; `first` is the number of the first example in errors, by default how many
-///            came before
-/// to_bytes   all that was seen, small enough to be sent
-/// merge      adds what another evaluator, of the same settings, has seen
-/// clear      nothing was seen
+/// `add`       adds outputs N×… and their targets N×…; `first` is the number of the first example in errors,
+///             by default the number of examples added before
+/// `to_bytes`  everything added so far, small enough to be sent
+/// `merge`     adds the data of another evaluator with the same settings
+/// `clear`     removes everything added
 ///
-/// Order     any, but the same order gives the same bits.
+/// Order     any; the same order gives the same bits.
 /// Before    bytes are untrusted.
-/// Errors    shape_error, data_error: the evaluator is then as it was before.
+/// Errors    shape_error, data_error. The evaluator is unchanged after an error.
 /// Exact     merged parts have the counts of the whole, and its sums to 1e-12.
 class evaluator {
  public:

@@ -6,14 +6,15 @@
 
 namespace cohort {
 
-/// Brings together what the evaluators of all ranks have seen: each rank has looked at its part of the examples.
+/// Merges the evaluators of all ranks, where each rank has evaluated its part of the examples.
 ///
-/// Shapes    the same kinds of evaluators, of the same settings and in the same order, on every rank.
+/// Shapes    the same kinds of evaluators, with the same settings and in the same order, on every rank.
 /// Order     collective.
-/// After     every rank's evaluators have seen the examples of all ranks.
+/// After     every rank's evaluators contain the examples of all ranks.
 /// Moves     one allgatherv of their bytes.
-/// Errors    data_error naming the rank whose report does not fit: this rank's are then as they were before.
-/// Exact     merged in the order of ranks: the same bits on every rank.
+/// Errors    data_error naming the rank whose report does not match. This rank's evaluators are then
+///           unchanged.
+/// Exact     merged in the order of ranks: bitwise equal on every rank.
 void merge_ranks(communicator& world, std::span<evaluator* const> evaluators);
 
 }  // namespace cohort

@@ -15,17 +15,17 @@
 namespace cohort {
 
 struct regression_options {
-  std::vector<std::string> labels{};  // the columns' names, in order; or none
+  std::vector<std::string> labels{};  // names of the columns, in order; may be empty
 };
 
-/// How far numbers are from those wanted, by columns.
+/// Errors of outputs against numeric targets, per column.
 ///
-/// Shapes    outputs and targets N×C (any shape of C elements an example), f32 or f64.
-/// Errors    shape_error; data_error naming the example: numbers that are not finite, or of size 1e150 and more, whose
-///           squares are not. The report is then as it was before.
-/// Exact     sums are compensated and second moments centred: merged shards give one report's numbers to 1e-12, however
-///           far from 0 the targets lie. Numbers that are 0/0 (R² and correlation of targets that are all the same) are
-///           empty, and left out of means.
+/// Shapes    outputs and targets N×C (any shape of C elements per example), f32 or f64.
+/// Errors    shape_error; data_error naming the example if a number is not finite, or at least 1e150 in
+///           magnitude (its square may overflow). The report is unchanged after an error.
+/// Exact     sums are compensated and second moments are centred: merged shards give the numbers of one
+///           report to 1e-12, however far the targets are from 0. Values of 0/0 (R² and correlation of
+///           constant targets) are empty and excluded from means.
 class regression_report final : public evaluator {
  public:
   explicit regression_report(int columns = 1, regression_options options = {});
@@ -39,13 +39,13 @@ class regression_report final : public evaluator {
   int columns() const { return static_cast<int>(columns_.size()); }
   std::int64_t examples() const { return static_cast<std::int64_t>(columns_[0].moments.count); }
 
-  /// Of one column; without one, the mean over the columns that have the number.
+  /// Metric of one column. Without argument: the mean over the columns for which it is defined.
   std::optional<double> mse(int c) const;
   std::optional<double> mae(int c) const;
   std::optional<double> rmse(int c) const;
   /// 1 − Σ (output − target)² / Σ (target − mean)²: 1 is perfect, 0 as good as the mean.
   std::optional<double> r2(int c) const;
-  /// Pearson's, of outputs and targets.
+  /// Pearson's correlation of outputs and targets.
   std::optional<double> correlation(int c) const;
   std::optional<double> mse() const { return mean(&regression_report::mse); }
   std::optional<double> mae() const { return mean(&regression_report::mae); }
@@ -53,7 +53,7 @@ class regression_report final : public evaluator {
   std::optional<double> r2() const { return mean(&regression_report::r2); }
   std::optional<double> correlation() const { return mean(&regression_report::correlation); }
 
-  /// For people.
+  /// Human-readable summary.
   std::string stats() const;
 
  private:
@@ -63,7 +63,7 @@ class regression_report final : public evaluator {
 
     std::optional<double> mean(detail::compensated_sum const& errors) const;
   };
-  static constexpr double most = 1e150;
+  static constexpr double magnitude_limit = 1e150;
   static constexpr std::uint64_t kind() { return fnv1a("cohort regression 1"); }
 
   column const& of(int c) const { return columns_[static_cast<std::size_t>(c)]; }

@@ -14,19 +14,24 @@
 
 namespace cohort {
 
-/// `steps` 0: scores count as they are, and 24 bytes are kept for each that differs from the others of its column. Else they
-/// lie in [0, 1] and count as the multiple of 1/steps below them: no more than steps + 1 are kept.
+/// Options of roc_report.
+///
+/// `steps`   0: scores are exact, and 24 bytes are kept for each distinct score of a column. Otherwise scores
+///           are from 0 to 1 and rounded down to a multiple of 1/steps: at most steps + 1 are kept.
 struct roc_options {
   int steps = 0;
-  std::vector<std::string> labels{};  // the columns' names, in order; or none
+  std::vector<std::string> labels{};  // names of the columns, in order; may be empty
 };
 
-/// How well scores tell the examples of a class from all others, whatever the threshold.
+/// ROC curves: how well scores separate the examples of a class from all others, for all thresholds.
 ///
-/// Shapes    scores N×C: one column (a probability), or one a class, each against all others; targets: N class indices, or
-///           N×C numbers 0 or 1, of which several may be 1. One column and indices: class 1 is positive.
-/// Errors    shape_error; data_error naming the example; setting_error. The report is then as it was before.
-/// Exact     see roc_curve: merged shards give the same bits as one report. Columns without a curve are left out of means.
+/// Shapes    scores N×C: one column (a probability), or one per class, each against all others. targets: N
+///           class indices, or N×C numbers 0 or 1, of which several may be 1. With one column and indices,
+///           class 1 is positive.
+/// Errors    shape_error; data_error naming the example; setting_error. The report is unchanged after an
+///           error.
+/// Exact     see roc_curve: merged shards give the same bits as one report. Columns without a curve are
+///           excluded from means.
 class roc_report final : public evaluator {
  public:
   static constexpr std::int64_t most_examples = std::int64_t{1} << 53;
@@ -41,14 +46,15 @@ class roc_report final : public evaluator {
 
   int columns() const { return static_cast<int>(curves_.size()); }
   std::int64_t examples() const { return examples_; }
+  /// Curve of one column.
   roc_curve const& of(int column) const { return curves_[static_cast<std::size_t>(column)]; }
 
-  /// Of one column, or the mean over those that have one.
+  /// Area of one column, or the mean over the columns with a curve.
   std::optional<double> auc(int column) const { return of(column).auc(); }
   std::optional<double> auc() const;
   std::optional<double> average_precision() const;
 
-  /// For people.
+  /// Human-readable summary.
   std::string stats() const;
 
  private:

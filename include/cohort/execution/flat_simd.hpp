@@ -5,17 +5,17 @@
 
 namespace cohort {
 
-/// Whether none of the n elements is infinite or NaN, looked up in the bit patterns: holds under -ffast-math.
+/// Returns whether all n elements are finite. Tests bit patterns, so it also works with -ffast-math.
 ///
-/// Before    `which` is at most machine_isa(); T is float or double (which ignores `which`).
+/// Before    `which` is at most machine_isa(); T is float or double. double ignores `which`.
 template <class T>
 bool all_finite(isa which, T const* x, std::size_t n);
 
-/// dst = parts[0] + parts[1] + …, added in this order.
+/// Sums arrays element by element: dst = parts[0] + parts[1] + …, added in this order.
 ///
 /// Before    count ≥ 1; dst is one of the parts or overlaps none; `which` is at most machine_isa().
 /// Moves     (count + 1)·n elements.
-/// Exact     the same bits on every instruction set and wherever a range is cut.
+/// Exact     the same bits on every instruction set and for every partition of the range.
 template <class T>
 void sum_parts(isa which, T* dst, T const* const* parts, int count, std::size_t n);
 

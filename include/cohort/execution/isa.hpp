@@ -5,11 +5,12 @@
 
 namespace cohort {
 
-/// Which instruction set a vector pass uses; each one includes those before it. The library is compiled with
-/// its consumer's flags, so the choice is made at run time.
-/// avx2 means AVX2 with FMA, avx512 means F, VL, BW, DQ.
+/// Instruction set of a SIMD function, chosen at run time: the compiler flags are the consumer's. Each
+/// instruction set includes the previous ones. avx2 means AVX2 with FMA; avx512 means AVX-512 F, VL, BW and
+/// DQ.
 enum class isa : std::uint8_t { baseline, avx2, avx512 };
 
+/// Returns "baseline", "avx2" or "avx512".
 constexpr std::string_view name_of(isa which) {
   switch (which) {
     case isa::baseline:
@@ -22,11 +23,11 @@ constexpr std::string_view name_of(isa which) {
   return "?";
 }
 
-/// What this machine and its operating system can run.
+/// Returns the highest instruction set that this machine and its operating system support.
 isa machine_isa();
 
-/// The instruction set to use: the machine's, but none above COHORT_ISA where that is set. Both are looked up
-/// at each call: keep the answer.
+/// Returns the instruction set to use: machine_isa(), limited by the environment variable COHORT_ISA if set.
+/// Each call queries both again, so callers should store the result.
 ///
 /// Errors    setting_error if COHORT_ISA is set to anything but baseline, avx2 or avx512.
 isa best_isa();

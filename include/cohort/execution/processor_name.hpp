@@ -7,8 +7,10 @@
 
 namespace cohort {
 
-/// What the processor calls itself, with family, model and stepping, since hypervisors cut names short; elsewhere its
-/// instruction set alone.
+/// Returns the processor's brand name, its CPUID signature and best_isa(). The signature (family, model,
+/// stepping) is included because hypervisors shorten names. Not on x86: returns the name of best_isa() only.
+///
+/// Errors    as best_isa().
 std::string processor_name();
 
 }  // namespace cohort

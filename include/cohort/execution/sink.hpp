@@ -5,14 +5,16 @@
 
 namespace cohort {
 
-/// Where a line of output goes: the library prints nothing by itself. A line comes without its newline.
+/// Receives one line of output, without its newline. The library prints only through sinks.
 ///
-/// Order     called by one thread at a time for each object that holds the sink.
+/// Order     each object that holds a sink calls it from one thread at a time.
 using sink = std::function<void(std::string_view line)>;
 
-/// Each line to the standard error stream, in one write, so that lines of several ranks do not mix.
+/// Returns a sink that prints to stderr, each line in one write, so that the lines of several ranks do not
+/// mix.
 sink stderr_sink();
 
+/// Returns a sink that discards all lines.
 sink silent_sink();
 
 }  // namespace cohort

@@ -16,12 +16,13 @@
 
 namespace cohort {
 
-/// How a team waits, and what each of its threads does around its work.
+/// Deadline and per-thread callbacks of a team.
 ///
-/// Units     deadline: of each single wait, in a barrier or for the others at the end of a run; 1 ms to 1,000 hours.
-/// Order     a thread of the team's own enters once, when it starts, and leaves when it ends. Worker 0, which is
-///           whichever thread calls run, enters and leaves in each run: a thread-local setting of the caller's
-///           can be restored.
+/// Units     `deadline` of each wait, in a barrier or for the other workers at the end of a run: 1 ms to
+///           1,000 hours.
+/// Order     workers 1, 2, … call `enter` when their thread starts and `leave` before it ends. Worker 0, the
+///           thread that calls run, calls both in every run: it can restore the caller's thread-local
+///           settings.
 struct team_settings {
   std::chrono::milliseconds deadline{120'000};
   std::function<void(int worker)> enter{};
@@ -30,6 +31,7 @@ struct team_settings {
 
 namespace detail {
 
+/// Hints to the processor that this is a spin-wait loop.
 inline void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -38,52 +40,52 @@ inline void pause_core() {
 #endif
 }
 
-/// Shared by the caller and the threads of a team, and kept alive by each of them.
+/// State of a team, jointly owned by the team object and its threads.
 struct team_state {
   using clock = std::chrono::steady_clock;
 
   struct alignas(64) slot {
-    std::atomic<std::uint64_t> finished{0};  // the number of the last run that this worker has ended
-    std::atomic<std::uint64_t> arrived{0};   // barriers that it has reached in this run
-    std::exception_ptr failure{};            // written before `finished`, read after
+    std::atomic<std::uint64_t> last_finished_run{0};
+    std::atomic<std::uint64_t> barriers_reached{0};  // in the current run
+    std::exception_ptr failure{};                    // written before last_finished_run, read after it
     std::thread thread{};
   };
 
-  team_state(int workers, team_settings how);
+  team_state(int workers, team_settings options);
 
   team_settings const settings;
   int const size;
-  bool const crowded;
+  bool const oversubscribed;  // more workers than hardware threads
   std::vector<slot> slots;
-  void (*job)(void*, int) = nullptr;  // job and context are published by `started`
+  void (*job)(void*, int) = nullptr;  // job and context are published by `current_run`
   void* context = nullptr;
-  alignas(64) std::atomic<std::uint64_t> started{0};  // the number of the current run
-  std::atomic<bool> failed{false};                    // a worker of this run threw
-  std::atomic<bool> ending{false};
+  alignas(64) std::atomic<std::uint64_t> current_run{0};
+  std::atomic<bool> failed{false};  // a worker threw in the current run
+  std::atomic<bool> stopping{false};
   std::atomic<bool> running{false};
   alignas(64) std::atomic<int> sleepers{0};
   std::mutex mutex;
   std::condition_variable changed;
 
-  slot& of(int worker) { return slots[static_cast<std::size_t>(worker)]; }
+  slot& slot_of(int worker) { return slots[static_cast<std::size_t>(worker)]; }
 
-  /// Waits until ready() holds: spins for some 20 µs, gives its time slices away up to 200 µs, then sleeps.
-  /// Returns false at the deadline.
+  /// Blocks until ready() holds; returns false if the limit expires first. Spins for about 20 µs, then yields
+  /// until 200 µs have passed, then sleeps.
   ///
-  /// Before    what ready() reads is stored before wake(), both sequentially consistent.
+  /// Before    a thread that makes ready() true stores, then calls wake(), both sequentially consistent.
   template <class Ready>
   bool wait(Ready ready, std::chrono::milliseconds limit) {
     constexpr auto spinning = std::chrono::microseconds(20);
     constexpr auto yielding = std::chrono::microseconds(200);
-    constexpr int pauses_per_look_at_the_clock = 16;
+    constexpr int pauses_per_clock_read = 16;
     if (ready()) return true;
     clock::time_point const begin = clock::now();
     for (auto waited = clock::duration::zero(); waited < yielding; waited = clock::now() - begin) {
-      if (crowded || waited >= spinning) {
+      if (oversubscribed || waited >= spinning) {
         std::this_thread::yield();
         if (ready()) return true;
       } else {
-        for (int i = 0; i < pauses_per_look_at_the_clock; ++i) {
+        for (int i = 0; i < pauses_per_clock_read; ++i) {
           if (ready()) return true;
           pause_core();
         }
@@ -96,77 +98,79 @@ struct team_state {
     return in_time;
   }
 
-  /// After a store that somebody may wait for.
+  /// Wakes sleeping waiters. Call it after every store that a wait may depend on.
   void wake();
 
-  /// "worker 1" or "workers 1, 3": those for which late(worker) holds.
-  template <class Late>
-  std::string names_of(Late late) {
+  /// Lists the workers for which is_selected(worker) holds: "worker 1" or "workers 1, 3".
+  template <class Predicate>
+  std::string worker_list(Predicate is_selected) {
     std::string list;
     int count = 0;
     for (int worker = 0; worker < size; ++worker) {
-      if (!late(worker)) continue;
+      if (!is_selected(worker)) continue;
       list += (count++ == 0 ? "" : ", ") + std::to_string(worker);
     }
     return (count == 1 ? "worker " : "workers ") + list;
   }
 
-  deadline_error late(std::string what, std::string who) const;
+  deadline_error missed_deadline(std::string what, std::string missing_workers) const;
 
   void barrier(int worker);
 
-  /// One worker's share of a run; keeps what it throws.
-  void work(int worker, std::uint64_t run) noexcept;
+  /// Runs the job as `worker` and stores the exception that it throws.
+  void run_worker(int worker, std::uint64_t run) noexcept;
 
-  /// The life of a thread of the team's own. Entering counts as run 1.
-  void live(int worker) noexcept;
-  static constexpr std::uint64_t gone = ~std::uint64_t{0};
+  /// Thread function of workers 1, 2, … Calling `enter` counts as run 1.
+  void thread_main(int worker) noexcept;
+  /// Value of last_finished_run after the thread has ended.
+  static constexpr std::uint64_t thread_ended = ~std::uint64_t{0};
 
   bool all_finished(std::uint64_t run);
 
-  std::string unfinished(std::uint64_t run);
+  /// Lists the workers that have not finished the run.
+  std::string unfinished_workers(std::uint64_t run);
 
-  /// Rethrows what the lowest worker threw, if any did.
-  void rethrow();
+  /// Rethrows the exception of the lowest worker that threw, if any.
+  void rethrow_first_failure();
 
-  /// Sends the threads home; one that does not come within the deadline is left to itself.
-  void end();
+  /// Ends and joins the threads. A thread that does not end within the deadline is detached.
+  void shut_down();
 };
 
 }  // namespace detail
 
-/// k workers that run the same function together: fork-join over fixed partitions, with barriers inside.
-/// Worker 0 is the thread that calls run (so a team of one costs nothing, and nobody is woken in vain); the
-/// others are threads that live as long as the team, so what is thread-local stays with a worker's number.
+/// A fork-join thread pool: k workers run the same function over fixed partitions, with barriers inside.
+/// Worker 0 is the thread that calls run, so a team of one starts no thread and wakes none. The other workers
+/// are threads that exist as long as the team, so each worker number keeps its thread-local state.
 ///
-/// Order     one run at a time. Each wait spins for some 20 µs, then yields, then sleeps.
-/// Errors    setting_error for fewer than one worker or a deadline out of range; what `enter` throws.
-///           deadline_error naming the workers that are missing at a wait's deadline.
+/// Order     one run at a time. Each wait spins for about 20 µs, then yields, then sleeps.
+/// Errors    setting_error for fewer than one worker or a deadline out of range; the exception that `enter`
+///           throws. deadline_error with the missing workers if a wait's deadline expires.
 class team {
  public:
   explicit team(int workers, team_settings settings = {});
   team(team const&) = delete;
   team& operator=(team const&) = delete;
-  ~team() { state_->end(); }
+  ~team() { state_->shut_down(); }
 
   int size() const { return state_->size; }
 
-  /// Calls f(worker) for each worker on its own thread and returns when all have returned. Allocates nothing.
+  /// Calls f(worker) on each worker's thread and returns when all calls have returned. Allocates nothing.
   ///
-  /// Errors    rethrows the exception of the lowest worker that threw one; the others are released from barriers.
-  ///           deadline_error if a worker does not return within the deadline after worker 0 has: it may
-  ///           still be inside f, so what f uses must outlive it, and runs are refused until it is back.
-  ///           setting_error for a run inside a run, or two at once.
+  /// Errors    rethrows the exception of the lowest worker that threw; barriers of the other workers are
+  ///           aborted. deadline_error if a worker does not return within the deadline after worker 0 has
+  ///           returned. That worker may still execute f, so everything that f uses must outlive it. Until it
+  ///           returns, further runs throw deadline_error. setting_error for nested or concurrent runs.
   template <class F>
   void run(F&& f) {
     run_job([](void* context, int worker) { (*static_cast<std::remove_reference_t<F>*>(context))(worker); },
             const_cast<void*>(static_cast<void const*>(std::addressof(f))));
   }
 
-  /// Inside f alone: returns when every worker has called it as often as this one.
+  /// Blocks until every worker has called barrier as often as this one. For use inside f.
   ///
-  /// Before    `worker` is the number that f was given.
-  /// After     stores made before it by any worker are seen by all.
+  /// Before    `worker` is the argument of f.
+  /// After     all workers see the stores that any worker made before the barrier.
   void barrier(int worker) { state_->barrier(worker); }
 
  private:

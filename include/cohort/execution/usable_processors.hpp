@@ -6,7 +6,8 @@
 
 namespace cohort {
 
-/// The processors that the calling thread may run on, at least 1: a launcher or a container may leave it fewer than there are.
+/// Returns the number of processors that the calling thread may run on, at least 1. A launcher or a container
+/// may restrict it to fewer than the machine has.
 int usable_processors();
 
 }  // namespace cohort

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/graph/builder.hpp>
+#include <cohort/graph/detail/describe_network.hpp>
 #include <utility>
 #include <vector>
 
 namespace cohort {
 
-/// A network that owns its parts, made at run time or from a `network<F>()`. Immutable once made.
+/// A network that owns its storage. Built at run time or from a `network<F>()`; immutable.
 ///
-/// Errors    graph_error with the finding's sentence if the network is not well formed.
+/// Errors    graph_error with the text of the finding if the network is not well formed or has no layers.
 class graph {
  public:
-  /// Runs a builder function, as `network<F>()` does at compile time. The function may return nothing: then every layer that no
-  /// other layer reads is an output.
+  /// Runs a builder function, as `network<F>()` does at compile time. The function returns the outputs. If it
+  /// returns nothing, the outputs are all layers that no other layer reads.
   template <std::invocable<builder&> F>
   static graph build(F&& describe) {
     builder net;
@@ -20,15 +21,19 @@ class graph {
     return graph(std::move(net));
   }
 
-  /// Of a builder that declares no outputs, every layer that no other layer reads is one.
+  /// Takes over the nodes of a builder. If it declares no outputs, these are all layers that no other layer
+  /// reads.
   explicit graph(builder net);
 
+  /// Copies a network that is well formed and in canonical order.
   explicit graph(graph_view parts);
 
   graph_view view() const { return {nodes_, values_, edges_, characters_}; }
   operator graph_view() const { return view(); }
 
+  /// Number of trained elements: see graph_view::parameter_count.
   std::int64_t parameter_count() const { return view().parameter_count(); }
+  /// Hash of everything that determines training: see graph_view::hash.
   std::uint64_t hash() const { return view().hash(); }
 
  private:

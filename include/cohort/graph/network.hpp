@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// A network whose shape is known to the compiler: a value without pointers to the heap.
+/// A network of fixed size: a literal value without heap memory. Made by `network<F>()`.
 template <std::size_t Nodes, std::size_t Values, std::size_t Edges, std::size_t Characters>
 struct static_network {
   std::array<node, Nodes> nodes{};
@@ -20,13 +20,15 @@ struct static_network {
   constexpr operator graph_view() const { return view(); }
   operator graph() const { return graph(view()); }
 
+  /// Number of trained elements: see graph_view::parameter_count.
   constexpr std::int64_t parameter_count() const { return view().parameter_count(); }
+  /// Hash of everything that determines training: see graph_view::hash.
   constexpr std::uint64_t hash() const { return view().hash(); }
 };
 
 namespace detail {
 
-/// What a first run of the builder function tells: the sizes of the pools, and the first mistake.
+/// Result of a first run of the builder function: the first mistake and the sizes of the pools.
 struct survey {
   finding problem{};
   std::size_t nodes = 1, values = 1, edges = 1, characters = 1;
@@ -36,12 +38,12 @@ template <auto Describe>
 constexpr survey survey_network() {
   builder net;
   describe_with(Describe, net);
-  if (!net.problem().found()) net.settle_order();
+  if (!net.problem().found()) net.sort_nodes();
   graph_view const v = net.view();
   return {net.problem(), v.nodes.size(), v.values.size(), v.edges.size(), v.characters.size()};
 }
 
-/// The survey is made once a network, as a constant of its own: a mistake is then reported once.
+/// The survey as one constant per network, so that the compiler reports a mistake once.
 template <auto Describe>
 struct surveyed {
   static constexpr survey value = survey_network<Describe>();
@@ -50,7 +52,7 @@ struct surveyed {
 #ifdef __clang__
 inline void the_network_is_not_well_formed() {}
 
-/// clang prints the arguments of a call that is not a constant expression: they hold the sentence.
+/// clang prints the arguments of a call that is not a constant expression. One argument is the sentence.
 constexpr bool refuse(char const*, int, char const*, char const* sentence, shape, shape) {
   if (sentence) the_network_is_not_well_formed();
   return true;
@@ -63,10 +65,10 @@ struct well_formed {
       refuse(f.at.file, f.at.line, f.layer, f.sentence, f.shapes[0].value, f.shapes[1].value);
 };
 #else
-/// gcc prints a template's argument of characters as text.
+/// gcc prints a template argument that is an array of characters as text.
 template <auto Sentence>
 struct sentence {
-  static_assert(Sentence.size == 0, "cohort: the network is not well formed; the sentence stands above");
+  static_assert(Sentence.size == 0, "cohort: the network is not well formed; see the sentence above");
 };
 
 template <auto Describe>
@@ -77,18 +79,21 @@ struct well_formed {
 
 }  // namespace detail
 
-/// Runs a builder function at compile time:
+/// Builds a network by running a builder function at compile time:
 /// `constexpr auto net = network<[](builder& b) { return b.input({784}) | dense{.units = 10}; }>();`
 ///
-/// After     the network's outputs are what the function returns: a tensor, or several in a std::tuple, pair, array or vector, in
-///           that order. Losses are outputs too.
-/// Errors    a network that is not well formed, or that has a tensor that is neither read nor returned, does not compile; the
-///           compiler's message holds the sentence, the line and the file of the offending layer, and the shapes.
+/// After     the outputs are the tensors that the function returns: one, or several in a std::tuple, pair,
+///           array or vector, in that order. Losses are outputs too.
+/// Errors    a network that is not well formed does not compile; neither does one with a tensor that is
+///           neither read nor returned. The compiler's message contains the sentence, the file and line of
+///           the wrong layer, and the shapes.
 template <auto Describe>
 constexpr auto network() {
   static_assert(
-      !requires(builder & net) { { Describe(net) } -> std::same_as<void>; },
-      "cohort: the function of a network returns its output, or several outputs in a std::tuple");
+      !requires(builder & net) {
+        { Describe(net) } -> std::same_as<void>;
+      },
+      "cohort: the function of a network must return its output, or several outputs in a std::tuple");
   if constexpr (requires { typename std::bool_constant<(detail::survey_network<Describe>(), true)>; }) {
     constexpr detail::survey seen = detail::surveyed<Describe>::value;
     static_network<seen.nodes, seen.values, seen.edges, seen.characters> made;
@@ -97,7 +102,7 @@ constexpr auto network() {
     } else {
       builder net;
       detail::describe_with(Describe, net);
-      net.settle_order();
+      net.sort_nodes();
       graph_view const v = net.view();
       std::copy(v.nodes.begin(), v.nodes.end(), made.nodes.begin());
       std::copy(v.values.begin(), v.values.end(), made.values.begin());
@@ -106,7 +111,8 @@ constexpr auto network() {
     }
     return made;
   } else {
-    // Says why the compiler cannot run it, unless it has said so about the function itself.
+    // Makes the compiler report why it cannot run the function, unless it already reported an error in the
+    // function.
     if constexpr (requires(builder & net) { Describe(net); }) [[maybe_unused]]
       constexpr auto reason = detail::survey_network<Describe>();
     return static_network<1, 1, 1, 1>{};

@@ -11,24 +11,25 @@
 
 namespace cohort {
 
-/// One layer of a graph: its kind's description, and where its parts lie in the graph's pools. `ordinal` counts the
-/// nodes of its kind, from 1: it names those to which the user gave no name. `shares` is the node whose parameters it uses;
-/// −1: its own.
+/// One layer of a graph: its kind and its ranges in the pools of the graph (values, edges, characters).
 struct node {
   cohort::kind const* kind = nullptr;
-  int first_value = 0;
-  int first_input = 0;
+  int first_value = 0;  ///< its kind->slots encoded fields begin here in `values`
+  int first_input = 0;  ///< the ids of its inputs begin here in `edges`
   int input_count = 0;
-  int first_character = 0;
-  int name_size = 0;
-  int ordinal = 1;
-  shape output{};
-  int shares = -1;
+  int first_character = 0;  ///< its given name begins here in `characters`
+  int name_size = 0;        ///< 0: no name given
+  int ordinal = 1;          ///< number among the nodes of its kind, from 1; part of a generated name
+  shape output{};           ///< without the batch extent
+  int shares = -1;          ///< the node whose parameters it uses; −1: its own
   layer_settings settings{};
   source at{};
 };
 
-/// A network as everything behind the DSL sees it: nodes in an order in which inputs come first, and their pools.
+/// A network as a view: nodes in topological order (inputs before their readers) and their pools.
+///
+/// Before    `id` is a node: 0 ≤ id < size().
+/// Exact     the view owns nothing; the graph or builder outlives it.
 struct graph_view {
   std::span<node const> nodes;
   std::span<double const> values;
@@ -38,7 +39,9 @@ struct graph_view {
   constexpr int size() const { return static_cast<int>(nodes.size()); }
   constexpr node const& operator[](int id) const { return nodes[static_cast<std::size_t>(id)]; }
   constexpr cohort::kind const& kind(int id) const { return *(*this)[id].kind; }
+  /// The encoded fields of a node: kind(id).slots numbers.
   constexpr double const* fields(int id) const { return values.data() + (*this)[id].first_value; }
+  /// Ids of the nodes that a node reads, in the order of its operands.
   constexpr std::span<int const> inputs(int id) const {
     return edges.subspan(static_cast<std::size_t>((*this)[id].first_input),
                          static_cast<std::size_t>((*this)[id].input_count));
@@ -50,15 +53,16 @@ struct graph_view {
     return shapes;
   }
 
-  /// The name that the user gave, or nothing.
+  /// The name given by the user; empty if there is none.
   constexpr std::string_view given_name(int id) const {
     return {characters.data() + (*this)[id].first_character, static_cast<std::size_t>((*this)[id].name_size)};
   }
-  /// The given name, else the kind's with the ordinal: "conv2d_1".
+  /// The given name, else a generated one, kind and ordinal: "conv2d_1".
   std::string name(int id) const {
     if ((*this)[id].name_size > 0) return std::string(given_name(id));
     return std::string(kind(id).name) + '_' + std::to_string((*this)[id].ordinal);
   }
+  /// Whether name(id) == wanted; usable in constant evaluation.
   constexpr bool has_name(int id, std::string_view wanted) const {
     if ((*this)[id].name_size > 0) return given_name(id) == wanted;
     std::string_view const prefix = kind(id).name;
@@ -68,14 +72,14 @@ struct graph_view {
     number.append((*this)[id].ordinal);
     return wanted.substr(prefix.size()) == number.view();
   }
-  /// The node of that name, or −1.
+  /// The id of the node with this name, or −1.
   constexpr int find(std::string_view wanted) const {
     for (int id = 0; id < size(); ++id)
       if (has_name(id, wanted)) return id;
     return -1;
   }
 
-  /// Ids of the layers that no other one reads, in order. An input that nobody reads is no output.
+  /// Ids of the layers that no other layer reads, in order. Inputs are never outputs.
   constexpr std::vector<int> outputs() const {
     std::vector<char> read(nodes.size(), 0);
     for (int from : edges) read[static_cast<std::size_t>(from)] = 1;
@@ -85,7 +89,7 @@ struct graph_view {
     return sinks;
   }
 
-  /// Ids of the nodes of one role, in order.
+  /// Ids of the nodes with this role, in order.
   constexpr std::vector<int> with_role(layer_role role) const {
     std::vector<int> found;
     for (int id = 0; id < size(); ++id)
@@ -93,23 +97,23 @@ struct graph_view {
     return found;
   }
 
-  /// The node whose parameters a node uses: itself, where it shares no other's.
+  /// The node whose parameters a node uses: itself, unless it shares those of another node.
   constexpr int owner(int id) const { return (*this)[id].shares < 0 ? id : (*this)[id].shares; }
 
-  /// A node's parameters, with the node's own settings in place.
+  /// The parameters of a node; initialisers in the node's settings replace those of its kind.
   constexpr parameter_list parameters(int id) const {
     auto const shapes = input_shapes(id);
     parameter_list list = kind(id).parameters(fields(id), shapes);
     for (parameter_spec& spec : list.specs) {
       if (!is_trained(spec.role)) continue;
-      auto const& own =
+      auto const& chosen =
           spec.role == parameter_role::weights ? (*this)[id].settings.weights : (*this)[id].settings.bias;
-      if (own) spec.initial = own;
+      if (chosen) spec.initial = chosen;
     }
     return list;
   }
 
-  /// Elements that are trained: without running statistics, and shared ones once.
+  /// Number of trained elements: running statistics do not count, shared parameters count once.
   constexpr std::int64_t parameter_count() const {
     std::int64_t total = 0;
     for (int id = 0; id < size(); ++id) {
@@ -120,13 +124,14 @@ struct graph_view {
     return total;
   }
 
-  /// Forward FLOPs of one example; a training step is about three times as many.
+  /// FLOPs of one example's forward pass. A training step takes about three times as many.
   constexpr double flops(int id) const {
     auto const shapes = input_shapes(id);
     return kind(id).flops(fields(id), shapes);
   }
 
-  /// Two graphs have the same hash if they train alike: kinds, field values, edges, names and settings.
+  /// Hash of everything that determines training: kinds, field values, edges, names, initialisers and
+  /// parameter sharing.
   constexpr std::uint64_t hash() const {
     std::uint64_t h = fnv1a("cohort graph 1");
     auto number = [&](double value) {

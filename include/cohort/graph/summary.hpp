@@ -7,15 +7,19 @@ namespace cohort {
 
 namespace detail {
 
-/// "conv2d: filters 20, kernel 5, no bias": the fields that are not at their defaults.
+/// Kind and fields of a layer; fields with their default are omitted: "conv2d: filters 20, kernel 5, no
+/// bias".
 std::string layer_text(graph_view net, int id);
 
 }  // namespace detail
 
-/// A network as a table: its layers' names, kinds, output shapes, parameters and cost; then the totals.
+/// Returns a table of the layers: name, kind with fields, output shape, number of parameters and cost; then
+/// the totals.
 ///
-/// Units     MFLOP: million floating-point operations of one example's forward pass.
-/// Order     of the graph; a network that is no chain also shows what each layer reads.
+/// Units     MFLOP: million floating-point operations of one example's forward pass. Parameters include
+///           running statistics.
+/// Order     the order of the graph. For a network that is not a chain, the column `reads` lists each layer's
+///           inputs.
 std::string summary(graph_view net);
 
 }  // namespace cohort

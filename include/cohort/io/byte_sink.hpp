@@ -5,19 +5,24 @@
 
 namespace cohort {
 
-/// Takes bytes as std::ostream and file_writer do.
+/// A type with write(data, bytes), such as std::ostream and file_writer.
 template <class Sink>
 concept byte_sink = requires(Sink& sink, char const* data, int bytes) {
   sink.write(data, bytes);
 };
 
-/// A reference to a byte sink of any type. The sink must outlive it.
+/// A type-erased reference to a byte sink.
+///
+/// Before    the sink outlives the reference.
 class byte_sink_ref {
  public:
   template <byte_sink Sink>
   byte_sink_ref(Sink& sink) : sink_(&sink), write_(&write_to<Sink>) {}
 
-  /// Errors    file_error if the sink reports failure by fail(), as streams do; whatever its write throws.
+  /// Writes bytes to the sink.
+  ///
+  /// Errors    file_error if the sink's fail() returns true, as for streams; the exceptions of the sink's
+  ///           write.
   void write(char const* data, std::size_t bytes) const { write_(sink_, data, bytes); }
 
  private:

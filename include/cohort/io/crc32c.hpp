@@ -11,9 +11,8 @@ namespace cohort {
 
 namespace detail {
 
-static_assert(std::endian::native == std::endian::little, "cohort: messages travel in little-endian bytes");
-
-// bits reversed
+static_assert(std::endian::native == std::endian::little,
+              "cohort: messages are little-endian; big-endian machines are not supported");
 
 #if defined(__x86_64__)
 [[gnu::target("sse4.2")]] inline std::uint32_t crc32c_by_instruction(std::byte const* at, std::size_t bytes,
@@ -32,9 +31,9 @@ static_assert(std::endian::native == std::endian::little, "cohort: messages trav
 
 }  // namespace detail
 
-/// CRC-32C of bytes. `start` continues an earlier one: crc32c(w, "b", crc32c(w, "a")) == crc32c(w, "ab").
+/// Returns the CRC-32C. `start` continues an earlier CRC: crc32c(w, "b", crc32c(w, "a")) == crc32c(w, "ab").
 ///
-/// Before    `which` is at most machine_isa(): from avx2 on there is an instruction for it (SSE4.2).
+/// Before    `which` is at most machine_isa(). avx2 and above use the CRC-32C instruction of SSE4.2.
 /// Source    Castagnoli, Bräuer and Herrmann, IEEE Trans. Comm. 41 (1993); RFC 3720, B.4.
 std::uint32_t crc32c([[maybe_unused]] isa which, std::span<std::byte const> bytes, std::uint32_t start = 0);
 

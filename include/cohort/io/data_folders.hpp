@@ -7,18 +7,19 @@ namespace cohort {
 
 namespace detail {
 
-/// "" where it is not set.
+/// Returns the variable's value; "" if it is not set.
 std::string environment_variable(char const* name);
 
 }  // namespace detail
 
-/// The folder `inside` ("": itself) of the cache that the set-up fills: $XDG_CACHE_HOME/cohort or ~/.cache/cohort; "" where
-/// neither XDG_CACHE_HOME nor HOME is set.
-std::string cache_folder(std::string const& inside = {});
+/// Returns the path of Cohort's cache folder, which the set-up fills, or of its subfolder if `subfolder` is
+/// not "". The cache is $XDG_CACHE_HOME/cohort or ~/.cache/cohort. If neither XDG_CACHE_HOME nor HOME is set,
+/// returns "".
+std::string cache_folder(std::string const& subfolder = {});
 
-/// Where a data set is looked for when its user names no folder: $COHORT_DATA, data/, and the folder `in_cache` of the cache
-/// (cache_folder). What is not set is left out.
-std::vector<std::string> data_folders(std::string const& in_cache = {});
+/// Returns the default search path for data sets: $COHORT_DATA, data/, and cache_folder(cache_subfolder).
+/// Folders whose environment variables are not set are omitted.
+std::vector<std::string> data_folders(std::string const& cache_subfolder = {});
 
 }  // namespace cohort
 

@@ -7,13 +7,13 @@
 
 namespace cohort {
 
-/// Gives the whole contents of the file at a path: read_file, or gzip::read_file for .gz.
+/// Returns the whole contents of the file at a path: read_file, or gzip::read_file for .gz files.
 using byte_source = std::function<std::vector<std::byte>(std::string const& path)>;
 
-/// The bytes of a regular file.
+/// Returns the contents of a regular file.
 ///
-/// Errors    file_error as file_reader's, and if the file becomes shorter meanwhile or is larger than `max_bytes`;
-///           its size is looked at before memory is taken.
+/// Errors    as file_reader. file_error if the file is larger than `max_bytes`, before anything is allocated,
+///           or if it becomes shorter while it is read.
 std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes = std::size_t{1} << 36);
 
 }  // namespace cohort

@@ -12,13 +12,14 @@ namespace cohort {
 
 namespace detail {
 
+/// Throws file_error with the system's text for `error_number`.
 [[noreturn]] void refuse_file(std::string what, std::string where, int error_number);
 
 }  // namespace detail
 
-/// A regular file, open for reading, of known size.
+/// A regular file opened for reading.
 ///
-/// Errors    file_error with path and reason if it cannot be opened or read, or is a directory, device, pipe.
+/// Errors    file_error with path and reason if the path cannot be opened or read, or is not a regular file.
 class file_reader {
  public:
   explicit file_reader(std::string path);
@@ -27,10 +28,10 @@ class file_reader {
   ~file_reader() { ::close(file_); }
 
   std::string const& path() const { return path_; }
-  /// Bytes in the file when it was opened.
+  /// Returns the file's size in bytes at the time of opening.
   std::uint64_t size() const { return size_; }
 
-  /// Reads the next bytes; fewer than asked for only at the end of the file.
+  /// Reads the next `bytes` bytes and returns their number, which is smaller only at the end of the file.
   std::size_t read(void* into, std::size_t bytes);
 
  private:
@@ -39,10 +40,11 @@ class file_reader {
   std::uint64_t size_ = 0;
 };
 
-/// The whole of a file as text.
+/// Returns the contents of a file as text.
 ///
-/// Errors    file_error as above; data_error if it is longer than `most` bytes, before memory is taken.
-std::string read_text(std::string const& path, std::uint64_t most = std::uint64_t{64} << 20);
+/// Errors    as file_reader. data_error if the file is larger than `max_bytes`; nothing is allocated in that
+///           case.
+std::string read_text(std::string const& path, std::uint64_t max_bytes = std::uint64_t{64} << 20);
 
 }  // namespace cohort
 

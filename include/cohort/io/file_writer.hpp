@@ -14,18 +14,20 @@ namespace cohort {
 
 namespace detail {
 
-/// Puts on the disk which names are in the folder.
+/// Synchronises the folder's entries with the disk (fsync).
 void synchronise_folder(std::string const& folder);
 
 }  // namespace detail
 
-/// Writes a file that exists whole or not at all: under a temporary name in its folder, until `commit`.
+/// Writes a file atomically: to a temporary file in the same folder, which `commit` renames.
 ///
-/// Order     write … write, commit, once; without commit (also when an exception passes) nothing happened.
-/// Before    `path` names no file, or a regular one: its permissions are kept, a link to it is followed.
-/// After     commit has returned: the bytes and the name are on the disk (file and folder synchronised).
-/// Errors    file_error with path and reason (disk full, no such folder, …): the old file is as it was, the
-///           temporary one gone. Only if synchronising the folder fails is the new file in place already.
+/// Order     any number of writes, then one commit. Without commit, the destructor removes the temporary file
+///           and the old file remains.
+/// Before    `path` does not exist or is a regular file. Permissions are kept; symbolic links are followed.
+/// After     commit: contents and name are on the disk (file and folder are synchronised).
+/// Errors    file_error with path and reason (disk full, no such folder, …). The old file is then unchanged
+///           and the temporary file removed. Exception: if only synchronising the folder fails, the new file
+///           is in place.
 class file_writer {
  public:
   explicit file_writer(std::string path);
@@ -33,27 +35,29 @@ class file_writer {
   file_writer& operator=(file_writer const&) = delete;
   ~file_writer() { discard(); }
 
+  /// Appends bytes.
   void write(char const* data, std::size_t bytes);
   void write(std::string_view text);
 
+  /// Synchronises the file with the disk and gives it its name.
   void commit();
 
  private:
-  static std::string resolved(std::string path);
+  static std::string resolve_links(std::string path);
 
   void check_open() const;
 
   void discard() noexcept;
 
-  [[noreturn]] void refuse(char const* what) const { detail::refuse_file(what, path_, errno); }
-  [[noreturn]] void fail(char const* what);
+  [[noreturn]] void throw_error(char const* what) const { detail::refuse_file(what, path_, errno); }
+  [[noreturn]] void discard_and_throw(char const* what);
 
   std::string path_;
   std::string temporary_;
   int file_ = -1;
 };
 
-/// Writes a whole file at once, with the promises of file_writer.
+/// Writes a whole file atomically; same guarantees and errors as file_writer.
 void write_file(std::string const& path, std::string_view content);
 
 }  // namespace cohort

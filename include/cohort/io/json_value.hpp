@@ -12,20 +12,22 @@
 
 namespace cohort {
 
+/// Type of a JSON value.
 enum class json_kind : std::uint8_t { null, boolean, number, string, array, object };
 
 namespace detail {
 
+/// One value of a json_tree.
 struct json_node {
   json_kind kind = json_kind::null;
-  bool truth = false;     // of a boolean
-  bool integral = false;  // a number without fraction and exponent whose magnitude fits 64 bits
+  bool truth = false;     // value of a boolean
+  bool integral = false;  // a number without fraction and exponent whose magnitude fits in 64 bits
   bool negative = false;
   std::uint32_t line = 1;
   std::uint32_t column = 1;       // in characters
-  std::uint32_t parent = 0;       // the root is its own
-  std::uint32_t position = 0;     // among the parent's children
-  std::uint32_t first_child = 0;  // in json_tree::order
+  std::uint32_t parent = 0;       // of the root: itself
+  std::uint32_t position = 0;     // index among the parent's children
+  std::uint32_t first_child = 0;  // index into json_tree::order
   std::uint32_t children = 0;
   double number = 0;
   std::uint64_t magnitude = 0;  // of an integral number
@@ -33,28 +35,33 @@ struct json_node {
   std::string_view text;        // of a string
 };
 
-/// A parsed text, flat: a value is an index into `nodes`, so it knows its parent, and depth costs no stack.
+/// A parsed text as a flat array. Values are indices into `nodes`; each node has the index of its parent.
 struct json_tree {
-  std::string name;     // of the text, for errors
-  std::string strings;  // what the views point to; never grows past its first capacity
+  std::string name;     // of the text, for error messages
+  std::string strings;  // storage of the string_views; never reallocated
   std::vector<json_node> nodes;
-  std::vector<std::uint32_t> order;  // children of each container as written; of an object also sorted by key
+  // The children of each container, in text order. For an object they follow a second time, sorted by key.
+  std::vector<std::uint32_t> order;
 
+  /// Returns the value's path: $.layers[3].kernel.
   std::string path(std::uint32_t id) const;
 
+  /// Throws data_error about the value `id`, at a line and column of the text.
   [[noreturn]] void refuse(std::uint32_t id, std::uint32_t line, std::uint32_t column, std::string expected,
                            std::string got) const;
 
  private:
-  static bool is_plain(std::string_view key);
+  static bool is_identifier(std::string_view key);
 };
 
 }  // namespace detail
 
-/// One value of a JSON document: a light handle that is copied freely and lives as long as its document.
+/// A handle to one value of a JSON document; cheap to copy.
 ///
-/// Errors    data_error that names line, column and path ($.layers[3].kernel), expected and got.
-/// Exact     numbers are the nearest f64; written without fraction and exponent they also keep 64 bits.
+/// Before    the document outlives the handle.
+/// Errors    data_error if the value has another type or is out of range, with line, column and path
+///           ($.layers[3].kernel).
+/// Exact     number() is the nearest double; integer() and unsigned_integer() are exact for all 64 bits.
 class json_value {
  public:
   json_value(detail::json_tree const& tree, std::uint32_t id) : tree_(&tree), id_(id) {}
@@ -66,22 +73,26 @@ class json_value {
   double number() const { return expect(json_kind::number, "a number").number; }
   std::string_view string() const { return expect(json_kind::string, "a string").text; }
 
+  /// Returns an integer between `lowest` and `highest`. A number with a fraction or exponent is an error.
   std::int64_t integer(std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
                        std::int64_t highest = std::numeric_limits<std::int64_t>::max()) const;
 
+  /// Returns an integer between 0 and `highest`.
   std::uint64_t unsigned_integer(std::uint64_t highest = std::numeric_limits<std::uint64_t>::max()) const;
 
-  /// The number of elements or fields.
+  /// Returns the number of elements of an array or fields of an object.
   std::size_t size() const { return container().children; }
 
+  /// Returns an element of an array.
   json_value at(std::size_t index) const;
 
+  /// Returns a field of an object.  Errors: data_error if it does not exist.
   json_value at(std::string_view field) const;
 
-  /// The field, or nothing where the object has none of this name.
+  /// Returns a field of an object; nullopt if it does not exist.
   std::optional<json_value> find(std::string_view field) const;
 
-  /// Refuses an object that has any other field; a missing one is `at`'s to refuse.
+  /// Checks that an object has no fields except `fields`. Missing fields are not an error here.
   void expect_only(std::initializer_list<std::string_view> fields) const;
 
   class iterator {
@@ -101,14 +112,15 @@ class json_value {
     iterator end() const { return last; }
   };
 
-  /// The elements of an array or the fields of an object, in the order of the text.
+  /// Returns the elements of an array or the fields of an object, in text order.
   range items() const;
 
-  /// The name of this field in its object; empty for any other value.
+  /// Returns the name of a field of an object; empty for other values.
   std::string_view key() const { return node().key; }
+  /// Returns the value's path: $.layers[3].kernel.
   std::string path() const { return tree_->path(id_); }
 
-  /// Throws data_error about this value, for checks that only the caller can make.
+  /// Throws data_error about this value, for the caller's own checks. Without `got`, describes the value.
   [[noreturn]] void refuse(std::string expected, std::string got) const;
   [[noreturn]] void refuse(std::string expected) const;
 
@@ -127,11 +139,12 @@ class json_value {
   std::uint32_t id_;
 };
 
-/// A parsed text; its values live as long as it does, also after it was moved.
+/// A parsed JSON text. Its values stay valid when it is moved, until it is destroyed.
 class json_document {
  public:
   explicit json_document(std::unique_ptr<detail::json_tree const> tree) : tree_(std::move(tree)) {}
 
+  /// Returns the root value.
   json_value root() const& { return {*tree_, 0}; }
   json_value root() const&& = delete;
 

@@ -5,6 +5,8 @@
 namespace cohort {
 
 /// max(x, 0). The derivative at 0 is 0.
+///
+/// Shapes    any; output as input.
 struct relu {
   static constexpr std::string_view kind_name = "relu";
   static constexpr bool in_place = true;
@@ -19,7 +21,9 @@ struct relu {
   }
 };
 
-/// x where x > 0, else slope·x.
+/// x if x > 0, else slope·x, with 0 ≤ slope < 1.
+///
+/// Shapes    any; output as input.
 struct leaky_relu {
   static constexpr std::string_view kind_name = "leaky_relu";
   static constexpr bool in_place = true;
@@ -30,7 +34,7 @@ struct leaky_relu {
 
   static constexpr auto fields() { return std::tuple{field{"slope", &leaky_relu::slope}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (!(slope >= 0 && slope < 1)) return {"the slope of a leaky relu lies in [0, 1)"};
+    if (!(slope >= 0 && slope < 1)) return {"the slope of a leaky relu must be in [0, 1)"};
     return inputs[0];
   }
   constexpr double flops(std::span<shape const> inputs) const {

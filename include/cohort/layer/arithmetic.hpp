@@ -19,7 +19,7 @@ constexpr double flops_of_join(std::span<shape const> inputs) {
 
 }  // namespace detail
 
-/// The product, element by element, of two or more tensors of equal shape. Written `a * b`.
+/// Product, element by element, of up to 64 tensors of equal shape. Written `a * b`.
 struct multiply {
   static constexpr std::string_view kind_name = "multiply";
   static constexpr int max_inputs = 64;
@@ -37,7 +37,7 @@ struct multiply {
   void forward(host_arguments<T> const& a) const {
     product(a, a.input_shapes.size(), a.inputs[0], a.output);
   }
-  /// Without a quotient: an input may hold zeros.
+  /// Multiplies all other inputs; dividing the output by the input would fail if the input contains zeros.
   template <class T>
   void backward(host_arguments<T> const& a) const {
     for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
@@ -45,17 +45,18 @@ struct multiply {
   }
 
  private:
-  /// to ← from · all inputs but `left_out`; `from` is the first input where none is left out.
+  /// to ← from · Π of all inputs except `skipped`. If skipped == number of inputs, `from` is input 0 and is
+  /// not multiplied again.
   template <class T>
-  static void product(host_arguments<T> const& a, std::size_t left_out, T const* from, T* to) {
+  static void product(host_arguments<T> const& a, std::size_t skipped, T const* from, T* to) {
     std::size_t const count = a.elements_of_output(), inputs = a.input_shapes.size();
     for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
-    for (std::size_t x = left_out == inputs ? 1 : 0; x < inputs; ++x)
-      for (std::size_t i = 0; x != left_out && i < count; ++i) to[i] *= a.inputs[x][i];
+    for (std::size_t x = skipped == inputs ? 1 : 0; x < inputs; ++x)
+      for (std::size_t i = 0; x != skipped && i < count; ++i) to[i] *= a.inputs[x][i];
   }
 };
 
-/// The mean, element by element, of two or more tensors of equal shape: join(average{}, a, b).
+/// Mean, element by element, of up to 64 tensors of equal shape: join(average{}, a, b).
 struct average {
   static constexpr std::string_view kind_name = "average";
   static constexpr int max_inputs = 64;
@@ -71,25 +72,25 @@ struct average {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    T const share = 1 / static_cast<T>(a.input_shapes.size());
+    T const factor = 1 / static_cast<T>(a.input_shapes.size());
     for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
       T sum = a.inputs[0][i];
       for (std::size_t x = 1; x < a.input_shapes.size(); ++x) sum += a.inputs[x][i];
-      a.output[i] = share * sum;
+      a.output[i] = factor * sum;
     }
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    T const share = 1 / static_cast<T>(a.input_shapes.size());
+    T const factor = 1 / static_cast<T>(a.input_shapes.size());
     for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
       for (std::size_t i = 0; a.diff_inputs[x] && i < a.elements_of_output(); ++i)
-        a.diff_inputs[x][i] = share * a.diff_output[i];
+        a.diff_inputs[x][i] = factor * a.diff_output[i];
   }
 };
 
-/// The largest, element by element, of two or more tensors of equal shape: join(maximum{}, a, b).
+/// Maximum, element by element, of up to 64 tensors of equal shape: join(maximum{}, a, b).
 ///
-/// Exact     of equal elements the first input's takes the whole gradient.
+/// Exact     among equal elements, the first input gets the whole gradient. NaN counts as the largest value.
 struct maximum {
   static constexpr std::string_view kind_name = "maximum";
   static constexpr int max_inputs = 64;
@@ -99,7 +100,7 @@ struct maximum {
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    return detail::equal_shapes(inputs, "only tensors of equal shape have a maximum");
+    return detail::equal_shapes(inputs, "a maximum needs tensors of equal shape");
   }
   constexpr double flops(std::span<shape const> inputs) const { return detail::flops_of_join(inputs); }
 
@@ -110,14 +111,14 @@ struct maximum {
   template <class T>
   void backward(host_arguments<T> const& a) const {
     for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
-      std::size_t const taken = largest(a, i);
+      std::size_t const winner = largest(a, i);
       for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
-        if (a.diff_inputs[x]) a.diff_inputs[x][i] = x == taken ? a.diff_output[i] : 0;
+        if (a.diff_inputs[x]) a.diff_inputs[x][i] = x == winner ? a.diff_output[i] : 0;
     }
   }
 
  private:
-  /// The first input that holds element i's largest. What is no number is larger than any: it is not to vanish.
+  /// The first input with the largest element i. NaN counts as larger than any number, so that it propagates.
   template <class T>
   static std::size_t largest(host_arguments<T> const& a, std::size_t i) {
     std::size_t found = 0;

@@ -5,9 +5,10 @@
 
 namespace cohort {
 
-/// The mean of the elements under a moving window, channel by channel; padding does not count.
+/// Average pooling: the mean of the elements in each window, per channel. Padding is excluded from sum and
+/// count.
 ///
-/// Shapes    input C×H×W → output C×H'×W'. A stride that is not given is the window.
+/// Shapes    input C×H×W → output C×H'×W' (see `slide`). The default stride is the window size.
 struct avg_pool {
   static constexpr std::string_view kind_name = "avg_pool";
 
@@ -22,6 +23,7 @@ struct avg_pool {
                       field{"padding", &avg_pool::padding}};
   }
 
+  /// The window with the effective stride.
   constexpr cohort::window moving() const {
     extent2 const size = window;
     return {size, stride == extent2(0) ? size : stride, 1, padding};
@@ -47,13 +49,14 @@ struct avg_pool {
     if (!a.diff_inputs[0]) return;
     std::fill_n(a.diff_inputs[0], a.elements_of_input(), T(0));
     each_window(a, [&](std::size_t o, auto const& each_element, int count) {
-      T const share = a.diff_output[o] / static_cast<T>(count);
-      each_element([&](std::size_t i) { a.diff_inputs[0][i] += share; });
+      T const gradient = a.diff_output[o] / static_cast<T>(count);
+      each_element([&](std::size_t i) { a.diff_inputs[0][i] += gradient; });
     });
   }
 
  private:
-  /// Calls visit(output element, f ↦ f(input element) for each that counts, their number).
+  /// Calls visit(output element, each_element, count): each_element(f) calls f for each of the `count` input
+  /// elements in the window, without padding.
   template <class T, class Visit>
   void each_window(host_arguments<T> const& a, Visit visit) const {
     cohort::window const w = moving();

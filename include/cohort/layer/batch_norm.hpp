@@ -6,16 +6,20 @@
 
 namespace cohort {
 
-/// Batch normalisation: y = scale·(x − mean)/√(variance + ε) + shift, each channel by its own statistics over examples and
-/// positions: the batch's in training, running ones at inference and where the layer is frozen.
+/// Batch normalisation: y = scale·(x − mean)/√(variance + ε) + shift, with mean and variance per channel over
+/// examples and positions. Training uses the statistics of the batch. Inference and frozen layers use the
+/// running statistics.
 ///
-/// Shapes    input C×H×W, C×L or C (one channel a unit) → output the same; scale, shift, running_mean, running_variance C.
-/// Units     momentum is the share of the running statistics that a step keeps. The variance is biased (÷ N) both where
-///           it normalises and where it runs; PyTorch's running variance is N/(N − 1) times the batch's.
-/// Order     each worker normalises by the statistics of its own part or piece of the batch (`synchronised_batch_norm`: all
-///           by those of the whole). Running statistics follow the whole batch of the rank, see `running_statistics`: example
-///           weights count there, and only there.
-/// Exact     one example of one position is legal: its output is `shift` and no gradient passes it. Sums run in double.
+/// Shapes    input C×H×W, C×L or C (one channel per unit) → output the same; scale, shift, running_mean,
+///           running_variance C.
+/// Units     `momentum`: the weight of the old running statistics in a step. The variance is biased (÷ N),
+///           for the normalisation and in the running variance. PyTorch's running variance uses N/(N − 1)
+///           times that of the batch.
+/// Order     each worker normalises by the statistics of its own part (micro-batch) of the batch;
+///           `synchronised_batch_norm` uses those of the whole batch. The running statistics are updated from
+///           the whole batch of the rank (see `running_statistics`); only they use example weights.
+/// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. Sums
+///           are in double.
 /// Source    Ioffe and Szegedy, ICML 2015.
 struct batch_norm {
   static constexpr std::string_view kind_name = "batch_norm";
@@ -23,7 +27,7 @@ struct batch_norm {
 
   double momentum = 0.9;
   double epsilon = 1e-5;
-  layer_settings settings = {};  ///< the initialiser of biases is that of scale and shift
+  layer_settings settings = {};  ///< `bias` is the initialiser of scale and shift
   std::string_view name{};
   source at = source::here();
 
@@ -31,9 +35,10 @@ struct batch_norm {
     return std::tuple{field{"momentum", &batch_norm::momentum}, field{"epsilon", &batch_norm::epsilon}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (inputs[0].rank == 0) return {"batch normalisation needs channels", {"input", inputs[0]}};
-    if (!(momentum >= 0 && momentum <= 1)) return {"the momentum of batch normalisation lies in [0, 1]"};
-    if (!(epsilon > 0)) return {"the epsilon of batch normalisation is above 0"};
+    if (inputs[0].rank == 0)
+      return {"batch normalisation needs an input with channels", {"input", inputs[0]}};
+    if (!(momentum >= 0 && momentum <= 1)) return {"the momentum of batch normalisation must be in [0, 1]"};
+    if (!(epsilon > 0)) return {"the epsilon of batch normalisation must be above 0"};
     return inputs[0];
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
@@ -48,9 +53,11 @@ struct batch_norm {
   constexpr double flops(std::span<shape const> inputs) const {
     return 7.0 * static_cast<double>(inputs[0].elements());
   }
-  /// The batch's means, then its variances.
+  /// Workspace: the means of the batch (C), then its variances (C).
   constexpr std::int64_t workspace(std::span<shape const> inputs, int) const { return 2 * inputs[0][0]; }
 
+  /// The forward pass of one channel at inference. `parameters`: scale, shift, running mean, running
+  /// variance.
   channel_map at_inference(std::span<double const> parameters) const {
     double const factor = parameters[0] * inverse_deviation(parameters[3]);
     return {factor, parameters[1] - parameters[2] * factor};
@@ -66,8 +73,8 @@ struct batch_norm {
       each(a, c, [&](std::size_t i) { sum += static_cast<double>(a.inputs[0][i]); });
       double const mean = sum / count;
       each(a, c, [&](std::size_t i) {
-        double const apart = static_cast<double>(a.inputs[0][i]) - mean;
-        squares += apart * apart;
+        double const centred = static_cast<double>(a.inputs[0][i]) - mean;
+        squares += centred * centred;
       });
       a.workspace[c] = static_cast<T>(mean);
       a.workspace[channels + c] = static_cast<T>(squares / count);
@@ -78,7 +85,7 @@ struct batch_norm {
   template <class T>
   void backward(host_arguments<T> const& a) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
-    if (!a.training) {  // frozen: a scale and a shift
+    if (!a.training) {  // frozen: a constant scale and shift per channel
       for (std::size_t c = 0; c < channels; ++c) {
         T const factor = a.parameters[0][c] * inverse_deviation(a.parameters[3][c]);
         each(a, c, [&](std::size_t i) { a.diff_inputs[0][i] = factor * a.diff_output[i]; });
@@ -86,25 +93,26 @@ struct batch_norm {
       return;
     }
     for (std::size_t c = 0; c < channels; ++c) {
-      double sum = 0, along = 0;
-      sum_gradients(a, c, sum, along);
-      a.diff_parameters[0][c] = static_cast<T>(along);
+      double sum = 0, dot = 0;
+      sum_gradients(a, c, sum, dot);
+      a.diff_parameters[0][c] = static_cast<T>(dot);
       a.diff_parameters[1][c] = static_cast<T>(sum);
-      if (a.diff_inputs[0]) differentiate(a, c, elements_of_channel(a), sum, along);
+      if (a.diff_inputs[0]) differentiate(a, c, elements_of_channel(a), sum, dot);
     }
-    move_statistics(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,
-                    a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
+    write_statistics_gradients(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,
+                               a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
   }
 
-  /// Writes the gradients of the running statistics: see `running_statistics`.
+  /// Writes the gradients of the running statistics, as `running_statistics` defines them.
   template <class T>
-  static void move_statistics(step_scalars const& scalars, int batch, int channels, T const* mean,
-                              T const* variance, T const* running_mean, T* diff_mean, T* diff_variance) {
-    T const share = static_cast<T>(scalars.gradient_scale * scalars.weight_of(batch));
+  static void write_statistics_gradients(step_scalars const& scalars, int batch, int channels, T const* mean,
+                                         T const* variance, T const* running_mean, T* diff_mean,
+                                         T* diff_variance) {
+    T const weight = static_cast<T>(scalars.gradient_scale * scalars.weight_of(batch));
     for (int c = 0; c < channels; ++c) {
-      T const apart = mean[c] - running_mean[c];
-      diff_mean[c] = share * apart;
-      diff_variance[c] = share * (variance[c] + apart * apart);
+      T const shift = mean[c] - running_mean[c];
+      diff_mean[c] = weight * shift;
+      diff_variance[c] = weight * (variance[c] + shift * shift);
     }
   }
 
@@ -119,24 +127,23 @@ struct batch_norm {
       each(a, c, [&](std::size_t i) { a.output[i] = (a.inputs[0][i] - mean) * factor + shift; });
     }
   }
-  /// Σ dy, and Σ dy·x̂ with x̂ the input without mean and deviation.
+  /// sum += Σ dy and dot += Σ dy·x̂ of one channel, x̂ the normalised input.
   template <class T>
-  void sum_gradients(host_arguments<T> const& a, std::size_t c, double& sum, double& along) const {
+  void sum_gradients(host_arguments<T> const& a, std::size_t c, double& sum, double& dot) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
     T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
     each(a, c, [&](std::size_t i) {
       double const g = static_cast<double>(a.diff_output[i]);
       sum += g;
-      along += g * static_cast<double>((a.inputs[0][i] - mean) * inverse);
+      dot += g * static_cast<double>((a.inputs[0][i] - mean) * inverse);
     });
   }
-  /// The input's gradient from these sums over `count` elements.
+  /// Writes the input gradient of one channel, from the sums of sum_gradients over `count` elements.
   template <class T>
-  void differentiate(host_arguments<T> const& a, std::size_t c, double count, double sum,
-                     double along) const {
+  void differentiate(host_arguments<T> const& a, std::size_t c, double count, double sum, double dot) const {
     auto const channels = static_cast<std::size_t>(a.output_shape[0]);
     T const mean = a.workspace[c], inverse = inverse_deviation(a.workspace[channels + c]);
-    T const of_mean = static_cast<T>(sum / count), slope = static_cast<T>(along / count) * inverse;
+    T const of_mean = static_cast<T>(sum / count), slope = static_cast<T>(dot / count) * inverse;
     T const factor = a.parameters[0][c] * inverse;
     each(a, c, [&](std::size_t i) {
       a.diff_inputs[0][i] = factor * (a.diff_output[i] - of_mean - (a.inputs[0][i] - mean) * slope);

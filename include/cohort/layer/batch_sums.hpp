@@ -4,19 +4,21 @@
 
 namespace cohort {
 
-/// Sums over all parts of one batch in the middle of a step: those of a rank's workers and of all ranks.
+/// Sums values over all parts of one batch during a step: over the workers of this rank and over all ranks.
 ///
-/// Order     every part calls sum as often, with as many values, in the same order.
-/// After     values are the sums over the parts, the same bits for all.
+/// Order     collective: all parts make the same number of calls, with the same number of values, in the same
+///           order.
+/// After     `values` contains the sums over the parts, the same bits on all of them.
 class batch_sums {
  public:
+  /// Blocks until all parts have called it.
   virtual void sum(std::span<double> values) = 0;
 
  protected:
   ~batch_sums() = default;
 };
 
-/// How many values a layer sums over the parts of a batch, in training: none but where it asks for them.
+/// Number of values that a layer sums over the parts of a batch in training, per pass; 0 by default.
 struct batch_sum_sizes {
   int forward = 0;
   int backward = 0;

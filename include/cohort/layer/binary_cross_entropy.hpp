@@ -5,15 +5,16 @@
 
 namespace cohort {
 
-/// The logistic loss of yes-or-no questions, one a logit: the loss in training, probabilities at inference.
+/// Binary cross-entropy of logits, one binary decision per logit. The output is the probability p = σ(x).
 ///
-/// Shapes    input: logits of any shape; target and output (probabilities σ(x)): the same.
-/// Units     targets: probabilities, in [0, 1]. `weight` of this loss among several.
+/// Shapes    input: logits of any shape; target and output: the same.
+/// Units     targets: probabilities in [0, 1]. `weight`: factor of this loss in the sum of all losses.
 /// After     loss = mean over examples of (1/outputs)·Σ −(target·log p + (1 − target)·log(1 − p)); gradient
 ///           (p − target)/(outputs·count).
-/// Exact     from the logits, log(1 + e^−|x|) + |x|·(the target's distance from x's side): no overflow, nothing lost
-///           for sure answers, and 0 for an infinite logit on the right side.
-/// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT sums over them.
+/// Exact     computed from the logits: log(1 + e^−|x|) + |x|·d, d = 1 − target if x > 0, else target. No
+///           overflow, full precision for large |x|, and 0 for an infinite logit of the correct sign.
+/// Source    PyTorch binary_cross_entropy_with_logits (mean over outputs); DL4J LossBinaryXENT sums over
+///           them.
 struct binary_cross_entropy {
   static constexpr std::string_view kind_name = "binary_cross_entropy";
   static constexpr layer_role role = layer_role::loss;
@@ -39,14 +40,15 @@ struct binary_cross_entropy {
       T const x = a.inputs[0][i], small = std::exp(-std::abs(x));
       a.output[i] = (x > 0 ? 1 : small) / (1 + small);
     }
-    detail::sum_loss(a, weight * detail::one_output(a), [](T x, T wanted) {
-      T const away = x > 0 ? 1 - wanted : wanted, size = std::abs(x);
-      return std::log1p(std::exp(-size)) + (away > 0 ? away * size : T(0));
+    detail::sum_loss(a, weight * detail::inverse_outputs(a), [](T x, T target) {
+      T const distance = x > 0 ? 1 - target : target, size = std::abs(x);
+      return std::log1p(std::exp(-size)) + (distance > 0 ? distance * size : T(0));
     });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::differentiate_loss(a, weight * detail::one_output(a), [](T p, T wanted) { return p - wanted; });
+    detail::differentiate_loss(a, weight * detail::inverse_outputs(a),
+                               [](T p, T target) { return p - target; });
   }
 };
 

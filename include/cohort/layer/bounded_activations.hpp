@@ -62,7 +62,8 @@ struct softsign {
   static T value(T x) {
     return x / (1 + std::abs(x));
   }
-  /// Of x: 1 − |y| has no digits left where x is large, and this derivative falls slowly.
+  /// A function of x: for large |x|, 1 − |y| has no significant digits, but the derivative is still not
+  /// negligible.
   template <class T>
   static T derivative(T x, T) {
     T const slope = 1 / (1 + std::abs(x));
@@ -75,15 +76,15 @@ struct softsign {
 /// 1 / (1 + e⁻ˣ)
 using sigmoid = pointwise<formula::sigmoid>;
 
-/// 0.2x + 0.5 between 0 and 1. The derivative at both ends is 0.
+/// 0.2x + 0.5 clipped to [0, 1]. The derivative at both ends is 0.
 ///
-/// Source    Deeplearning4j and Keras 2; PyTorch's has x/6 + 0.5.
+/// Source    Deeplearning4j and Keras 2; PyTorch uses x/6 + 0.5.
 using hard_sigmoid = pointwise<formula::hard_sigmoid>;
 
-/// tanh x. The layer has a longer name than its kind ("tanh"), so that it does not stand against ::tanh.
+/// tanh x. The type has a longer name than its kind ("tanh"), to avoid a conflict with ::tanh.
 using tanh_activation = pointwise<formula::tanh>;
 
-/// x between −1 and 1. The derivative at both ends is 0.
+/// x clipped to [−1, 1]. The derivative at both ends is 0.
 using hard_tanh = pointwise<formula::hard_tanh>;
 
 /// x / (1 + |x|)

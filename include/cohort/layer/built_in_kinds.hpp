@@ -5,7 +5,8 @@
 
 namespace cohort {
 
-/// The kinds of layers that the library brings, in the order of the documentation. Model files name kinds by these names.
+/// Returns the kinds of the built-in layers, in the order of the documentation. Model files identify a kind
+/// by its name.
 std::span<kind const* const> built_in_kinds();
 
 }  // namespace cohort

@@ -3,12 +3,12 @@
 
 namespace cohort {
 
-/// What a layer does to every element of one channel: factor·x + offset.
+/// Affine map of all elements of one channel: factor·x + offset.
 struct channel_map {
   double factor = 1;
   double offset = 0;
 
-  /// This one, then `next`.
+  /// Composition: this map, followed by `next`.
   constexpr channel_map then(channel_map const& next) const {
     return {factor * next.factor, offset * next.factor + next.offset};
   }

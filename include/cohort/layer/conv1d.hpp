@@ -5,10 +5,10 @@
 
 namespace cohort {
 
-/// One-dimensional convolution: conv2d on rows.
+/// One-dimensional convolution, computed as conv2d with height 1.
 ///
 /// Shapes    input C×L → output K×L'; weights K×(C/groups)×R, bias K.
-/// Order     padding on given sides: padding(1) on both, padding(0, 0, before, after).
+/// Units     explicit padding: padding(n) on both sides, or padding(0, 0, before, after).
 struct conv1d {
   static constexpr std::string_view kind_name = "conv1d";
   static constexpr bool takes_channel_maps = true;
@@ -28,6 +28,7 @@ struct conv1d {
 
   /// C×L as an image of one row, C×1×L.
   static constexpr shape row(shape const& sequence) { return {sequence[0], 1, sequence[1]}; }
+  /// The window of the equivalent conv2d.
   constexpr cohort::window window() const {
     cohort::padding along = padding;
     along.top = along.bottom = 0;
@@ -35,10 +36,10 @@ struct conv1d {
   }
 
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (inputs[0].rank != 2) return {"this layer needs channels x length", {"input", inputs[0]}};
+    if (inputs[0].rank != 2) return {"this layer needs an input of channels x length", {"input", inputs[0]}};
     bool const every_side = padding == cohort::padding(padding.left);
     if (padding.mode == padding_mode::sides && !every_side && (padding.top != 0 || padding.bottom != 0))
-      return {"a sequence has nothing above or below to pad",
+      return {"a sequence cannot have padding at the top or bottom",
               {"padding", {padding.top, padding.bottom, padding.left, padding.right}}};
     inference made = detail::grouped(slide(window(), row(inputs[0]), filters), inputs[0], filters, groups);
     if (!made.problem.found()) made.output = {made.output[0], made.output[2]};

@@ -4,12 +4,13 @@
 
 namespace cohort {
 
-/// Two-dimensional convolution (cross-correlation, as everywhere in the field).
+/// Two-dimensional convolution; as in all frameworks, a cross-correlation.
 ///
 /// Shapes    input C×H×W → output K×H'×W'; weights K×(C/groups)×R×S, bias K.
-/// Order     group i makes the i-th part of the filters from the i-th part of the channels; depthwise: groups = C.
-/// Units     dilation d: a kernel of k covers (k − 1)·d + 1 elements.
-/// Source    padding: semantics of `padding`; defaults as Deeplearning4j's ConvolutionLayer but bias 0.
+/// Order     with G groups, filters and channels are split into G equal parts. Group i computes the i-th part
+///           of the filters from the i-th part of the channels. Depthwise: groups = C.
+/// Units     with dilation d, a kernel of size k covers (k − 1)·d + 1 elements. Padding: see `padding`.
+/// Source    defaults of Deeplearning4j's ConvolutionLayer, except that the bias starts at 0.
 struct conv2d {
   static constexpr std::string_view kind_name = "conv2d";
   static constexpr bool takes_channel_maps = true;

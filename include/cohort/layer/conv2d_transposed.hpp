@@ -5,16 +5,18 @@
 
 namespace cohort {
 
-/// Transposed convolution: what conv2d's backward does to the gradient of its output. Enlarges by its stride.
+/// Transposed convolution: the operation of conv2d's backward pass on the output gradient. Upsamples by the
+/// stride.
 ///
-/// Shapes    input C×H×W → output K×H'×W'; weights K×(C/groups)×R×S as conv2d's, bias K. conv2d with the same window on
-///           the output makes the input's H×W again. With k' = (k − 1)·d + 1:
+/// Shapes    input C×H×W → output K×H'×W'; weights K×(C/groups)×R×S as for conv2d, bias K. A conv2d with the
+///           same window maps the output back to H×W. With k' = (k − 1)·d + 1:
 ///           valid, strict   H' = (H − 1)·s + k'
 ///           same            H' = H·s
-///           sides           H' = (H − 1)·s + k' − top − bottom. PyTorch's output_padding is that much less at the bottom
-///                           and on the right.
-/// Source    Dumoulin and Visin, A guide to convolution arithmetic for deep learning, 2016. PyTorch's weights are
-///           C×(K/groups)×R×S, Keras' R×S×K×C.
+///           sides           H' = (H − 1)·s + k' − top − bottom. For PyTorch's output_padding p, reduce the
+///           padding at
+///                           the bottom and right by p.
+/// Source    Dumoulin and Visin, A guide to convolution arithmetic for deep learning, 2016. Weights are
+///           C×(K/groups)×R×S in PyTorch and R×S×K×C in Keras.
 struct conv2d_transposed {
   static constexpr std::string_view kind_name = "conv2d_transposed";
   static constexpr bool takes_channel_maps = true;
@@ -32,7 +34,7 @@ struct conv2d_transposed {
 
   static constexpr auto fields() { return detail::convolution_fields<conv2d_transposed>(); }
 
-  /// Of the convolution that reads the output.
+  /// The window of the conv2d that maps the output back to the input.
   constexpr cohort::window window() const { return {kernel, stride, dilation, padding}; }
 
   constexpr inference infer(std::span<shape const> inputs) const {
@@ -41,15 +43,16 @@ struct conv2d_transposed {
     extent2 const k = kernel;
     shape output{filters.value, extent(input[1], k.height, stride.height, dilation.height, true),
                  extent(input[2], k.width, stride.width, dilation.width, false)};
-    bool const moves = stride.height > 0 && stride.width > 0 && k.height > 0 && k.width > 0;
-    if (moves && (output[1] < 1 || output[2] < 1))
-      return {"the padding leaves nothing of the output",
+    bool const is_window_valid = stride.height > 0 && stride.width > 0 && k.height > 0 && k.width > 0;
+    if (is_window_valid && (output[1] < 1 || output[2] < 1))
+      return {"the padding removes the whole output",
               {"input", input},
               {"padding", {padding.top, padding.bottom, padding.left, padding.right}}};
-    cohort::window back = window();
-    if (back.padding.mode == padding_mode::strict) back.padding = cohort::padding::valid;
-    inference const again = slide(back, output, input[0]);
-    return detail::grouped(again.problem.found() ? again : inference(output), input, filters, groups);
+    cohort::window inverse = window();
+    if (inverse.padding.mode == padding_mode::strict) inverse.padding = cohort::padding::valid;
+    inference const mapped_back = slide(inverse, output, input[0]);
+    return detail::grouped(mapped_back.problem.found() ? mapped_back : inference(output), input, filters,
+                           groups);
   }
 
   constexpr parameter_list parameters(std::span<shape const> inputs) const {

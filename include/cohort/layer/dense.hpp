@@ -4,9 +4,9 @@
 
 namespace cohort {
 
-/// Every unit sees every element of its input, whatever the input's shape.
+/// Fully connected layer: y = weights·x + bias, with x the flattened input.
 ///
-/// Shapes    input of n elements (row-major) → output U; weights U×n, bias U.
+/// Shapes    input of n elements, any shape (row-major) → output U; weights U×n, bias U.
 struct dense {
   static constexpr std::string_view kind_name = "dense";
   static constexpr bool takes_channel_maps = true;

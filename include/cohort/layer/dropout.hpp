@@ -9,11 +9,13 @@ namespace cohort {
 
 namespace detail {
 
-inline constexpr char const* dropout_rate_sentence = "the rate of a dropout lies in [0, 1)";
+inline constexpr char const* dropout_rate_sentence = "the rate of a dropout must be in [0, 1)";
 constexpr bool is_dropout_rate(double rate) { return rate >= 0 && rate < 1; }
 
-/// Calls visit(i, is kept) for the elements of a mask; each is dropped with probability `rate`, rounded down to a
-/// multiple of 2⁻³². Element i is word i mod 4 of block i / 4: the same for every type.
+/// Calls visit(i, is_kept) for each element of a mask. An element is dropped with probability `rate`, rounded
+/// down to a multiple of 2⁻³².
+///
+/// Exact     element i uses word i mod 4 of random block i / 4, for every element type.
 template <class Visit>
 void each_of_mask(random_stream const& numbers, double rate, std::size_t count, Visit visit) {
   auto const dropped_below = static_cast<std::uint32_t>(rate * 0x1p32);
@@ -25,11 +27,14 @@ void each_of_mask(random_stream const& numbers, double rate, std::size_t count, 
 
 }  // namespace detail
 
-/// Drops elements at random in training, so that no unit relies on another; identity at inference.
+/// Sets random elements to 0 in training; identity at inference.
 ///
-/// Units     `rate` is the probability of dropping; what is kept is divided by 1 − rate, which keeps the mean.
-/// Exact     an example's mask depends on (seed, layer, step, its number in the data set) alone: the same on any number of
-///           ranks and threads. Backward makes it again: nothing is stored.
+/// Shapes    any; output as input.
+/// Units     `rate` is the probability of dropping an element. Kept elements are divided by 1 − rate, so the
+///           mean does not change.
+/// Exact     the mask of an example depends only on seed, layer, step and the example's number in the data
+///           set: it is the same for any number of ranks and threads. Backward recomputes the mask; nothing
+///           is stored.
 /// Source    Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov, JMLR 2014.
 struct dropout {
   static constexpr std::string_view kind_name = "dropout";
@@ -59,7 +64,8 @@ struct dropout {
  private:
   template <class T>
   void mask(host_arguments<T> const& a, T const* from, T* to) const {
-    T const factor[]{0, static_cast<T>(1 / (1 - rate))};  // no branch: none could be foretold
+    T const factor[]{
+        0, static_cast<T>(1 / (1 - rate))};  // a table instead of a branch, which would be unpredictable
     auto const size = static_cast<std::size_t>(a.output_shape.elements());
     for (int n = 0; n < a.batch; ++n, from += size, to += size)
       detail::each_of_mask(a.random(n), rate, size,
@@ -67,7 +73,8 @@ struct dropout {
   }
 };
 
-/// As `dropout`, but whole channels: neighbours in an image tell the same, so that single elements are no loss.
+/// As `dropout`, but drops whole channels. Neighbouring elements of an image are correlated, so dropping
+/// single elements removes little information.
 ///
 /// Shapes    input C×…; output as input.
 /// Source    Tompson, Goroshin, Jain, LeCun and Bregler, CVPR 2015.

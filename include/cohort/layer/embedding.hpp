@@ -9,12 +9,14 @@
 
 namespace cohort {
 
-/// Each index is replaced by a learned vector of `width` numbers.
+/// Replaces each index by a learned vector of `width` numbers.
 ///
-/// Shapes    input S, one or two extents: indices 0 … vocabulary − 1, as numbers; output width×S: a vector's numbers are
-///           channels, as convolutions read them. Weights vocabulary×width.
-/// Errors    data_error naming example and index where it is none of the vocabulary; forward then writes no more.
-/// Exact     gradients are added in the order of the examples; an index takes no gradient.
+/// Shapes    input S, one or two extents: indices 0 … vocabulary − 1, stored as floating-point numbers.
+///           Output width×S: the elements of a vector are channels, as convolutions expect. Weights
+///           vocabulary×width.
+/// Errors    data_error that names the example and the position, if an index is outside the vocabulary.
+///           Forward stops there.
+/// Exact     gradients are added in the order of the examples. The input gradient is 0.
 struct embedding {
   static constexpr std::string_view kind_name = "embedding";
 
@@ -29,13 +31,13 @@ struct embedding {
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (vocabulary < 1)
-      return {"an embedding needs at least one index", labelled_number("vocabulary", vocabulary)};
+      return {"an embedding needs a vocabulary of at least 1", labelled_number("vocabulary", vocabulary)};
     if (vocabulary > 1 << 24)
-      return {"an index of 2^24 or more is no f32", labelled_number("vocabulary", vocabulary)};
-    if (width < 1)
-      return {"an embedding needs at least one number a vector", labelled_number("width", width)};
+      return {"the vocabulary must be at most 2^24: f32 cannot represent larger indices",
+              labelled_number("vocabulary", vocabulary)};
+    if (width < 1) return {"an embedding needs a width of at least 1", labelled_number("width", width)};
     if (inputs[0].rank < 1 || inputs[0].rank > 2)
-      return {"indices have one or two extents", {"input", inputs[0]}};
+      return {"the indices must have one or two extents", {"input", inputs[0]}};
     return inputs[0].batched(width);
   }
   constexpr parameter_list parameters(std::span<shape const>) const {
@@ -44,17 +46,20 @@ struct embedding {
     return list;
   }
 
-  /// The vector that an index of an example in a batch stands for.
+  /// Returns the row of the weights for an index.
+  ///
+  /// Errors    data_error if it is not an integer in the vocabulary; `example` and `position` locate it in
+  ///           the batch.
   template <class T>
-  std::size_t row_of(T given, std::size_t example, std::size_t place) const {
-    if (is_finite(given) && given >= 0 && given < static_cast<T>(vocabulary.value)) {
-      auto const row = static_cast<std::size_t>(given);
-      if (static_cast<T>(row) == given) return row;
+  std::size_t row_of(T index, std::size_t example, std::size_t position) const {
+    if (is_finite(index) && index >= 0 && index < static_cast<T>(vocabulary.value)) {
+      auto const row = static_cast<std::size_t>(index);
+      if (static_cast<T>(row) == index) return row;
     }
     throw data_error({.what = "an index is not in the vocabulary",
-                      .where = {"example ", example, " of the batch, index ", place},
-                      .expected = {"a whole number from 0 to ", vocabulary.value - 1},
-                      .got = {static_cast<double>(given)}});
+                      .where = {"example ", example, " of the batch, index ", position},
+                      .expected = {"an integer from 0 to ", vocabulary.value - 1},
+                      .got = {static_cast<double>(index)}});
   }
 
   template <class T>
@@ -76,8 +81,8 @@ struct embedding {
  private:
   std::size_t size() const { return static_cast<std::size_t>(width.value); }
 
-  /// Calls visit(where an index's vector begins in the weights, where its first number stands in the output, how far the
-  /// next one is from it).
+  /// Calls visit(offset of the vector in the weights, offset of its first element in the output, stride
+  /// between its elements in the output) for each index.
   template <class T, class Visit>
   void each_vector(host_arguments<T> const& a, Visit visit) const {
     auto const indices = static_cast<std::size_t>(a.input_shapes[0].elements());

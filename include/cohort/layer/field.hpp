@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// A field without a default: leaving it out does not compile.
+/// A field without a default: a layer without a value for it does not compile.
 template <class T>
 struct required {
   T value;
@@ -23,7 +23,7 @@ struct required {
   constexpr operator T() const { return value; }
 };
 
-/// Height and width; one number means both.
+/// Height and width; one number sets both.
 struct extent2 {
   int height = 0;
   int width = 0;
@@ -33,13 +33,15 @@ struct extent2 {
   constexpr bool operator==(extent2 const&) const = default;
 };
 
+/// How `padding` is determined.
 enum class padding_mode : std::uint8_t { valid, same, strict, sides };
 
-/// How a window meets the border.
+/// Padding of the input of a convolution or pooling.
 ///
-/// valid     none; positions that do not fit are dropped.  strict: the same, but a remainder is an error.
-/// same      out = ceil(in / stride); the odd element goes below and to the right (TensorFlow's rule).
-/// sides     as many elements as given on each side: padding(1), padding(top, bottom, left, right).
+/// valid     no padding; window positions that do not fit are dropped.
+/// strict    as valid, but a remainder is an error.
+/// same      output = ceil(input / stride). An odd element is added at the bottom and right (TensorFlow's
+/// rule). sides     the given number of elements per side: padding(1), padding(top, bottom, left, right).
 struct padding {
   padding_mode mode = padding_mode::valid;
   int top = 0, bottom = 0, left = 0, right = 0;
@@ -59,10 +61,10 @@ inline constexpr padding padding::valid{padding_mode::valid};
 inline constexpr padding padding::same{padding_mode::same};
 inline constexpr padding padding::strict{padding_mode::strict};
 
-/// What a field holds, for code that has a layer's description only: files, hashes, the summary.
+/// Type of a field, for code that only has the description of a layer: files, hashes, the summary.
 enum class field_type : std::uint8_t { integer, boolean, real, extent, padding, shape };
 
-/// A field as a description knows it; its value is `slots` doubles from `first_slot`.
+/// Description of a field. Its encoded value is `slots` doubles from `first_slot`.
 struct field_info {
   std::string_view name;
   field_type type = field_type::integer;
@@ -71,7 +73,7 @@ struct field_info {
   bool required = false;
 };
 
-/// A field as a layer's author lists it: `field{"units", &dense::units}`.
+/// One entry of a layer's fields(): `field{"units", &dense::units}`.
 template <class Layer, class T>
 struct field {
   std::string_view name;
@@ -84,6 +86,7 @@ field(char const (&)[N], T Layer::*) -> field<Layer, T>;
 
 namespace detail {
 
+/// Conversion of a field's value to and from doubles; defined for each field_type.
 template <class T>
 struct field_codec;
 

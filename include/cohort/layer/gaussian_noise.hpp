@@ -6,10 +6,12 @@
 
 namespace cohort {
 
-/// Adds normal numbers in training; identity at inference, and for gradients.
+/// Adds normally distributed noise in training; identity at inference and for gradients.
 ///
-/// Units     `deviation` in those of the input.
-/// Exact     an example's noise depends on (seed, layer, step, its number in the data set) alone, as a dropout's mask.
+/// Shapes    any; output as input.
+/// Units     `deviation`: the standard deviation, in the units of the input.
+/// Exact     the noise of an example depends only on seed, layer, step and the example's number in the data
+///           set, as for dropout.
 struct gaussian_noise {
   static constexpr std::string_view kind_name = "gaussian_noise";
   static constexpr bool reads_scalars = true;
@@ -21,7 +23,8 @@ struct gaussian_noise {
 
   static constexpr auto fields() { return std::tuple{field{"deviation", &gaussian_noise::deviation}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (!(deviation >= 0 && deviation < 1e300)) return {"the deviation of a noise is a number, at least 0"};
+    if (!(deviation >= 0 && deviation < 1e300))
+      return {"the deviation of Gaussian noise must be a finite number, at least 0"};
     return inputs[0];
   }
 

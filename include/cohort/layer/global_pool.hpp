@@ -7,9 +7,11 @@ namespace cohort {
 
 namespace detail {
 
-/// C×… → C.
+/// Shape inference: C×… → C.
 constexpr inference whole_channels(shape const& input) {
-  if (input.rank < 2) return {"global pooling needs channels x height x width", {"input", input}};
+  if (input.rank < 2)
+    return {"global pooling needs an input of channels x height x width or channels x length",
+            {"input", input}};
   return shape{input[0]};
 }
 
@@ -22,7 +24,7 @@ void each_plane(host_arguments<T> const& a, Visit visit) {
 
 }  // namespace detail
 
-/// The mean of each channel.
+/// Mean of each channel.
 ///
 /// Shapes    input C×H×W (or C×L) → output C.
 struct global_avg_pool {
@@ -54,10 +56,10 @@ struct global_avg_pool {
   }
 };
 
-/// The largest element of each channel.
+/// Largest element of each channel.
 ///
 /// Shapes    input C×H×W (or C×L) → output C.
-/// Exact     of equal elements the first in row-major order takes the gradient.
+/// Exact     among equal elements, the first in row-major order gets the gradient.
 struct global_max_pool {
   static constexpr std::string_view kind_name = "global_max_pool";
 

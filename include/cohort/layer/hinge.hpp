@@ -4,13 +4,13 @@
 
 namespace cohort {
 
-/// The distance to the right side of a margin of 1, as in support vector machines.
+/// Hinge loss with margin 1, as in support vector machines; one binary decision per output.
 ///
-/// Shapes    input, target and output (the input as it is): any, the same; each output decides one question.
-/// Units     targets lie in [−1, 1]; above 0 is yes, all else no: labels −1/+1 and 0/1 mean the same. `weight` of this loss
-///           among several.
-/// After     loss = mean over examples of (1/outputs)·Σ max(0, 1 − s·x), s = +1 for yes and −1 for no; gradient
-///           −s/(outputs·count) inside the margin, 0 outside and on it.
+/// Shapes    input, target and output: any, the same. The output is the unchanged input.
+/// Units     targets are in [−1, 1]: a target above 0 is the positive class, any other the negative class. So
+///           labels −1/+1 and 0/1 are equivalent. `weight`: factor of this loss in the sum of all losses.
+/// After     loss = mean over examples of (1/outputs)·Σ max(0, 1 − s·x), s = +1 for the positive class, else
+///           −1; gradient −s/(outputs·count) if s·x < 1, else 0.
 /// Source    Keras hinge (0/1 labels become −1/+1); DL4J LossHinge sums over the outputs instead.
 struct hinge {
   static constexpr std::string_view kind_name = "hinge";
@@ -33,17 +33,17 @@ struct hinge {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::output_is_input(a);
-    detail::sum_loss(a, weight * detail::one_output(a), [](T x, T wanted) {
-      T const outside = wanted > 0 ? 1 - x : 1 + x;
-      return outside > 0 ? outside : T(0);
+    detail::copy_input_to_output(a);
+    detail::sum_loss(a, weight * detail::inverse_outputs(a), [](T x, T target) {
+      T const violation = target > 0 ? 1 - x : 1 + x;
+      return violation > 0 ? violation : T(0);
     });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::differentiate_loss(a, weight * detail::one_output(a), [](T x, T wanted) {
-      T const side = wanted > 0 ? T(1) : T(-1);
-      return side * x < 1 ? -side : T(0);
+    detail::differentiate_loss(a, weight * detail::inverse_outputs(a), [](T x, T target) {
+      T const sign = target > 0 ? T(1) : T(-1);
+      return sign * x < 1 ? -sign : T(0);
     });
   }
 };

@@ -5,12 +5,13 @@
 
 namespace cohort {
 
-/// Squared near the target, absolute far from it.
+/// Huber loss: quadratic near the target, linear far from it.
 ///
-/// Shapes    input, target and output (the input as it is): any, the same.
-/// Units     `delta`: the distance at which the one becomes the other. `weight` of this loss among several.
-/// After     loss = mean over examples of (1/outputs)·Σ h(x − target), h(d) = ½d² where |d| ≤ δ, else δ·(|d| − ½δ);
-///           gradient clip(x − target, ±δ)/(outputs·count).
+/// Shapes    input, target and output: any, the same. The output is the unchanged input.
+/// Units     `delta`: the distance at which the loss becomes linear. `weight`: factor of this loss in the sum
+///           of all losses.
+/// After     loss = mean over examples of (1/outputs)·Σ h(x − target), h(d) = ½d² if |d| ≤ δ, else δ·(|d| −
+///           ½δ); gradient clip(x − target, ±δ)/(outputs·count).
 /// Source    Huber, 1964; PyTorch huber_loss.
 struct huber {
   static constexpr std::string_view kind_name = "huber";
@@ -25,7 +26,7 @@ struct huber {
     return std::tuple{field{"delta", &huber::delta}, field{"weight", &huber::weight}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (!(delta > 0 && delta < 1e300)) return {"the delta of a Huber loss is a number above 0"};
+    if (!(delta > 0 && delta < 1e300)) return {"the delta of a Huber loss must be a finite number above 0"};
     return detail::infer_loss(inputs, weight);
   }
   constexpr target_spec target(std::span<shape const> inputs) const {
@@ -37,18 +38,19 @@ struct huber {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::output_is_input(a);
-    detail::sum_loss(a, weight * detail::one_output(a), [d = static_cast<T>(delta)](T x, T wanted) {
-      T const distance = std::abs(x - wanted);
+    detail::copy_input_to_output(a);
+    detail::sum_loss(a, weight * detail::inverse_outputs(a), [d = static_cast<T>(delta)](T x, T target) {
+      T const distance = std::abs(x - target);
       return distance <= d ? distance * distance / 2 : d * (distance - d / 2);
     });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::differentiate_loss(a, weight * detail::one_output(a), [d = static_cast<T>(delta)](T x, T wanted) {
-      T const difference = x - wanted;
-      return difference > d ? d : difference < -d ? -d : difference;
-    });
+    detail::differentiate_loss(a, weight * detail::inverse_outputs(a),
+                               [d = static_cast<T>(delta)](T x, T target) {
+                                 T const difference = x - target;
+                                 return difference > d ? d : difference < -d ? -d : difference;
+                               });
   }
 };
 

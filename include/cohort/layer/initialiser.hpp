@@ -14,7 +14,8 @@
 
 namespace cohort {
 
-/// How a parameter starts; fi and fo are its fan-in and fan-out, N(variance) and U(±bound) have mean 0.
+/// Initial values of a parameter. fi and fo are its fan-in and fan-out. N(variance) is normal and U(±bound)
+/// uniform, both with mean 0.
 namespace init {
 
 struct zeros {};
@@ -50,18 +51,18 @@ struct lecun_normal {};
 struct lecun_uniform {};
 /// U(±4·√(6 / (fi + fo)))
 struct sigmoid_uniform {};
-/// A random matrix (first extent × the others) whose rows or columns, whichever are fewer, are orthonormal.
+/// A random matrix (first extent × all others) with orthonormal rows, or columns if there are fewer columns.
 ///
 /// Source    Saxe, McClelland and Ganguli, ICLR 2014.
 struct orthogonal {};
-/// Ones on the diagonal of a matrix; for convolutions K×C×R×S, the window's middle on the diagonal of K×C.
+/// 1 on the diagonal, else 0. For convolutions K×C×R×S: 1 in the centre of the window on the diagonal of K×C.
 struct identity {};
 
 }  // namespace init
 
-/// Any of init::…, as one value.
+/// One of init::…, as one type.
 ///
-/// Errors    check: setting_error for a number that is not finite, or a deviation or bound below 0.
+/// Errors    check: setting_error if the parameter is not finite, or if a deviation or bound is below 0.
 ///           from: setting_error for an unknown name.
 struct initialiser {
   enum class kind : std::uint8_t {
@@ -86,7 +87,7 @@ struct initialiser {
       "orthogonal",     "identity"};
 
   kind which = kind::zeros;
-  double parameter = 0;  // the value, deviation or bound of the three that have one
+  double parameter = 0;  ///< value, deviation or bound; only of constant, normal, uniform
 
   constexpr initialiser() = default;
   constexpr initialiser(init::zeros) {}
@@ -106,37 +107,41 @@ struct initialiser {
 
   constexpr bool operator==(initialiser const&) const = default;
 
+  /// The name in files: "xavier_uniform".
   constexpr std::string_view name() const { return names[static_cast<std::size_t>(which)]; }
+  /// Whether `parameter` has a meaning.
   constexpr bool has_parameter() const {
     return which == kind::constant || which == kind::normal || which == kind::uniform;
   }
 
-  /// The inverse of name and parameter, which the others ignore.
+  /// The initialiser with this name; `parameter` is ignored by those without one.
   static initialiser from(std::string_view name, double parameter = 0);
 
+  /// Throws if the parameter is out of range.
   void check() const;
 };
 
 namespace detail {
 
-/// The standard deviation or the bound of the random kinds.
-double spread_of(initialiser const& how, double fan_in, double fan_out);
+/// Returns the standard deviation of a normal or the bound of a uniform initialiser.
+double deviation_or_bound(initialiser const& how, double fan_in, double fan_out);
 
-/// Orthonormal rows by Gram and Schmidt, each row twice for full precision, of a matrix of normal numbers:
-/// with the positive diagonal that this gives R, Q is uniform over the orthonormal matrices.
+/// Returns orthonormal rows: Gram–Schmidt on a matrix of normal numbers, two passes per row for full
+/// precision. The diagonal of R is positive, so Q is uniformly distributed over the orthonormal matrices.
 ///
 /// Before    rows ≤ columns.
 std::vector<double> orthonormal_rows(std::size_t rows, std::size_t columns, random_stream const& stream);
 
 }  // namespace detail
 
-/// Fills a parameter. Element i of the random kinds is a function of (stream, i) alone.
+/// Fills a parameter with its initial values.
 ///
 /// Shapes    values (dims.elements()), row-major.
 /// Units     fan_in = in·kh·kw, fan_out = out·kh·kw: connections of one unit.
-/// Errors    shape_error if values and dims differ in size, if a fan that the kind needs is below 1, or if the shape is
-///           not one that identity (2 or 4 extents) or orthogonal (at least 2) is defined for.
-/// Exact     the same numbers on any rank and thread count; a float is the double rounded.
+/// Errors    shape_error if the sizes of values and dims differ, or if a fan that the kind needs is below 1.
+///           shape_error if the rank is not 2 or 4 for identity, or below 2 for orthogonal.
+/// Exact     element i of a random kind depends only on (stream, i), so the values are independent of ranks
+///           and threads; orthogonal depends on the stream and the shape. A float is the rounded double.
 template <class T>
 void fill(initialiser const& how, std::span<T> values, std::int64_t fan_in, std::int64_t fan_out,
           shape const& dims, random_stream const& stream) {
@@ -149,7 +154,7 @@ void fill(initialiser const& how, std::span<T> values, std::int64_t fan_in, std:
   };
   how.check();
   if (values.size() != static_cast<std::size_t>(dims.elements()))
-    refuse("as many values as the shape has elements", std::to_string(values.size()));
+    refuse("one value per element of the shape", std::to_string(values.size()));
   auto const set = [&](auto element) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(element(i));
   };
@@ -198,11 +203,12 @@ void fill(initialiser const& how, std::span<T> values, std::int64_t fan_in, std:
       });
     }
   }
-  double const spread = detail::spread_of(how, static_cast<double>(fan_in), static_cast<double>(fan_out));
+  double const scale =
+      detail::deviation_or_bound(how, static_cast<double>(fan_in), static_cast<double>(fan_out));
   bool const is_normal = how.which == kind::normal || how.which == kind::xavier || how.which == kind::relu
                          || how.which == kind::lecun_normal;
-  if (is_normal) return set([&](std::size_t i) { return spread * stream.normal<double>(i); });
-  set([&](std::size_t i) { return spread * (2 * stream.uniform01<double>(i) - 1); });
+  if (is_normal) return set([&](std::size_t i) { return scale * stream.normal<double>(i); });
+  set([&](std::size_t i) { return scale * (2 * stream.uniform01<double>(i) - 1); });
 }
 
 }  // namespace cohort

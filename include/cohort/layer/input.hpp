@@ -4,7 +4,9 @@
 
 namespace cohort {
 
-/// A tensor that the batch brings. Written by `builder::input`.
+/// An input of the network, provided by every batch. Added by `builder::input`.
+///
+/// Shapes    `extents`: one to three, without the batch extent.
 struct input {
   static constexpr std::string_view kind_name = "input";
   static constexpr layer_role role = layer_role::input;
@@ -18,7 +20,7 @@ struct input {
     shape const made = extents;
     for (int axis = 0; axis < made.rank; ++axis)
       if (made[axis] < 1) return {"every extent of an input must be at least 1", {"input", made}};
-    if (made.rank == 0 || made.rank > 3) return {"an input has one to three extents", {"input", made}};
+    if (made.rank == 0 || made.rank > 3) return {"an input must have one to three extents", {"input", made}};
     return made;
   }
 };

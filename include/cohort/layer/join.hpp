@@ -4,7 +4,7 @@
 
 namespace cohort {
 
-/// The sum of two or more tensors of equal shape. Written `a + b`.
+/// Sum, element by element, of up to 64 tensors of equal shape. Written `a + b`.
 struct add {
   static constexpr std::string_view kind_name = "add";
   static constexpr int max_inputs = 64;
@@ -24,7 +24,7 @@ struct add {
   }
 };
 
-/// Tensors one behind the other along the first axis (channels). Written `concat(a, b, …)`.
+/// Concatenation of up to 64 tensors along the first axis (channels). Written `concat(a, b, …)`.
 ///
 /// Shapes    inputs Cᵢ×H×W (or Uᵢ) → output ΣCᵢ×H×W.
 struct concatenate {
@@ -37,13 +37,13 @@ struct concatenate {
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     shape joined = inputs[0];
-    if (joined.rank == 0) return {"a scalar cannot be joined", {"input", joined}};
+    if (joined.rank == 0) return {"a scalar cannot be concatenated", {"input", joined}};
     joined[0] = 0;
     for (shape const& other : inputs) {
       shape aligned = other;
       if (aligned.rank > 0) aligned[0] = inputs[0][0];
       if (!(aligned == inputs[0]))
-        return {"only tensors that differ in the first extent alone can be joined",
+        return {"concatenated tensors may differ in the first extent only",
                 {"left", inputs[0]},
                 {"right", other}};
       joined[0] += other[0];

@@ -5,13 +5,13 @@
 
 namespace cohort {
 
-/// How far a softmax is from a distribution: the loss in training, probabilities at inference.
+/// Kullback–Leibler divergence of a target distribution from the softmax p of the logits. The output is p.
 ///
-/// Shapes    input: one logit a class; target: a distribution over the classes; output: probabilities.
-/// Units     targets: probabilities, in [0, 1]. `weight` of this loss among several.
-/// After     loss = mean over examples of Σ target·log(target/p), 0·log 0 = 0; the gradient is softmax_cross_entropy's,
-///           as the loss is, less the target's entropy.
-/// Source    DL4J LossKLD behind a softmax; PyTorch kl_div(log_softmax(x), target), reduction batchmean.
+/// Shapes    input: one logit per class; target: a distribution over the classes; output: probabilities.
+/// Units     targets: probabilities in [0, 1]. `weight`: factor of this loss in the sum of all losses.
+/// After     loss = mean over examples of Σ target·log(target/p), with 0·log 0 = 0. This is
+///           softmax_cross_entropy minus the entropy of the target, so both have the same gradient.
+/// Source    DL4J LossKLD after a softmax; PyTorch kl_div(log_softmax(x), target), reduction batchmean.
 struct kullback_leibler {
   static constexpr std::string_view kind_name = "kullback_leibler";
   static constexpr layer_role role = layer_role::loss;
@@ -21,7 +21,7 @@ struct kullback_leibler {
   source at = source::here();
 
   static constexpr auto fields() { return std::tuple{field{"weight", &kullback_leibler::weight}}; }
-  constexpr inference infer(std::span<shape const> inputs) const { return entropy().infer(inputs); }
+  constexpr inference infer(std::span<shape const> inputs) const { return cross_entropy().infer(inputs); }
   constexpr target_spec target(std::span<shape const> inputs) const {
     return {.numbers = true, .values = inputs[0], .lowest = 0, .highest = 1};
   }
@@ -31,19 +31,19 @@ struct kullback_leibler {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    entropy().forward(a);
+    cross_entropy().forward(a);
     if (!a.loss) return;
-    double const crossed = a.loss->sum;
-    detail::sum_loss(a, weight, [](T, T wanted) { return wanted > 0 ? wanted * std::log(wanted) : T(0); });
-    a.loss->sum += crossed;
+    double const cross_entropy_sum = a.loss->sum;
+    detail::sum_loss(a, weight, [](T, T target) { return target > 0 ? target * std::log(target) : T(0); });
+    a.loss->sum += cross_entropy_sum;
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    entropy().backward(a);
+    cross_entropy().backward(a);
   }
 
  private:
-  constexpr softmax_cross_entropy entropy() const { return {.weight = weight, .at = at}; }
+  constexpr softmax_cross_entropy cross_entropy() const { return {.weight = weight, .at = at}; }
 };
 
 }  // namespace cohort

@@ -5,19 +5,19 @@
 
 namespace cohort {
 
-/// Layer normalisation: y = scale·(x − mean)/√(variance + ε) + shift, by the statistics of the last axes of each example:
-/// the same in training and at inference, whatever the batch.
+/// Layer normalisation: y = scale·(x − mean)/√(variance + ε) + shift, with mean and variance over the last
+/// axes of each example. Training and inference compute the same; examples are independent of each other.
 ///
-/// Shapes    input …×D → output the same; scale, shift D, where D is the last `axes` extents.
-/// Units     the variance is biased. One element: its output is `shift`.
-/// Exact     sums run in double.
+/// Shapes    input …×D → output the same; scale, shift D, with D the last `axes` extents.
+/// Units     the variance is biased (÷ N). If D has one element, the output is `shift`.
+/// Exact     sums are in double.
 /// Source    Ba, Kiros and Hinton, 2016.
 struct layer_norm {
   static constexpr std::string_view kind_name = "layer_norm";
 
   int axes = 1;
   double epsilon = 1e-5;
-  layer_settings settings = {};  ///< the initialiser of biases is that of scale and shift
+  layer_settings settings = {};  ///< `bias` is the initialiser of scale and shift
   std::string_view name{};
   source at = source::here();
 
@@ -26,10 +26,10 @@ struct layer_norm {
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (axes < 1 || axes > inputs[0].rank)
-      return {"layer normalisation needs axes that its input has",
+      return {"the axes of layer normalisation must be from 1 to the rank of its input",
               {"input", inputs[0]},
               labelled_number("axes", axes)};
-    if (!(epsilon > 0)) return {"the epsilon of layer normalisation is above 0"};
+    if (!(epsilon > 0)) return {"the epsilon of layer normalisation must be above 0"};
     return inputs[0];
   }
   /// The extents that are normalised together.
@@ -48,7 +48,7 @@ struct layer_norm {
   constexpr double flops(std::span<shape const> inputs) const {
     return 7.0 * static_cast<double>(inputs[0].elements());
   }
-  /// The rows' means, then their variances.
+  /// Workspace: the means of the rows, then their variances.
   constexpr std::int64_t workspace(std::span<shape const> inputs, int batch) const {
     return 2 * batch * (inputs[0].elements() / last_axes(inputs[0]).elements());
   }
@@ -60,8 +60,8 @@ struct layer_norm {
       for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(a.inputs[0][first + i]);
       double const average = sum / static_cast<double>(count);
       for (std::size_t i = 0; i < count; ++i) {
-        double const apart = static_cast<double>(a.inputs[0][first + i]) - average;
-        squares += apart * apart;
+        double const centred = static_cast<double>(a.inputs[0][first + i]) - average;
+        squares += centred * centred;
       }
       T const mean = static_cast<T>(average), variance = static_cast<T>(squares / static_cast<double>(count));
       if (a.workspace) a.workspace[row] = mean, a.workspace[rows + row] = variance;
@@ -78,17 +78,17 @@ struct layer_norm {
     for (std::size_t i = 0; i < elements; ++i) a.diff_parameters[0][i] = a.diff_parameters[1][i] = 0;
     each_row(a, [&](std::size_t row, std::size_t rows, std::size_t first, std::size_t count) {
       T const mean = a.workspace[row], inverse = inverse_deviation(a.workspace[rows + row]);
-      double sum = 0, along = 0;
+      double sum = 0, dot = 0;
       for (std::size_t i = 0; i < count; ++i) {
         T const normal = (a.inputs[0][first + i] - mean) * inverse, g = a.diff_output[first + i];
         a.diff_parameters[0][i] += g * normal;
         a.diff_parameters[1][i] += g;
         sum += static_cast<double>(g * a.parameters[0][i]);
-        along += static_cast<double>(g * a.parameters[0][i] * normal);
+        dot += static_cast<double>(g * a.parameters[0][i] * normal);
       }
       if (!a.diff_inputs[0]) return;
       T const of_mean = static_cast<T>(sum / static_cast<double>(count));
-      T const slope = static_cast<T>(along / static_cast<double>(count)) * inverse;
+      T const slope = static_cast<T>(dot / static_cast<double>(count)) * inverse;
       for (std::size_t i = 0; i < count; ++i)
         a.diff_inputs[0][first + i] = inverse
                                       * (a.diff_output[first + i] * a.parameters[0][i] - of_mean
@@ -101,7 +101,7 @@ struct layer_norm {
   T inverse_deviation(T variance) const {
     return 1 / std::sqrt(variance + static_cast<T>(epsilon));
   }
-  /// Calls visit(row, rows, first element, elements of a row).
+  /// Calls visit(row, number of rows, offset of the row's first element, elements per row).
   template <class T, class Visit>
   void each_row(host_arguments<T> const& a, Visit visit) const {
     auto const count = static_cast<std::size_t>(last_axes(a.output_shape).elements());

@@ -6,10 +6,12 @@
 
 namespace cohort {
 
-/// Local response normalisation over n neighbouring channels: y = x / (k + α·Σx²)^β, the sum around x's own channel.
+/// Local response normalisation: y = x / (k + α·Σx²)^β, with the sum over the n channels centred at the
+/// channel of x.
 ///
 /// Shapes    input C×H×W (or C×L, C) → output the same.
-/// Units     α is not divided by n, as in Deeplearning4j: PyTorch, Caffe and oneDNN want n·α for the same result.
+/// Units     α is not divided by n, as in Deeplearning4j. For the same result, PyTorch, Caffe and oneDNN need
+///           n·α.
 /// Source    Krizhevsky, Sutskever and Hinton, NIPS 2012.
 struct lrn {
   static constexpr std::string_view kind_name = "lrn";
@@ -28,15 +30,15 @@ struct lrn {
   constexpr inference infer(std::span<shape const> inputs) const {
     if (n < 1 || n % 2 == 0)
       return {"local response normalisation needs an odd number of channels", labelled_number("n", n)};
-    if (!(k > 0)) return {"the k of local response normalisation is above 0"};
+    if (!(k > 0)) return {"the k of local response normalisation must be above 0"};
     if (!(alpha >= 0 && beta >= 0))
-      return {"alpha and beta of local response normalisation are not negative"};
+      return {"alpha and beta of local response normalisation must not be negative"};
     return inputs[0];
   }
   constexpr double flops(std::span<shape const> inputs) const {
     return (2.0 * n + 3) * static_cast<double>(inputs[0].elements());
   }
-  /// The bases k + α·Σx².
+  /// Workspace: the bases k + α·Σx².
   constexpr std::int64_t workspace(std::span<shape const> inputs, int batch) const {
     return inputs[0].elements() * batch;
   }
@@ -54,7 +56,7 @@ struct lrn {
         y[i] = a.inputs[0][row + i] * std::pow(y[i], static_cast<T>(-beta));
     });
   }
-  /// ∂L/∂x = g·base^−β − 2αβ·x·Σ g·y/base, the sum over the channels whose bases hold x.
+  /// ∂L/∂x = g·base^−β − 2αβ·x·Σ g·y/base, with the sum over the channels whose base depends on x.
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (!a.diff_inputs[0]) return;
@@ -72,7 +74,8 @@ struct lrn {
   }
 
  private:
-  /// Calls visit(first element of a channel, of its first neighbour, behind its last neighbour, elements of a channel).
+  /// Calls visit(offset of a channel, offset of its first neighbour, end offset of its last neighbour,
+  /// elements per channel) for each channel of each example.
   template <class T, class Visit>
   void each_row(host_arguments<T> const& a, Visit visit) const {
     int const channels = a.output_shape[0], reach = n / 2;

@@ -4,10 +4,10 @@
 
 namespace cohort {
 
-/// The largest element under a moving window, channel by channel; padding never wins.
+/// Max pooling: the largest element in each window, per channel. Padding is ignored.
 ///
-/// Shapes    input C×H×W → output C×H'×W'. A stride that is not given is the window.
-/// Exact     of equal elements the first in row-major order takes the gradient.
+/// Shapes    input C×H×W → output C×H'×W' (see `slide`). The default stride is the window size.
+/// Exact     among equal elements, the first in row-major order gets the gradient.
 struct max_pool {
   static constexpr std::string_view kind_name = "max_pool";
 
@@ -22,6 +22,7 @@ struct max_pool {
                       field{"padding", &max_pool::padding}};
   }
 
+  /// The window with the effective stride.
   constexpr cohort::window moving() const {
     extent2 const size = window;
     return {size, stride == extent2(0) ? size : stride, 1, padding};

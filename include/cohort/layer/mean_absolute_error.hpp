@@ -5,12 +5,13 @@
 
 namespace cohort {
 
-/// The distance to numbers, for regression that far-off examples shall not rule.
+/// Mean absolute error, for regression that is robust to outliers.
 ///
-/// Shapes    input, target and output (the input as it is): any, the same.
-/// Units     `weight` of this loss among several.
-/// After     loss = mean over examples of (1/outputs)·Σ |x − target|; gradient sign(x − target)/(outputs·count).
-/// Exact     the derivative where x = target is 0.
+/// Shapes    input, target and output: any, the same. The output is the unchanged input.
+/// Units     `weight`: factor of this loss in the sum of all losses.
+/// After     loss = mean over examples of (1/outputs)·Σ |x − target|; gradient sign(x −
+///           target)/(outputs·count).
+/// Exact     the derivative at x = target is 0.
 /// Source    DL4J LossMAE, PyTorch l1_loss: divided by the number of outputs.
 struct mean_absolute_error {
   static constexpr std::string_view kind_name = "mean_absolute_error";
@@ -33,13 +34,14 @@ struct mean_absolute_error {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::output_is_input(a);
-    detail::sum_loss(a, weight * detail::one_output(a), [](T x, T wanted) { return std::abs(x - wanted); });
+    detail::copy_input_to_output(a);
+    detail::sum_loss(a, weight * detail::inverse_outputs(a),
+                     [](T x, T target) { return std::abs(x - target); });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::differentiate_loss(a, weight * detail::one_output(a),
-                               [](T x, T wanted) { return static_cast<T>((x > wanted) - (x < wanted)); });
+    detail::differentiate_loss(a, weight * detail::inverse_outputs(a),
+                               [](T x, T target) { return static_cast<T>((x > target) - (x < target)); });
   }
 };
 

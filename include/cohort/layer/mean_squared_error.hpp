@@ -4,11 +4,12 @@
 
 namespace cohort {
 
-/// The squared distance to numbers, for regression.
+/// Mean squared error, for regression.
 ///
-/// Shapes    input, target and output (the input as it is): any, the same.
-/// Units     `weight` of this loss among several.
-/// After     loss = mean over examples of (1/outputs)·Σ (x − target)²; gradient 2·(x − target)/(outputs·count).
+/// Shapes    input, target and output: any, the same. The output is the unchanged input.
+/// Units     `weight`: factor of this loss in the sum of all losses.
+/// After     loss = mean over examples of (1/outputs)·Σ (x − target)²; gradient 2·(x −
+///           target)/(outputs·count).
 /// Source    DL4J LossMSE, PyTorch mse_loss: divided by the number of outputs, without ½.
 struct mean_squared_error {
   static constexpr std::string_view kind_name = "mean_squared_error";
@@ -31,14 +32,14 @@ struct mean_squared_error {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::output_is_input(a);
-    detail::sum_loss(a, weight * detail::one_output(a),
-                     [](T x, T wanted) { return (x - wanted) * (x - wanted); });
+    detail::copy_input_to_output(a);
+    detail::sum_loss(a, weight * detail::inverse_outputs(a),
+                     [](T x, T target) { return (x - target) * (x - target); });
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
-    detail::differentiate_loss(a, weight * detail::one_output(a),
-                               [](T x, T wanted) { return 2 * (x - wanted); });
+    detail::differentiate_loss(a, weight * detail::inverse_outputs(a),
+                               [](T x, T target) { return 2 * (x - target); });
   }
 };
 

@@ -10,11 +10,11 @@
 
 namespace cohort {
 
-/// One parameter tensor of a layer, as the layer declares it.
+/// Declaration of one parameter tensor of a layer.
 ///
-/// Shapes    canonical and dense: convolution K×C×R×S, dense U×inputs, bias K or U.
+/// Shapes    `dims`: packed, in canonical layout: convolution K×C×R×S, dense U×inputs, bias K or U.
 /// Units     fan_in, fan_out: connections into and out of one unit, for the initialisers.
-/// Order     `initial` is what the kind itself asks for; a node's settings go before it, the network's after.
+/// Order     initialiser: that of the node's settings, else `initial` of the kind, else that of the network.
 struct parameter_spec {
   std::string_view name;
   shape dims{};
@@ -22,10 +22,10 @@ struct parameter_spec {
   int fan_in = 0;
   int fan_out = 0;
   std::optional<initialiser> initial{};
-  double kept = 0;  ///< of running statistics: the share that a step leaves
+  double momentum = 0;  ///< running statistics only: weight of the old value in a step
 };
 
-/// A layer's parameter tensors, in the order of files and of the flat view. Room for four.
+/// Parameter tensors of a layer, at most four, in the order of files and of the flat view.
 struct parameter_list {
   std::array<parameter_spec, 4> specs{};
   int count = 0;
@@ -34,13 +34,15 @@ struct parameter_list {
   constexpr parameter_spec const* end() const { return specs.data() + count; }
 };
 
-/// What any layer with parameters may set otherwise than its network. Unset: the network's.
+/// Settings of a layer with parameters. Unset fields use the settings of the network.
 ///
-/// `shares`   the name given to a layer before, whose parameters this one uses too (tied weights): as many, of the same
-///            shapes. They are that layer's, in files and in settings by name, and trained by the sum of both gradients.
+/// `shares`   tied weights: the given name of an earlier layer whose parameters this layer also uses. Both
+/// layers need the
+///            same number of parameters, with the same shapes. The parameters belong to the earlier layer, in
+///            files and in settings by name. Their gradient is the sum over both layers.
 struct layer_settings {
-  std::optional<initialiser> weights{};
-  std::optional<initialiser> bias{};
+  std::optional<initialiser> weights{};  ///< of parameters with role weights
+  std::optional<initialiser> bias{};     ///< of parameters with role biases
   std::string_view shares{};
   constexpr bool operator==(layer_settings const&) const = default;
 };

@@ -8,12 +8,13 @@ namespace cohort {
 
 namespace detail {
 
-/// A derivative that y alone tells.
+/// The derivative is a function of y only.
 template <class F>
 concept derived_from_output = requires(F const& f, float narrow, double wide) {
   { f.derivative(narrow) } -> std::same_as<float>;
   { f.derivative(wide) } -> std::same_as<double>;
 };
+/// The derivative is a function of x and y.
 template <class F>
 concept derived_from_both = requires(F const& f, float narrow, double wide) {
   { f.derivative(narrow, narrow) } -> std::same_as<float>;
@@ -22,8 +23,8 @@ concept derived_from_both = requires(F const& f, float narrow, double wide) {
 
 }  // namespace detail
 
-/// The formula of an activation: y = value(x) for each element, and dy/dx = derivative(y) where y tells, else
-/// derivative(x, y).
+/// Formula of an activation: y = value(x) for each element. dy/dx = derivative(y) if y determines it, else
+/// derivative(x, y). The former lets the layer work in place.
 template <class F>
 concept pointwise_formula = requires(F const& f, float narrow, double wide) {
   { f.value(narrow) } -> std::same_as<float>;
@@ -56,7 +57,7 @@ void backward_pointwise(F const& f, host_arguments<T> const& a) {
 
 }  // namespace detail
 
-/// An activation without fields: `F` brings its formula and its kind's name.
+/// An activation without fields. `F` provides the formula and the kind name.
 ///
 /// Shapes    any; output as input.
 template <pointwise_formula F>
@@ -98,7 +99,7 @@ struct identity {
 
 }  // namespace formula
 
-/// y = x: a place with a name.
+/// y = x. Gives a name to a tensor.
 using identity = pointwise<formula::identity>;
 
 }  // namespace cohort

@@ -6,10 +6,10 @@
 
 namespace cohort {
 
-/// x where x > 0, else a·x, with a slope a that is learned.
+/// x if x > 0, else a·x, with a learned slope a that starts at 0.25.
 ///
-/// Shapes    input C or C×…; output as input; slope C, or 1 where it is not `per_channel`.
-/// Exact     the slope starts at 0.25, and takes penalties as biases do: on request.
+/// Shapes    input C or C×…; output as input; slope C, or 1 if not `per_channel`.
+/// Exact     the slope has the role of a bias: it has no penalties by default.
 /// Source    He, Zhang, Ren and Sun, ICCV 2015.
 struct prelu {
   static constexpr std::string_view kind_name = "prelu";
@@ -21,7 +21,7 @@ struct prelu {
 
   static constexpr auto fields() { return std::tuple{field{"per_channel", &prelu::per_channel}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (inputs[0].rank == 0) return {"a prelu needs channels", {"input", inputs[0]}};
+    if (inputs[0].rank == 0) return {"a prelu needs an input with channels", {"input", inputs[0]}};
     return inputs[0];
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {

@@ -36,7 +36,7 @@ struct selu {
 
 struct softplus {
   static constexpr std::string_view kind_name = "softplus";
-  /// No overflow: e^x is taken of −|x| alone.
+  /// The exponential is only computed for −|x|, so it cannot overflow.
   template <class T>
   static T value(T x) {
     return (x > 0 ? x : 0) + std::log1p(std::exp(-std::abs(x)));
@@ -64,18 +64,18 @@ struct gelu {
   static constexpr std::string_view kind_name = "gelu";
   template <class T>
   static T value(T x) {
-    return x * below(x);
+    return x * normal_cdf(x);
   }
   template <class T>
   static T derivative(T x, T) {
     T const density = std::exp(-x * x / 2) * T(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
-    return below(x) + x * density;
+    return normal_cdf(x) + x * density;
   }
 
  private:
-  /// How probable a normal number below x is: ½·erfc(−x/√2), which keeps its digits for x ≪ 0.
+  /// Φ(x) = ½·erfc(−x/√2), accurate also for x ≪ 0.
   template <class T>
-  static T below(T x) {
+  static T normal_cdf(T x) {
     return std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
   }
 };
@@ -93,7 +93,8 @@ struct mish {
   }
 
  private:
-  /// tanh(softplus(x)) = ((1 + e^x)² − 1) / ((1 + e^x)² + 1), in e^−|x|: no overflow, and one function.
+  /// tanh(softplus(x)) = ((1 + e^x)² − 1) / ((1 + e^x)² + 1), computed from e^−|x|: no overflow and one
+  /// exponential.
   template <class T>
   static T gate(T x) {
     T const e = std::exp(-std::abs(x));
@@ -104,10 +105,10 @@ struct mish {
 
 }  // namespace formula
 
-/// x between 0 and 6. The derivative at both ends is 0.
+/// x clipped to [0, 6]. The derivative at both ends is 0.
 using relu6 = pointwise<formula::relu6>;
 
-/// λ·x where x > 0, else λ·α·(e^x − 1), with the α and λ that keep mean 0 and variance 1.
+/// λ·x if x > 0, else λ·α·(e^x − 1). α and λ have the values that preserve mean 0 and variance 1.
 ///
 /// Source    Klambauer, Unterthiner, Mayr and Hochreiter, NIPS 2017.
 using selu = pointwise<formula::selu>;
@@ -118,7 +119,7 @@ using softplus = pointwise<formula::softplus>;
 /// x·sigmoid(x); also called SiLU.
 using swish = pointwise<formula::swish>;
 
-/// x·Φ(x) with the normal distribution Φ itself, not an approximation.
+/// x·Φ(x), with the exact normal distribution function Φ, not the tanh approximation.
 ///
 /// Source    Hendrycks and Gimpel, 2016.
 using gelu = pointwise<formula::gelu>;
@@ -128,7 +129,7 @@ using gelu = pointwise<formula::gelu>;
 /// Source    Misra, BMVC 2020.
 using mish = pointwise<formula::mish>;
 
-/// x where x > 0, else α·(e^x − 1).
+/// x if x > 0, else α·(e^x − 1).
 ///
 /// Source    Clevert, Unterthiner and Hochreiter, ICLR 2016.
 struct elu {
@@ -141,7 +142,7 @@ struct elu {
 
   static constexpr auto fields() { return std::tuple{field{"alpha", &elu::alpha}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (!(alpha > 0 && alpha < 1e300)) return {"the alpha of an elu is a number above 0"};
+    if (!(alpha > 0 && alpha < 1e300)) return {"the alpha of an elu must be a finite number above 0"};
     return inputs[0];
   }
   constexpr double flops(std::span<shape const> inputs) const {

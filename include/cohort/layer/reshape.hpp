@@ -5,7 +5,9 @@
 
 namespace cohort {
 
-/// The same elements, row-major, with other extents: reshape{.extents = {8, 3, 3}}.
+/// Changes the extents and keeps the elements in row-major order: reshape{.extents = {8, 3, 3}}.
+///
+/// Shapes    input any → output `extents`: one to three, with the same number of elements.
 struct reshape {
   static constexpr std::string_view kind_name = "reshape";
 
@@ -16,11 +18,11 @@ struct reshape {
   static constexpr auto fields() { return std::tuple{field{"extents", &reshape::extents}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     shape const made = extents;
-    if (made.rank == 0 || made.rank > 3) return {"a tensor has one to three extents", {"extents", made}};
+    if (made.rank == 0 || made.rank > 3) return {"reshape must have one to three extents", {"extents", made}};
     for (int axis = 0; axis < made.rank; ++axis)
       if (made[axis] < 1) return {"every extent must be at least 1", {"extents", made}};
     if (made.elements() != inputs[0].elements())
-      return {"reshape keeps the number of elements", {"input", inputs[0]}, {"extents", made}};
+      return {"reshape must keep the number of elements", {"input", inputs[0]}, {"extents", made}};
     return made;
   }
   template <class T>
@@ -33,7 +35,9 @@ struct reshape {
   }
 };
 
-/// All elements, row-major, along one axis. A dense layer needs none before it.
+/// All elements in row-major order along one axis. Not needed before a dense layer, which accepts any shape.
+///
+/// Shapes    input any → output n, its number of elements.
 struct flatten {
   static constexpr std::string_view kind_name = "flatten";
 

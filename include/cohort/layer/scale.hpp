@@ -5,10 +5,10 @@
 
 namespace cohort {
 
-/// factor·x; where it is `learned`, one factor a channel, which starts at `factor`.
+/// factor·x. With `learned`, one learned factor per channel, which starts at `factor`.
 ///
 /// Shapes    input C or C×…; output as input; learned: factor C.
-/// Exact     a learned factor takes penalties as biases do: on request.
+/// Exact     a learned factor has the role of a bias: it has no penalties by default.
 struct scale {
   static constexpr std::string_view kind_name = "scale";
 
@@ -22,8 +22,8 @@ struct scale {
     return std::tuple{field{"factor", &scale::factor}, field{"learned", &scale::learned}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (!(factor > -1e300 && factor < 1e300)) return {"the factor of a scale is a finite number"};
-    if (inputs[0].rank == 0) return {"a scale needs channels", {"input", inputs[0]}};
+    if (!(factor > -1e300 && factor < 1e300)) return {"the factor of a scale must be a finite number"};
+    if (inputs[0].rank == 0) return {"a scale needs an input with channels", {"input", inputs[0]}};
     return inputs[0];
   }
   constexpr parameter_list parameters(std::span<shape const> inputs) const {
@@ -35,6 +35,7 @@ struct scale {
     return static_cast<double>(inputs[0].elements());
   }
 
+  /// The forward pass of one channel at inference. `parameters`: the factor, if learned.
   channel_map at_inference(std::span<double const> parameters) const {
     return {learned ? parameters[0] : factor, 0};
   }

@@ -4,12 +4,12 @@
 
 namespace cohort {
 
-/// Depthwise separable convolution, a block of two layers: each channel is convolved by itself, then a convolution of
-/// 1×1 mixes them. Files and summaries show the two.
+/// Depthwise separable convolution: a block of a depthwise convolution, which convolves each channel
+/// separately, and a 1×1 convolution, which mixes the channels. Files and summaries show two conv2d layers.
 ///
-/// Shapes    input C×H×W → (C·multiplier)×H'×W' → output K×H'×W'; weights (C·multiplier)×1×R×S, then K×(C·multiplier)×1×1,
-///           bias K: the depthwise one has none.
-/// Order     `name` and the bias's initialiser belong to the second, the weights' initialiser to both.
+/// Shapes    input C×H×W → (C·multiplier)×H'×W' → output K×H'×W'. Depthwise: weights (C·multiplier)×1×R×S, no
+///           bias. 1×1: weights K×(C·multiplier)×1×1, bias K.
+/// Order     `name` and `settings.bias` apply to the 1×1 convolution, `settings.weights` to both.
 /// Source    Chollet, Xception, CVPR 2017; defaults as Keras' SeparableConv2D.
 struct separable_conv2d {
   required<int> filters;
@@ -23,7 +23,10 @@ struct separable_conv2d {
   std::string_view name{};
   source at = source::here();
 
-  /// Before    Tensor is `tensor`, whose header stands behind this one.
+  /// Appends the two layers to `x`.
+  ///
+  /// Before    Tensor is `tensor`. It is a template parameter, because graph/builder.hpp includes this
+  ///           header.
   template <class Tensor>
   constexpr Tensor operator()(Tensor x) const {
     int const channels = x.dims().rank > 0 ? x.dims()[0] : 1;

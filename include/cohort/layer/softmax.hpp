@@ -7,9 +7,10 @@
 
 namespace cohort {
 
-/// e^x / Σ e^x over the first axis, at each place behind it: an activation. As a loss: `softmax_cross_entropy`.
+/// Softmax activation: e^x / Σ e^x over the first axis, separately at each position of the other axes. For a
+/// loss, use `softmax_cross_entropy`.
 ///
-/// Shapes    input C or C×…; output as input, with sums of 1 over C.
+/// Shapes    input C or C×…, C ≥ 2; output as input, with sum 1 over C.
 /// Exact     the largest x is subtracted first: no overflow.
 struct softmax {
   static constexpr std::string_view kind_name = "softmax";
@@ -20,7 +21,7 @@ struct softmax {
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank == 0 || inputs[0][0] < 2)
-      return {"softmax over less than two channels is always 1", {"input", inputs[0]}};
+      return {"softmax needs at least two channels", {"input", inputs[0]}};
     return inputs[0];
   }
   constexpr double flops(std::span<shape const> inputs) const {
@@ -57,8 +58,8 @@ struct softmax {
  private:
   static constexpr std::size_t block = 64;
 
-  /// Calls visit(first, places, step, last) for up to `block` neighbouring places at a time: channel after channel they stand
-  /// `step` apart, from `first` to before `last`.
+  /// Calls visit(first, places, step, last) for blocks of up to `block` neighbouring positions. Channel c of
+  /// the block begins at first + c·step, for all c with first + c·step < last.
   template <class T, class Visit>
   static void each_block(host_arguments<T> const& a, Visit visit) {
     auto const size = static_cast<std::size_t>(a.output_shape.elements());

@@ -7,13 +7,16 @@
 
 namespace cohort {
 
-/// Softmax with negative log-likelihood: the loss in training, probabilities at inference.
+/// Cross-entropy loss of the softmax p of the logits. The output is p.
 ///
-/// Shapes    input: one logit a class; target: a class index (i32), or a distribution over the classes; output:
-///           probabilities.
-/// Units     `label_smoothing` s: the target becomes (1 − s)·target + s/classes. `weight` of this loss among several.
-/// After     loss = mean over examples of −Σ target·log p; gradient of the logits (p·Σ target − target)/count.
-/// Exact     the row's largest logit is subtracted first: no overflow; a logit of −∞ rules out a class that is not wanted.
+/// Shapes    input: one logit per class; target: a class index (i32) or a distribution over the classes;
+///           output: probabilities.
+/// Units     `label_smoothing` s: the target becomes (1 − s)·target + s/classes. `weight`: factor of this
+///           loss in the sum of all losses.
+/// After     loss = mean over examples of −Σ target·log p; gradient of the logits (p·Σ target −
+///           target)/count.
+/// Exact     the largest logit of an example is subtracted first: no overflow. A logit of −∞ is valid for a
+///           class with target 0.
 /// Source    label smoothing: Szegedy et al., CVPR 2016.
 struct softmax_cross_entropy {
   static constexpr std::string_view kind_name = "softmax_cross_entropy";
@@ -30,9 +33,9 @@ struct softmax_cross_entropy {
   }
   constexpr inference infer(std::span<shape const> inputs) const {
     if (inputs[0].rank != 1)
-      return {"softmax needs one logit a class: put a dense layer before it", {"input", inputs[0]}};
+      return {"softmax needs one logit per class: put a dense layer before it", {"input", inputs[0]}};
     if (inputs[0][0] < 2) return {"softmax needs at least two classes", {"input", inputs[0]}};
-    if (!(label_smoothing >= 0 && label_smoothing < 1)) return {"label smoothing lies in [0, 1)"};
+    if (!(label_smoothing >= 0 && label_smoothing < 1)) return {"label smoothing must be in [0, 1)"};
     if (!detail::is_loss_weight(weight)) return {detail::loss_weight_sentence};
     return inputs[0];
   }
@@ -57,8 +60,8 @@ struct softmax_cross_entropy {
       if (a.target) {
         double const log_total = static_cast<double>(std::log(total));
         double row = 0;
-        each_target(a, n, [&](int c, double wanted) {
-          if (wanted != 0) row += wanted * (log_total - static_cast<double>(logits[c] - largest));
+        each_target(a, n, [&](int c, double target) {
+          if (target != 0) row += target * (log_total - static_cast<double>(logits[c] - largest));
         });
         sum += a.scalars->weight(n) * row;
       }
@@ -77,27 +80,27 @@ struct softmax_cross_entropy {
       T* const diff = a.diff_inputs[0] + std::size_t(n) * std::size_t(classes);
       double const scale = a.scalars->gradient_scale * a.scalars->weight(n) * weight;
       double total = 0;
-      each_target(a, n, [&](int, double wanted) { total += wanted; });
+      each_target(a, n, [&](int, double target) { total += target; });
       T const factor = static_cast<T>(scale * total);
       for (int c = 0; c < classes; ++c) diff[c] = p[c] * factor;
-      each_target(a, n, [&](int c, double wanted) { diff[c] -= static_cast<T>(scale * wanted); });
+      each_target(a, n, [&](int c, double target) { diff[c] -= static_cast<T>(scale * target); });
     }
   }
 
  private:
-  /// Calls visit(class, wanted probability) for the classes of which any is wanted.
+  /// Calls visit(class, target probability) at least for every class with a target above 0.
   template <class T, class Visit>
   void each_target(host_arguments<T> const& a, int n, Visit visit) const {
     int const classes = a.output_shape[0];
-    double const kept = 1 - label_smoothing, spread = label_smoothing / classes;
+    double const peak = 1 - label_smoothing, uniform = label_smoothing / classes;
     if (a.target->type != element_type::i32) {
-      T const* const wanted = a.target->template as<T>().data() + std::size_t(n) * std::size_t(classes);
-      for (int c = 0; c < classes; ++c) visit(c, kept * static_cast<double>(wanted[c]) + spread);
+      T const* const target = a.target->template as<T>().data() + std::size_t(n) * std::size_t(classes);
+      for (int c = 0; c < classes; ++c) visit(c, peak * static_cast<double>(target[c]) + uniform);
       return;
     }
     int const label = a.target->template as<std::int32_t>()[static_cast<std::size_t>(n)];
     if (label_smoothing == 0) return visit(label, 1.0);
-    for (int c = 0; c < classes; ++c) visit(c, (c == label ? kept : 0.0) + spread);
+    for (int c = 0; c < classes; ++c) visit(c, (c == label ? peak : 0.0) + uniform);
   }
 };
 

@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// Channels first, first + 1, …, last − 1: subset{.first = 0, .last = 3}. What `concatenate` has joined comes apart so.
+/// Channels first, first + 1, …, last − 1: subset{.first = 0, .last = 3}. The inverse of `concatenate`.
 ///
 /// Shapes    input C or C×…; output (last − first) or (last − first)×….
 struct subset {
@@ -23,12 +23,14 @@ struct subset {
     return std::tuple{field{"first", &subset::first}, field{"last", &subset::last}};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    if (inputs[0].rank == 0) return {"a subset needs channels", {"input", inputs[0]}};
+    if (inputs[0].rank == 0) return {"a subset needs an input with channels", {"input", inputs[0]}};
     if (first < 0 || last <= first)
-      return {"a subset begins at 0 or behind it, and ends behind its beginning",
-              labelled_number("first", first), labelled_number("last", last)};
+      return {"a subset must have 0 <= first < last", labelled_number("first", first),
+              labelled_number("last", last)};
     if (last > inputs[0][0])
-      return {"a subset ends within its input", labelled_number("last", last), {"input", inputs[0]}};
+      return {"the last of a subset must not exceed the channels of its input",
+              labelled_number("last", last),
+              {"input", inputs[0]}};
     shape part = inputs[0];
     part[0] = last - first;
     return part;
@@ -38,7 +40,7 @@ struct subset {
   void forward(host_arguments<T> const& a) const {
     T* to = a.output;
     detail::each_channel(a.batch, a.input_shapes[0], [&](int, int c, std::size_t begin, std::size_t area) {
-      if (taken(c)) to = std::copy_n(a.inputs[0] + begin, area, to);
+      if (is_selected(c)) to = std::copy_n(a.inputs[0] + begin, area, to);
     });
   }
   template <class T>
@@ -47,7 +49,7 @@ struct subset {
     T const* from = a.diff_output;
     detail::each_channel(a.batch, a.input_shapes[0], [&](int, int c, std::size_t begin, std::size_t area) {
       T* const to = a.diff_inputs[0] + begin;
-      if (taken(c))
+      if (is_selected(c))
         std::copy_n(std::exchange(from, from + area), area, to);
       else
         std::fill_n(to, area, T(0));
@@ -55,7 +57,7 @@ struct subset {
   }
 
  private:
-  constexpr bool taken(int channel) const { return channel >= first && channel < last; }
+  constexpr bool is_selected(int channel) const { return channel >= first && channel < last; }
 };
 
 }  // namespace cohort

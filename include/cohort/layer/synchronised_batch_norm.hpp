@@ -6,15 +6,17 @@
 
 namespace cohort {
 
-/// batch_norm by the statistics of the whole batch: of all workers and, where gradients are exchanged, of all ranks.
+/// Batch normalisation with the statistics of the whole batch: over all workers and, if the strategy
+/// exchanges gradients, over all ranks.
 ///
-/// Shapes    as batch_norm, and its parameters.
-/// Order     workers and ranks wait for each other once forward and once backward.
-/// Moves     2·C + 1 f64 a worker and rank, for each piece of a batch: forward Σ and Σ² of each channel around the running mean and
-///           the count, backward Σ dy, Σ dy·x̂ and the count. In this order on every backend, so that all kinds of ranks may meet.
-/// Errors    setting_error where several ranks train by a strategy that exchanges no gradients.
-/// Exact     P parts of a batch train as one part with all of it, to rounding; but a rank whose examples all weigh 0 counts in
-///           the statistics and gives no gradient. Sums run in double, around the running mean.
+/// Shapes    as batch_norm, with the same parameters.
+/// Order     collective: workers and ranks wait for each other once in forward and once in backward.
+/// Moves     2·C + 1 f64 per worker and rank, for each micro-batch and pass. Forward: per channel Σ(x − m),
+///           then Σ(x − m)², with m the running mean, then the count. Backward: Σ dy, Σ dy·x̂ and the count.
+///           All backends use this order, so ranks with different backends can train together.
+/// Errors    setting_error if several ranks train with a strategy that does not exchange gradients.
+/// Exact     P parts of a batch train like one part, up to rounding. Exception: a rank whose examples all
+///           have weight 0 contributes to the statistics, but gives no gradient. Sums are in double.
 /// Source    SyncBatchNorm of PyTorch; Peng et al., MegDet, CVPR 2018.
 struct synchronised_batch_norm {
   static constexpr std::string_view kind_name = "synchronised_batch_norm";
@@ -22,7 +24,7 @@ struct synchronised_batch_norm {
 
   double momentum = 0.9;
   double epsilon = 1e-5;
-  layer_settings settings = {};  ///< the initialiser of biases is that of scale and shift
+  layer_settings settings = {};  ///< `bias` is the initialiser of scale and shift
   std::string_view name{};
   source at = source::here();
 
@@ -43,6 +45,7 @@ struct synchronised_batch_norm {
     return {size, size};
   }
 
+  /// As batch_norm.
   channel_map at_inference(std::span<double const> parameters) const {
     return plain().at_inference(parameters);
   }
@@ -62,14 +65,15 @@ struct synchronised_batch_norm {
     if (a.scalars->sums) a.scalars->sums->sum(sums);
     double const count = sums[2 * channels];
     for (std::size_t c = 0; c < channels; ++c) {
-      double const apart = sums[c] / count, variance = sums[channels + c] / count - apart * apart;
-      a.workspace[c] = static_cast<T>(apart + static_cast<double>(a.parameters[2][c]));
+      double const shift = sums[c] / count, variance = sums[channels + c] / count - shift * shift;
+      a.workspace[c] = static_cast<T>(shift + static_cast<double>(a.parameters[2][c]));
       a.workspace[channels + c] = static_cast<T>(std::max(variance, 0.0));
     }
     plain().normalise(a, a.workspace, a.workspace + channels);
   }
 
-  /// A rank's gradients have the factor of its own batch's mean: what is summed over ranks leaves it out.
+  /// The gradients of a rank contain the factor of its own mean (gradient_scale). The sums over ranks are
+  /// computed without it.
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (!a.training) return plain().backward(a);
@@ -87,13 +91,14 @@ struct synchronised_batch_norm {
     if (a.scalars->sums) a.scalars->sums->sum(sums);
     for (std::size_t c = 0; c < channels && a.diff_inputs[0]; ++c)
       plain().differentiate(a, c, sums[2 * channels], unit * sums[c], unit * sums[channels + c]);
-    batch_norm::move_statistics(*a.scalars, a.batch, a.output_shape[0], a.workspace, a.workspace + channels,
-                                a.parameters[2], a.diff_parameters[2], a.diff_parameters[3]);
+    batch_norm::write_statistics_gradients(*a.scalars, a.batch, a.output_shape[0], a.workspace,
+                                           a.workspace + channels, a.parameters[2], a.diff_parameters[2],
+                                           a.diff_parameters[3]);
   }
 
  private:
   constexpr batch_norm plain() const { return {.momentum = momentum, .epsilon = epsilon}; }
-  /// That many of this thread's own, which stay.
+  /// Returns `count` zeros in memory of this thread that is reused.
   static std::span<double> zeros(std::size_t count) {
     thread_local std::vector<double> memory;
     memory.assign(count, 0.0);

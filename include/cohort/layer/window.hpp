@@ -4,7 +4,7 @@
 
 namespace cohort {
 
-/// A window over height and width: what convolution and pooling share.
+/// Sliding window over height and width, for convolution and pooling.
 struct window {
   extent2 size;
   extent2 stride{1};
@@ -12,7 +12,7 @@ struct window {
   cohort::padding padding{};
 };
 
-/// Elements put before and after one axis.
+/// Padding of one axis, in elements.
 struct border {
   int before = 0;
   int after = 0;
@@ -20,9 +20,10 @@ struct border {
 
 namespace detail {
 
-/// k' = (k − 1)·d + 1.
+/// Returns the extent of a dilated kernel, k' = (k − 1)·d + 1.
 constexpr int dilated(int kernel, int dilation) { return (kernel - 1) * dilation + 1; }
 
+/// Padding of one axis of an input with extent `in`.
 constexpr border border_of(window const& w, bool vertical, int in) {
   if (w.padding.mode == padding_mode::sides)
     return vertical ? border{w.padding.top, w.padding.bottom} : border{w.padding.left, w.padding.right};
@@ -37,16 +38,18 @@ constexpr border border_of(window const& w, bool vertical, int in) {
 
 }  // namespace detail
 
-/// Padding above and below an input of the given height.  Source  spec: same = TensorFlow's rule.
+/// Returns the padding at the top and bottom of an input of the given height. `same` follows TensorFlow's
+/// rule.
 constexpr border vertical_border(window const& w, int height) { return detail::border_of(w, true, height); }
-/// Padding left and right of an input of the given width.
+/// Returns the padding at the left and right of an input of the given width.
 constexpr border horizontal_border(window const& w, int width) { return detail::border_of(w, false, width); }
 
-/// The output of a window that moves over channels × height × width, with `channels` of its own.
+/// Shape inference of a sliding window.
 ///
-/// Shapes    out = floor((in + before + after − k')/s) + 1 on each axis.
+/// Shapes    input C×H×W → output channels×H'×W', with H' = floor((H + before + after − k')/s) + 1, W'
+///           likewise.
 constexpr inference slide(window const& w, shape const& input, int channels) {
-  if (input.rank != 3) return {"this layer needs channels x height x width", {"input", input}};
+  if (input.rank != 3) return {"this layer needs an input of channels x height x width", {"input", input}};
   if (w.size.height < 1 || w.size.width < 1)
     return {"the window must be at least 1", {"window", {w.size.height, w.size.width}}};
   if (w.stride.height < 1 || w.stride.width < 1)
@@ -68,7 +71,7 @@ constexpr inference slide(window const& w, shape const& input, int channels) {
     if (w.padding.mode == padding_mode::strict && room % stride[axis] != 0)
       return {"strict padding: the stride leaves a remainder", {"input", input}, {"stride", stride}};
     if (pad.before >= kernel[axis] || pad.after >= kernel[axis])
-      return {"the padding is as large as the kernel", {"input", input}, {"kernel", kernel}};
+      return {"the padding must be smaller than the kernel", {"input", input}, {"kernel", kernel}};
     output[axis + 1] = room / stride[axis] + 1;
   }
   return output;

@@ -8,18 +8,19 @@ namespace cohort {
 
 namespace detail {
 
+/// Checks explicit padding of an image. The output is {top, bottom, left, right}.
 constexpr inference four_sides(padding const& sides, shape const& input) {
-  if (input.rank != 3) return {"this layer needs channels x height x width", {"input", input}};
+  if (input.rank != 3) return {"this layer needs an input of channels x height x width", {"input", input}};
   shape const each{sides.top, sides.bottom, sides.left, sides.right};
   if (sides.mode != padding_mode::sides)
-    return {"the sides are numbers: top, bottom, left, right", {"sides", each}};
+    return {"the sides must be numbers: top, bottom, left, right", {"sides", each}};
   for (int side = 0; side < 4; ++side)
     if (each[side] < 0) return {"a side must not be negative", {"sides", each}};
   return each;
 }
 
-/// Calls visit(where the row begins in the smaller, where in the larger image) for each row of the smaller one, which lies
-/// within the larger at (top, left).
+/// Calls visit(offset in the inner image, offset in the outer image) for each row of the inner image. Its
+/// first element is at (top, left) of the outer image.
 template <class Visit>
 void each_inner_row(int batch, shape const& inner, shape const& outer, padding const& sides, Visit visit) {
   auto const width = static_cast<std::size_t>(inner[2]), outer_width = static_cast<std::size_t>(outer[2]);
@@ -31,8 +32,9 @@ void each_inner_row(int batch, shape const& inner, shape const& outer, padding c
       visit((image * height + row) * width, (image * outer_height + top + row) * outer_width + left);
 }
 
+/// outer ← 0 with the inner image inside.
 template <class T>
-void put_into_zeros(int batch, shape const& inner, shape const& outer, padding const& sides, T const* from,
+void pad_with_zeros(int batch, shape const& inner, shape const& outer, padding const& sides, T const* from,
                     T* to) {
   std::fill_n(to, static_cast<std::size_t>(outer.batched(batch).elements()), T(0));
   each_inner_row(batch, inner, outer, sides, [&](std::size_t small, std::size_t large) {
@@ -40,8 +42,9 @@ void put_into_zeros(int batch, shape const& inner, shape const& outer, padding c
   });
 }
 
+/// inner ← that part of the outer image.
 template <class T>
-void take_out(int batch, shape const& inner, shape const& outer, padding const& sides, T const* from, T* to) {
+void crop(int batch, shape const& inner, shape const& outer, padding const& sides, T const* from, T* to) {
   each_inner_row(batch, inner, outer, sides, [&](std::size_t small, std::size_t large) {
     std::copy_n(from + large, inner[2], to + small);
   });
@@ -49,7 +52,7 @@ void take_out(int batch, shape const& inner, shape const& outer, padding const& 
 
 }  // namespace detail
 
-/// Zeros around an image: zero_padding{.sides = 1}, or {.sides = {top, bottom, left, right}}.
+/// Adds zeros around an image: zero_padding{.sides = 1}, or {.sides = {top, bottom, left, right}}.
 ///
 /// Shapes    input C×H×W → output C×(top + H + bottom)×(left + W + right).
 struct zero_padding {
@@ -69,16 +72,16 @@ struct zero_padding {
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::put_into_zeros(a.batch, a.input_shapes[0], a.output_shape, sides, a.inputs[0], a.output);
+    detail::pad_with_zeros(a.batch, a.input_shapes[0], a.output_shape, sides, a.inputs[0], a.output);
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (a.diff_inputs[0])
-      detail::take_out<T>(a.batch, a.input_shapes[0], a.output_shape, sides, a.diff_output, a.diff_inputs[0]);
+      detail::crop<T>(a.batch, a.input_shapes[0], a.output_shape, sides, a.diff_output, a.diff_inputs[0]);
   }
 };
 
-/// An image without its border: cropping{.sides = 1}, or {.sides = {top, bottom, left, right}}.
+/// Removes the border of an image: cropping{.sides = 1}, or {.sides = {top, bottom, left, right}}.
 ///
 /// Shapes    input C×H×W → output C×(H − top − bottom)×(W − left − right).
 struct cropping {
@@ -94,18 +97,18 @@ struct cropping {
     if (each.problem.found()) return each;
     shape const& by = each.output;
     if (by[0] + by[1] >= inputs[0][1] || by[2] + by[3] >= inputs[0][2])
-      return {"nothing of the image is left", {"input", inputs[0]}, {"sides", by}};
+      return {"the cropping removes the whole image", {"input", inputs[0]}, {"sides", by}};
     return shape{inputs[0][0], inputs[0][1] - by[0] - by[1], inputs[0][2] - by[2] - by[3]};
   }
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    detail::take_out(a.batch, a.output_shape, a.input_shapes[0], sides, a.inputs[0], a.output);
+    detail::crop(a.batch, a.output_shape, a.input_shapes[0], sides, a.inputs[0], a.output);
   }
   template <class T>
   void backward(host_arguments<T> const& a) const {
     if (a.diff_inputs[0])
-      detail::put_into_zeros<T>(a.batch, a.output_shape, a.input_shapes[0], sides, a.diff_output,
+      detail::pad_with_zeros<T>(a.batch, a.output_shape, a.input_shapes[0], sides, a.diff_output,
                                 a.diff_inputs[0]);
   }
 };

@@ -11,30 +11,31 @@
 
 namespace cohort {
 
-/// What parameters are held to after each update. A unit is one filter of a convolution or one output of a dense layer; its w
-/// is all that goes into it.
+/// Constraints on parameters, enforced after each update. A unit is one filter of a convolution or one output
+/// of a dense layer; w is its row of incoming weights.
 namespace constraint {
 
 /// w · at / ‖w‖ for units with ‖w‖ > at.
 struct max_norm {
-  double at = 2;
+  double at = 2;  ///< the largest norm
 };
-/// w / ‖w‖ for each unit; one of zeros stays.
+/// w / ‖w‖ for each unit; a unit of zeros does not change.
 struct unit_norm {};
-/// max(w, 0)
+/// max(w, 0) for each element.
 struct non_negative {};
 
 }  // namespace constraint
 
-/// Any of constraint::…, or none, as one value.
+/// One of constraint::…, or none, as one type.
 ///
-/// Errors    check: setting_error for a norm that is not above 0.   from: setting_error for an unknown name.
+/// Errors    check: setting_error if the norm is not finite and above 0.   from: setting_error for an unknown
+///           name.
 struct parameter_constraint {
   enum class kind : std::uint8_t { none, max_norm, unit_norm, non_negative };
   static constexpr std::array<std::string_view, 4> names{"none", "max_norm", "unit_norm", "non_negative"};
 
   kind which = kind::none;
-  double at = 0;  // the norm of max_norm
+  double at = 0;  ///< the largest norm; max_norm only
 
   constexpr parameter_constraint() = default;
   constexpr parameter_constraint(constraint::max_norm c) : which(kind::max_norm), at(c.at) {}
@@ -43,22 +44,26 @@ struct parameter_constraint {
 
   constexpr bool operator==(parameter_constraint const&) const = default;
 
+  /// The name in files: "max_norm".
   constexpr std::string_view name() const { return names[static_cast<std::size_t>(which)]; }
+  /// Whether `at` has a meaning.
   constexpr bool has_parameter() const { return which == kind::max_norm; }
 
-  /// The inverse of name and norm, which the others ignore.
+  /// The constraint with this name; only max_norm uses `at`.
   static parameter_constraint from(std::string_view name, double at = 0);
 
+  /// Throws if a setting is out of range.
   void check() const;
 };
 
-/// Holds a parameter tensor to a constraint, in place.
+/// Enforces a constraint on a parameter tensor, in place.
 ///
-/// Shapes    dense and canonical, K×C×R×S or U×inputs: `units` (its first extent) rows of one length; a bias's have one
-///           element each.
-/// Exact     one unit's result depends on that unit alone; a tensor that keeps to the constraint does not change a bit, but
-///           for unit_norm, whose result does to a unit in the last place. Norms are summed in double, in order.
-/// Errors    shape_error if the elements are no whole rows.
+/// Shapes    packed, in canonical layout K×C×R×S or U×inputs: `units` (the first extent) rows of equal
+///           length. A bias has rows of one element.
+/// Errors    shape_error if w.size() is not a multiple of `units`.
+/// Exact     the result of a unit depends on that unit only. Norms are summed in double, in order. A tensor
+///           that satisfies the constraint keeps every bit. unit_norm is the exception: it may change the
+///           last place.
 template <class T>
 void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size_t units) {
   using kind = parameter_constraint::kind;
@@ -68,7 +73,7 @@ void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size
     return;
   }
   if (units == 0 || w.size() % units != 0)
-    throw shape_error({.what = "a tensor is not made of whole units",
+    throw shape_error({.what = "the size of a parameter is not a multiple of its number of units",
                        .expected = {"a multiple of ", units, " elements"},
                        .got = {w.size()}});
   std::size_t const length = w.size() / units;
@@ -77,10 +82,11 @@ void apply_constraint(parameter_constraint const& how, std::span<T> w, std::size
     double squares = 0;
     for (T const x : row) squares += static_cast<double>(x) * static_cast<double>(x);
     double const norm = std::sqrt(squares);
-    double const wanted = how.which == kind::unit_norm ? 1 : how.at;
-    bool const keeps = how.which == kind::unit_norm ? norm < std::numeric_limits<T>::min() : norm <= wanted;
-    if (keeps) continue;
-    for (T& x : row) x = static_cast<T>(static_cast<double>(x) * (wanted / norm));
+    double const limit = how.which == kind::unit_norm ? 1 : how.at;
+    bool const satisfied =
+        how.which == kind::unit_norm ? norm < std::numeric_limits<T>::min() : norm <= limit;
+    if (satisfied) continue;
+    for (T& x : row) x = static_cast<T>(static_cast<double>(x) * (limit / norm));
   }
 }
 

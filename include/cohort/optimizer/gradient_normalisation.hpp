@@ -10,34 +10,40 @@
 
 namespace cohort {
 
-/// What is done to the mean gradient g before penalties and updater. ‖g‖ is over a layer's parameters, one or all.
+/// Normalisation or clipping of the mean gradient g, before penalties and updater. ‖g‖ is the norm over one
+/// parameter tensor, all parameters of a layer, or all parameters of the network.
 namespace normalise {
 
+/// g
 struct none {};
-/// g / ‖g‖
+/// g / ‖g‖, norm over a layer
 struct renormalize_l2_per_layer {};
+/// g / ‖g‖, norm over a parameter tensor
 struct renormalize_l2_per_parameter {};
-/// Each element to within ±at.
+/// Each element of g clipped to [−at, at].
 struct clip_elementwise {
   double at = 1;
 };
-/// g · at / ‖g‖ where ‖g‖ > at.
+/// g · at / ‖g‖ if ‖g‖ > at, norm over a layer
 struct clip_l2_per_layer {
   double at = 1;
 };
+/// g · at / ‖g‖ if ‖g‖ > at, norm over a parameter tensor
 struct clip_l2_per_parameter {
   double at = 1;
 };
+/// g · at / ‖g‖ if ‖g‖ > at, norm over the network
 struct clip_global_norm {
   double at = 1;
 };
 
 }  // namespace normalise
 
-/// Any of normalise::…, as one value.
+/// One of normalise::…, as one type.
 ///
-/// Errors    check: setting_error for a threshold that is not above 0.   from: setting_error for an unknown name.
-/// Exact     a norm of zero (or below the smallest normal float) leaves g as it is.
+/// Errors    check: setting_error if the threshold is not finite and above 0.   from: setting_error for an
+///           unknown name.
+/// Exact     g does not change if its norm is below the smallest normal float.
 struct gradient_normalisation {
   enum class kind : std::uint8_t {
     none,
@@ -48,9 +54,10 @@ struct gradient_normalisation {
     clip_l2_per_parameter,
     clip_global_norm
   };
-  /// What has one norm.
+  /// The elements over which a norm is taken; nothing: no norm is needed.
   enum class scope : std::uint8_t { nothing, parameter, layer, network };
 
+  /// Properties of one kind.
   struct row {
     std::string_view name;
     scope norm;
@@ -65,7 +72,7 @@ struct gradient_normalisation {
                                             {"clip_global_norm", scope::network, true}}};
 
   kind which = kind::none;
-  double at = 0;  // the threshold of those that clip
+  double at = 0;  ///< the threshold; clipping kinds only
 
   constexpr gradient_normalisation() = default;
   constexpr gradient_normalisation(normalise::none) {}
@@ -82,49 +89,54 @@ struct gradient_normalisation {
 
   constexpr bool operator==(gradient_normalisation const&) const = default;
 
-  constexpr std::string_view name() const { return of().name; }
-  constexpr scope norm() const { return of().norm; }
-  constexpr bool has_threshold() const { return of().clips; }
-  /// The bound of each element; 0: none.
+  /// The name in files: "clip_global_norm".
+  constexpr std::string_view name() const { return properties().name; }
+  /// The elements over which factor() needs the norm.
+  constexpr scope norm() const { return properties().norm; }
+  /// Whether `at` has a meaning.
+  constexpr bool has_threshold() const { return properties().clips; }
+  /// The bound on the absolute value of each element; 0: no bound.
   constexpr double element_bound() const { return which == kind::clip_elementwise ? at : 0; }
 
-  /// The factor on a gradient of this norm, over norm().
+  /// The factor on a gradient whose norm over norm() is `l2_norm`.
   constexpr double factor(double l2_norm) const {
     if (norm() == scope::nothing || l2_norm < std::numeric_limits<float>::min()) return 1;
     if (!has_threshold()) return 1 / l2_norm;
     return l2_norm > at ? at / l2_norm : 1;
   }
 
-  /// The inverse of name and threshold, which the others ignore.
+  /// The normalisation with this name; only clipping kinds use `at`.
   static gradient_normalisation from(std::string_view name, double at = 0);
 
+  /// Throws if a setting is out of range.
   void check() const;
 
  private:
-  constexpr row const& of() const { return rows[static_cast<std::size_t>(which)]; }
+  constexpr row const& properties() const { return rows[static_cast<std::size_t>(which)]; }
 };
 
-/// The gradient of one parameter tensor, and which layer it is of.
+/// Gradient of one parameter tensor, with the number of its layer.
 template <class T>
 struct layer_gradient {
   std::span<T> values;
   int layer = 0;
 };
 
-/// Normalises gradients where they are: the definition, element by element in double, for loops of one's own.
+/// Normalises gradients in place. Reference implementation, for user-written training loops.
 ///
-/// Order     a layer's tensors stand one after another.
+/// Order     the tensors of a layer are adjacent.
+/// Exact     norms and products are computed in double, element by element.
 template <class T>
 void apply_normalisation(gradient_normalisation const& how, std::span<layer_gradient<T> const> gradients) {
   using scope = gradient_normalisation::scope;
-  auto const together = [&](std::size_t a, std::size_t b) {
+  auto const share_norm = [&](std::size_t a, std::size_t b) {
     return how.norm() == scope::network
            || (how.norm() == scope::layer && gradients[a].layer == gradients[b].layer);
   };
   double const bound = how.element_bound();
   for (std::size_t first = 0, last = 0; first < gradients.size(); first = last) {
     double squares = 0;
-    for (last = first; last == first || (last < gradients.size() && together(first, last)); ++last)
+    for (last = first; last == first || (last < gradients.size() && share_norm(first, last)); ++last)
       for (T const g : gradients[last].values) squares += static_cast<double>(g) * static_cast<double>(g);
     double const factor = how.factor(std::sqrt(squares));
     for (std::size_t k = first; k < last; ++k)

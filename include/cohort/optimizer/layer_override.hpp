@@ -10,22 +10,22 @@ namespace cohort {
 
 namespace detail {
 
-/// Whether `wanted` is that name, or the beginning of it with a star behind: "features_*".
-constexpr bool is_named(std::string_view name, std::string_view wanted) {
-  if (wanted.empty() || wanted.back() != '*') return name == wanted;
-  return name.substr(0, wanted.size() - 1) == wanted.substr(0, wanted.size() - 1);
+/// Whether `pattern` is `name`, or a prefix of it followed by a star: "features_*".
+constexpr bool is_named(std::string_view name, std::string_view pattern) {
+  if (pattern.empty() || pattern.back() != '*') return name == pattern;
+  return name.substr(0, pattern.size() - 1) == pattern.substr(0, pattern.size() - 1);
 }
 
 }  // namespace detail
 
-/// What the layers of one name, or of all names that begin alike ("features_*"), are trained with where it is not what the
-/// network has. A field that is not set says nothing.
+/// Optimizer settings of some layers that differ from those of the network. A field that is not set has no
+/// effect.
 ///
-/// Order     of the rows that name a layer the last that sets a field has it; other fields stay.
-/// After     `frozen`: the layer keeps every bit of its parameters and of its updater's state, and runs as at inference:
-///           batch normalisation goes by its running statistics, which stay.
+/// Order     if several rows match a layer, the last row that sets a field decides that field.
+/// After     `frozen`: the layer keeps every bit of its parameters and of its updater's state. It runs as at
+///           inference: batch normalisation uses its running statistics and does not change them.
 struct layer_override {
-  std::string layer;
+  std::string layer;  ///< a layer's name, or a common prefix of names with a star: "features_*"
   std::optional<cohort::updater> updater{};
   std::optional<cohort::updater> bias_updater{};
   std::optional<double> l1{};
@@ -38,6 +38,7 @@ struct layer_override {
 
   constexpr bool operator==(layer_override const&) const = default;
 
+  /// Whether this row matches a layer of this name.
   constexpr bool names(std::string_view name) const { return detail::is_named(name, layer); }
 };
 

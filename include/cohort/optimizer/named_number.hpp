@@ -7,14 +7,14 @@
 
 namespace cohort {
 
-/// One field of a setting, as text formats and hashes see it.
+/// One field of a setting, in the form used by text formats and hashes.
 struct named_number {
   std::string_view name;
   double value = 0;
   constexpr bool operator==(named_number const&) const = default;
 };
 
-/// A few named numbers, in the order of the fields that they come from.
+/// Up to 20 named numbers, in the order of the fields.
 struct named_numbers {
   std::array<named_number, 20> items{};
   std::size_t count = 0;
@@ -31,7 +31,7 @@ struct named_numbers {
 
 namespace detail {
 
-/// Refuses the field `field` of `owner` unless its value is finite and `allowed`.
+/// Throws setting_error for the field `field` of `owner` unless its value is finite and `allowed`.
 void require_setting(bool allowed, std::string_view owner, std::string_view field, char const* expected,
                      double value);
 

@@ -13,62 +13,69 @@
 
 namespace cohort {
 
-/// What a parameter is for: biases and the parameters of norms take penalties only on request. Running statistics are not
-/// trained, but followed: see `running_statistics`.
+/// Role of a parameter tensor. `biases` includes the parameters of normalisation layers: they have penalties
+/// of their own, 0 by default. Running statistics are not trained; they are updated from batch statistics:
+/// see `running_statistics`.
 enum class parameter_role : std::uint8_t { weights, biases, running_mean, running_variance };
 
+/// Whether an updater changes parameters of this role.
 constexpr bool is_trained(parameter_role role) {
   return role == parameter_role::weights || role == parameter_role::biases;
 }
 
-/// What is done to one parameter tensor in an update.
+/// Update rule of one parameter tensor.
 struct parameter_rule {
   cohort::updater updater{};
-  penalties pull{};
+  penalties penalty{};
   parameter_constraint constraint{};
   bool frozen = false;
 
   constexpr bool operator==(parameter_rule const&) const = default;
 };
 
-/// How a network's parameters are updated, and single layers otherwise.
+/// Optimizer settings of a network, with overrides for single layers.
 ///
-/// Order     a step updates, then holds parameters to constraints. A mean over ranks keeps to them, but for unit norms.
-/// Errors    check: setting_error naming the field, and the row of `layers` and its name.
+/// Order     a step updates the parameters, then enforces the constraints. A mean over ranks satisfies them
+///           too, except unit_norm.
+/// Errors    check: setting_error that names the field; for an override also its index in `layers` and its
+///           layer name.
 struct optimizer_settings {
   cohort::updater updater{};
-  std::optional<cohort::updater> bias_updater{};  // nothing: the same as `updater`
+  std::optional<cohort::updater> bias_updater{};  ///< unset: `updater`
   double l1 = 0;
   double l2 = 0;
   double bias_l1 = 0;
   double bias_l2 = 0;
   gradient_normalisation normalisation{};
-  parameter_constraint constraint{};  // of weights
+  parameter_constraint constraint{};  ///< of weights
   parameter_constraint bias_constraint{};
   std::vector<layer_override> layers{};
 
   constexpr bool operator==(optimizer_settings const&) const = default;
 
-  /// Of one layer's parameters of one role. Biases take the network's bias_updater, if there is one, rather than their own
-  /// layer's updater.
+  /// The rule for the parameters of one layer with one role.
+  ///
+  /// Order     updater of biases: the layer's bias_updater, else the network's bias_updater, else the layer's
+  ///           updater, else the network's updater.
   constexpr parameter_rule rule_of(std::string_view layer, parameter_role role) const {
     bool const biases = role == parameter_role::biases;
     parameter_rule rule{updater, biases ? penalties{bias_l1, bias_l2} : penalties{l1, l2},
                         biases ? bias_constraint : constraint};
-    cohort::updater const* own = biases && bias_updater ? &*bias_updater : nullptr;
+    cohort::updater const* for_biases = biases && bias_updater ? &*bias_updater : nullptr;
     for (layer_override const& row : layers) {
       if (!row.names(layer)) continue;
       if (row.updater) rule.updater = *row.updater;
-      if (biases && row.bias_updater) own = &*row.bias_updater;
-      if (auto const& l1 = biases ? row.bias_l1 : row.l1) rule.pull.l1 = *l1;
-      if (auto const& l2 = biases ? row.bias_l2 : row.l2) rule.pull.l2 = *l2;
-      if (auto const& held = biases ? row.bias_constraint : row.constraint) rule.constraint = *held;
+      if (biases && row.bias_updater) for_biases = &*row.bias_updater;
+      if (auto const& l1 = biases ? row.bias_l1 : row.l1) rule.penalty.l1 = *l1;
+      if (auto const& l2 = biases ? row.bias_l2 : row.l2) rule.penalty.l2 = *l2;
+      if (auto const& limit = biases ? row.bias_constraint : row.constraint) rule.constraint = *limit;
       if (row.frozen) rule.frozen = *row.frozen;
     }
-    if (own) rule.updater = *own;
+    if (for_biases) rule.updater = *for_biases;
     return rule;
   }
 
+  /// Throws if a setting is out of range.
   void check() const;
 
  private:

@@ -4,36 +4,39 @@
 
 namespace cohort {
 
-/// When and by how much a factor on all rates falls because a loss has stopped falling.
+/// Settings for reducing all learning rates when a loss stops improving.
 ///
-/// Units     `patience`, `cooldown`: observations, say epochs; `threshold`: a share of the best loss; `least`: a factor.
-/// Errors    check: setting_error naming the field.
+/// Units     `patience`, `cooldown`: observations, for example epochs.
+/// Errors    check: setting_error that names the field.
 struct reduce_on_plateau {
-  double factor = 0.1;
-  int patience = 10;
-  double threshold = 1e-4;
-  int cooldown = 0;
-  double least = 0;
+  double factor = 0.1;      ///< multiplies the rate factor at each reduction
+  int patience = 10;        ///< observations in a row without improvement that are tolerated
+  double threshold = 1e-4;  ///< smallest improvement, as a fraction of the best loss
+  int cooldown = 0;         ///< observations after a reduction that do not count
+  double least = 0;         ///< lower bound of the rate factor
 
   constexpr bool operator==(reduce_on_plateau const&) const = default;
 
+  /// Throws if a setting is out of range.
   void check() const;
 };
 
-/// What has been seen of a loss so far, and the factor on rates (update_scalars::rate_factor) that follows from it: a value
-/// that a checkpoint can keep and ranks that see one loss agree on.
+/// State of a plateau detector: the losses observed so far and the resulting factor on rates
+/// (update_scalars::rate_factor). A value that checkpoints store; equal on all ranks that observe the same
+/// loss.
 ///
-/// After     after(…): one loss more was seen. The factor falls when more than `patience` in a row were not better than the
-///           best by `threshold`; the next `cooldown` do not count. A loss that is NaN is not better.
 /// Source    ReduceLROnPlateau of Keras and PyTorch.
 struct plateau {
   double best = std::numeric_limits<double>::max();
-  int not_better = 0;
-  int cooling = 0;
-  double factor = 1;
+  int not_better = 0;  ///< observations in a row without improvement
+  int cooling = 0;     ///< observations left of the cooldown
+  double factor = 1;   ///< on all rates
 
   constexpr bool operator==(plateau const&) const = default;
 
+  /// The state after one more observation. The factor is reduced after more than `patience` observations in a
+  /// row without an improvement by `threshold`; the next `cooldown` observations do not count. NaN is no
+  /// improvement.
   constexpr plateau after(double loss, reduce_on_plateau const& how) const {
     plateau now = *this;
     bool const better = loss < best * (1 - how.threshold);

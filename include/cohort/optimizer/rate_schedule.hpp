@@ -33,7 +33,7 @@ enum class schedule_rule : std::uint8_t {
   one_cycle
 };
 
-/// One row of the table of schedules: the fields that are numbers, in the order of declaration.
+/// One row of the table of schedules: name and numeric fields, in the order of declaration.
 struct schedule_row {
   std::string_view name;
   std::array<std::string_view, 2 * schedule::map::capacity> fields{};
@@ -57,11 +57,11 @@ constexpr double real(schedule::unit by) { return by == schedule::unit::step ? 0
 
 }  // namespace detail
 
-/// A learning rate or a momentum over time: a number or any of schedule::….
+/// A learning rate or momentum over time: a number or one of schedule::….
 ///
-/// Errors    check: setting_error naming `owner` and field: a value that is not finite or is negative (of a momentum: not
-///           below 1), a period or length < 1, a map that does not begin at 0 or does not rise.
-///           from: setting_error for an unknown name or field.
+/// Errors    check: setting_error that names `owner` and the field: a value that is negative or not finite, a
+///           momentum that is not below 1, a period or length below 1, a map whose keys do not begin at 0 or
+///           do not increase. from: setting_error for an unknown name or field.
 class rate_schedule {
  public:
   constexpr rate_schedule(double value) : rate_schedule(schedule::fixed{value}) {}
@@ -93,13 +93,17 @@ class rate_schedule {
 
   constexpr bool operator==(rate_schedule const&) const = default;
 
-  /// The value at a step of the run (from 0, never reset) in an epoch (from 0).  Before: check has passed.
+  /// The value at a step and epoch, both counted from 0; the step count is never reset.
+  ///
+  /// Before    check() has passed.
   double value(std::int64_t step, std::int64_t epoch) const;
 
+  /// The name in files: "cosine".
   constexpr std::string_view name() const { return row().name; }
+  /// Whether the value never changes.
   constexpr bool is_fixed() const { return rule_ == rule::fixed && warm_up_ == 0; }
 
-  /// Its fields and, where it has one, its warm-up's; `by` is 0 for steps and 1 for epochs.
+  /// The numeric fields, with those of the warm-up if there is one. `by` is 0 for steps and 1 for epochs.
   constexpr named_numbers fields() const {
     named_numbers result;
     for (std::size_t k = 0; k < used(); ++k) result.add(row().fields[k], numbers_[k]);
@@ -111,9 +115,11 @@ class rate_schedule {
     return result;
   }
 
-  /// The inverse of name and fields; a field that is not given keeps its default.
+  /// The schedule with this name and these fields. A missing field has its default.
   static rate_schedule from(std::string_view name, std::span<named_number const> fields);
 
+  /// Throws if a field is out of range. `owner` is the schedule's name in messages; `below_one`: values must
+  /// be below 1.
   void check(std::string_view owner = "rate", bool below_one = false) const;
 
  private:
@@ -126,7 +132,7 @@ class rate_schedule {
   constexpr detail::schedule_row const& row() const {
     return detail::schedule_rows[static_cast<std::size_t>(rule_)];
   }
-  /// How many of its numbers count: a map's entries end at the first that is none.
+  /// Number of fields in use. A map ends at its first unused entry.
   constexpr std::size_t used() const {
     std::size_t k = 0;
     while (k < numbers_.size() && !row().fields[k].empty()
@@ -142,15 +148,16 @@ class rate_schedule {
   rule rule_ = rule::fixed;
   schedule::unit by_ = schedule::unit::step;
   schedule::unit warm_up_by_ = schedule::unit::step;
-  double warm_up_ = 0;  // its length; 0: none
+  double warm_up_ = 0;  // length; 0: no warm-up
   numbers numbers_{};
 };
 
 namespace schedule {
 
-/// Any rate times (x + 1) / length while that is below 1; 0: as it is. The rate's own x does not wait for it.
+/// rate · min(1, (x + 1) / length); length 0: no warm-up. The schedule of the rate also starts at x = 0, not
+/// after the warm-up.
 ///
-/// Errors    setting_error (in a constant: refused by the compiler) if the rate has a warm-up already.
+/// Errors    setting_error if the rate already has a warm-up; a compile error in constant evaluation.
 struct warm_up {
   std::int64_t length = 0;
   rate_schedule rate = 0.1;
@@ -160,14 +167,17 @@ struct warm_up {
 }  // namespace schedule
 
 constexpr rate_schedule::rate_schedule(schedule::warm_up const& s) : rate_schedule(s.rate) {
-  if (warm_up_ != 0) throw setting_error({.what = "a rate warms up once", .where = "schedule::warm_up"});
+  if (warm_up_ != 0)
+    throw setting_error({.what = "a rate has two warm-ups",
+                         .where = "schedule::warm_up",
+                         .expected = "a rate without warm-up"});
   warm_up_ = detail::real(s.length);
   warm_up_by_ = s.by;
 }
 
 namespace detail {
 
-/// Every schedule with its defaults.
+/// All schedules with their defaults, in the order of schedule_rows.
 inline constexpr std::array<rate_schedule, schedule_rows.size()> default_schedules{
     schedule::fixed{},   schedule::step{},       schedule::exponential{},
     schedule::inverse{}, schedule::polynomial{}, schedule::sigmoid{},

@@ -4,15 +4,17 @@
 
 namespace cohort {
 
-/// What is added to the gradient before the updater: l1·sign(w) + l2·w (penalties l1·Σ|w| and ½·l2·Σw²).
+/// Penalties l1·Σ|w| and ½·l2·Σw²: their gradient l1·sign(w) + l2·w is added before the updater.
 ///
-/// Errors    check: setting_error if one is negative or not finite; `owner` says whose.
+/// Errors    check: setting_error if one is negative or not finite; `owner` is the first part of the field's
+///           name in the message.
 struct penalties {
   double l1 = 0;
   double l2 = 0;
 
   constexpr bool operator==(penalties const&) const = default;
 
+  /// Throws if a penalty is out of range.
   void check(std::string_view owner = "penalties") const;
 };
 

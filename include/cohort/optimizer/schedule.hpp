@@ -4,15 +4,16 @@
 
 namespace cohort {
 
-/// How a rate or a momentum changes with x, the optimizer's steps or the epochs so far; any of them makes a rate_schedule.
+/// Formulas for a learning rate or momentum as a function of x, the number of optimizer steps or epochs so
+/// far. Each type converts to rate_schedule.
 ///
-/// Units     `length`, `every`, `middle` and a map's keys are steps or epochs, as `by` says.
+/// Units     `by` selects steps or epochs, for x, `length`, `every`, `middle` and the keys of a map.
 namespace schedule {
 
-/// What a schedule counts, from 0.
+/// Unit of x, counted from 0.
 enum class unit : std::uint8_t { step, epoch };
 
-/// The same value at all times.
+/// A constant value.
 struct fixed {
   double value = 0.1;
 };
@@ -56,18 +57,19 @@ struct sigmoid {
   unit by = unit::epoch;
 };
 
-/// Constant in pieces: each value holds from its x to the next one's; the first is from 0.
+/// Piecewise constant: each value applies from its key `from` up to the next key. The first key is 0.
 struct map {
   static constexpr int capacity = 8;
   struct entry {
-    std::int64_t from = -1;  ///< −1: no entry
+    std::int64_t from = -1;  ///< −1: unused entry
     double value = 0;
   };
   entry values[capacity]{};
   unit by = unit::epoch;
 };
 
-/// Half a wave from initial to floor in `length`; then the floor, or again from initial, each time `growth` times as long.
+/// Half a cosine wave from initial to floor over `length`. After it: constant at the floor or, with
+/// `restarts`, the wave again, each time `growth` times as long.
 ///
 /// Source    Loshchilov and Hutter, SGDR, ICLR 2017.
 struct cosine {
@@ -79,9 +81,11 @@ struct cosine {
   unit by = unit::epoch;
 };
 
-/// Half a wave from initial to peak, reached at rise·length, and half a wave to final, reached at `length`.
+/// Half a cosine wave from initial to peak, reached at rise·length, then one from peak to final, reached at
+/// `length`.
 ///
-/// Source    Smith and Topin 2018, with the waves of fast.ai and PyTorch (whose last step is length − 1).
+/// Source    Smith and Topin 2018, with the cosine waves of fast.ai and PyTorch. PyTorch reaches `final` at
+///           length − 1.
 struct one_cycle {
   double initial = 0.004;
   double peak = 0.1;

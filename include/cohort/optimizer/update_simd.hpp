@@ -9,24 +9,24 @@
 
 namespace cohort {
 
-/// What an update needs besides the updater: where the run stands (both from 0), a factor on the rate that
-/// schedules give, the penalties of the role, and what is done to the gradient before these: a factor (1 / examples
-/// where gradients come as sums, or a norm's), then elements clipped to ±clip (0: not).
+/// Inputs of an update besides the updater and the tensors.
+///
+/// Order     the gradient is scaled, then clipped; then the penalties are added.
 struct update_scalars {
-  std::int64_t step = 0;
-  std::int64_t epoch = 0;
-  double rate_factor = 1;
-  double l1 = 0;
-  double l2 = 0;
-  double gradient_scale = 1;
-  double clip = 0;
-  double needed_norm = -1;     ///< of the whole parameter: updater::needed_norm(), of the gradient as scaled
-  double parameter_norm = -1;  ///< likewise
+  std::int64_t step = 0;       ///< of the run, from 0
+  std::int64_t epoch = 0;      ///< from 0
+  double rate_factor = 1;      ///< on the scheduled rate
+  double l1 = 0;               ///< penalty of the parameter's role
+  double l2 = 0;               ///< likewise
+  double gradient_scale = 1;   ///< 1 / examples for summed gradients, or a normalisation's factor
+  double clip = 0;             ///< elements are clipped to [−clip, clip]; 0: no clipping
+  double needed_norm = -1;     ///< updater::needed_norm() of the whole parameter, for the scaled gradient
+  double parameter_norm = -1;  ///< norm of the whole parameter
 };
 
 namespace detail {
 
-/// The scalars of one step, computed once in double; `c` in the order of the formula's enumerators.
+/// Scalars of one step, computed once in double. `c` has the order of the enumerators of the update formula.
 struct update_constants {
   static constexpr int size = 8;
   double c[size] = {};
@@ -38,38 +38,43 @@ struct update_constants {
 
 update_constants constants_of(updater const& rule, update_scalars const& now);
 
-/// Those of the step at rate 1 whose norm lamb asks for.
+/// Constants of a step at rate 1: lamb needs the norm of that step.
 update_constants constants_at_rate_1(updater const& rule, update_scalars now);
 
-/// Elements that a pass takes at a time.
+/// Elements per block of a pass: the block's gradient fits into the L1 cache.
 inline constexpr std::size_t update_block = 1024;
 
 }  // namespace detail
 
-/// Updates n parameters in one pass over memory: g = clipped((Σ gradient parts, in order)·gradient_scale) + l2·w +
-/// l1·sign(w); u and the new state by the updater's rule; w −= u.
+/// Updates n parameters in one pass over memory.
 ///
-/// Shapes    w, each gradient part and each of the updater's state_arrays() state arrays (n), n a multiple of 16.
-/// Before    the updater's check has passed; state arrays begun at initial_state(k); parts ≥ 1; `which` is at most
-///           machine_isa() (double: ignored).
+///     g = clip((Σ gradient parts, in order) · gradient_scale) + l2·w + l1·sign(w)
+///     u, new state = rule of the updater
+///     w −= u
+///
+/// Shapes    w, each gradient part and each of the state_arrays() state arrays: (n), n a multiple of 16.
+/// Before    the updater's check() has passed; state array k was initialised with initial_state(k); there is
+///           at least one part; `which` is at most machine_isa() (ignored for double).
 /// Moves     (2 + parts + 2·state_arrays())·n elements.
-/// Errors    shape_error if n is no multiple of 16; setting_error if the updater needs norms and there are none.
-/// Exact     the same bits wherever the range is cut at multiples of 16; padding (w = g = 0) stays zero. Between
-///           instruction sets a few units in the last place differ (fused multiply-add).
+/// Errors    shape_error if n is not a multiple of 16; setting_error if the updater needs norms and `now` has
+///           none.
+/// Exact     the same bits for every partition of a range at multiples of 16. Padding (w = g = 0) stays zero.
+///           Instruction sets differ by a few units in the last place (fused multiply-add).
 template <class T>
 void apply_update(isa which, updater const& settings, update_scalars const& now, T* w,
                   T const* const* gradient_parts, int parts, T* const* state, std::size_t n);
 
-/// The square of the gradient's norm: Σ (Σ parts, in order)² over n elements.
+/// Returns the squared norm of a gradient: Σ (Σ parts, in order)² over n elements.
 ///
 /// Before    parts ≥ 1; n is a multiple of 16; `which` is at most machine_isa() (double: ignored).
-/// Exact     products of floats are exact and sums in double; the order of summation is the instruction set's.
+/// Exact     products and sums in double, so products of floats are exact. The order of summation depends on
+///           the instruction set.
 template <class T>
 double square_sum(isa which, T const* const* parts, int count, std::size_t n);
 
-/// The square of the norm of the step that the updater would take at rate 1; nothing is written.
+/// Returns the squared norm of the step that the updater would make at rate 1. Writes nothing.
 ///
-/// Before    as apply_update; needed_norm() is that of a step.
+/// Before    as apply_update; needed_norm() is norm_of::step.
 template <class T>
 double step_square_sum(isa which, updater const& settings, update_scalars const& now, T* w,
                        T const* const* gradient_parts, int parts, T* const* state, std::size_t n);

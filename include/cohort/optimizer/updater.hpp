@@ -33,11 +33,12 @@ enum class update_rule : std::uint8_t {
   no_op
 };
 
-/// Which norms of a whole parameter a rule needs beside the parameter's own: its gradient's, or its step's at rate 1.
+/// The norm that a rule needs besides the norm of the parameter: that of the gradient or of the step at rate
+/// 1, over the whole parameter.
 enum class norm_of : std::uint8_t { nothing, gradient, step };
 
-/// One row of the table of updaters: its fields but rate and momentum, in the order of declaration, and its state arrays.
-/// A state array starts at 0 unless `initial_from` names the field that says where.
+/// One row of the table of updaters: its fields, without rate and momentum, in the order of declaration, and
+/// its state arrays. State array k starts at 0, or at the value of field initial_from[k] if that is not −1.
 struct update_row {
   std::string_view name;
   std::array<std::string_view, 4> fields{};
@@ -86,10 +87,11 @@ constexpr int count_of(std::array<std::string_view, 4> const& names) {
 
 }  // namespace detail
 
-/// Any updater, as one value.
+/// Any updater, as one type.
 ///
-/// Shapes    each of `state_arrays()` has the shape of its parameter.
-/// Errors    check: setting_error naming the field (ε = 0, in single precision too, is 0/0 in padding and dead units).
+/// Shapes    each of the `state_arrays()` has the shape of its parameter.
+/// Errors    check: setting_error that names the field. ε must not be 0 in single precision either: padding
+///           and dead units would compute 0/0.
 ///           from: setting_error for an unknown name or field.
 class updater {
  public:
@@ -115,17 +117,23 @@ class updater {
 
   constexpr bool operator==(updater const&) const = default;
 
+  /// The name in files: "adam".
   constexpr std::string_view name() const { return row().name; }
   constexpr detail::update_rule rule() const { return rule_; }
+  /// The learning rate.
   constexpr rate_schedule const& rate() const { return rate_; }
+  /// Whether the updater has a momentum.
   constexpr bool has_momentum() const { return row().momentum; }
-  /// The norm on which its step depends, together with the norm of the parameter.
+  /// The norm on which the step depends, together with the norm of the parameter.
   constexpr detail::norm_of needed_norm() const { return row().norm; }
+  /// Whether the step depends on norms of the whole parameter.
   constexpr bool needs_norms() const { return needed_norm() != detail::norm_of::nothing; }
+  /// The momentum.
+  ///
   /// Before    has_momentum().
   constexpr rate_schedule const& momentum() const { return momentum_; }
 
-  /// What is a number among its fields: all but the rate, and the momentum where that has a schedule.
+  /// The numeric fields: all except the rate, and except a momentum that is not fixed.
   constexpr named_numbers fields() const {
     named_numbers result;
     if (has_momentum() && momentum_.is_fixed()) result.add("momentum", momentum_.fields().items[0].value);
@@ -133,36 +141,40 @@ class updater {
     return result;
   }
 
-  /// The k-th field but rate and momentum.
+  /// The k-th field, not counting rate and momentum.
   constexpr double number(int k) const { return numbers_[static_cast<std::size_t>(k)]; }
 
+  /// Number of state arrays.
   constexpr int state_arrays() const { return detail::count_of(row().states); }
+  /// Name of a state array in files: "mean".
   constexpr std::string_view state_name(int k) const { return row().states[static_cast<std::size_t>(k)]; }
+  /// The value of all elements of a state array before the first step.
   constexpr double initial_state(int k) const {
     int const from = row().initial_from[static_cast<std::size_t>(k)];
     return from < 0 ? 0 : number(from);
   }
 
-  /// The same with another momentum.
+  /// Returns a copy with another momentum.
   ///
-  /// Errors    setting_error if it has none.
+  /// Errors    setting_error if the updater has no momentum.
   constexpr updater with_momentum(rate_schedule const& momentum) const {
-    if (!has_momentum()) throw setting_error({.what = "an updater without momentum", .got = {name()}});
+    if (!has_momentum()) throw setting_error({.what = "this updater has no momentum", .got = {name()}});
     updater result = *this;
     result.momentum_ = momentum;
     return result;
   }
 
-  /// The same with another rate.
+  /// Returns a copy with another rate.
   constexpr updater with_rate(rate_schedule const& rate) const {
     updater result = *this;
     result.rate_ = rate;
     return result;
   }
 
-  /// The inverse of name, rate and fields; a field that is not given keeps its default.
+  /// The updater with this name, rate and these fields. A missing field has its default.
   static updater from(std::string_view name, rate_schedule const& rate, std::span<named_number const> fields);
 
+  /// Throws if a field is out of range.
   void check() const;
 
  private:
@@ -186,7 +198,7 @@ class updater {
 
 namespace detail {
 
-/// Every updater with its defaults.
+/// All updaters with their defaults, in the order of update_rows.
 inline constexpr std::array<updater, update_rows.size()> default_updaters{
     sgd{},       momentum{}, nesterov{}, adam{},    adamw{}, amsgrad{}, adamax{}, nadam{},
     adabelief{}, adagrad{},  adadelta{}, rmsprop{}, lion{},  lamb{},    lars{},   no_op{}};

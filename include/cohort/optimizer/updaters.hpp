@@ -2,9 +2,14 @@
 #pragma once
 #include <cohort/optimizer/rate_schedule.hpp>
 
-/// The updaters. g is the gradient with its penalties, u the step taken (w −= u), m̂ and v̂ are m / (1 − β₁ᵗ) and
-/// v / (1 − β₂ᵗ) in step t = 1, 2, …; state starts at 0 unless said otherwise. A decay is decoupled: it takes rate·decay·w
-/// of the parameter before the step, whatever its role (biases need a bias_updater to be spared).
+/// The updaters.
+///
+///     w −= u              u is the step; g is the gradient with its penalties.
+///     m̂ = m / (1 − β₁ᵗ)   in step t = 1, 2, …
+///     v̂ = v / (1 − β₂ᵗ)
+///
+/// State starts at 0 unless stated otherwise. Weight decay is decoupled: it subtracts rate·decay·w, with w
+/// before the step. It applies to all roles; to exclude biases, set a bias_updater.
 namespace cohort {
 
 /// u = rate·g
@@ -45,7 +50,7 @@ struct adamw {
   double decay = 1e-2;
 };
 
-/// Adam with the largest v so far in the place of v.
+/// Adam with the largest v so far instead of v.
 ///
 /// Source    Reddi, Kale and Kumar, ICLR 2018; with the bias correction of PyTorch.
 struct amsgrad {
@@ -67,7 +72,7 @@ struct adamax {
 
 /// u = rate·(β₁m̂ + (1−β₁)g / (1−β₁ᵗ)) / (√v̂ + epsilon)
 ///
-/// Source    Dozat, ICLR 2016 workshop, without its schedule of β₁.
+/// Source    Dozat, ICLR 2016 workshop, without the paper's schedule of β₁.
 struct nadam {
   rate_schedule rate = 1e-3;
   double beta1 = 0.9;
@@ -96,7 +101,7 @@ struct adagrad {
 
 /// a = rho·a + (1−rho)g²; x = g·√(d + epsilon) / √(a + epsilon); d = rho·d + (1−rho)x²; u = rate·x
 ///
-/// Source    Zeiler 2012, whose rate is 1.
+/// Source    Zeiler 2012; the paper's rate is 1.
 struct adadelta {
   rate_schedule rate = 1;
   double rho = 0.95;
@@ -122,9 +127,11 @@ struct lion {
   double decay = 0;
 };
 
-/// r = m̂ / (√v̂ + epsilon) + decay·w with the m and v of Adam; u = rate·r·‖w‖ / ‖r‖ with the norms of the whole parameter
+/// r = m̂ / (√v̂ + epsilon) + decay·w; u = rate·r·‖w‖ / ‖r‖
 ///
-/// Source    You et al., ICLR 2020; the ratio is 1 where a norm is 0.
+/// m and v are Adam's. The norms are over the whole parameter; the ratio ‖w‖ / ‖r‖ is 1 if a norm is 0.
+///
+/// Source    You et al., ICLR 2020.
 struct lamb {
   rate_schedule rate = 1e-3;
   double beta1 = 0.9;
@@ -133,9 +140,11 @@ struct lamb {
   double decay = 1e-2;
 };
 
-/// v = momentum·v + rate·λ·(g + decay·w), λ = trust·‖w‖ / (‖g‖ + decay·‖w‖) with the norms of the whole parameter; u = v
+/// λ = trust·‖w‖ / (‖g‖ + decay·‖w‖); v = momentum·v + rate·λ·(g + decay·w); u = v
 ///
-/// Source    You, Gitman and Ginsburg 2017; λ is 1 where a norm is 0.
+/// The norms are over the whole parameter; λ is 1 if a norm is 0.
+///
+/// Source    You, Gitman and Ginsburg 2017.
 struct lars {
   rate_schedule rate = 0.1;
   rate_schedule momentum = 0.9;
@@ -143,7 +152,7 @@ struct lars {
   double trust = 1e-3;
 };
 
-/// u = g
+/// u = g, without a rate.
 struct no_op {};
 
 }  // namespace cohort

@@ -5,10 +5,10 @@
 
 namespace cohort {
 
-/// A piece of memory that a plan needs from one command to another.
+/// Memory that a plan needs from one command to another.
 ///
 /// Order     used from command `first` to command `last`, both included; first < 0: never used.
-/// `same_as` another slot whose memory this one shares (in place), or −1.
+/// `same_as`  index of another slot whose memory this slot shares (in-place), or −1.
 struct arena_slot {
   std::size_t bytes = 0;
   int first = -1;
@@ -16,14 +16,16 @@ struct arena_slot {
   int same_as = -1;
   std::size_t offset = 0;
 
+  /// Extends the lifetime of the slot to this command.
   void used(int command);
 };
 
-/// Gives every slot its offset, so that slots in use at the same time do not overlap; returns the arena's bytes.
+/// Assigns every slot its offset, so that slots in use at the same time do not overlap. Returns the arena's
+/// bytes.
 ///
-/// Order     largest first, each at the lowest offset that is free: the greedy rule by size.
+/// Order     greedy by size: largest slot first, each at the lowest free offset.
 /// Source    Pisarchyk and Lee, Efficient memory management for deep neural net inference, 2020.
-std::size_t arrange(std::span<arena_slot> slots);
+std::size_t assign_offsets(std::span<arena_slot> slots);
 
 }  // namespace cohort
 

@@ -11,7 +11,7 @@
 
 namespace cohort {
 
-/// The step that an updater takes on n elements from `begin`.
+/// One updater step for n elements from `begin`.
 struct update_range {
   updater const* rule = nullptr;
   update_scalars now{};
@@ -19,66 +19,72 @@ struct update_range {
   std::size_t n = 0;
 };
 
-/// Where arenas lie, and what is done to whole ranges of them. Nobody else reads or writes an arena but a backend's kernels. A
-/// backend whose arenas lie on a device has `passes()`, which gives its own; others get passes_on_host.
+/// Memory space of the arenas, and operations (passes) on ranges of them. Only passes and a backend's kernels
+/// access arenas. A backend with arenas on a device returns its passes from `passes()`; other backends use
+/// passes_on_host.
 ///
-/// Shapes    n elements of the master's type, from `begin` in each arena that is named; n and begin are multiples of 16 but
-///           where `x` and `n` stand alone.
-/// Order     what a call does comes after all that this thread had done before; what it returns, or writes outside of arenas, is
-///           there on return, but what goes to `results`. Two threads' ranges do not overlap.
-/// Exact     one machine gives one result, bit by bit, wherever ranges are cut.
+/// Shapes    n elements of the master's type, from `begin` in each named arena. n and begin are multiples of
+///           16, except in functions with arguments `x` and `n` only.
+/// Order     a call runs after all earlier work of the calling thread. On return, return values and data
+///           outside of arenas are complete; data in `results` memory is complete after wait(). Ranges of
+///           different threads do not overlap.
+/// Exact     bitwise reproducible on one machine, however the ranges are split.
 class arena_passes {
  public:
-  /// Elements whose squares are summed together.
+  /// Number of elements whose squares are summed together.
   static constexpr std::size_t chunk = 4096;
-  /// Parts that a call can take, and state arrays.
+  /// Maximum numbers of parts and of state arrays in a call.
   static constexpr std::size_t max_parts = 256;
   static constexpr std::size_t max_state_arrays = 3;
 
   virtual ~arena_passes() = default;
 
-  /// Of arenas' buffers; null: the processor's memory.
+  /// Memory space of the arenas; null: the processor's memory.
   virtual std::shared_ptr<memory_space> space() const = 0;
-  /// Of buffers on the processor that kernels write; null: any memory of the processor. What they write is there after wait().
+  /// Memory space of host buffers that kernels write; null: any host memory. The contents are complete after
+  /// wait().
   virtual std::shared_ptr<memory_space> results() const = 0;
-  /// Between the processor's memory and the space; only where there is one.
-  virtual void bring(std::byte const* host, std::byte* to, std::size_t bytes) = 0;
-  virtual void fetch(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
-  /// All kernels that this thread has started are done, and what they leave on the processor is there.
+  /// Copies between host memory and the space. Only if space() is not null.
+  virtual void upload(std::byte const* host, std::byte* to, std::size_t bytes) = 0;
+  virtual void download(std::byte const* from, std::byte* host, std::size_t bytes) = 0;
+  /// Blocks until all kernels that this thread has started are done and their results on the host are
+  /// complete.
   virtual void wait() = 0;
-  /// What `work` would have a device do, to be done by a call, again and again; nothing is done now. Empty where that cannot be.
+  /// Records the device work that `work` issues, without running it. A call of the result runs it, any number
+  /// of times. Returns an empty function if recording is impossible.
   virtual std::function<void()> record(std::function<void()> const& work) { return (void)work, nullptr; }
 
   virtual void copy(std::byte const* from, std::byte* to, std::size_t bytes) = 0;
   virtual void fill(std::byte* arena, std::size_t begin, std::size_t n, double value) = 0;
   /// to += from
   virtual void add(std::byte const* from, std::byte* to, std::size_t n) = 0;
-  /// x *= factor; 0 leaves zeros whatever was there.
+  /// x *= factor. A factor of 0 writes zeros, whatever the elements were.
   virtual void scale(std::byte* x, std::size_t n, double factor) = 0;
-  /// The first part gets the sum of all, in their order, the others zeros.
+  /// Writes the sum of all parts, in their order, to the first part and zeros to the others.
   virtual void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) = 0;
-  /// Whether none of n elements of this type is infinite or NaN.
+  /// Returns whether all n elements of this type are finite.
   virtual bool finite(element_type type, std::byte const* x, std::size_t n) = 0;
 
-  /// Σ (Σ parts, in order)² of each chunk of the range, the last of which may be shorter, to a buffer of `results`: there after
-  /// wait().
+  /// Writes Σ (Σ parts, in order)² of each chunk of the range to a buffer of `results`. The last chunk may be
+  /// shorter. Complete after wait().
   virtual void square_sums(std::span<std::byte* const> parts, std::size_t begin, std::size_t n,
                            double* sums) = 0;
-  /// The same of the step that the updater would take at rate 1.
+  /// Same for the step that the updater would take at rate 1.
   virtual void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                                 std::span<std::byte* const> parts, std::span<std::byte* const> state,
                                 std::size_t begin, std::size_t n, double* sums) = 0;
-  /// apply_update on each range; no two overlap.
+  /// Runs apply_update on each range. Ranges do not overlap.
   virtual void update(std::span<update_range const> ranges, std::byte* master,
                       std::span<std::byte* const> parts, std::span<std::byte* const> state) = 0;
-  /// The step that running_statistics.hpp describes, of n channels whose mean and variance begin there.
+  /// Updates the running statistics of n channels, as described in running_statistics.hpp. `mean` and
+  /// `variance` are the offsets of the channels' statistics.
   virtual void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
-                                 std::size_t variance, std::size_t n, double kept) = 0;
+                                 std::size_t variance, std::size_t n, double momentum) = 0;
 };
 
 namespace detail {
 
-/// The passes over arenas of float or double in the processor's memory.
+/// Passes over arenas of float or double in the processor's memory.
 template <class T>
 std::shared_ptr<arena_passes> passes_on_processor();
 

@@ -8,19 +8,20 @@
 
 namespace cohort {
 
-/// A sum over each parameter of an arena that trains, made by several workers.
+/// Sum over each trained parameter of an arena, computed by several workers.
 ///
-/// Order     every worker calls measure, all wait for each other, and then any may ask.
-/// Exact     sums are those of chunks of a fixed size, in their order: the number of workers changes no bit.
+/// Order     every worker calls measure. After all workers have returned, every worker may read the sums.
+/// Exact     sums are made of chunks of a fixed size, in their order: independent of the number of workers.
 class arena_sums {
  public:
-  /// Elements of a chunk; the last of a parameter may be shorter.
+  /// Number of elements of a chunk; the last chunk of a parameter may be shorter.
   static constexpr std::size_t chunk = arena_passes::chunk;
 
   explicit arena_sums(parameter_set& parameters);
 
-  /// Worker's share: sum(p, begin, n, to) puts the sums of the chunks of n elements of the arena from `begin`, of parameter p,
-  /// one behind the other, in a buffer of arena_passes::results.
+  /// Performs a worker's share. sum(p, begin, n, to) writes the sum of each chunk of the n elements from
+  /// `begin` in the arena, which belong to parameter p, to consecutive elements of `to`, in a buffer of
+  /// arena_passes::results.
   template <class Sum>
   void measure(int worker, int workers, Sum sum) {
     auto const bound = [&](int w) {
@@ -37,14 +38,16 @@ class arena_sums {
     passes_.wait();
   }
 
+  /// Sum over parameter p.
   double of_parameter(std::size_t p) const { return total(ranges_[p].first, ranges_[p].end); }
-  /// Of all parameters of p's layer.
+  /// Sum over all parameters of p's layer.
   double of_layer(std::size_t p) const;
+  /// Sum over all trained parameters.
   double of_all() const { return total(0, chunks_); }
 
  private:
   struct range {
-    std::size_t first, end;  // of its chunks
+    std::size_t first, end;  // indices of a parameter's chunks
   };
   double total(std::size_t first, std::size_t end) const;
 
@@ -52,7 +55,7 @@ class arena_sums {
   std::span<parameter const> table_;
   std::vector<range> ranges_;
   std::size_t chunks_ = 0;
-  buffer memory_;  // a sum each
+  buffer memory_;  // one sum per chunk
 };
 
 }  // namespace cohort

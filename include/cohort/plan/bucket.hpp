@@ -14,7 +14,7 @@ namespace cohort {
 /// One parameter tensor of a network.
 ///
 /// Units     `first` counts elements in the canonical flat view: dense tensors in the order of the layers.
-///           `offset` and `room` count elements in the master arena, padding included, multiples of 16.
+///           `offset` and `room` count elements in the master arena, with padding, in multiples of 16.
 struct parameter {
   std::string name;
   int node = 0;
@@ -26,11 +26,13 @@ struct parameter {
   int bucket = 0;  ///< −1: frozen
   bool frozen = false;
 
+  /// Name of the layer: `name` up to the last '.'.
   std::string_view layer() const;
+  /// Returns whether training updates this tensor.
   bool trains() const { return is_trained(spec.role) && !frozen; }
 };
 
-/// Neighbouring parameters by their numbers: [first, last).
+/// Range of parameter indices: [first, last).
 struct parameter_range {
   int first = 0;
   int last = std::numeric_limits<int>::max();
@@ -38,7 +40,8 @@ struct parameter_range {
   bool has(int p) const { return p >= first && p < last; }
 };
 
-/// Parameters whose gradients are exchanged together: neighbouring layers, in the order in which backward ends.
+/// Adjacent layers whose gradients are exchanged together. Buckets are in the order in which backward
+/// completes them.
 ///
 /// Shapes    elements [first, first + elements) of the canonical flat view; no padding.
 struct bucket {
@@ -49,11 +52,13 @@ struct bucket {
   std::int64_t elements = 0;
 };
 
-/// Cuts the parameters into buckets from the last layer to the first; a layer is never cut, and a frozen one is in none.
+/// Splits the parameters into buckets, from the last layer to the first. A layer is never split; frozen
+/// layers are in no bucket.
 ///
-/// Units     the first bucket is closed at `first_bytes`, so that sending begins early; the others at `bytes` or half of what is left
-///           then, if that is less, but not below `last_bytes`: little is still to be sent when backward ends.
-/// After     every parameter knows its bucket.
+/// Units     the first bucket is closed at `first_bytes`, so that communication starts early. Later buckets
+///           are closed at half of the remaining bytes, but at most at `bytes` and at least at `last_bytes`.
+///           So little is left to send when backward ends.
+/// After     every parameter's `bucket` is set.
 std::vector<bucket> make_buckets(std::span<parameter> table, std::size_t element_bytes,
                                  std::size_t first_bytes = std::size_t{64} << 10,
                                  std::size_t bytes = std::size_t{4} << 20,

@@ -10,7 +10,7 @@
 
 namespace cohort {
 
-/// Where an argument of a command lies.
+/// Memory that holds an argument of a command.
 enum class place : std::uint8_t {
   arena,      ///< index: slot
   parameter,  ///< index: parameter
@@ -21,30 +21,31 @@ enum class place : std::uint8_t {
   loss,       ///< index: loss
   scalars
 };
+/// Place of an argument, with its index there.
 struct address {
   place where = place::arena;
   int index = 0;
   bool operator==(address const&) const = default;
 };
 
-/// One kernel with its arguments, before a context gives them addresses.
+/// One kernel with its arguments, before a context assigns addresses to them.
 template <class B>
 struct command {
   typename B::kernel kernel;
   std::vector<address> arguments;
-  int row = -1;     ///< of the plan's rows
-  int result = -1;  ///< the slot of the step's output, where this command writes it in forward
+  int row = -1;     ///< index in the plan's rows
+  int result = -1;  ///< slot of the step's output, if this forward command writes it
   element_type result_type = element_type::f32;
-  bool adds = false;  ///< to the gradients among its arguments, which it would overwrite otherwise
+  bool accumulates = false;  ///< adds to the gradients among its arguments instead of overwriting them
 };
 
-/// A bucket that is complete once `after` backward commands have run.
+/// Bucket whose gradients are complete after `after` backward commands.
 struct completion {
   int after = 0;
   int bucket = 0;
 };
 
-/// All that a context needs of a plan.
+/// Compiled form of a plan, from which contexts are made.
 template <class B>
 struct program {
   std::vector<command<B>> forward;
@@ -52,9 +53,9 @@ struct program {
   std::vector<completion> completions;
   std::vector<arena_slot> slots;
   std::size_t arena_bytes = 0;
-  std::size_t kept_bytes = 0;        ///< of the gradients that one command writes, at most
-  std::vector<target_spec> targets;  ///< one a loss
-  std::size_t bytes_kept_less = 0;   ///< by recomputation
+  std::size_t saved_gradient_bytes = 0;  ///< largest total of the gradients that one command writes
+  std::vector<target_spec> targets;      ///< one per loss
+  std::size_t bytes_saved = 0;           ///< by recomputation
   plan_sums sums;
   std::vector<int> output_slots;
 };

@@ -8,11 +8,12 @@
 
 namespace cohort {
 
-/// A layer's weights and bias with the layers behind it folded into them: w·factor and b·factor + offset, channel by channel.
+/// Weights and bias of a layer with the following layers folded into them: w·factor and b·factor + offset,
+/// per channel.
 ///
-/// Units     numbers of parameters in the store's table. `bias` −1: the layer has none of its own.
+/// Units     indices of parameters in the store's table. `bias` −1: the layer has no bias.
 struct folding {
-  /// A layer behind, with the values of its fields and its parameters: `count` from `first` on.
+  /// Folded layer: its field values and its `count` parameters from index `first`.
   struct part {
     cohort::kind const* kind;
     std::vector<double> fields;
@@ -22,12 +23,13 @@ struct folding {
   };
   int weights = 0;
   int bias = -1;
-  std::vector<part> behind;
+  std::vector<part> folded_layers;
   bool operator==(folding const&) const = default;
 };
 
 namespace detail {
 
+/// Describes the folding of a step.
 template <class Store>
 folding folding_of(graph_view net, Store const& store, plan_step const& step) {
   folding made;
@@ -35,21 +37,21 @@ folding folding_of(graph_view net, Store const& store, plan_step const& step) {
   if (net.parameters(step.node).count > 1) made.bias = made.weights + 1;
   for (int id : step.folded) {
     int const count = net.parameters(id).count;
-    made.behind.push_back({&net.kind(id),
-                           {net.fields(id), net.fields(id) + net.kind(id).slots},
-                           count > 0 ? store.first_of(id) : 0,
-                           count});
+    made.folded_layers.push_back({&net.kind(id),
+                                  {net.fields(id), net.fields(id) + net.kind(id).slots},
+                                  count > 0 ? store.first_of(id) : 0,
+                                  count});
   }
   return made;
 }
 
-/// What a folded step's kernels get for parameters: weights, and a bias whether the layer has one or not.
+/// Parameters of a folded step's kernels: weights and a bias, even if the layer has no bias.
 parameter_list folded_parameters(parameter_list const& own, shape const& output);
 
-/// A layer's field values, its field `bias` true.
+/// Field values of a layer with its field `bias` set to true.
 std::vector<double> with_bias(kind const& what, double const* fields);
 
-/// Parameter p of the master, dense.  Before: T is the set's type.
+/// Parameter p of the master as a dense tensor.  Before: T is the element type of the set.
 template <class T>
 std::vector<T> dense_parameter(parameter_set const& from, int p) {
   std::vector<T> values(
@@ -58,11 +60,11 @@ std::vector<T> dense_parameter(parameter_set const& from, int p) {
   return values;
 }
 
-/// One map a channel: of all that is folded.
+/// Map of each channel, composed of the maps of all folded layers.
 template <class T>
 std::vector<channel_map> channel_maps(parameter_set const& from, folding const& how, std::size_t channels) {
   std::vector<channel_map> maps(channels);
-  for (folding::part const& part : how.behind) {
+  for (folding::part const& part : how.folded_layers) {
     std::vector<std::vector<T>> parameters;
     for (int p = 0; p < part.count; ++p) parameters.push_back(dense_parameter<T>(from, part.first + p));
     std::vector<double> of_channel(parameters.size());
@@ -75,7 +77,7 @@ std::vector<channel_map> channel_maps(parameter_set const& from, folding const& 
   return maps;
 }
 
-/// The folded weights (which = 0) or bias (1), dense, from the master as it is now.
+/// Folded weights (which = 0) or bias (1), dense, computed from the current master.
 template <class T>
 std::vector<T> folded(parameter_set const& from, folding const& how, int which) {
   auto const channels =

@@ -6,7 +6,10 @@
 
 namespace cohort {
 
-/// Units     `epsilon` is the step of a parameter; `samples` counts elements of each parameter tensor, 0: all.
+/// Settings of check_gradients.
+///
+/// Units     `epsilon` is the difference step of a parameter. `samples` is the number of elements checked in
+///           each parameter tensor; 0: all.
 struct gradient_check_settings {
   int batch = 3;
   std::uint64_t seed = 1;
@@ -14,10 +17,11 @@ struct gradient_check_settings {
   int samples = 24;
 };
 
-/// The element whose two gradients are furthest apart: of the tensor `parameter`, in row-major order.
+/// Element with the largest error of its gradient: of the tensor `parameter`, index in row-major order.
 ///
-/// Units     `relative_error` |analytic − numeric| over the larger of the two, or over a thousandth of the network's
-///           largest gradient where both are below that; infinite if one of them is not a number.
+/// Units     `relative_error`: |analytic − numeric| divided by the larger magnitude of the two. If both are
+///           below a thousandth of the network's largest gradient, that thousandth is the divisor. Infinite
+///           if a gradient is not finite. `compared`: number of compared elements.
 struct gradient_report {
   double relative_error = 0;
   std::string parameter{};
@@ -27,15 +31,17 @@ struct gradient_report {
   int compared = 0;
 };
 
-/// Compares the gradients that backward computes with central differences of the loss, on random parameters, inputs and
-/// targets, by `reference<double>`. It holds for layers of one's own, with their kernels instantiated for double.
+/// Compares the gradients that backward computes with central differences of the loss. Parameters, inputs and
+/// targets are random; the backend is `reference<double>`. User-defined layers can be checked if their
+/// kernels are instantiated for double.
 ///
-/// Before    the network ends in a loss. Only parameters are compared: a layer's gradient with respect to its input is
-///           under test where a layer with parameters stands before it.
+/// Before    the network ends in a loss. Only gradients of parameters are compared: a layer's input gradient
+///           is checked if a layer with parameters precedes it.
 /// Errors    those of make_plan.
-/// Exact     a right gradient is found right to about 1e-6: the differences lose ε² and 1e-16·loss/ε. A kink (relu at
-///           0, a tie under a max pool) within ε of an element spoils its difference, so an element that does not agree
-///           is tried again with ε/8, and the better of the two counts; a wrong gradient is wrong in both.
+/// Exact     a correct gradient has an error of about 1e-6: the differences lose ε² and 1e-16·loss/ε. A kink
+///           (relu at 0, a tie under a max pool) within ε of an element invalidates its difference. An
+///           element with an error is therefore checked again with ε/8, and the smaller error counts. A wrong
+///           gradient is wrong with both.
 gradient_report check_gradients(graph_view net, gradient_check_settings const& settings = {});
 
 }  // namespace cohort

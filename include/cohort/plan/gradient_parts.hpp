@@ -8,10 +8,10 @@
 
 namespace cohort {
 
-/// The gradients of one step before the update: a part of each worker, all in the master's layouts.
+/// Gradients of one step before the update: one part per worker, all in the master's layouts.
 ///
-/// Order     parts are summed in the workers' order: one result for one number of workers.
-/// Exact     packing a bucket, or packing it and putting the same back, changes no bit of the update.
+/// Order     parts are summed in the workers' order: deterministic for a given number of workers.
+/// Exact     pack changes no bit of the update; neither does pack followed by unpack of the same gradient.
 class gradient_parts {
  public:
   static constexpr std::size_t max_parts = arena_passes::max_parts;
@@ -20,20 +20,22 @@ class gradient_parts {
       : parameters_(parameters), parts_(std::move(parts)) {}
 
   parameter_set const& parameters() const { return parameters_; }
-  /// What the updater sums.
+  /// The parts that the updater sums.
   std::span<std::byte* const> all() const { return parts_; }
 
-  /// The sum of the bucket's parts.
-  /// After     the first part has the sum, the others zeros.
-  /// Moves     each part once in and once out.
+  /// Sums the bucket's parts.
+  /// After     the first part holds the sum, the others hold zeros.
+  /// Moves     reads and writes each part once.
   void sum(bucket const& b);
+  /// The first part: an arena.
   std::byte* first() const { return parts_[0]; }
 
-  /// The bucket's gradient of the whole rank: dense, canonical, `bucket.elements` of the set's type.
-  /// After     as sum.
+  /// Sums the bucket's parts and writes the rank's gradient to `dense`: canonical order, `bucket.elements` of
+  /// the set's type.
+  /// After     as for sum.
   void pack(bucket const& b, std::byte* dense);
 
-  /// Puts an exchanged gradient in the place of the bucket's sum.  Before: pack, or sum.
+  /// Replaces the bucket's sum by an exchanged gradient.  Before: pack, or sum.
   void unpack(bucket const& b, std::byte const* dense);
 
  private:

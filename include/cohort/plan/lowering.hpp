@@ -8,13 +8,15 @@
 
 namespace cohort {
 
-/// A tensor that flows between the steps of a plan.
+/// Tensor that one step of a plan computes and others read, or an input of the batch.
 struct plan_value {
   shape dims;
 };
 
-/// One layer, with what runs inside its kernel: layers folded into its weights, a sum with the last of its inputs, an
-/// activation, in this order. `folded`, `sum` and `activation` are nodes.
+/// Step of a plan: one layer with the operations that run inside its kernel.
+///
+/// Order     layers folded into the weights, a sum with the last input, an activation. `folded`, `sum` and
+///           `activation` are nodes; −1: none.
 struct plan_step {
   int node = 0;
   std::vector<int> folded{};
@@ -24,31 +26,36 @@ struct plan_step {
   int output = 0;             ///< value
 };
 
-/// A graph as a list of steps.
+/// Graph as a list of steps.
 ///
-/// Order     steps run from front to back; backward goes from back to front.
+/// Order     forward runs the steps from first to last, backward from last to first.
 struct lowered_graph {
   std::vector<plan_step> steps;
   std::vector<plan_value> values;
-  std::vector<int> batch_values;   ///< the values of the graph's inputs, in the order of the graph
-  std::vector<int> output_values;  ///< the values of the outputs asked for, in their order
+  std::vector<int> batch_values;   ///< values of the graph's inputs, in the graph's order
+  std::vector<int> output_values;  ///< values of the requested outputs, in the requested order
 };
 
-/// Turns a graph into steps, with rewrites that change no result, or no more than rounding does.
+/// Converts a graph to steps. The rewrites change no result, except for rounding.
 ///
-/// Outputs     the layers whose results are wanted; none: the graph's outputs. What none of them needs is left out.
-/// Pool first  in training, relu(x) that only a max pool reads runs behind the pool: max and a rectifier commute, and there is
-///             less to rectify (a quarter for a 2×2 window).
-/// Folded      at inference, what maps each channel (batch_norm, scale) and alone reads a layer that takes it, is a part of
-///             that layer's weights and bias.
-/// Summed      a sum of two that alone reads a layer runs inside the layer's kernel, where fuses(layer, sum) allows it, when
-///             the other summand is there; of two such layers it is the first one.
-/// Fused       an activation that alone reads all that runs inside the layer's kernel, where fuses(layer, activation) allows it;
-///             at inference it does rather than going behind a pool: there it costs nothing.
+/// Outputs     the layers whose results are requested; empty: the graph's outputs. Layers that no output
+///             depends on are omitted.
+/// Pool first  relu(x) with a max pool as its only consumer runs after the pool, unless it is fused. max and
+///             a rectifier commute, and the pool leaves fewer elements to rectify (a quarter for a 2×2
+///             window).
+/// Folded      at inference, a per-channel map (batch_norm, scale) becomes part of the weights and bias of
+///             the layer before it. Condition: it is the layer's only consumer, and the layer has
+///             `takes_channel_maps`.
+/// Summed      a sum of two tensors runs inside a layer's kernel if it is the layer's only consumer,
+///             fuses(layer, sum) allows it, and the other summand is already computed. If both summands
+///             qualify, the first one is used.
+/// Fused       an activation that is the only consumer of the step so far runs inside the layer's kernel, if
+///             fuses(layer, activation) allows it. At inference this has priority over "Pool first", because
+///             a fused activation costs nothing. In training "Pool first" has priority.
 lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)> const& fuses,
                     std::span<int const> outputs = {}, bool inference = false);
 
-/// "conv2d_1 + batch_norm_1 + add_1 + relu_1".
+/// Name of a step, for example "conv2d_1 + batch_norm_1 + add_1 + relu_1".
 std::string name_of(graph_view net, plan_step const& step);
 
 }  // namespace cohort

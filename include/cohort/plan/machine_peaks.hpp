@@ -8,15 +8,16 @@ namespace cohort {
 
 namespace detail {
 
+/// Runs multiply-adds in registers with the widest vectors of `which`; returns the number of operations.
 double multiply_and_add([[maybe_unused]] isa which, float* out, std::int64_t rounds);
 
 }  // namespace detail
 
-/// Measures what so many threads reach together, in a quarter of a second: multiply-adds in registers, and r += g on arrays that
-/// no cache holds.
+/// Measures the peak rates of `threads` threads together, in about a quarter of a second: multiply-adds in
+/// registers, and r += g on arrays larger than any cache.
 ///
-/// Moves     256 MB of memory while it runs.
-/// Exact     the best of some rounds: what others take from the processors meanwhile is missing.
+/// Moves     256 MB of memory are in use while it runs.
+/// Exact     the best of several rounds. Load of other processes reduces the result.
 machine_peaks measure_peaks(int threads);
 
 }  // namespace cohort

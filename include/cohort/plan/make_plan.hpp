@@ -10,13 +10,14 @@ namespace cohort {
 template <tensor_backend B>
 class parameter_store;
 
-/// Makes a graph executable on the store's backend.
+/// Compiles a graph to a plan for the store's backend.
 ///
-/// Order     call it on a thread that has the number of threads its contexts will have (`B::threads`).
-/// Exact     without `tune` a plan depends on nothing but its arguments, the machine and the number of threads.
-/// Errors    setting_error for a batch below 1, outputs that are no layers, or blocks that are none; backend_error, naming layer and backend,
-///           where a layer has no fit kernel; graph_error where there is nothing to train; memory_error with the table,
-///           and the largest batch that fits, where the plan needs more than that.
+/// Order     call it on a thread with the number of threads that the contexts will have (`B::threads`).
+/// Exact     without `tune`, a plan depends only on its arguments, the machine and the number of threads.
+/// Errors    setting_error if the batch is below 1, an output is not a layer, or a block matches no layer;
+///           backend_error, naming layer and backend, if a layer has no suitable kernel; graph_error if a
+///           training plan has no loss; memory_error, with the plan's table and the largest batch that fits,
+///           if the plan exceeds the memory limit.
 template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                       plan_settings const& settings);

@@ -9,24 +9,26 @@
 
 namespace cohort {
 
-/// Settings worked out for each parameter of a table; parameters that are treated alike share a rule.
+/// Optimizer settings of each parameter of a table. Parameters with equal settings share a rule.
 ///
-/// Errors    setting_error, with the names of the layers, for a row that names none with parameters, and where every layer is
+/// Errors    setting_error if a row matches no layer with parameters (lists the layers), or if every layer is
 ///           frozen.
 class parameter_rules {
  public:
   parameter_rules(std::span<parameter const> table, optimizer_settings const& settings);
 
+  /// Rule of parameter p.
   parameter_rule const& operator[](std::size_t p) const { return rules_[rule_of_[p]]; }
   std::size_t size() const { return rule_of_.size(); }
-  /// The most that any updater keeps for an element. Frozen parameters keep theirs: a later run may thaw them.
+  /// Largest number of state arrays of any updater. Frozen parameters count too: a later run may unfreeze
+  /// them.
   int state_arrays() const { return state_arrays_; }
 
  private:
   static void require_named(std::span<parameter const> table, layer_override const& row,
                             std::ptrdiff_t place);
 
-  /// "one of conv2d_1, dense_1"
+  /// Text such as "one of conv2d_1, dense_1".
   static std::string names_in(std::span<parameter const> table);
 
   std::vector<parameter_rule> rules_;

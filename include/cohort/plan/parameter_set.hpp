@@ -13,18 +13,18 @@
 
 namespace cohort {
 
-/// What a network's parameters are initialised with where neither layer nor node says otherwise.
+/// Default initialisers, for parameters without one from their layer or node.
 struct initial_parameters {
   initialiser weights = init::xavier{};
   initialiser bias = init::zeros{};
 };
 
-/// One master copy of a network's parameters, seen without its backend.
+/// Master copy of a network's parameters, independent of the type of the backend.
 ///
-/// Shapes    `master()` is one flat arena of f32 or f64 in the backend's layouts, padded with zeros; gradients and
-///           updater state are arenas of the same layouts, so one pass walks through all of them.
-///           Dense tensors leave and enter by `read` and `write` only: nothing outside sees padding.
-/// Order     parameters stand in the order of their layers; workers share one set.
+/// Shapes    `master()` is one flat arena of f32 or f64 in the backend's layouts, padded with zeros.
+///           Gradients and updater state are arenas of the same layouts, so one pass processes all of them.
+///           `read` and `write` convert to and from dense tensors; padding is not visible outside.
+/// Order     parameters are in the order of their layers. All workers share one set.
 /// Exact     writing what was read changes no bit.
 class parameter_set {
  public:
@@ -39,64 +39,76 @@ class parameter_set {
   std::size_t arena_elements() const { return arena_elements_; }
   std::size_t arena_bytes() const { return arena_elements_ * bytes_of(type_); }
   std::byte* master() const { return master_.data(); }
-  /// Where its arenas lie, and who runs passes over them.
+  /// Memory space of the arenas, and passes over them.
   arena_passes& passes() const { return *passes_; }
-  /// The elements of an arena in which a bucket lies, with its padding: its parameters stand together.
+  /// Elements of an arena that hold a bucket, with padding. A bucket's parameters are adjacent.
   struct arena_range {
     std::size_t offset, room;
   };
   arena_range range_of(bucket const& b) const;
-  /// Where parameter p begins in an arena, in elements; where the last one ends, if there are not so many.
-  std::size_t place_of(int p) const;
-  /// Memory of the working copies that plans asked for.
+  /// Offset of parameter p in an arena, in elements. If p is not below the number of parameters: the arena's
+  /// elements.
+  std::size_t offset_of(int p) const;
+  /// Bytes of the working copies that plans have requested.
   virtual std::size_t copy_bytes() const = 0;
-  /// Sets in which it is equal have each element of each parameter in the same place of their arenas, which lie in the
-  /// processor's memory in all of them or in none.  Before: a plan was made.
+  /// Hash of the arena's layouts. Sets with equal hashes have each element of each parameter at the same
+  /// index, and their arenas are all in the processor's memory or all outside of it.  Before: a plan was
+  /// made.
   virtual std::uint64_t layout_hash() const = 0;
 
-  /// Parameter p of an arena with the master's layouts → dense in the processor's memory, and back.
+  /// Copies parameter p from an arena with the master's layouts to a dense tensor in the processor's memory,
+  /// and back.
   virtual void read(int p, std::byte const* arena, std::byte* dense) const = 0;
   virtual void write(int p, std::byte const* dense, std::byte* arena) const = 0;
 
-  /// The same with a dense tensor that lies where arenas do.
-  virtual void read_beside(int p, std::byte const* arena, std::byte* dense) const { read(p, arena, dense); }
-  virtual void write_beside(int p, std::byte const* dense, std::byte* arena) const { write(p, dense, arena); }
+  /// Same with a dense tensor in the arenas' memory space.
+  virtual void read_on_device(int p, std::byte const* arena, std::byte* dense) const {
+    read(p, arena, dense);
+  }
+  virtual void write_on_device(int p, std::byte const* dense, std::byte* arena) const {
+    write(p, dense, arena);
+  }
 
-  /// Derives the working copies anew: worker's share of those that training reads of some parameters, or all that are stale.
-  /// Before    the master has changed; no kernel runs that uses them.  After refresh by every worker: training's copies of
-  ///           these parameters are fresh.
+  /// Updates working copies from the master. refresh: the worker's share of the copies that training reads of
+  /// the parameters in `which`. refresh_stale: all stale copies.
+  /// Before    the master has changed; no kernel that uses the copies is running.
+  /// After     when every worker has called refresh, training's copies of these parameters are fresh.
   virtual void refresh(int worker, int workers, parameter_range const& which) = 0;
   void refresh(int worker, int workers) { refresh(worker, workers, {}); }
   virtual void refresh_stale() = 0;
-  /// Whether training reads a rounded copy of parameter p that lies as the master does. Who updates p then writes it along, while
-  /// what was updated is in the cache: follow for each range, and followed, by one worker, for all of it: then the copy is fresh
-  /// until the master changes again, if `updated` was said before.
-  virtual bool is_followed(int p) const { return (void)p, false; }
-  virtual void follow(int p, std::size_t begin, std::size_t n) { (void)p, (void)begin, (void)n; }
-  virtual void followed(int p) { (void)p; }
-  /// Says that the master has changed: another version from now on; or that an update changes it, which leaves frozen layers as
-  /// they are.
-  void changed() { written_ = ++version_; }
-  void updated() { ++version_; }
+  /// Returns whether training reads a rounded copy of parameter p in the master's layout. The update of p
+  /// then also writes this copy, while the updated elements are in the cache: write_update_copy for each
+  /// range, and mark_update_copy by one worker for the whole parameter. If mark_updated was called before,
+  /// the copy is fresh until the next change of the master.
+  virtual bool has_update_copy(int p) const { return (void)p, false; }
+  virtual void write_update_copy(int p, std::size_t begin, std::size_t n) { (void)p, (void)begin, (void)n; }
+  virtual void mark_update_copy(int p) { (void)p; }
+  /// Records a change of the master: `version` increases. mark_changed: any change. mark_updated: the change
+  /// is an update, which leaves frozen layers unchanged.
+  void mark_changed() { written_ = ++version_; }
+  void mark_updated() { ++version_; }
   std::uint64_t version() const { return version_; }
 
-  /// Takes layers out of training, those of whose first parameter p frozen(p) says so: plans run them as at inference and
-  /// make no gradients of theirs, buckets and updates leave them out.
+  /// Excludes layers from training: those for whose first parameter p frozen(p) is true. Plans run them as at
+  /// inference and compute no gradients of their parameters; buckets and updates exclude them.
   ///
   /// Before    no plan was made.
   /// Errors    setting_error if one was.
   template <class Frozen>
   void freeze(Frozen frozen) {
-    if (arena_elements_ > 0) throw setting_error({.what = "layers are frozen before the first plan is made"});
+    if (arena_elements_ > 0)
+      throw setting_error({.what = "cannot freeze layers: a plan has already been made"});
     for (std::size_t p = 0; p < table_.size(); ++p)
       table_[p].frozen = p > 0 && table_[p - 1].node == table_[p].node ? table_[p - 1].frozen : frozen(p);
     buckets_ = make_buckets(table_, bytes_of(type_));
   }
 
-  /// Fills every parameter from streams keyed by (seed, layer name, parameter name): the same on any backend.
+  /// Initialises every parameter from random streams keyed by (seed, layer name, parameter name): the same
+  /// values on every backend.
   void initialise(std::uint64_t seed, initial_parameters const& defaults = {});
 
-  /// The canonical flat view of an arena: dense tensors in order.  Before: `dense` has elements() of type().
+  /// Copies an arena to the canonical flat view (dense tensors in order), and back.  Before: `dense` has
+  /// elements() elements of type().
   void read_all(std::byte const* arena, std::byte* dense) const;
   void write_all(std::byte const* dense, std::byte* arena) const;
 
@@ -105,14 +117,14 @@ class parameter_set {
 
   element_type type_;
   std::shared_ptr<arena_passes> passes_;
-  std::vector<int> owners_;  // of each node's parameters: a node
+  std::vector<int> owners_;  // per node: the node that owns its parameters
   std::vector<parameter> table_;
   std::vector<bucket> buckets_;
   std::int64_t elements_ = 0;
   std::size_t arena_elements_ = 0;
   buffer master_;
-  std::uint64_t version_ = 1;  // of what is trained
-  std::uint64_t written_ = 1;  // of what is frozen
+  std::uint64_t version_ = 1;  // of trained parameters
+  std::uint64_t written_ = 1;  // of frozen parameters
 };
 
 }  // namespace cohort

@@ -13,38 +13,42 @@
 
 namespace cohort {
 
-/// The parameters of a network on one backend: master and working copies.
+/// Parameters of a network on one backend: master and working copies.
 ///
-/// Order     the first plan made on the store settles the layouts; then the arena is allocated, and later plans
-///           (other batch sizes, inference) take them as they are or ask for working copies: one at a time, while contexts of
-///           earlier ones may run. One that only counts allocates nothing: its plans say what they would need.
+/// Order     the first plan made on the store fixes the layouts and allocates the arena. Later plans (other
+///           batch sizes, inference) use these layouts or request working copies. Plans are made one at a
+///           time; contexts of earlier plans may run meanwhile.
+/// `counts_only`  allocates nothing: plans on the store only report the memory that they would need.
 template <tensor_backend B>
 class parameter_store final : public parameter_set {
  public:
   using layout = typename B::layout;
 
-  parameter_store(B backend, graph_view net, bool only_counts = false)
+  parameter_store(B backend, graph_view net, bool counts_only = false)
       : parameter_set(net, element_of<typename B::scalar>, passes_of(backend)),
-        only_counts_(only_counts),
+        counts_only_(counts_only),
         backend_(std::move(backend)),
         layouts_(table_.size()),
-        followers_(table_.size(), -1) {}
+        update_copies_(table_.size(), -1) {}
 
   B const& backend() const { return backend_; }
 
-  /// The index of a node's first parameter in the table, and the layouts settled for it so far.
+  /// Index of a node's first parameter in the table.
   int first_of(int node) const {
     int const owner = owners_[static_cast<std::size_t>(node)];
     auto const at =
         std::find_if(table_.begin(), table_.end(), [&](parameter const& p) { return p.node == owner; });
     return static_cast<int>(at - table_.begin());
   }
-  std::optional<layout> const& settled(int p) const { return layouts_[static_cast<std::size_t>(p)]; }
-  void settle(int p, layout const& wanted) {
+  /// Layout of parameter p, if it is fixed already.
+  std::optional<layout> const& fixed_layout(int p) const { return layouts_[static_cast<std::size_t>(p)]; }
+  /// Fixes the layout of parameter p, unless it is fixed already.
+  void fix_layout(int p, layout const& wanted) {
     if (!layouts_[static_cast<std::size_t>(p)]) layouts_[static_cast<std::size_t>(p)] = wanted;
   }
 
-  /// Gives every parameter its place, once. Parameters that no plan touches lie dense.
+  /// Assigns every parameter its offset and allocates the master, once. Parameters that no plan uses are
+  /// dense.
   void allocate() {
     if (allocated_) return;
     constexpr std::size_t unit = buffer::alignment / sizeof(float);
@@ -55,32 +59,33 @@ class parameter_store final : public parameter_set {
       table_[p].room = (elements + unit - 1) / unit * unit;
       arena_elements_ += table_[p].room;
     }
-    if (!only_counts_) master_ = buffer(arena_bytes(), passes_->space());
+    if (!counts_only_) master_ = buffer(arena_bytes(), passes_->space());
     allocated_ = true;
   }
 
-  /// The working copy of parameter p in that layout; `training` copies are refreshed after every update.
+  /// Returns the working copy of parameter p in this layout, new or existing. `training`: refreshed after
+  /// every update.
   int copy(int p, layout const& wanted, bool training) {
-    std::lock_guard const lock(copying_);
+    std::lock_guard const lock(copies_mutex_);
     int const c = find_copy(p, {}, wanted);
     copies_[static_cast<std::size_t>(c)].training |= training;
-    if constexpr (rounds)
+    if constexpr (has_update_copies)
       if (auto const at = static_cast<std::size_t>(p);
-          training && !table_[at].frozen && backend_.lies_rounded(*layouts_[at], wanted))
-        followers_[at] = c;
+          training && !table_[at].frozen && backend_.is_rounded_copy(*layouts_[at], wanted))
+        update_copies_[at] = c;
     return c;
   }
-  /// The working copy of folded weights (which = 0) or their bias (1) in that layout.
+  /// Returns the working copy of folded weights (which = 0) or their bias (1) in this layout.
   int folded_copy(folding const& how, int which, layout const& wanted) {
-    std::lock_guard const lock(copying_);
+    std::lock_guard const lock(copies_mutex_);
     return find_copy(which, how, wanted);
   }
   std::byte* copy_data(int c) const {
-    std::lock_guard const lock(copying_);
+    std::lock_guard const lock(copies_mutex_);
     return copies_[static_cast<std::size_t>(c)].data.data();
   }
   int parameter_of_copy(int c) const {
-    std::lock_guard const lock(copying_);
+    std::lock_guard const lock(copies_mutex_);
     return copies_[static_cast<std::size_t>(c)].parameter;
   }
   std::byte* parameter_data(int p, std::byte* arena) const {
@@ -88,7 +93,7 @@ class parameter_store final : public parameter_set {
   }
 
   std::size_t copy_bytes() const override {
-    std::lock_guard const lock(copying_);
+    std::lock_guard const lock(copies_mutex_);
     std::size_t bytes = 0;
     for (auto const& c : copies_) bytes += backend_.bytes(c.wanted);
     return bytes;
@@ -102,26 +107,26 @@ class parameter_store final : public parameter_set {
   }
 
   void read(int p, std::byte const* arena, std::byte* dense) const override {
-    crossing(p, true, [&](auto const& run, std::byte* outside, std::size_t bytes) {
+    with_reorder(p, true, [&](auto const& run, std::byte* staging, std::size_t bytes) {
       std::byte* const from = parameter_data(p, const_cast<std::byte*>(arena));
-      run(false, from, outside ? outside : dense);
-      if (outside) passes_->fetch(outside, dense, bytes);
+      run(false, from, staging ? staging : dense);
+      if (staging) passes_->download(staging, dense, bytes);
     });
   }
   void write(int p, std::byte const* dense, std::byte* arena) const override {
-    crossing(p, true, [&](auto const& run, std::byte* outside, std::size_t bytes) {
-      if (outside) passes_->bring(dense, outside, bytes);
-      run(true, outside ? outside : const_cast<std::byte*>(dense), parameter_data(p, arena));
+    with_reorder(p, true, [&](auto const& run, std::byte* staging, std::size_t bytes) {
+      if (staging) passes_->upload(dense, staging, bytes);
+      run(true, staging ? staging : const_cast<std::byte*>(dense), parameter_data(p, arena));
     });
   }
 
-  void read_beside(int p, std::byte const* arena, std::byte* dense) const override {
-    crossing(p, false, [&](auto const& run, std::byte*, std::size_t) {
+  void read_on_device(int p, std::byte const* arena, std::byte* dense) const override {
+    with_reorder(p, false, [&](auto const& run, std::byte*, std::size_t) {
       run(false, parameter_data(p, const_cast<std::byte*>(arena)), dense);
     });
   }
-  void write_beside(int p, std::byte const* dense, std::byte* arena) const override {
-    crossing(p, false, [&](auto const& run, std::byte*, std::size_t) {
+  void write_on_device(int p, std::byte const* dense, std::byte* arena) const override {
+    with_reorder(p, false, [&](auto const& run, std::byte*, std::size_t) {
       run(true, const_cast<std::byte*>(dense), parameter_data(p, arena));
     });
   }
@@ -131,46 +136,46 @@ class parameter_store final : public parameter_set {
     int turn = 0;
     for (working_copy& c : copies_)
       if (c.training && which.has(c.parameter) && turn++ % workers == worker
-          && (is_stale(c) || !(is_frozen(c) || was_followed(c))))
-        renew(c);
+          && (is_stale(c) || !(is_frozen(c) || was_written_by_update(c))))
+        reorder_copy(c);
   }
   void refresh_stale() override {
-    std::lock_guard const lock(copying_);
+    std::lock_guard const lock(copies_mutex_);
     for (working_copy& c : copies_)
-      if (is_stale(c)) renew(c);
+      if (is_stale(c)) reorder_copy(c);
   }
 
-  bool is_followed(int p) const override { return followers_[static_cast<std::size_t>(p)] >= 0; }
-  void follow(int p, std::size_t begin, std::size_t n) override {
-    if constexpr (rounds) {
-      working_copy const& c = copies_[static_cast<std::size_t>(followers_[static_cast<std::size_t>(p)])];
+  bool has_update_copy(int p) const override { return update_copies_[static_cast<std::size_t>(p)] >= 0; }
+  void write_update_copy(int p, std::size_t begin, std::size_t n) override {
+    if constexpr (has_update_copies) {
+      working_copy const& c = copies_[static_cast<std::size_t>(update_copies_[static_cast<std::size_t>(p)])];
       std::size_t const first = begin - table_[static_cast<std::size_t>(p)].offset;
       std::size_t const elements = c.data.bytes() / bytes_of(backend_.element(c.wanted));
       auto const* const from = reinterpret_cast<typename B::scalar const*>(master()) + begin;
       backend_.round(from, c.data.data(), first, std::min(n, elements - first));
     }
   }
-  void followed(int p) override {
-    copies_[static_cast<std::size_t>(followers_[static_cast<std::size_t>(p)])].followed = version_;
+  void mark_update_copy(int p) override {
+    copies_[static_cast<std::size_t>(update_copies_[static_cast<std::size_t>(p)])].updated_version = version_;
   }
 
  private:
-  /// Whether the backend can write what follows an update.
-  static constexpr bool rounds =
+  /// Whether the backend supports rounded copies that an update writes.
+  static constexpr bool has_update_copies =
       requires(B const& backend, layout const& l, typename B::scalar const* from, std::byte* to) {
-    backend.lies_rounded(l, l);
+    backend.is_rounded_copy(l, l);
     backend.round(from, to, std::size_t{}, std::size_t{});
   };
 
   struct working_copy {
-    int parameter;  // of what is folded: which
+    int parameter;  // of folded weights: `which`
     std::optional<folding> folds;
     layout wanted;
     bool training = false;
     buffer data;
     std::optional<typename B::call> reorder{};
     std::uint64_t version = 0;
-    std::uint64_t followed = 0;  // the version of an update that wrote it along
+    std::uint64_t updated_version = 0;  // version of the update that wrote the copy
   };
 
   int find_copy(int p, std::optional<folding> const& folds, layout const& wanted) {
@@ -180,28 +185,32 @@ class parameter_store final : public parameter_set {
     copies_.push_back({.parameter = p,
                        .folds = folds,
                        .wanted = wanted,
-                       .data = buffer(only_counts_ ? 0 : backend_.bytes(wanted), passes_->space())});
+                       .data = buffer(counts_only_ ? 0 : backend_.bytes(wanted), passes_->space())});
     return static_cast<int>(copies_.size()) - 1;
   }
-  /// Of a layer that keeps its bits in updates. What is folded has its norm's statistics in it.
+  /// Whether updates leave the copy unchanged: its layer is frozen. Folded copies depend on running
+  /// statistics too.
   bool is_frozen(working_copy const& c) const {
     return !c.folds && table_[static_cast<std::size_t>(c.parameter)].frozen;
   }
-  bool was_followed(working_copy const& c) const { return c.followed == version_ && written_ < version_; }
-  bool is_stale(working_copy const& c) const {
-    return !was_followed(c) && c.version < (is_frozen(c) ? written_ : version_);
+  bool was_written_by_update(working_copy const& c) const {
+    return c.updated_version == version_ && written_ < version_;
   }
-  void renew(working_copy& c) {
+  bool is_stale(working_copy const& c) const {
+    return !was_written_by_update(c) && c.version < (is_frozen(c) ? written_ : version_);
+  }
+  void reorder_copy(working_copy& c) {
     if (c.folds) {
       std::vector<typename B::scalar> dense =
           detail::folded<typename B::scalar>(*this, *c.folds, c.parameter);
-      layout const& lies =
+      layout const& source_layout =
           c.parameter == 0 ? *layouts_[static_cast<std::size_t>(c.folds->weights)] : c.wanted;
       auto const space = passes_->space();
-      buffer const beside(space ? dense.size() * sizeof(typename B::scalar) : 0, space);
-      void* const addresses[]{space ? static_cast<void*>(beside.data()) : dense.data(), c.data.data()};
-      if (space) passes_->bring(reinterpret_cast<std::byte*>(dense.data()), beside.data(), beside.bytes());
-      B::bind(backend_.reorder(backend_.plain(lies), c.wanted), addresses)();
+      buffer const uploaded(space ? dense.size() * sizeof(typename B::scalar) : 0, space);
+      void* const addresses[]{space ? static_cast<void*>(uploaded.data()) : dense.data(), c.data.data()};
+      if (space)
+        passes_->upload(reinterpret_cast<std::byte*>(dense.data()), uploaded.data(), uploaded.bytes());
+      B::bind(backend_.reorder(backend_.plain(source_layout), c.wanted), addresses)();
       passes_->wait();
     } else {
       if (!c.reorder) {
@@ -220,44 +229,47 @@ class parameter_store final : public parameter_set {
       return detail::passes_on_processor<typename B::scalar>();
   }
 
-  /// Lets `move` carry parameter p between an arena and a dense tensor: run(writes, from, to) by a call that is made once and
-  /// bound anew, since an exchange does this in every step. Where arenas lie outside of the processor's memory, the dense
-  /// tensor stops over at `outside` beside them, if it comes from the processor or goes there (`leaves`); else that is null. On
-  /// one thread: a pool is not worth it.
+  /// Calls move(run, staging, bytes) to copy parameter p between an arena and a dense tensor. run(writes,
+  /// from, to) runs a cached reorder with these addresses, because an exchange does this in every step. If
+  /// arenas are outside of the processor's memory and the dense tensor is inside it (`host_side`), `staging`
+  /// is a buffer of `bytes` beside the arenas; otherwise it is null. Uses one thread: a thread pool costs
+  /// more than it saves here.
   template <class Move>
-  void crossing(int p, bool leaves, Move move) const {
+  void with_reorder(int p, bool host_side, Move move) const {
     detail::thread_scope<B> const single(1);
-    std::lock_guard const one_at_a_time(crossing_);
-    layout const &lies = *layouts_[static_cast<std::size_t>(p)], dense = backend_.plain(lies);
-    crossings_.resize(2 * table_.size());
+    std::lock_guard const one_at_a_time(reorder_mutex_);
+    layout const &source_layout = *layouts_[static_cast<std::size_t>(p)],
+                 dense = backend_.plain(source_layout);
+    reorder_calls_.resize(2 * table_.size());
     auto const run = [&](bool writes, std::byte* from, std::byte* to) {
-      auto& call = crossings_[2 * static_cast<std::size_t>(p) + (writes ? 1 : 0)];
+      auto& call = reorder_calls_[2 * static_cast<std::size_t>(p) + (writes ? 1 : 0)];
       if (!call) {
         void* const addresses[]{from, to};
         call.emplace(
-            B::bind(writes ? backend_.reorder(dense, lies) : backend_.reorder(lies, dense), addresses));
+            B::bind(writes ? backend_.reorder(dense, source_layout) : backend_.reorder(source_layout, dense),
+                    addresses));
       }
       call->set(0, from);
       call->set(1, to);
       (*call)();
     };
     std::size_t bytes = 0;
-    if (auto const space = passes_->space(); space && leaves) {
+    if (auto const space = passes_->space(); space && host_side) {
       bytes = backend_.bytes(dense);
-      outside_.resize(bytes, space);
+      device_staging_.resize(bytes, space);
     }
-    move(run, leaves ? outside_.data() : nullptr, bytes);
+    move(run, host_side ? device_staging_.data() : nullptr, bytes);
   }
 
-  bool only_counts_;
+  bool counts_only_;
   B backend_;
   std::vector<std::optional<layout>> layouts_;
-  mutable std::mutex copying_;  // a plan may be made while others predict
+  mutable std::mutex copies_mutex_;  // a plan may be made while other contexts predict
   std::vector<working_copy> copies_;
-  std::vector<int> followers_;  // of each parameter: the copy that is written along, or -1
-  mutable std::mutex crossing_;
-  mutable std::vector<std::optional<typename B::call>> crossings_;
-  mutable reusable_buffer outside_;
+  std::vector<int> update_copies_;  // per parameter: the copy that updates write, or -1
+  mutable std::mutex reorder_mutex_;
+  mutable std::vector<std::optional<typename B::call>> reorder_calls_;
+  mutable reusable_buffer device_staging_;
   bool allocated_ = false;
 };
 

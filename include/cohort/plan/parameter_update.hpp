@@ -12,35 +12,39 @@
 
 namespace cohort {
 
-/// The updaters' state and their pass over the parameters, sharded over the workers of a rank.
+/// State of the updaters and their pass over the parameters, sharded over the workers of a rank.
 ///
-/// Shapes    each state array is an arena of the master's size and layouts.
-/// Order     take does it all; apart: for each phase of phases(workers) every worker calls measure, and all wait for each
-///           other before they go on; then apply; and where constrains(workers), all wait again and call constrain.
-/// Errors    setting_error where a row names no layer, or freezes one that parameter_set::freeze has not.
-/// Exact     a shard's bounds are multiples of 16 elements, and a tensor is constrained by one worker: their number changes no
-///           bit here.
+/// Shapes    each state array is an arena with the master's size and layouts.
+/// Order     run performs a whole update. In separate calls: for each phase of phases(workers), every worker
+///           calls measure, and all wait for each other. Then every worker calls apply. If
+///           constrains(workers), all wait again and call constrain.
+/// Errors    setting_error if a row matches no layer, or freezes a layer that parameter_set::freeze has not
+///           frozen.
+/// Exact     bounds of shards are multiples of 16 elements, and one worker constrains a tensor: the result
+///           does not depend on the number of workers.
 class parameter_update {
  public:
   parameter_update(parameter_set& parameters, optimizer_settings const& settings);
 
   int state_arrays() const { return static_cast<int>(state_.size()); }
+  /// State array k: an arena.
   std::byte* state(int k) const { return state_[static_cast<std::size_t>(k)]; }
+  /// Memory of the state arrays and of the dense buffer for constraints.
   std::size_t bytes() const;
   optimizer_settings const& settings() const { return settings_; }
   parameter_rules const& rules() const { return rules_; }
 
-  /// A factor on all rates from now on: plateau::factor.
+  /// Sets a factor on all learning rates from now on: plateau::factor.
   void scale_rates(double factor) { rate_factor_ = factor; }
 
-  /// Sets every state array to its initial value; padding as well, where no gradient ever comes.
+  /// Sets every state array to its initial value, with its padding, whose gradients are always zero.
   void reset();
 
-  /// Worker's share of one update with the sum of the parts; wait() returns when every worker has called it as often. Of some
-  /// parameters alone only where that comes_apart.
+  /// Performs a worker's share of one update with the sum of the parts. wait() blocks until every worker has
+  /// called it equally often. A part of the parameters (`which`) is possible only if can_update_ranges().
   template <class Wait>
-  void take(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch,
-            Wait wait, parameter_range const& which = {}) {
+  void run(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step, std::int64_t epoch,
+           Wait wait, parameter_range const& which = {}) {
     for (int phase = 0; phase < phases(workers); ++phase) {
       measure(phase, worker, workers, parts, step, epoch);
       wait();
@@ -51,34 +55,37 @@ class parameter_update {
     constrain(worker, workers);
   }
 
-  /// Whether parameters can be updated at different times: no norm of whole tensors is measured and no constraint held.
-  bool comes_apart() const { return rounds() == 0 && !has_constraints(); }
+  /// Returns whether ranges of parameters can be updated at different times: no norm of whole tensors is
+  /// needed, and there are no constraints.
+  bool can_update_ranges() const { return norm_phases() == 0 && !has_constraints(); }
 
-  /// How many rounds of norms of whole tensors must be measured before apply: of gradients, then of steps. None by one
-  /// worker, whose apply measures itself.
-  int phases(int workers) const { return workers == 1 ? 0 : rounds(); }
+  /// Number of phases that measure norms of whole tensors before apply: of gradients, then of steps. 0 for
+  /// one worker, because its apply measures them.
+  int phases(int workers) const { return workers == 1 ? 0 : norm_phases(); }
 
-  /// Worker's share of one of them.
+  /// Performs a worker's share of a phase.
   void measure(int phase, int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                std::int64_t epoch);
 
-  /// Worker's share of the updaters' pass.
+  /// Performs a worker's share of the updaters' pass.
   void apply(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
              std::int64_t epoch, parameter_range const& which = {});
 
   bool has_constraints() const { return !constrained_.empty(); }
-  /// Whether parameters must be held to constraints after apply. Not by one worker, whose apply does it.
+  /// Returns whether constrain must be called after apply. False for one worker, because its apply
+  /// constrains.
   bool constrains(int workers) const { return workers > 1 && has_constraints(); }
 
-  /// Worker's share of that.
+  /// Performs a worker's share of the constraints.
   void constrain(int worker, int workers);
-  /// The same for dense canonical elements of all parameters: of a mean that nobody has taken yet.
+  /// Applies the constraints to dense canonical elements of all parameters, such as a mean that is not in the
+  /// master yet.
   void constrain(std::byte* dense) const;
 
  private:
   using scope = gradient_normalisation::scope;
 
-  int rounds() const { return step_squares_ ? 2 : gradient_squares_ ? 1 : 0; }
+  int norm_phases() const { return step_squares_ ? 2 : gradient_squares_ ? 1 : 0; }
 
   bool needs(detail::norm_of norm) const;
 
@@ -89,38 +96,38 @@ class parameter_update {
   void measure_steps(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                      std::int64_t epoch);
 
-  double factor_of_all() const;
-  /// The factor that normalises parameter p's gradient; `whole` is that of the whole network.
+  double network_factor() const;
+  /// Factor that normalises parameter p's gradient. `whole`: the factor of the whole network.
   double factor(std::size_t p, double whole) const;
 
-  /// All but the norms that the updater may need.
+  /// Scalars of an update, except the norms that the updater may need.
   update_scalars scalars(std::size_t p, double whole, std::int64_t step, std::int64_t epoch) const;
 
   void apply_rules(int worker, int workers, std::span<std::byte* const> parts, std::int64_t step,
                    std::int64_t epoch, parameter_range const& which);
 
-  /// A tensor with a constraint, and its place among the dense ones.
+  /// Tensor with a constraint, and its offset in the dense buffer.
   struct constrained {
     int p;
     std::int64_t first;
   };
   template <class T>
-  void constrain_as(constrained const& one) {
+  void constrain_tensor(constrained const& one) {
     T* const w = dense_.template as<T>() + one.first;
     auto* const bytes = reinterpret_cast<std::byte*>(w);
     parameters_.read(one.p, parameters_.master(), bytes);
-    hold<T>(one.p, w);
+    clip_tensor<T>(one.p, w);
     parameters_.write(one.p, bytes, parameters_.master());
   }
   template <class T>
-  void hold(int p, T* w) const {
+  void clip_tensor(int p, T* w) const {
     shape const& dims = parameters_.table()[static_cast<std::size_t>(p)].spec.dims;
     apply_constraint<T>(rules_[static_cast<std::size_t>(p)].constraint,
                         {w, static_cast<std::size_t>(dims.elements())}, static_cast<std::size_t>(dims[0]));
   }
 
  public:
-  /// Workers that one update can sum.
+  /// Maximum number of workers in an update.
   static constexpr std::size_t max_parts = gradient_parts::max_parts;
 
  private:
@@ -130,7 +137,7 @@ class parameter_update {
   parameter_rules rules_;
   double rate_factor_ = 1;
   std::vector<buffer> arrays_;
-  std::vector<std::byte*> state_;  // where they lie
+  std::vector<std::byte*> state_;  // addresses of arrays_
   std::optional<arena_sums> gradient_squares_;
   std::optional<arena_sums> step_squares_;
   std::optional<arena_sums> parameter_squares_;

@@ -8,13 +8,17 @@ namespace cohort {
 
 class tuning;
 
-/// What a plan is made for.
+/// Settings of a plan.
 ///
-/// Units     `max_bytes`: parameters, `state_arrays` arenas of updater state, working copies, and what each of
-///           `contexts` contexts needs, together, adding up gradients if it `accumulates`; 0: what a device has left, on the processor no limit.
-///           `outputs`, at inference: the layers whose outputs are kept, as ids of nodes; none: the graph's outputs.
-///           `recompute`: in training.
-///           `tune`: who chooses where the backend has several ways to run a layer, one of the backend's; null: its fixed rules.
+/// `max_bytes`     limit of the memory of the parameters, updater state, working copies and contexts
+///                 together; 0: the free memory of a device, no limit on the processor
+/// `contexts`      number of contexts that count towards `max_bytes`
+/// `state_arrays`  number of arenas of updater state that count towards it
+/// `accumulates`   whether the memory of contexts for gradient accumulation counts too
+/// `outputs`       at inference: node ids of the layers whose outputs are kept; empty: the graph's outputs
+/// `recompute`     in training only
+/// `tune`          selects among several implementations of a layer; must support the backend. null: the
+///                 backend's fixed rules
 struct plan_settings {
   int batch = 32;
   bool training = true;

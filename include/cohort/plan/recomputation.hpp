@@ -7,34 +7,36 @@
 
 namespace cohort {
 
-/// What training does not keep from forward to backward, but makes again when backward first reads it: less memory for more
-/// work. The field's names are activation checkpointing and rematerialisation.
+/// Activation checkpointing (rematerialisation): training does not keep some tensors from forward to
+/// backward, but computes them again when backward first reads them. Less memory for more work.
 ///
-/// `cheap`   what layers make that are bound by memory: norms, activations, sums, pools, masks, joins. Of these, so much that the
-///           least bytes are kept, and nothing runs again that moves more than `moved_for_a_byte` bytes for each byte saved.
-/// `blocks`  layers by name, or by the beginning of their names ("stage_2_*"), each row a block: all that it makes, convolutions
-///           included, is made again from what it reads; what other layers read of it is kept. What runs inside another layer's
-///           kernel goes with that layer.
-/// Exact     no bit of the result changes: the same kernels read the same numbers again, and masks come from counters.
-///           Layers that sum over workers or ranks run once.
-/// Errors    setting_error for a row that names no layer, with those that there are.
+/// `cheap`   recomputes memory-bound layers: norms, activations, sums, pools, masks, joins. Selects them so
+///           that the fewest bytes are kept. No layer is recomputed that moves more than
+///           `max_bytes_moved_per_byte_saved` bytes for each byte saved.
+/// `blocks`  layers by name or by prefix of their names ("stage_2_*"); each row is a block. All results of a
+///           block, convolutions included, are recomputed from the block's inputs. Results that other layers
+///           read are kept. Operations fused into another layer's kernel belong to that layer.
+/// Exact     no bit of the result changes: the same kernels read the same values again, and masks are derived
+///           from counters. Layers that sum over workers or ranks run once.
+/// Errors    setting_error, with the names of all layers, if a row matches no layer.
 /// Source    Chen, Xu, Zhang and Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016.
 struct recomputation {
-  static constexpr double moved_for_a_byte = 8;
+  static constexpr double max_bytes_moved_per_byte_saved = 8;
 
   bool cheap = false;
   std::vector<std::string> blocks{};
 
+  /// Returns whether any layer may be recomputed.
   bool any() const { return cheap || !blocks.empty(); }
 };
 
-/// What recomputation spares a context and what it costs it in a step.
+/// Memory that recomputation saves in a context, and its cost per step.
 ///
-/// Units     `bytes_kept_less`: from forward to backward; the arena shrinks by that, less what is made again at its fullest
-///           moment. `bytes_moved`: of the tensors of the kernels that run again, each once; `share_of_bytes`: of those of all
-///           kernels of a step.
+/// Units     `bytes_saved`: bytes that are not kept from forward to backward. The arena shrinks by that, less
+///           the peak of recomputed tensors. `bytes_moved`: of the tensors of the kernels that run again,
+///           each counted once. `share_of_bytes`: relative to the tensors of all kernels of a step.
 struct recomputation_cost {
-  std::size_t bytes_kept_less = 0;
+  std::size_t bytes_saved = 0;
   double bytes_moved = 0;
   double share_of_bytes = 0;
   double flops = 0;
@@ -43,7 +45,7 @@ struct recomputation_cost {
 
 namespace detail {
 
-/// The row of `blocks` that each node belongs to, the first that names it, or −1.
+/// Index of the first row of `blocks` that matches each node, or −1.
 std::vector<int> rows_of_blocks(graph_view net, recomputation const& how);
 
 }  // namespace detail

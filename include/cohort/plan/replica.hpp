@@ -5,20 +5,21 @@
 
 namespace cohort {
 
-/// What one rank has of a network in training: its parameters and what its updaters remember.
+/// Training state of a network on one rank: parameters and updater state.
 struct replica {
   parameter_set& parameters;
   parameter_update& update;
 
+  /// Bytes of an array as dense canonical elements.
   std::size_t bytes() const;
   int arrays() const { return 1 + update.state_arrays(); }
-  /// Array 0 are the parameters, array k+1 the updaters' k-th state: an arena.
+  /// Arena of an array. Array 0: the parameters. Array k + 1: the k-th state array of the updaters.
   std::byte* arena(int array) const { return array == 0 ? parameters.master() : update.state(array - 1); }
-  /// An array to dense canonical elements, and back. Who writes says so by parameters.changed().
+  /// Copies an array to dense canonical elements, and back. After a write, call parameters.mark_changed().
   void read(int array, std::byte* dense) const { parameters.read_all(arena(array), dense); }
   void write(int array, std::byte const* dense) const { parameters.write_all(dense, arena(array)); }
-  /// Puts this rank's own elements of frozen parameters in their places of a dense array: a mean would round them.
-  void keep_frozen(int array, std::byte* dense) const;
+  /// Copies this rank's frozen parameters into a dense array, because a mean would round them.
+  void restore_frozen(int array, std::byte* dense) const;
 };
 
 }  // namespace cohort

@@ -4,22 +4,24 @@
 
 namespace cohort {
 
-/// What kernels can reach at most, on all threads that run them at a time: measured by `measure_peaks`, or known otherwise.
+/// Peak rates of all threads that run kernels at the same time: measured by `measure_peaks`, or from
+/// elsewhere.
 ///
-/// Units     bf16_flops: of kernels whose output is bf16; 0: twice those of f32, as AVX512_BF16 has. Matrix units (AMX) have more.
+/// Units     FLOP/s and bytes/s. `bf16_flops`: of kernels with a bf16 output; 0: twice `flops`, as with
+///           AVX512_BF16. Matrix units (AMX) reach more.
 struct machine_peaks {
   double flops = 0;
   double bytes_per_second = 0;
   double bf16_flops = 0;
 
-  /// Of one of `workers` that are at work together, and share processors and memory.
+  /// Peaks of one of `workers` workers that run at the same time and share processors and memory.
   machine_peaks of_one(int workers) const;
 };
 
-/// How near a kernel comes to what bounds it: the least time for its arithmetic or its memory, whichever is longer, over the
-/// time that it took.
+/// Fraction of the roofline that a kernel reaches: the minimum time for its arithmetic or its memory traffic,
+/// whichever is longer, divided by its time.
 ///
-/// Shapes    `share` 0: not known; above 1: its tensors lay in caches (by_memory), or the peak is too low.
+/// Units     `share` 0: unknown. Above 1: its tensors were in caches (by_memory), or the peak is too low.
 /// Source    Williams, Waterman and Patterson, Roofline: an insightful visual performance model, CACM 2009.
 struct roofline {
   double share = 0;

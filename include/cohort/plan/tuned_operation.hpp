@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// A step as text, without its name: layers of the same shape are one.
+/// Describes a step as text, without its name: layers of the same shape have the same text.
 template <tensor_backend B>
 [[gnu::noinline]] std::string describe_request(B const& backend, operation_request<B> const& r) {
   std::string text(r.kind->name);
@@ -32,9 +32,9 @@ template <tensor_backend B>
   return text;
 }
 
-/// Whether both run the same kernels on the same layouts.
+/// Returns whether both run the same kernels on the same layouts.
 template <tensor_backend B>
-bool are_alike(operation<B> const& a, operation<B> const& b) {
+bool have_same_kernels(operation<B> const& a, operation<B> const& b) {
   auto const same = [](std::vector<invocation<B>> const& x, std::vector<invocation<B>> const& y) {
     if (x.size() != y.size()) return false;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -51,52 +51,52 @@ bool are_alike(operation<B> const& a, operation<B> const& b) {
          && same(a.backward, b.backward);
 }
 
-/// The backend's operation for a step by the way that `by` chooses among the backend's candidates, whose name then stands in the
-/// implementations' names.
+/// Prepares a step with the candidate that `by` selects among the backend's candidates. The candidate's name
+/// is added to the implementations' names.
 template <has_candidates B>
 [[gnu::noinline]] operation<B> tuned_operation(B const& backend, operation_request<B>& request, tuning& by) {
-  std::vector<std::string> const ways = backend.candidates(request);
-  if (ways.size() < 2) return backend.prepare(request);
-  std::vector<std::optional<operation<B>>> made(ways.size());
-  auto const prepare = [&](std::size_t way) {
-    request.candidate = way == 0 ? "" : ways[way];
-    made[way] = backend.prepare(request);
+  std::vector<std::string> const candidates = backend.candidates(request);
+  if (candidates.size() < 2) return backend.prepare(request);
+  std::vector<std::optional<operation<B>>> made(candidates.size());
+  auto const prepare = [&](std::size_t candidate) {
+    request.candidate = candidate == 0 ? "" : candidates[candidate];
+    made[candidate] = backend.prepare(request);
   };
-  auto const seconds_of = [&](std::size_t way) {
-    if (!made[way]) {
+  auto const seconds_of = [&](std::size_t candidate) {
+    if (!made[candidate]) {
       try {
-        prepare(way);
+        prepare(candidate);
       } catch (backend_error const&) {
-        if (way == 0) throw;
-        made[way].emplace();  // is like nothing and runs nothing
+        if (candidate == 0) throw;
+        made[candidate].emplace();  // empty: never selected
       }
     }
-    bool useless = made[way]->forward.empty();
-    for (std::size_t earlier = 0; earlier < way && !useless; ++earlier)
-      useless = made[earlier] && are_alike<B>(*made[earlier], *made[way]);
-    if (useless) return std::numeric_limits<double>::infinity();
-    return least_seconds(standalone_operation<B>(backend, request, *made[way]));
+    bool skipped = made[candidate]->forward.empty();
+    for (std::size_t earlier = 0; earlier < candidate && !skipped; ++earlier)
+      skipped = made[earlier] && have_same_kernels<B>(*made[earlier], *made[candidate]);
+    if (skipped) return std::numeric_limits<double>::infinity();
+    return least_seconds(standalone_operation<B>(backend, request, *made[candidate]));
   };
-  std::size_t const taken =
-      by.choose(describe_machine<B>() + '\n' + describe_request(backend, request), ways, seconds_of);
-  if (!made[taken]) prepare(taken);
-  for (auto* calls : {&made[taken]->forward, &made[taken]->backward})
-    for (auto& call : *calls) call.implementation += ", tuned: " + ways[taken];
-  return std::move(*made[taken]);
+  std::size_t const chosen =
+      by.choose(describe_machine<B>() + '\n' + describe_request(backend, request), candidates, seconds_of);
+  if (!made[chosen]) prepare(chosen);
+  for (auto* calls : {&made[chosen]->forward, &made[chosen]->backward})
+    for (auto& call : *calls) call.implementation += ", tuned: " + candidates[chosen];
+  return std::move(*made[chosen]);
 }
 
 }  // namespace cohort::detail
 
 namespace cohort {
 
-/// What makes a tuning one of backend B: class mine : public tuning, public step_autotuner_for<B> { … }.
+/// Makes a tuning support backend B: class mine : public tuning, public step_autotuner_for<B> { … }.
 template <tensor_backend B>
 class step_autotuner_for : public detail::step_autotuner<B> {
  public:
   operation<B> prepare(B const& backend, operation_request<B>& request) override {
     if constexpr (detail::has_candidates<B>)
       return detail::tuned_operation(backend, request, dynamic_cast<tuning&>(*this));
-    else if constexpr (detail::asks_a_tuning<B>)
+    else if constexpr (detail::tunes_kernels<B>)
       return backend.prepare(request, dynamic_cast<tuning&>(*this));
     else
       return backend.prepare(request);

@@ -12,43 +12,45 @@
 
 namespace cohort {
 
-/// Who decides which of several ways to run a thing is taken here: by time, by what was kept, or as a test wants it.
+/// Selects one of several implementations (candidates): by time, from a cache, or as a test requires.
 ///
-/// Exact     ways give the same result but for rounding, so bits depend on what is chosen. Ranks may choose differently: what
-///           they exchange is canonical, or in the master's layouts where these are the same on all, and summed alike.
+/// Exact     candidates give the same result except for rounding, so bits depend on the selection. Ranks may
+///           select differently: exchanged data is canonical, or in the master's layouts if these are equal
+///           on all ranks, and all ranks sum it the same way.
 class tuning {
  public:
-  /// Seconds of one run of a way; infinity where it cannot run, or is what an earlier one is.
-  using stopwatch = std::function<double(std::size_t way)>;
+  /// Returns the seconds of one run of a candidate; infinity if it cannot run or equals an earlier candidate.
+  using stopwatch = std::function<double(std::size_t candidate)>;
 
   virtual ~tuning() = default;
 
-  /// Which of the ways is taken. The first is the one that runs where nothing is tuned.
+  /// Returns the index of the selected candidate. Candidate 0 is the one that runs without tuning.
   ///
-  /// `what`    all that the answer depends on, as text: machine, layer, shapes, layouts.
-  /// Errors    whatever the first way throws; others that cannot run are passed over.
-  virtual std::size_t choose(std::string const& what, std::span<std::string const> ways,
+  /// `what`    text of everything that the selection depends on: machine, layer, shapes, layouts.
+  /// Errors    those of candidate 0. Other candidates that cannot run are skipped.
+  virtual std::size_t choose(std::string const& what, std::span<std::string const> candidates,
                              stopwatch const& seconds_of) = 0;
 };
 
 namespace detail {
 
-/// A backend that knows several ways to run some steps.
+/// Backend with several implementations of some steps.
 template <class B>
 concept has_candidates = tensor_backend<B> && requires(B const& backend,
                                                        operation_request<B> const& request) {
   { backend.candidates(request) } -> std::same_as<std::vector<std::string>>;
 };
 
-/// A backend that asks a tuning by itself, for what is smaller than a step.
+/// Backend that calls a tuning directly, for parts that are smaller than a step.
 template <class B>
-concept asks_a_tuning = tensor_backend<B> && requires(B const& backend, operation_request<B> const& request,
+concept tunes_kernels = tensor_backend<B> && requires(B const& backend, operation_request<B> const& request,
                                                       tuning& by) {
   { backend.prepare(request, by) } -> std::same_as<operation<B>>;
 };
 
-/// Prepares steps on B by what is chosen. A tuning is one of each backend that it tunes: plan/tuned_operation.hpp has it, apart
-/// because it costs 15 MB to compile.
+/// Prepares steps on B with the selected candidates. A tuning derives from it for each backend that it
+/// supports. plan/tuned_operation.hpp contains the implementation; it is separate because it costs 15 MB to
+/// compile.
 template <class B>
 struct step_autotuner {
   virtual operation<B> prepare(B const& backend, operation_request<B>& request) = 0;
@@ -57,15 +59,17 @@ struct step_autotuner {
   ~step_autotuner() = default;
 };
 
-/// Who tunes steps on B, or nobody.
+/// Returns the autotuner of steps on B, or null.
+///
+/// Errors    setting_error if `tune` does not support B.
 template <tensor_backend B>
-step_autotuner<B>* tuning_of(plan_settings const& settings) {
-  if constexpr (has_candidates<B> || asks_a_tuning<B>) {
+step_autotuner<B>* autotuner_of(plan_settings const& settings) {
+  if constexpr (has_candidates<B> || tunes_kernels<B>) {
     if (auto* const found = dynamic_cast<step_autotuner<B>*>(settings.tune)) return found;
     if (settings.tune)
-      throw setting_error({.what = "tune is for other backends than the one that is used",
+      throw setting_error({.what = "the tuning does not support this backend",
                            .where = {B::name},
-                           .expected = "cohort::tune with the trainer's choice of backends"});
+                           .expected = "cohort::tune with the same backends as the trainer"});
   }
   return nullptr;
 }

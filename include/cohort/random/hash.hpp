@@ -5,9 +5,10 @@
 
 namespace cohort {
 
+/// The hash of an empty text.
 inline constexpr std::uint64_t fnv1a_offset = 0xcbf29ce484222325;
 
-/// FNV-1a, 64 bits. `start` continues an earlier hash: fnv1a("b", fnv1a("a")) == fnv1a("ab").
+/// Returns the 64-bit FNV-1a hash. `start` continues an earlier hash: fnv1a("b", fnv1a("a")) == fnv1a("ab").
 ///
 /// Source    Fowler, Noll, Vo; IETF draft draft-eastlake-fnv.
 constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t start = fnv1a_offset) {
@@ -19,7 +20,7 @@ constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t start = fnv1a
   return hash;
 }
 
-/// What a random stream is for, from several names: ("fc1", "weights") and ("fc", "1weights") differ.
+/// Returns a random stream's purpose: a hash of names. ("fc1", "weights") and ("fc", "1weights") differ.
 template <class... Name>
 constexpr std::uint64_t purpose_of(std::string_view first, Name const&... more) {
   std::uint64_t hash = fnv1a(first);

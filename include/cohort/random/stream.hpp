@@ -15,6 +15,7 @@ namespace detail {
 
 using philox_words = std::array<std::uint32_t, 4>;
 
+/// Returns one Philox4x32-10 block.
 inline philox_words philox(std::uint64_t counter_low, std::uint64_t counter_high, std::uint64_t key) {
   philox4x32_ctr_t const counter = {
       {static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
@@ -24,51 +25,52 @@ inline philox_words philox(std::uint64_t counter_low, std::uint64_t counter_high
   return {words.v[0], words.v[1], words.v[2], words.v[3]};
 }
 
-inline std::uint64_t joined(std::uint32_t low, std::uint32_t high) {
+inline std::uint64_t combine(std::uint32_t low, std::uint32_t high) {
   return static_cast<std::uint64_t>(high) << 32 | low;
 }
 
 }  // namespace detail
 
-/// Random numbers that are a function of (seed, purpose, step, index, i): any of them, in any order, on any
-/// thread, with no state. Streams of other keys are independent.
+/// Counter-based random numbers: pure functions of (seed, purpose, step, index, i). A stream has no state, so
+/// numbers can be computed in any order and on any thread. Streams of different arguments are independent.
 ///
 /// Parameters  random_stream(seed, purpose_of(layer_name, parameter_name)); i is the canonical element.
 /// Masks       random_stream(seed, purpose_of("dropout", layer_name), step, example_index); i is the element.
-/// Exact     bits and uniforms: the same on every machine. normal: on one mathematical library.
-/// Source    Philox4x32-10: Salmon, Moraes, Dror and Shaw, SC 2011. The key of a stream is one Philox block
-///           of counter (purpose, step) under the seed; its counter is (i / 2, index).
+/// Exact       bits, uniform01 and below: the same on every machine. normal: for one math library.
+/// Source      Philox4x32-10: Salmon, Moraes, Dror and Shaw, SC 2011. A stream's key is taken from the Philox
+///             block with counter (purpose, step) and the seed as key. Its counter is (i / 2, index).
 class random_stream {
  public:
   random_stream(std::uint64_t seed, std::uint64_t purpose, std::uint64_t step = 0, std::uint64_t index = 0)
       : index_(index) {
     detail::philox_words const words = detail::philox(purpose, step, seed);
-    key_ = detail::joined(words[0], words[1]);
+    key_ = detail::combine(words[0], words[1]);
   }
   random_stream(std::uint64_t seed, std::string_view purpose, std::uint64_t step = 0, std::uint64_t index = 0)
       : random_stream(seed, purpose_of(purpose), step, index) {}
 
-  /// The same seed, purpose and step at another index: spares the derivation of the key.
+  /// Returns the stream of the same seed, purpose and step at another index, without deriving the key again.
   random_stream at(std::uint64_t index) const {
     random_stream other = *this;
     other.index_ = index;
     return other;
   }
 
-  /// Of seed, purpose and step alone: whoever makes blocks elsewhere needs it and the index.
+  /// Returns the Philox key, a function of seed, purpose and step. Kernels compute blocks from key and index.
   std::uint64_t key() const { return key_; }
 
-  /// Four independent words; elements 2·number and 2·number + 1 are made of them.
+  /// Returns four independent words, from which elements 2·number and 2·number + 1 are computed.
   std::array<std::uint32_t, 4> block(std::uint64_t number) const {
     return detail::philox(number, index_, key_);
   }
 
+  /// Returns 64 uniform bits.
   std::uint64_t bits(std::uint64_t i) const {
     detail::philox_words const words = block(i / 2);
-    return i % 2 == 0 ? detail::joined(words[0], words[1]) : detail::joined(words[2], words[3]);
+    return i % 2 == 0 ? detail::combine(words[0], words[1]) : detail::combine(words[2], words[3]);
   }
 
-  /// Uniform in [0, 1): the upper 24 bits (float) or 53 bits (double) of bits(i).
+  /// Returns a number uniform in [0, 1): the upper 24 bits (float) or 53 bits (double) of bits(i).
   template <class T = float>
   T uniform01(std::uint64_t i) const {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
@@ -78,20 +80,23 @@ class random_stream {
       return static_cast<double>(bits(i) >> 11) * 0x1p-53;
   }
 
-  /// Normal with mean 0 and variance 1; computed in double. Elements 2j and 2j + 1 are a pair.
+  /// Returns a number of the standard normal distribution, computed in double. Elements 2j and 2j + 1 are a
+  /// pair.
   ///
   /// Source    Box and Muller, 1958.
   template <class T = float>
   T normal(std::uint64_t i) const {
     detail::philox_words const words = block(i / 2);
-    double const above_zero = (static_cast<double>(detail::joined(words[0], words[1]) >> 11) + 1) * 0x1p-53;
-    double const turn = static_cast<double>(detail::joined(words[2], words[3]) >> 11) * 0x1p-53;
+    double const above_zero = (static_cast<double>(detail::combine(words[0], words[1]) >> 11) + 1) * 0x1p-53;
+    double const fraction_of_turn = static_cast<double>(detail::combine(words[2], words[3]) >> 11) * 0x1p-53;
     double const radius = std::sqrt(-2 * std::log(above_zero));
-    double const angle = 2 * std::numbers::pi * turn;
+    double const angle = 2 * std::numbers::pi * fraction_of_turn;
     return static_cast<T>(radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle)));
   }
 
-  /// Uniform in {0, …, bound − 1}; no value is off by more than bound / 2⁶⁴ of its share.  Before: bound > 0.
+  /// Returns an integer uniform in {0, …, bound − 1}.  Before: bound > 0.
+  ///
+  /// Exact     relative error of each value's probability: at most bound / 2⁶⁴.
   std::uint64_t below(std::uint64_t i, std::uint64_t bound) const {
     __extension__ using wide = unsigned __int128;
     return static_cast<std::uint64_t>(static_cast<wide>(bits(i)) * bound >> 64);

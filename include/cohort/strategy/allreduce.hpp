@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/strategy/detail/exchange_meter.hpp>
-#include <cohort/strategy/detail/narrow_sum.hpp>
+#include <cohort/strategy/detail/low_precision_sum.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <memory>
@@ -13,49 +13,53 @@
 
 namespace cohort {
 
-/// Every step is taken with the mean of all ranks' gradients.
+/// Takes every step with the mean of all ranks' gradients.
 ///
-/// Shapes    buckets, from the last layer to the first: as they lie, where all ranks' parameters lie alike on devices that
-///           their communicator sums in, or on processors with padding of at most 1/64; of the canonical flat view, where not.
-/// Units     every `resync` steps (0: never) ranks compare a checksum of their parameters; where these differ, as between
-///           ranks of different backends, rank 0's go to all.
-///           `wire`: the type in which gradients travel and are summed, bf16 or f32; none, or a wider one: their own. What a
-///           rank rounds away it adds to its next gradient. Parameters and votes travel as they are.
-///           `overlap_next_forward`: sums of the last layers, which have half of all parameters or more, may end while the next step's
-///           forward runs below these layers; where all ranks' parameters lie alike, and the trainer allows it (step_info::late).
-/// Order     a bucket leaves while backward still runs below it.
+/// Shapes    buckets, from the last layer to the first. A bucket is reduced in place if all ranks have the same
+///           parameter layout, on devices in whose memory their communicator sums, or on processors with padding of
+///           at most 1/64; otherwise packed, as in the canonical flat view.
+/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the checksums
+///           differ, as between ranks of different backends, rank 0's parameters are broadcast.
+///           `wire`: the type in which gradients are sent and summed, bf16 or f32; none or a wider type: their own
+///           type. A rank adds its rounding error to its next gradient. Parameters and votes are sent in their own type.
+///           `overlap_next_forward`: the sums of the last layers, which have half of all parameters or more, may still
+///           be pending while the next step's forward runs on the layers below. Requires the same layout on all ranks,
+///           and that the trainer allows it (step_info::late).
+/// Order     a bucket's allreduce starts while backward still runs on the layers below it.
 /// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
-/// After     all have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), e_r being what r has rounded
-///           away so far.
-/// Moves     an allreduce of each bucket a step, n elements together and the padding of those that go as they lie, the first
-///           one with 5 words more (with `wire` and `overlap_next_forward`, and where it goes as it lies, they have an allreduce of their own); once in the
-///           beginning n more at most ⌈log2 P⌉ times and an allreduce of 16 bytes, as at a resync. A single rank moves, packs
-///           and waits for nothing.
-/// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` these layers may then have missed the last step.
-/// Exact     ranks of one backend hold the same bits after each step; P ranks with batch B give the parameters of one with
-///           batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from no strategy.
-///           With `wire` ranks hold the same bits as each other, and what is rounded away before a sum is conserved; the sums
-///           are rounded too, once a rank.
-/// Source    CaffeOnSpark over MPI; buckets during backward: Li et al., PyTorch Distributed, VLDB 2020; error
-///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019; into forward: Jayarajan et al., P3, MLSys
-///           2019, and BytePS's cross-barrier.
+/// After     all ranks have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), where e_r is the sum of rank
+///           r's rounding errors so far.
+/// Moves     per step an allreduce of each bucket, together n elements and the padding of buckets reduced in place.
+///           The first bucket has 5 more words; with `wire`, with `overlap_next_forward`, or if it is reduced in place,
+///           these words have a separate allreduce. Once at the start n more at most ⌈log2 P⌉ times and an allreduce
+///           of 16 bytes, as at a resync. A single rank moves, packs and waits for nothing.
+/// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the pending layers may then
+///           have missed the last step.
+/// Exact     ranks of one backend have the same bits after each step. P ranks with batch B give the parameters of one
+///           rank with batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from
+///           no strategy. With `wire` ranks have the same bits as each other. Rounding errors before a sum are
+///           conserved; the sums are rounded too, once per rank.
+/// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
+///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next forward:
+///           Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
 struct allreduce {
   int resync = 100;
   std::optional<element_type> wire{};
   bool overlap_next_forward = false;
 
+  /// Returns the strategy of this rank.  Order: collective.  Errors: setting_error for an invalid setting.
   std::unique_ptr<strategy> on(communicator& world) const;
 };
 
 namespace detail {
 
-/// Whether all ranks give the same number.
-bool same_everywhere(communicator& world, std::uint64_t number);
+/// Returns whether all ranks pass the same number.  Order: collective.
+bool is_same_on_all_ranks(communicator& world, std::uint64_t number);
 
-/// Whether so many elements, which lie in so much room, are sooner summed with the room between them than packed.
-constexpr bool lie_close(std::size_t elements, std::size_t room) { return room <= elements + elements / 64; }
+/// Returns whether `elements` in a range of `room` are reduced faster with the padding between them than packed.
+constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) { return room <= elements + elements / 64; }
 
-/// Rank 0's parameters, and what its updaters remember, to all ranks.
+/// Broadcasts rank 0's first `arrays` arrays: its parameters and updaters' state.  Order: collective.
 void broadcast_replica(communicator& world, replica const& mine, int arrays);
 
 class allreduce_strategy final : public strategy {
@@ -72,7 +76,7 @@ class allreduce_strategy final : public strategy {
 
   bool before_update(step_info const& now, gradient_parts& gradients) override;
 
-  int pending_buckets() const override { return left_; }
+  int pending_buckets() const override { return pending_buckets_; }
   void finish_pending(gradient_parts& gradients) override;
 
   void abandon(std::string_view why) noexcept override;
@@ -83,56 +87,58 @@ class allreduce_strategy final : public strategy {
 
   strategy_state state() const override;
   void restore(strategy_state const& saved) override;
-  /// What all have rounded away is split evenly among those that go on.
+  /// Splits the sum of all previous ranks' rounding errors evenly among the present ranks.
   void restore_from_ranks(strategy_state const& had, int former, int) override;
 
  private:
   static constexpr char const* kept_name = "rounded_away";
 
-  /// What was of a run before.
+  /// Discards the state of an earlier run.
   void forget();
 
-  bool alone() const { return world_->size() == 1; }
-  bool proceeds() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
+  bool is_single_rank() const { return world_->size() == 1; }
+  bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
-  bool leaves(step_info const& now) const { return how_.overlap_next_forward && alike_ && now.late > 0; }
-  /// What is not finite behind the votes: all hear of it by a bucket that is not late, whose first element is no number then.
-  static void tell_not_finite(bucket const& last, gradient_parts& gradients);
+  bool overlaps(step_info const& now) const { return how_.overlap_next_forward && same_layout_ && now.late > 0; }
+  /// Reports a number that became not finite after the votes were sent: sets the first element of a bucket that is not
+  /// late to NaN.
+  static void mark_not_finite(bucket const& last, gradient_parts& gradients);
 
-  bool narrows(parameter_set const& parameters) const;
-  /// Whether it is summed as it lies, if it lies alike on all ranks: on a device that these reach; on processors with so little
-  /// padding that it costs less than packing.
-  bool lies_close(parameter_set const& parameters, bucket const& one) const;
+  bool uses_wire_type(parameter_set const& parameters) const;
+  /// Returns whether a bucket is reduced in place, given the same layout on all ranks: on a device in whose memory the
+  /// communicator sums; on processors if its padding costs less than packing.
+  bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
 
   void make_sums(parameter_set const& parameters);
   weighted_sum& sum_of(bucket const& one) { return sums_[static_cast<std::size_t>(one.index)]; }
 
-  /// Puts this rank's gradient where it is summed; returns the bytes that leave.
-  std::size_t fill(bucket const& one, gradient_parts& gradients);
+  /// Copies this rank's gradient to its sum, unless that is in place. Returns the bytes to send.
+  std::size_t load_gradient(bucket const& one, gradient_parts& gradients);
 
-  /// Waits for some buckets' sums and puts their means back.
-  void take(gradient_parts& gradients, std::size_t first, std::size_t last);
-  void end();
+  /// Waits for the sums of buckets [first, last) and writes their means back.
+  void finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last);
+  void end_exchange();
 
-  /// Where a step is not taken, what was rounded away in it is not kept either.
-  bool take_narrow(step_info const& now, gradient_parts& gradients);
+  /// Waits for the low-precision sums and writes their means back. If the step is not taken, its rounding errors are
+  /// discarded.
+  bool finish_low_precision(step_info const& now, gradient_parts& gradients);
 
   void resync(replica const& mine);
 
   std::unique_ptr<communicator> world_;
   allreduce how_;
-  std::vector<weighted_sum> sums_;     // of each bucket
-  std::optional<weighted_sum> votes_;  // where the first bucket's sum has none
-  std::optional<narrow_sum> narrow_;
+  std::vector<weighted_sum> sums_;     // one per bucket
+  std::optional<weighted_sum> votes_;  // if the first bucket's sum has no votes
+  std::optional<low_precision_sum> low_precision_;
   buffer saved_;
   element_type saved_type_ = element_type::f32;
   agreement agreed_;
   exchange_meter meter_;
   std::int64_t expected_ = 0;
-  bool alike_ = false;  // parameters lie so on all ranks
-  int left_ = 0;        // buckets whose sums nobody has waited for
+  bool same_layout_ = false;  // whether all ranks have the same parameter layout
+  int pending_buckets_ = 0;        
   bool started_ = false;
-  bool under_way_ = false;
+  bool in_flight_ = false;
   bool restored_ = false;
 };
 

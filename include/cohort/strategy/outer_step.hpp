@@ -5,24 +5,26 @@
 
 namespace cohort {
 
-/// What all ranks do with the mean of their parameters: a step from where they met before, with Δ = before − mean.
+/// Update of all ranks' parameters by their mean: a step from the parameters of the last meeting (`before`), with
+/// Δ = before − mean.
 ///
 ///   v ← momentum·v + Δ
 ///   w ← before − rate·v                    with `nesterov`: before − rate·(Δ + momentum·v)
 ///
-/// Units     none; v begins with 0. Rate 1 without momentum is the mean itself.
-/// Source    momentum as PyTorch's SGD writes it. Block momentum (outer::bmuf) is the same rule, its velocity being −rate·v;
-///           with Nesterov's it is that of outer::diloco.
+/// Units     v starts as 0. Rate 1 without momentum is the mean itself.
+/// Source    momentum as in PyTorch's SGD. Block momentum (outer::bmuf) is the same rule with the velocity −rate·v;
+///           with Nesterov momentum it is the rule of outer::diloco.
 struct outer_step {
   double rate = 1;
   std::optional<double> momentum = 0;  ///< none: 1 − 1/P of P ranks
   bool nesterov = false;
 
   constexpr bool operator==(outer_step const&) const = default;
+  /// Returns whether the step is the mean itself.
   constexpr bool is_plain() const { return rate == 1 && momentum == 0; }
 };
 
-/// The outer steps that have a name; any of them makes an outer_step.
+/// Named outer steps; each converts to outer_step.
 namespace outer {
 
 /// The mean.
@@ -40,8 +42,8 @@ struct bmuf {
   constexpr operator outer_step() const { return {rate, momentum, nesterov}; }
 };
 
-/// Nesterov's momentum, over many inner steps. The source has periods of 500 steps, AdamW within, and leaves its state to each
-/// rank (average_updater_state false).
+/// Nesterov momentum over many inner steps. The source uses periods of 500 steps, AdamW as the inner updater, and a
+/// separate AdamW state on each rank (average_updater_state false).
 ///
 /// Source    Douillard et al., DiLoCo, 2023.
 struct diloco {
@@ -54,7 +56,7 @@ struct diloco {
 
 namespace detail {
 
-/// ", outer step of rate 0.7, Nesterov momentum 0.9"; nothing for the mean.
+/// Returns a text such as ", outer step of rate 0.7, Nesterov momentum 0.9"; empty for the mean.
 std::string described(outer_step const& how);
 
 }  // namespace detail

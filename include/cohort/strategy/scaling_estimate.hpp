@@ -5,7 +5,8 @@
 #include <cohort/communicator/detail/allreduce_algorithm.hpp>
 #include <cohort/communicator/detail/ring_allreduce.hpp>
 #include <cohort/communicator/link.hpp>
-#include <cohort/strategy/sharing_route.hpp>
+#include <cohort/strategy/detail/message_tree.hpp>
+#include <cohort/strategy/sharing_settings.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +15,13 @@
 
 namespace cohort {
 
-/// What a step of one rank costs, and what it exchanges.
+/// Costs of a step of one rank and of its exchange.
 ///
-/// Units     seconds and bytes. `step_seconds`: a step of a rank by all its workers, without exchange; workers share the rank's
-///           messages. `bytes`: what a rank gives into an allreduce, or one rank's message. `encode_seconds`: of an exchange;
-///           `decode_seconds`: of a message, of an allreduce's result. `hideable_seconds`: how long an exchange may be under way
-///           before anybody waits for it. `every`: steps between two exchanges. `sharing`: how messages go, of so many
-///           `elements`; none: an allreduce.
+/// Units     seconds and bytes. `step_seconds`: a step of a rank by all its workers, without exchange; the workers share
+///           the rank's messages. `bytes`: a rank's array in an allreduce, or one rank's message. `encode_seconds`: per
+///           exchange. `decode_seconds`: per message, or per result of an allreduce. `hideable_seconds`: time for which
+///           an exchange is in flight before a rank waits for it. `every`: steps between two exchanges. `sharing`: route
+///           of messages of `elements`; none: an allreduce.
 struct scaling_costs {
   double step_seconds = 0;
   double bytes = 0;
@@ -33,8 +34,10 @@ struct scaling_costs {
   link_cost link{};
 };
 
-/// Units     `step_seconds` with exchange, the mean; `speed_up`: examples a second beside those of one rank without exchange;
-///           `efficiency` = speed_up / ranks.
+/// Estimated speed of a number of ranks.
+///
+/// Units     `step_seconds`: mean of a step with exchange. `speed_up`: examples per second relative to one rank without
+///           exchange. `efficiency` = speed_up / ranks.
 struct scaling_estimate {
   int ranks = 1;
   double step_seconds = 0;
@@ -46,18 +49,18 @@ namespace detail {
 
 struct exchange_cost {
   double transfer = 0;  ///< seconds
-  double messages = 1;  ///< that are decoded
+  double messages = 1;  ///< number of messages that are decoded
 };
 
 constexpr exchange_cost cost_of_allreduce(link_cost const& over, double bytes, int ranks) {
   int const among = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-  double const rounds = rounds_of(among), share = static_cast<double>(among - 1) / among;
+  double const rounds = rounds_of(among), fraction = static_cast<double>(among - 1) / among;
   double const fold = among < ranks ? over.seconds(2, 2 * bytes) : 0;
   switch (choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks)) {
     case allreduce_algorithm::doubling:
       return {over.seconds(rounds, rounds * bytes) + fold};
     case allreduce_algorithm::halving:
-      return {over.seconds(2 * rounds, 2 * share * bytes) + fold};
+      return {over.seconds(2 * rounds, 2 * fraction * bytes) + fold};
     default:
       return {over.seconds(
           2.0 * (ranks - 1) * static_cast<double>(segments_of_ring(static_cast<std::size_t>(bytes), ranks)),
@@ -75,7 +78,7 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 
 }  // namespace detail
 
-/// What as many ranks would reach, each with processors of its own and the same batch as one.
+/// Estimates the speed of `ranks` ranks, each with separate processors and the same batch as one rank.
 ///
 ///     step = compute + (encode + max(0, transfer − hideable) + messages · decode) / every
 ///
@@ -86,12 +89,12 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///     messages to all                      2(P−1)·α + (P−1)·n/β                 P
 ///     messages merged on the way           2⌈log2 P⌉·α + (P−1 + ⌈log2 P⌉·P)·n/β    2(P−1) + P, in contents
 ///
-/// Units     an allreduce goes the way that its bytes and the ranks choose; where P is no power of two, halving and doubling go
-///           among the largest one below, and 2(α + n/β) come on top. Merged messages count as if no element were in two.
-/// Exact     one rank exchanges nothing. The model knows no other traffic, no rank that is slower than others, one message after
-///           another, and one link as fast as the next: a bound to plan by.
-/// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005, for the collectives; encoding and decoding of messages beside the
-///           iteration as in Deeplearning4j's gradient sharing.
+/// Units     bytes and ranks choose the allreduce algorithm. If P is not a power of two, halving and doubling use the
+///           largest power of two below P, and cost 2(α + n/β) more. Merged messages count as if no element were in two.
+/// Exact     one rank exchanges nothing. The model is a bound for planning: it assumes no other traffic, equally fast
+///           ranks and links, and one message after another.
+/// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Encoding and decoding of messages in addition to
+///           the step: as in Deeplearning4j's gradient sharing.
 constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) {
   if (ranks < 2) return {.ranks = 1, .step_seconds = of.step_seconds};
   detail::exchange_cost const cost =
@@ -103,9 +106,9 @@ constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) 
   return {ranks, step, ranks * efficiency, efficiency};
 }
 
-/// The costs of a run, from what its strategy has measured (strategy::report) in so many steps of so many ranks.
+/// Returns the costs of a run from the measurements of its strategy (strategy::report) in `steps` steps of `ranks`.
 ///
-/// Before    `step_seconds` without exchange, and the link, are measured otherwise: measure_link.
+/// Before    `step_seconds` without exchange and the link are measured separately: measure_link.
 constexpr scaling_costs costs_of(std::span<measurement const> measured, std::int64_t steps, int ranks,
                                  double step_seconds, link_cost const& over) {
   auto const of = [&](std::string_view name) {

@@ -1,27 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/strategy/process_group.hpp>
-#include <cohort/strategy/sharing_route.hpp>
+#include <string>
+#include <string_view>
 
 namespace cohort {
 
-/// What is shared: the gradient, so that all ranks take one step; or the step that each rank takes by its own gradient.
+/// What the ranks exchange: the gradient, with whose mean all ranks take one step; or the step that each rank's
+/// own updater has computed from its own gradient.
 enum class share { gradient, update };
 
-/// What is said about sharing besides the compressor; threshold_sharing and top_k_sharing have the same fields.
+/// How the messages of a step reach all ranks: each message to every rank; merged pairwise into one message,
+/// which then goes to every rank; or whichever of the two is expected to be faster.
+enum class route { by_size, to_all, merged };
+
+/// Which ranks send messages: the ranks of one process send one message together, of their combined arrays; or
+/// each rank sends its own.
+enum class group { process, rank };
+
+/// As `max_staleness`: a message is applied when it arrives, however old it is.
+inline constexpr int unbounded = -1;
+
+/// Settings of gradient sharing that do not depend on the compressor.
 ///
-/// Units     `warm_up`: the first steps are exchanged densely, and leave no residual. `sync_buffers`: steps between two means of
-///           the running statistics (0: at an epoch's end). `max_staleness` s: what step i has sent is taken in step i + s;
-///           `slower_if_stale`: divided by s. `unbounded`: when it comes.
+/// Units     `warm_up`, `sync_buffers` and `max_staleness` count steps.
 struct sharing_settings {
   cohort::share share = share::gradient;
-  bool mean = false;  ///< of share::update: the mean of the ranks' steps, not their sum
+  /// With share::update: the ranks apply the mean of their steps, not the sum.
+  bool mean = false;
+  /// The first `warm_up` steps are exchanged densely and leave no residual.
   int warm_up = 0;
+  /// Steps between two averages of the running statistics; 0: only at an epoch's end.
   int sync_buffers = 0;
-  route way = route::by_size;
+  cohort::route route = route::by_size;
   cohort::group group = group::process;
+  /// s, from 0 to 99: a message sent in step i is applied in step i + s. `unbounded`: when it arrives.
   int max_staleness = 0;
+  /// What is s steps late is divided by s; with `unbounded`, by each message's own age.
   bool slower_if_stale = false;
+
+  /// Errors    setting_error for a value out of its range, `unbounded` with share::gradient, and route::merged
+  ///           with a staleness other than 0.
+  void check() const;
 };
 
+namespace detail {
+
+/// Text of a sharing strategy: its compressor and settings. Its hash identifies the run in messages and in
+/// checkpoints with pending messages, so the text must not change.
+std::string sharing_text(std::string_view compressor, sharing_settings const& settings);
+
+}  // namespace detail
+
 }  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/sharing_settings.ipp>
+#endif

@@ -15,11 +15,11 @@
 
 namespace cohort {
 
-/// What one rank tells the others beside numbers; a vote of any rank is a vote of all.
+/// The votes that ranks exchange beside their arrays; a vote of any rank counts for all ranks.
 struct votes {
   bool stop = false;        ///< end the run
   bool save = false;        ///< write a checkpoint
-  bool not_finite = false;  ///< a loss or gradient of mine is not finite
+  bool not_finite = false;  ///< a loss or gradient of this rank is not finite
 
   constexpr bool operator==(votes const&) const = default;
   constexpr votes& operator|=(votes const& other) {
@@ -30,11 +30,12 @@ struct votes {
   }
 };
 
-/// What all ranks know alike after they have met.
+/// Result of a meeting, an exchange in which all ranks take part: the same on every rank.
 ///
-/// Units     `meetings` counts; `examples` are those of all ranks since they met before: 0 when nobody has any left. `weight`
-///           is Σ of their weights, their number where they have none. `skipped_steps`: steps between this one and the meeting
-///           that this rank left out, because its data had ended (step_info::data_ended).
+/// Units     `meetings`: number of meetings so far. `examples`: of all ranks since the previous meeting; 0 if no rank
+///           has any left. `weight`: sum of the examples' weights; their number if they have none. `all`: the votes of
+///           all ranks. `skipped_steps`: steps between this one and the meeting that this rank skipped because its
+///           data had ended (step_info::data_ended).
 struct agreement {
   std::int64_t meetings = 0;
   std::int64_t examples = 0;
@@ -43,13 +44,14 @@ struct agreement {
   std::int64_t skipped_steps = 0;
 };
 
-/// Where a run stands when a hook is called.
+/// Progress of a run when a hook is called.
 ///
-/// Units     `step` counts updates from 0; `examples` those of this rank in this step; `expected` those of all ranks, exact
-///           but where a stream ends; `weight` is Σ of the weights of this rank's, their number where they have none.
-///           `late` counts the buckets, from the first one on, whose sums may be there later than before_update returns.
-///           `data_ended`: this rank's part of a stream has ended, other ranks may have examples left. A strategy whose ranks
-///           do not meet in every step may skip to the next meeting.
+/// Units     `step` counts updates from 0. `examples`: of this rank in this step. `weight`: sum of these examples'
+///           weights; their number if they have none. `expected`: examples of all ranks, exact except at a stream's
+///           end. `mine`: the votes of this rank. `late`: number of buckets, counted from the first one, whose sums
+///           may still be pending when before_update returns. `data_ended`: this rank's part of a stream has ended;
+///           other ranks may have examples left. A strategy whose ranks do not meet in every step may then skip to
+///           the next meeting.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -61,7 +63,8 @@ struct step_info {
   bool data_ended = false;
 };
 
-/// What a strategy remembers of this rank between two steps, for a checkpoint.
+/// State of a strategy on this rank between two steps, for a checkpoint. The names and arrays are the strategy's and
+/// stay valid until its next call.
 struct strategy_state {
   struct count {
     std::string_view name;
@@ -76,60 +79,65 @@ struct strategy_state {
   std::vector<array> arrays{};
 };
 
-/// A number that a strategy has measured of its rank, for reports: a sum since the beginning, or what it is now.
+/// A number that a strategy has measured on its rank, for reports: a sum since the start, or the current value.
 struct measurement {
   std::string_view name;
   double value = 0;
   bool is_sum = false;
 };
 
-/// When the parts of an exchange took place on this rank, for a timeline. Of what a strategy does not know both ends are the same.
+/// Times of the parts of an exchange on this rank, for a timeline. A part that a strategy does not measure has equal
+/// ends.
 struct exchange_times {
   struct span {
     std::chrono::steady_clock::time_point begin{}, end{};
   };
-  span encode{};    ///< the rank writes its message
-  span transfer{};  ///< under way; the rank may do other things meanwhile
-  span apply{};     ///< what has arrived is taken
+  span encode{};    ///< the rank encodes its message
+  span transfer{};  ///< in flight; the rank may do other work meanwhile
+  span apply{};     ///< the rank applies what has arrived
 };
 
-/// What goes from rank to rank. With `gradient` buckets are announced; with `parameters` and `nothing` the updater sums the
-/// workers' gradients itself.
+/// What ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters` and `nothing` the
+/// updater sums the workers' gradients.
 enum class exchanged { nothing, gradient, parameters };
 
-/// Who agrees with whom and when: the hooks that a training loop calls, in this order in each step.
+/// How ranks train together: the hooks that a training loop calls, in this order in each step.
 ///
-/// begin          the parameters may still change: apply what arrived, wait for stragglers
-/// ready          with `gradient` only: a bucket's gradient is complete on all workers of this rank, while backward still runs
-///                below it; `gradients.pack` gives the rank's sum. One bucket after another, in the same order on every
-///                rank, on the thread of the worker that was last. A rank without examples announces zeros. Until
-///                before_update returns (take_left, if it is left), or abandon, the bucket's elements of the first part may be under way: nobody else
-///                touches them, and they stay where they are
-/// before_update  with `gradient` only: every bucket was announced; what was exchanged is put back by
-///                `gradients.unpack`. Returns whether the step is taken: the same on every rank
-/// take_left      puts back the sums of the buckets that before_update has left under way (`left`, as many on every rank, at most
-///                step_info::late). Until then their layers have not taken the step, and nobody reads or writes their parameters or
-///                gradients: neither this step's after_update nor the next one's begin may. Called once: while the next step's
-///                forward runs below them, or before merged, state, bytes and end_of_epoch
-/// after_update   the parameters have taken the step, or (`updated` false) have not: it had no examples, or a loss or
-///                gradient was not finite
-/// end_of_epoch   no step is running; nothing may be outstanding afterwards. Also where a vote ends the run within an epoch,
-///                after what listeners save then
-/// merged         what evaluation and checkpoints show where ranks differ: fills the dense canonical arrays of a replica
-///                (replica.read) with what all would agree on now, and leaves the run as it was
+/// begin          The parameters may still change: apply what has arrived, wait for slower ranks.
+/// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while backward
+///                still runs on the layers below it. `gradients.pack` copies the rank's sum. Called for one bucket
+///                after another, in the same order on every rank, on the thread of the last worker to complete it.
+///                A rank without examples announces zeros. The bucket's elements of the first part may be in flight
+///                until before_update returns (until finish_pending if the bucket is still pending), or abandon.
+///                Until then nobody else accesses them, and their memory stays valid.
+/// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
+///                `gradients.unpack`. Returns whether the step is taken: the same on every rank.
+/// finish_pending Writes back the sums of the buckets that were still pending when before_update returned:
+///                pending_buckets(), the same number on every rank, at most step_info::late. Until then their layers
+///                have not taken the step, and nobody reads or writes their parameters or gradients, neither this
+///                step's after_update nor the next step's begin. Called once: while the next step's forward runs on
+///                the layers below them, or before consensus, state, bytes and end_of_epoch.
+/// after_update   The parameters have taken the step; or (`updated` false) have not, because the step had no
+///                examples, or a loss or gradient was not finite.
+/// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the run within
+///                an epoch, after the listeners have saved.
+/// consensus      For evaluation and checkpoints if ranks differ: fills the dense canonical arrays of a replica
+///                (replica.read) with the values that all ranks would agree on now, and does not change the run.
 ///
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples: Σ weight·loss / Σ weight.
-/// Errors    what a hook throws ends the run on this rank; after those of a step `abandon` is called with its words, for other
-///           ranks to hear; then nothing under way is left to memory that ends.
+/// Errors    an exception from a hook ends the run on this rank. After an exception in a step, `abandon` is called with
+///           its text, which the other ranks report. Afterwards no pending operation uses memory that is freed.
 class strategy {
  public:
   virtual ~strategy() = default;
+  /// Returns what the ranks exchange.
   virtual exchanged what() const { return exchanged::gradient; }
-  /// Name and settings: ranks whose texts differ refuse to train together.
+  /// Returns name and settings. Ranks with different texts refuse to train together.
   virtual std::string describe() const { return "a strategy of one's own"; }
 
-  /// Before the other hooks: this rank trains by so many workers. They rest while hooks run, but for `ready`.
+  /// Called before the other hooks with the number of this rank's workers. Workers are idle while hooks run, except
+  /// in `ready`.
   virtual void set_workers(int) {}
   virtual void begin(step_info const&, replica const&) {}
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
@@ -138,35 +146,39 @@ class strategy {
   virtual void finish_pending(gradient_parts&) {}
   virtual void after_update(step_info const&, replica const&, bool /*updated*/) {}
   virtual void end_of_epoch(step_info const&, replica const&) {}
-  /// Whether ranks differ now; the same answer on every rank. False: merged is not called.
+  /// Returns whether ranks differ now: the same on every rank. If false, consensus is not called.
   virtual bool diverged() const { return false; }
   virtual void consensus(replica const&, std::span<std::byte* const> /*dense arrays*/) {}
 
+  /// Ends this rank's part of a step that has failed; the other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}
   /// Returns whether ranks meet in every step and agree on that very step. If not, a rank learns late that no rank had
   /// examples left, so ranks that share a stream do not call listeners in the same steps (training::has_common_steps).
   virtual bool meets_each_step() const { return what() == exchanged::gradient; }
-  /// The last meeting; null: this strategy holds none, which several ranks refuse: they could not end together.
+  /// Returns the last meeting. Null: the strategy has no meetings; several ranks refuse it, because they could not
+  /// end together.
   virtual agreement const* agreed() const { return nullptr; }
 
-  /// After restore with what state gave, in a replica restored likewise, a run goes on as if it had not stopped.
+  /// Returns the state for a checkpoint. After restore with it, in a replica restored too, a run continues as if it
+  /// had not stopped.
   virtual strategy_state state() const { return {}; }
   virtual void restore(strategy_state const&) {}
-  /// Instead of restore, where a run goes on with another number of ranks, from what merged gave: what each of `ranks` had that
-  /// was, one after another, on every rank alike.
+  /// Restores from the states of a previous run's `ranks`, if the run continues with another number of ranks, in a
+  /// replica with the previous run's consensus. Called with one state after another, in the same order on every rank.
   virtual void restore_from_ranks(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
 
-  /// Memory that it will hold for a replica, known before the first step; 0 where it depends on what is sent.
+  /// Returns the memory in bytes that the strategy will allocate for a replica, known before the first step; 0 if it
+  /// depends on the messages.
   virtual std::size_t bytes(replica const&) const { return 0; }
 
-  /// What it has measured; empty where one rank exchanges nothing. exchange_text knows the names of exchange_meter and
-  /// message_exchange, and says others as they are.
+  /// Returns measurements; empty if a single rank exchanges nothing. exchange_text formats the names of exchange_meter
+  /// and message_exchange, and prints other names unchanged.
   virtual std::vector<measurement> report() const { return {}; }
-  /// Of the exchange that has ended last. Asked after each step: no memory is allocated.
+  /// Returns the times of the exchange that has ended last. Called after each step, so it allocates no memory.
   virtual exchange_times last_exchange() const { return {}; }
 };
 
-/// Nobody to agree with: for one rank.
+/// Exchanges nothing: for a single rank.
 class no_exchange final : public strategy {
  public:
   exchanged what() const override { return exchanged::nothing; }

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/strategy/process_group.hpp>
-#include <cohort/strategy/sharing_route.hpp>
 #include <cohort/strategy/sharing_settings.hpp>
+#include <cohort/strategy/strategy.hpp>
 #include <memory>
 
 namespace cohort {
 
-/// Ranks send the largest elements of their gradients as they are, the share `density` of all, and keep the rest for later
-/// steps.
+/// Exchanges the largest entries of the accumulated gradient with their values: the fraction `density` of all.
+/// The rest stays in the residual for later steps.
 ///
-/// Moves     a message takes 96 bytes, 8 for 65,536 elements, and 4 besides its code for each element sent.
-/// Errors    setting_error for a density out of (0, 1]. All else is as sharing_by says.
+/// Moves     a message has 96 bytes, 8 per 65,536 elements, and per sent element its code and 4 bytes.
+/// Errors    setting_error for a density out of (0, 1]. All else as for sharing_by.
 /// Source    Aji and Heafield, EMNLP 2017.
 struct top_k_sharing {
   double density = 1e-3;
-  cohort::share share = share::gradient;
-  bool mean = false;
-  int warm_up = 0;
-  int sync_buffers = 0;
-  route way = route::by_size;
-  cohort::group group = group::process;
-  int max_staleness = 0;
-  bool slower_if_stale = false;
+  sharing_settings settings{};
 
+  /// Returns the strategy of this rank.  Order: collective.
   std::unique_ptr<strategy> on(communicator& world) const;
 };
 

@@ -13,14 +13,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// The upper half of an f32: 8 significant bits.
+/// A bfloat16 number: the upper half of an f32, with 8 significant bits.
 struct bf16 {
-  std::uint16_t pattern = 0;
+  std::uint16_t pattern = 0;  ///< the bit pattern
 
+  /// Returns the number as f32; exact.
   constexpr float value() const { return std::bit_cast<float>(std::uint32_t{pattern} << 16); }
   constexpr bool operator==(bf16 const&) const = default;
 
-  /// To nearest, ties to even. A NaN stays one.
+  /// Rounds x to the nearest bf16, ties to even. A NaN remains a NaN.
   static constexpr bf16 nearest(float x) {
     return {detail::rounded_to_bf16(std::bit_cast<std::uint32_t>(x))};
   }

@@ -11,37 +11,40 @@
 
 namespace cohort {
 
-/// Memory of a fixed size on a 64-byte boundary, zero at first: the processor's, or of a space, where only that space's owner
-/// knows how to read it. The processor's lies on huge pages where it is large and the system has them.
+/// A zero-initialised memory block of fixed size, aligned to 64 bytes: host memory, or memory of a
+/// memory_space. Only the backend of a memory_space can access its memory. Large host buffers use huge pages
+/// if available.
 class buffer {
  public:
   static constexpr std::size_t alignment = 64;
 
   buffer() = default;
+  /// Allocates host memory; 0 bytes allocate nothing.
   explicit buffer(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
-    bool const large = bytes >= detail::huge_page::least;
+    bool const large = bytes >= detail::huge_page::min_buffer_bytes;
     std::align_val_t const boundary{large ? detail::huge_page::bytes : alignment};
     data_ = {static_cast<std::byte*>(::operator new(bytes, boundary)), release{{}, boundary}};
-    if (large) detail::ask_for_huge_pages(data_.get(), bytes);
+    if (large) detail::request_huge_pages(data_.get(), bytes);
     std::memset(data_.get(), 0, bytes);
   }
-  /// A null space is the processor's memory.
-  buffer(std::size_t bytes, std::shared_ptr<memory_space> const& where) {
-    if (!where) {
+  /// Allocates from `space`, or host memory if `space` is null.
+  buffer(std::size_t bytes, std::shared_ptr<memory_space> const& space) {
+    if (!space) {
       *this = buffer(bytes);
     } else if (bytes) {
-      data_ = {where->take(bytes), release{where, {}}};
+      data_ = {space->allocate(bytes), release{space, {}}};
       bytes_ = bytes;
     }
   }
 
   buffer(buffer&&) = default;
   buffer& operator=(buffer&&) = default;
-  [[gnu::noinline]] ~buffer() {}  // in one place: programs that hold many stay small
+  [[gnu::noinline]] ~buffer() {}  // out of line: keeps the code of programs with many buffers small
 
   std::byte* data() const { return data_.get(); }
   std::size_t bytes() const { return bytes_; }
+  /// Returns the memory as elements of type T.
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(data_.get());
@@ -49,28 +52,31 @@ class buffer {
 
  private:
   struct release {
-    std::shared_ptr<memory_space> where;
-    std::align_val_t boundary;
+    std::shared_ptr<memory_space> space;  // null: host memory
+    std::align_val_t boundary;            // of host memory
     void operator()(std::byte* memory) const {
-      where ? where->give_back(memory) : ::operator delete(memory, boundary);
+      space ? space->deallocate(memory) : ::operator delete(memory, boundary);
     }
   };
   std::unique_ptr<std::byte, release> data_;
   std::size_t bytes_ = 0;
 };
 
-/// Memory on a 64-byte boundary that is used again and again: it keeps what it has when it shrinks, and loses its
-/// contents when it must grow: what it had is given back first. Where there is no more, it has as many bytes as before.
+/// A growable memory block aligned to 64 bytes.
 class reusable_buffer {
  public:
-  void resize(std::size_t bytes, std::shared_ptr<memory_space> const& where = nullptr) {
+  /// Ensures a capacity of at least `bytes`. If the capacity is large enough, capacity and contents are kept.
+  ///
+  /// After     if it grew, the old block was freed first and the contents are lost.
+  /// Errors    memory_error or std::bad_alloc if there is not enough memory; the capacity is then as before.
+  void resize(std::size_t bytes, std::shared_ptr<memory_space> const& space = nullptr) {
     std::size_t const before = memory_.bytes();
     if (bytes <= before) return;
     memory_ = {};
     try {
-      memory_ = buffer(bytes, where);
+      memory_ = buffer(bytes, space);
     } catch (...) {
-      if (before > 0) memory_ = buffer(before, where);
+      if (before > 0) memory_ = buffer(before, space);
       throw;
     }
   }
@@ -81,7 +87,7 @@ class reusable_buffer {
   buffer memory_;
 };
 
-/// The next multiple of the alignment.
+/// Returns `bytes` rounded up to a multiple of buffer::alignment.
 constexpr std::size_t round_to_alignment(std::size_t bytes) {
   return (bytes + buffer::alignment - 1) / buffer::alignment * buffer::alignment;
 }
@@ -89,9 +95,9 @@ constexpr std::size_t round_to_alignment(std::size_t bytes) {
 namespace detail {
 
 inline buffer copy_of(std::span<std::byte const> from) {
-  buffer made(from.size());
-  if (!from.empty()) std::memcpy(made.data(), from.data(), from.size());
-  return made;
+  buffer copy(from.size());
+  if (!from.empty()) std::memcpy(copy.data(), from.data(), from.size());
+  return copy;
 }
 
 }  // namespace detail

@@ -6,9 +6,10 @@
 
 namespace cohort {
 
-/// What one element of a tensor is. bf16 is the upper half of an f32 (bf16.hpp).
+/// Type of a tensor's elements. bf16 is the upper half of an f32 (bf16.hpp).
 enum class element_type : std::uint8_t { f32, f64, bf16, u8, i32, i64, u64 };
 
+/// Returns the size of one element in bytes.
 constexpr std::size_t bytes_of(element_type type) {
   switch (type) {
     case element_type::u8:
@@ -26,6 +27,7 @@ constexpr std::size_t bytes_of(element_type type) {
   return 0;
 }
 
+/// Returns the type's name: "f32", "bf16", ...
 constexpr std::string_view name_of(element_type type) {
   switch (type) {
     case element_type::f32:
@@ -46,9 +48,10 @@ constexpr std::string_view name_of(element_type type) {
   return "?";
 }
 
+/// The element_type of a C++ type: element_of<float> == element_type::f32.
 template <class T>
 inline constexpr element_type element_of = [] {
-  static_assert(sizeof(T) == 0, "cohort: this C++ type is no tensor element");
+  static_assert(sizeof(T) == 0, "cohort: this C++ type is not supported as a tensor element");
   return element_type::f32;
 }();
 template <>
@@ -66,7 +69,7 @@ inline constexpr element_type element_of<std::uint64_t> = element_type::u64;
 
 namespace detail {
 
-/// Calls f with a null pointer to the C++ type of parameters, which are f32 or f64.
+/// Calls f with a null pointer of the parameters' C++ type: double* for f64, float* for f32.
 template <class F>
 decltype(auto) with_real(element_type type, F f) {
   return type == element_type::f64 ? f(static_cast<double*>(nullptr)) : f(static_cast<float*>(nullptr));

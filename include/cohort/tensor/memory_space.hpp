@@ -4,17 +4,18 @@
 
 namespace cohort {
 
-/// Where memory is had that is not the processor's own: of a backend's device.
-///
-/// Shapes    take gives as many bytes as asked for (> 0), zero, on buffer::alignment; give_back gets what take gave.
-/// Errors    take: memory_error, with what the device has left.
+/// Allocator for a backend's device memory.
 class memory_space {
  public:
   virtual ~memory_space() = default;
-  virtual std::byte* take(std::size_t bytes) = 0;
-  virtual void give_back(std::byte* memory) noexcept = 0;
-  /// Bytes that are free, and those that were taken from here; 0: unknown.
-  virtual std::size_t room() const { return 0; }
+  /// Allocates `bytes` > 0 bytes, zero-filled and aligned to buffer::alignment.
+  ///
+  /// Errors    memory_error with the device's free bytes.
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  /// Frees memory that allocate() of this space returned.
+  virtual void deallocate(std::byte* memory) noexcept = 0;
+  /// Returns the bytes free on the device plus the bytes already allocated from this space; 0 if unknown.
+  virtual std::size_t available_bytes() const { return 0; }
 };
 
 }  // namespace cohort

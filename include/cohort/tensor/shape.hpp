@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// The extents of a tensor, outermost first, without the batch: an image is channels × height × width.
+/// Extents of a tensor, outermost first, without the batch dimension. An image is channels × height × width.
 ///
 /// Shapes    at most `max_rank` extents; rank 0 is a scalar with one element.
 struct shape {
@@ -26,13 +26,14 @@ struct shape {
   constexpr int& operator[](int axis) { return extents[axis]; }
   constexpr bool operator==(shape const&) const = default;
 
+  /// Returns the number of elements: the product of the extents.
   constexpr std::int64_t elements() const {
     std::int64_t product = 1;
     for (int axis = 0; axis < rank; ++axis) product *= extents[axis];
     return product;
   }
 
-  /// The same tensor for `count` examples: count × extents.  Before: rank < max_rank.
+  /// Returns the shape of a batch of `count` examples: count × extents.  Before: rank < max_rank.
   constexpr shape batched(int count) const {
     shape result;
     result.rank = rank + 1;
@@ -41,7 +42,7 @@ struct shape {
     return result;
   }
 
-  /// One example of a batched tensor: all extents but the first.  Before: rank > 0.
+  /// Returns the shape of one example of a batch: all extents except the first.  Before: rank > 0.
   constexpr shape example() const {
     shape result;
     result.rank = rank - 1;
@@ -50,7 +51,7 @@ struct shape {
   }
 };
 
-/// "20x24x24", and "scalar" for rank 0.
+/// Returns the extents as text: "20x24x24", or "scalar" for rank 0.
 inline std::string to_string(shape const& s) {
   if (s.rank == 0) return "scalar";
   std::string text = std::to_string(s[0]);

@@ -10,7 +10,7 @@ namespace cohort {
 
 namespace detail {
 
-/// A dense row-major tensor in memory that somebody else owns. `Byte` is std::byte or std::byte const.
+/// A non-owning view of a dense row-major tensor. `Byte` is std::byte or std::byte const.
 template <class Byte>
 struct basic_view {
   Byte* data = nullptr;
@@ -28,16 +28,19 @@ struct basic_view {
     return {data, type, dims};
   }
 
+  /// Returns the size of all elements in bytes.
   std::size_t bytes() const { return static_cast<std::size_t>(dims.elements()) * bytes_of(type); }
 
-  /// The elements as T.  Before: `type` is T's; the caller has checked it (see data_error, shape_error).
+  /// Returns the elements as a span of T.  Before: the caller has checked that `type` is element_of<T>.
   template <class T>
   auto as() const {
     using element = std::conditional_t<std::is_const_v<Byte>, T const, T>;
     return std::span<element>(reinterpret_cast<element*>(data), static_cast<std::size_t>(dims.elements()));
   }
 
-  /// Rows [first, first + count) along the outermost axis.  Before: 0 ≤ first, first + count ≤ dims[0].
+  /// Returns rows [first, first + count) of the outermost axis.
+  ///
+  /// Before    0 ≤ first, first + count ≤ dims[0].
   basic_view rows(int first, int count) const {
     basic_view part = *this;
     part.dims[0] = count;
@@ -49,7 +52,9 @@ struct basic_view {
 
 }  // namespace detail
 
+/// A read-only view of a tensor.
 using tensor_view = detail::basic_view<std::byte const>;
+/// A writable view of a tensor.
 using mutable_tensor_view = detail::basic_view<std::byte>;
 
 }  // namespace cohort

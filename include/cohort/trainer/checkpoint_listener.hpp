@@ -7,26 +7,31 @@
 
 namespace cohort {
 
-/// Writes checkpoints: every `every` steps (0: none of these), and when a vote asks for one or for a stop. Where ranks have no
-/// common steps (training::has_common_steps), at the first meeting after each `every` steps.
+/// Writes a checkpoint every `every` steps (0: never), and after a vote for a checkpoint or a stop.
 ///
-/// Order     collective: every rank has one with the same settings. It stands last in the list: listeners behind it have not seen
-///           yet what it writes down.
-/// Errors    setting_error for settings that make no sense. A checkpoint that cannot be written (a full disk) is said, not
-///           thrown: training goes on and the older ones survive; failures() counts them.
+/// If the ranks have no common steps (training::has_common_steps), it writes at the first meeting after each
+/// `every` steps.
+///
+/// Order     collective: every rank has one with the same settings. It must be the last listener: a
+///           checkpoint holds the listeners' states, and later listeners have not processed the step yet.
+/// Errors    setting_error for invalid settings. If a checkpoint cannot be written (a full disk), the
+///           listener logs the error and training continues. The older checkpoints are unchanged; failures()
+///           counts the errors.
 class checkpoint_listener final : public listener {
  public:
+  /// `directory` and `keep`: see save_checkpoint. `to` receives the errors, on rank 0.
   checkpoint_listener(std::string directory, std::int64_t every, int keep = 3, sink to = stderr_sink());
 
   void on_step(training& run, step_report const& done) override;
   void on_vote(training& run, votes const& all) override;
 
-  /// Where the newest one is; empty before the first.
+  /// Path of the newest checkpoint; empty before the first.
   std::string const& newest() const { return newest_; }
-  /// The step of the newest one; −1 before the first.
+  /// Step of the newest checkpoint; −1 before the first.
   std::int64_t newest_step() const { return saved_step_; }
-  /// Why the last attempt failed; empty if it succeeded, and before the first.
-  std::string const& trouble() const { return trouble_; }
+  /// Error of the last attempt; empty if it succeeded, and before the first.
+  std::string const& last_error() const { return last_error_; }
+  /// Number of failed attempts.
   std::int64_t failures() const { return failures_; }
 
  private:
@@ -38,7 +43,7 @@ class checkpoint_listener final : public listener {
   sink to_;
   std::string newest_;
   std::int64_t saved_step_ = -1;
-  std::string trouble_;
+  std::string last_error_;
   std::int64_t failures_ = 0;
 };
 

@@ -7,12 +7,15 @@
 
 namespace cohort {
 
-/// A profile's rows as a trace for chrome://tracing or Perfetto: one step, put together from the mean times
-/// of its kernels, one after another in the rows' order; forward and backward on a track each.
+/// Converts a profile's rows to a trace for chrome://tracing or Perfetto.
 ///
-/// Units     `ts` and `dur` in microseconds. A row without calls has the duration 0. With the peaks of who ran them kernels have
-///           "roofline", the share of what bounds them, and "bound": arithmetic or memory.
-/// Errors    as json_writer.
+/// The trace is one step, made of the kernels' mean times in the order of the rows. Forward and backward have
+/// one track each.
+///
+/// Units     `ts` and `dur` in microseconds. A row without calls has the duration 0. With the machine's
+///           peaks, each kernel has "roofline" (achieved share of its bound) and "bound" (arithmetic or
+///           memory).
+/// Errors    those of json_writer.
 /// Source    Trace Event Format, complete events ("X").
 std::string chrome_trace(std::span<plan_row const> rows, machine_peaks const& peaks = {});
 

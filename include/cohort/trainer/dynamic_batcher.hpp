@@ -15,14 +15,15 @@
 
 namespace cohort {
 
-/// What a call does that finds the queue full: wait for room until its deadline, or fail at once.
+/// Behaviour of a call if the queue is full: wait for space until its deadline, or fail at once.
 enum class when_full { wait, refuse };
 
-/// How calls become batches.
+/// Settings of a dynamic_batcher.
 ///
-/// Units     `max_batch`: examples of a run; `max_delay`: what the first of them waits for others, so what latency may grow by;
-///           `max_queue`: examples that wait, at most; `deadline`: from a call to its answer, 1 ms to 1,000 h; `runs` at the
-///           same time, each on a thread of its own with the model's number of threads.
+/// Units     `max_batch`: examples per run. `max_delay`: how long the first call of a batch waits for others,
+///           so the added latency. `max_queue`: largest number of queued examples. `deadline`: from a call to
+///           its answer, 1 ms to 1,000 h. `runs`: concurrent runs; each has its own thread, and the model's
+///           number of threads.
 struct dynamic_batching {
   int max_batch = 32;
   std::chrono::microseconds max_delay = std::chrono::milliseconds(1);
@@ -32,61 +33,68 @@ struct dynamic_batching {
   when_full full = when_full::wait;
 };
 
-/// Puts the examples of many callers together and predicts them at once (dynamic batching).
+/// Combines the examples of many callers into batches and predicts them together (dynamic batching).
 ///
-/// Shapes    a call brings one example or a few, up to max_batch: n × the model's inputs, f32.
-/// Order     of the queue: who waits for room is not in it. A batch runs when it is full, or when its first example has waited
-///           for max_delay.
-///           Calls come from any thread. The model must outlive this, and is not trained or loaded meanwhile.
-/// After     stop, or the destructor: new calls are refused, those that wait are answered.
-/// Errors    shape_error and setting_error where a call does not fit, deadline_error where it is not answered in time or the
-///           queue is full: to this caller alone. What a run throws: to those whose examples it had.
+/// Shapes    a call has 1 to max_batch examples: n × the model's inputs, f32.
+/// Order     first in, first out; a call that waits for space is not in the queue yet. A batch runs when it
+///           is full, or when its first call has waited for max_delay. All members are thread-safe except
+///           stop. The model must outlive the batcher, and must not be trained or loaded while the batcher
+///           exists.
+/// After     stop or the destructor: new calls are refused, and the queued calls are answered.
+/// Errors    shape_error and setting_error for an invalid call; deadline_error if the call is not answered in
+///           time or the queue is full: for this caller only. An error of a run: for all callers of that
+///           batch.
 /// Source    the dynamic batcher of NVIDIA Triton; Olston et al., TensorFlow-Serving, 2017.
 class dynamic_batcher {
  public:
-  /// What predicts: inputs in, one row of outputs an example.
+  /// Computes predictions: takes the inputs, returns one row of outputs per example.
   using run_function = std::function<predictions(std::span<tensor_view const>)>;
 
+  /// Predicts with `model`.
   explicit dynamic_batcher(training const& model, dynamic_batching how = {});
-  /// Any function in a model's place, with the shapes of its inputs without the batch.
+  /// Predicts with any function. `inputs`: the shapes of its inputs, without the batch dimension.
   dynamic_batcher(run_function run, std::vector<shape> inputs, dynamic_batching how = {});
   ~dynamic_batcher() { stop(); }
   dynamic_batcher(dynamic_batcher const&) = delete;
   dynamic_batcher& operator=(dynamic_batcher const&) = delete;
 
-  /// Begins a call; `deadline` instead of the settings'.
+  /// Queues a call and returns without waiting for its answer. `deadline` overrides that of the settings.
   pending_predictions submit(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   pending_predictions submit(tensor_view input) { return submit({&input, 1}, how_.deadline); }
 
-  /// The same, waiting for the answer.
+  /// Queues a call and blocks until its answer or its deadline.
   predictions predict(std::span<tensor_view const> inputs, std::chrono::milliseconds deadline);
   predictions predict(tensor_view input) { return submit(input).get(); }
 
-  /// Refuses calls from now on, and returns when those that waited are answered and no run is under way. Not for two threads at
-  /// once.
+  /// Refuses new calls, answers the queued ones, and blocks until no run is active. Not thread-safe.
   void stop();
 
-  /// Examples that wait now.
+  /// Number of queued examples.
   int queued() const;
 
  private:
   using clock = detail::batched_call::clock;
   using calls = std::vector<std::shared_ptr<detail::batched_call>>;
-  static constexpr std::chrono::hours longest{1000};
+  static constexpr std::chrono::hours longest{1000};  // deadline and delay
 
+  /// Errors    setting_error for a deadline out of range.
   static void check(std::chrono::milliseconds deadline);
 
   static std::vector<shape> inputs_of(graph_view net);
 
+  /// Returns the number of examples of a call.
+  ///
+  /// Errors    shape_error and setting_error for an invalid call.
   int checked_count(std::span<tensor_view const> inputs) const;
 
-  /// Whether a batch can begin.  Before: the lock is held.
+  /// Whether a batch can start.   Before  mutex_ is locked.
   bool is_due() const;
-  /// Drops the calls whose callers have gone, or whose time is over.  Before: the lock is held.
-  void drop_gone();
-  /// Takes the calls of a batch off the queue.  Before: the lock is held.
-  calls take();
+  /// Removes calls that were cancelled or have exceeded their deadline.   Before  mutex_ is locked.
+  void drop_expired();
+  /// Removes the calls of the next batch from the queue and returns them.   Before  mutex_ is locked.
+  calls dequeue_batch();
 
+  /// Loop of one thread.
   void work();
 
   /// Predicts a batch and answers its calls.
@@ -96,8 +104,8 @@ class dynamic_batcher {
   std::vector<shape> inputs_;
   dynamic_batching how_;
   mutable std::mutex mutex_;
-  std::condition_variable arrived_;  // a call, or the stop
-  std::condition_variable room_;     // in the queue, or the stop
+  std::condition_variable work_available_;   // or stop
+  std::condition_variable space_available_;  // in the queue, or stop
   std::deque<std::shared_ptr<detail::batched_call>> waiting_;
   int queued_ = 0;
   bool stopping_ = false;

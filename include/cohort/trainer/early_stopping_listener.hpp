@@ -10,9 +10,12 @@
 
 namespace cohort {
 
-/// Units     `patience` counts looks without improvement, `every` epochs from look to look; `minimum_delta`: a number is
-///           better if it is by more than that.
-/// Order     `on_best` is called on every rank after each look that was the best so far: to save the model, for example.
+/// Settings of an early_stopping_listener.
+///
+/// Units     `patience`: number of consecutive checks without improvement before the stop. `every`: epochs
+///           between checks. `minimum_delta`: smallest difference that counts as an improvement.
+/// Order     `on_best` is called on every rank after each check with a new best value, for example to save
+///           the model.
 struct early_stopping_settings {
   int patience = 5;
   double minimum_delta = 0;
@@ -21,44 +24,45 @@ struct early_stopping_settings {
   sink lines = stderr_sink();
 };
 
-/// Looks at a metric after each epoch, and ends the run when it has not become better for a while.
+/// Evaluates a metric after every `every` epochs, and stops the run when the metric has not improved for
+/// `patience` checks.
 ///
 ///     early_stopping_listener stopping(accuracy_on(held), {.patience = 3, .on_best = [](training& run) { run.save("best"); }});
 ///
 /// Order     collective: every rank has one with the same settings.
-/// After     all ranks agree on the stop when they meet next: fit returns with `stopped` a few steps into the epoch that
-///           follows. The parameters are the last ones, not the best: on_best has seen those.
-///           Checkpoints keep what it has seen: a run that is resumed counts on.
-/// Errors    setting_error for settings that make no sense.
+/// After     all ranks agree on the stop at their next meeting: fit returns with `stopped` a few steps into
+///           the next epoch. The parameters are the last ones; use on_best to keep the best ones. Checkpoints
+///           store the state, so a resumed run continues to count.
+/// Errors    setting_error for invalid settings.
 class early_stopping_listener final : public listener {
  public:
   explicit early_stopping_listener(metric judge, early_stopping_settings how = {});
 
   void on_epoch(training& run, epoch_report const& done) override;
   void on_step(training& run, step_report const&) override;
-  /// A further fit begins to count anew, unless somebody else has ended this one.
+  /// Resets the count for a further fit, if this listener requested the stop.
   void on_vote(training&, votes const& all) override;
 
-  std::string name() const override { return "early stopping by " + judge_.name; }
-  /// "4 2 0.75": the best one's epoch, looks without improvement, the best.
+  std::string name() const override { return "early stopping by " + metric_.name; }
+  /// "4 2 0.75": epoch of the best value, checks without improvement since, best value.
   std::string state() const override;
   void restore(std::string_view text) override;
 
-  /// Empty before the first look.
+  /// Best value so far; empty before the first check.
   std::optional<double> best() const { return best_; }
-  /// The epoch, counted from 0, after which it was seen.
+  /// Epoch of the best value, counted from 0; −1 before the first check.
   std::int64_t best_epoch() const { return best_epoch_; }
 
  private:
   bool better(double now) const;
-  void say(std::int64_t epoch, double now, bool best) const;
+  void log_check(std::int64_t epoch, double now, bool best) const;
 
-  metric judge_;
+  metric metric_;
   early_stopping_settings how_;
   std::optional<double> best_{};
   std::int64_t best_epoch_ = -1;
-  int without_ = 0;
-  bool over_ = false;
+  int checks_without_improvement_ = 0;
+  bool should_stop_ = false;
 };
 
 }  // namespace cohort

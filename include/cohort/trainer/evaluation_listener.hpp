@@ -8,24 +8,28 @@
 
 namespace cohort {
 
-/// Units     `every` epochs.
+/// Settings of an evaluation_listener.
+///
+/// Units     `every`: epochs between evaluations.
 struct evaluation_listener_settings {
   int every = 1;
   evaluation_settings how{};
   sink lines = stderr_sink();
 };
 
-/// Evaluates a data set after every so many epochs, and says the result: "epoch 3: accuracy 97.12 %, log loss 0.0931".
+/// Evaluates a data set after every `every` epochs and logs the result: "epoch 3: accuracy 97.12 %, log loss
+/// 0.0931".
 ///
-/// Order     collective: every rank has one with the same settings; rank 0 says the line.
-/// Before    evaluators, where any are given, live as long; they are cleared before each pass, and keep what they saw in it
-///           for whoever comes after, as an early_stopping_listener's metric.
+/// Order     collective: every rank has one with the same settings; rank 0 logs the line.
+/// Before    evaluators outlive the listener. It clears them before each pass; afterwards later listeners can
+///           read their results, for example the metric of an early_stopping_listener.
 /// Errors    setting_error if `every` is not positive; those of training::evaluate.
 class evaluation_listener final : public listener {
  public:
+  /// Logs accuracy and log loss of a classification.
   explicit evaluation_listener(dataset data, evaluation_listener_settings settings = {});
 
-  /// Any evaluators, in one pass; `line` says in words what they saw.
+  /// Runs any evaluators in one pass. `line` returns the text to log; empty: none.
   evaluation_listener(dataset data, std::vector<evaluator*> reports, std::function<std::string()> line,
                       evaluation_listener_settings settings = {});
 

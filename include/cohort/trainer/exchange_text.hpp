@@ -7,21 +7,21 @@
 
 namespace cohort {
 
-/// What a strategy has measured between two of its reports, `steps` apart, as one line for the user:
-/// "1.2 MB of 271.1 MB dense (0.44 %), entropy bound 1.1 MB; threshold 0.0012, density 0.1 %; residual norm 0.81; encode 0.300 ms,
-/// transfer 2.10 ms, apply 0.200 ms a step, 80 % hidden behind compute". Empty where there is nothing to say.
+/// Formats the difference of two reports of a strategy, `steps` steps apart, as one line: "1.2 MB of 271.1 MB
+/// dense (0.44 %), entropy bound 1.1 MB; threshold 0.0012, density 0.1 %; residual norm 0.81; encode 0.300
+/// ms, transfer 2.10 ms, apply 0.200 ms a step, 80 % hidden behind compute". Empty without measurements.
 ///
-/// Units     bytes are those of the interval, as this rank has given them into the exchange; density its mean, where elements are
-///           counted, threshold and residual norm as they are now. `before` may be empty: since the beginning.
-/// After     a measurement whose name is not known here is said by its name.
-[[gnu::cold, gnu::noinline]] std::string exchange_text(std::span<measurement const> now,
-                                                       std::span<measurement const> before,
-                                                       std::int64_t steps);
+/// Units     bytes: sent by this rank in the interval. Density: mean of the interval if the strategy counts
+///           elements. Threshold and residual norm: current values. An empty `before` means since the
+///           beginning of the run.
+/// After     a measurement with an unknown name is printed with its name.
+std::string exchange_text(std::span<measurement const> now, std::span<measurement const> before,
+                          std::int64_t steps);
 
-/// What some steps of a rank came to.
+/// Costs of some steps of a rank.
 ///
-/// Units     seconds, bytes and messages of all `steps`; `exchange_seconds` as in step_report; `selects`: what is sent is a selection
-///           of elements already.
+/// Units     seconds, bytes and messages are sums over all `steps`; `exchange_seconds` as in step_report.
+///           `selects`: the strategy sends a selection of the elements already.
 struct interval_cost {
   double steps = 0;
   double compute_seconds = 0;
@@ -31,11 +31,12 @@ struct interval_cost {
   bool selects = false;
 };
 
-/// Why ranks would do better to exchange less, and by what: "the exchange outlasts the step: 12.3 ms of it, …". Empty where they
-/// compute longer than they wait for each other.
+/// Returns a warning if the exchange takes longer than compute, with the cause and the gain of exchanging
+/// less: "the exchange takes longer than compute: 12.3 ms a step, …". Otherwise empty.
 ///
-/// Units     latency or bytes is judged by the messages' size alone, latency_equivalent_bytes as in route::by_size.
-[[gnu::cold, gnu::noinline]] std::string exchange_warning(interval_cost const& of);
+/// Units     whether latency or bytes dominate follows from the messages' size alone:
+///           latency_equivalent_bytes, as in route::by_size.
+std::string exchange_warning(interval_cost const& of);
 
 }  // namespace cohort
 

@@ -3,7 +3,8 @@
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/description.hpp>
-#include <cohort/trainer/predictor.hpp>
+#include <cohort/trainer/detail/predictor.hpp>
+#include <cohort/trainer/predictions.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -14,24 +15,25 @@
 
 namespace cohort {
 
-/// What layers of a network say about the examples of a data set, in its order. Itself a data set: a network that is trained
-/// on it takes the layers' outputs for inputs, and finds targets, weights and keys as they were.
+/// The outputs of some layers for all examples of a data set, in its order. Itself a data set: its inputs are
+/// the layers' outputs; targets, weights and keys are copies of the original's.
 ///
-/// Shapes    one input a layer, f32, in the order in which the layers were named.
+/// Shapes    one input per layer, f32, in the order in which the layers were named.
 class feature_set {
  public:
-  data_description const& describe() const { return what_; }
+  /// describe, size and get: see dataset.
+  data_description const& describe() const { return description_; }
   std::int64_t size() const { return size_; }
   void get(std::int64_t i, example_view& out) const;
 
-  /// The outputs of one of the layers.
+  /// The outputs of one layer.
   ///
-  /// Errors    setting_error for another name.
+  /// Errors    setting_error for an unknown name.
   predictions const& of(std::string_view layer) const;
 
  private:
   friend class training;
-  struct kept {
+  struct other_tensor {
     std::size_t example_bytes;
     std::vector<std::byte> rows;
   };
@@ -39,12 +41,12 @@ class feature_set {
   feature_set(data_description from, graph_view net, std::span<int const> layers);
 
   void add(std::size_t layer, tensor_view output) { detail::append(output, outputs_[layer].values); }
-  /// The rest of a batch whose outputs were added.
+  /// Adds targets, masks, weights and keys of a batch whose outputs were added.
   void add(batch const& from);
 
-  data_description what_;
+  data_description description_;
   std::vector<predictions> outputs_;
-  std::vector<kept> others_;
+  std::vector<other_tensor> others_;
   std::vector<float> weights_;
   std::vector<std::string> keys_;
   std::int64_t size_ = 0;

@@ -6,14 +6,14 @@
 
 namespace cohort {
 
-/// What a run would reach with other numbers of ranks, by estimate_scaling, as lines for the user:
+/// Formats the estimates of estimate_scaling for some numbers of ranks:
 ///
-///     forecast for ranks with processors of their own: 2.31 ms of compute a step, 271.1 kB exchanged, 0.052 ms a message,
+///     forecast for ranks with separate processors: 2.31 ms of compute a step, 271.1 kB exchanged, 0.052 ms a message,
 ///     11.8 MB/s
 ///       ranks  ms a step  samples/s  efficiency
 ///           2      14.10       4539      16.4 %
 ///
-/// Units     `examples` of a rank in a step.
+/// Units     `examples`: per rank and step.
 std::string forecast(scaling_costs const& costs, double examples, std::span<int const> ranks);
 
 }  // namespace cohort

@@ -12,12 +12,12 @@ namespace cohort {
 
 class training;
 
-/// What is known when a step is done.
+/// Results of one step.
 ///
-/// Units     `examples` and `loss`, their mean, are this rank's; `step` counts from 0 over all epochs; `step_seconds` is
-///           the step without waiting for data, `wait_seconds` the wait before it, `exchange_seconds` the part of the
-///           step in which it waited for other ranks. `bytes_sent`: by this rank since the run began.
-///           `steps_in_epoch` is −1 where the data set is a stream. `times`: when the parts of the step began.
+/// Units     `examples` and `loss` (their mean) are those of this rank. `step` counts from 0 over all epochs.
+///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
+///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: by this rank
+///           since the run began. `steps_in_epoch`: −1 for a stream. `times`: start times of the phases.
 struct step_report {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -30,12 +30,15 @@ struct step_report {
   double exchange_seconds = 0;
   std::uint64_t bytes_sent = 0;
   int ranks = 1;
-  bool updated = true;  ///< whether this rank's parameters have taken the step
+  bool updated = true;  ///< whether the step updated this rank's parameters
   step_times times{};
 };
 
-/// What is known when an epoch is done. `examples`, Σ of their weights (1 each where they have none) and `loss`, their mean,
-/// are those of all ranks, the seconds this rank's. Where a checkpoint had begun the epoch, weights and loss are of the whole.
+/// Results of one epoch.
+///
+/// Units     `examples`, `weight` and `loss` are those of all ranks; the seconds are those of this rank.
+///           `weight`: Σ of the examples' weights, 1 each if they have none. `loss`: weighted mean. If the
+///           run resumed within the epoch, `weight` and `loss` cover the whole epoch.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;
@@ -48,22 +51,24 @@ struct epoch_report {
   double exchange_seconds = 0;
 };
 
-/// Somebody who is told how training goes, the same under every strategy.
+/// Observes training events; the same under every strategy.
 ///
-/// Order     called on the thread that called fit, while no worker runs. on_epoch and on_vote are called in the same places on
-///           every rank, and so is on_step where training::has_common_steps: there a listener may evaluate or save, which all
-///           ranks do together.
+/// Order     called on the thread that called fit, while no worker runs. All ranks call on_epoch and on_vote
+///           in the same order, so a listener may make collective calls there (evaluate, save). The same
+///           holds for on_step if training::has_common_steps.
 class listener {
  public:
   virtual ~listener() = default;
+  /// After each step; see training::has_common_steps.
   virtual void on_step(training&, step_report const&) {}
+  /// After each complete epoch.
   virtual void on_epoch(training&, epoch_report const&) {}
-  /// Somebody has asked for something (training::request), and all ranks have agreed on it.
+  /// All ranks have agreed on what one of them requested (training::request).
   virtual void on_vote(training&, votes const&) {}
 
-  /// What it remembers, as text, for the checkpoints that are written while it listens; the same on every rank. The first fit
-  /// after resume gives it to the listener of that name; where several have one name, in the order in which they are
-  /// given to fit. No name: nothing is kept.
+  /// Name and state for checkpoints that are written during fit; the same on every rank. The first fit after
+  /// resume calls restore with the state of the listener of that name. Listeners with the same name are
+  /// matched by their order in fit_settings. Without a name no state is saved.
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}
@@ -71,7 +76,8 @@ class listener {
 
 namespace detail {
 
-/// Under what a checkpoint keeps each listener's state: its name, "name #2" for the second of that name; empty without one.
+/// Keys of the listeners' states in a checkpoint: the name, "name #2" for the second of that name; empty
+/// without a name.
 std::vector<std::string> keys_of(std::span<listener* const> all);
 
 }  // namespace detail

@@ -7,15 +7,15 @@
 
 namespace cohort {
 
-/// Makes a network out of a model file alone and gives it the file's parameters: to predict, to evaluate, or
-/// to train anew. (`training::load` also takes up the updaters' state.) `Own` are kinds of layers beside the
-/// library's.
+/// Builds the network that a model file describes, and loads the file's parameters: to predict, to evaluate,
+/// or to train from these parameters. The updaters' state is not loaded; training::load does that.
+/// `UserLayers`: layer types that are not the library's.
 ///
-/// Errors    file_error, data_error as model_file; those of trainer.
-template <class Choice, layer... Own>
+/// Errors    file_error and data_error of model_file; those of trainer.
+template <class Choice, layer... UserLayers>
 training load_trained(std::string const& path, training_settings settings = {}) {
   model_file const file = model_file::open(path);
-  training made = trainer<Choice>(file.network<Own...>(), std::move(settings));
+  training made = trainer<Choice>(file.network<UserLayers...>(), std::move(settings));
   file.read_parameters(made.network(), made.parameters());
   return made;
 }

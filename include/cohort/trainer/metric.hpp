@@ -6,19 +6,19 @@
 
 namespace cohort {
 
-/// A number by which the states of a run are compared.
+/// A number that rates the current parameters of a run.
 ///
-/// Order     `of` is collective: all ranks call it together and get the same number. NaN: there is none.
+/// Order     `of` is collective, and returns the same number on every rank; NaN if there is none.
 struct metric {
   std::string name{};
   std::function<double(training&)> of{};
   bool more_is_better = true;
 };
 
-/// The share of the data set's examples that is classified right.
+/// Fraction of the data set's examples that are classified correctly.
 metric accuracy_on(dataset data, evaluation_settings how = {});
 
-/// The mean over the data set's examples of −log p(label).
+/// Mean of −log p(label) over the data set's examples.
 metric log_loss_on(dataset data, evaluation_settings how = {});
 
 }  // namespace cohort

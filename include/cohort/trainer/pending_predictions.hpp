@@ -2,7 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cohort/tensor/view.hpp>
-#include <cohort/trainer/predictor.hpp>
+#include <cohort/trainer/predictions.hpp>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -14,8 +14,8 @@ namespace cohort {
 
 namespace detail {
 
-/// A caller's examples on their way through a queue, and the answer on its way back. Whoever ends it first, by an answer or by
-/// giving up, ends it.
+/// One call in a batcher's queue: a caller's examples and, later, the answer. It completes once: by answer,
+/// fail, cancel or its deadline. Later completions have no effect.
 class batched_call {
  public:
   using clock = std::chrono::steady_clock;
@@ -24,19 +24,23 @@ class batched_call {
 
   int const count;
   clock::time_point const limit;
-  clock::time_point since{};  ///< in the queue; the queue's own
+  clock::time_point since{};  ///< when it was queued; guarded by the batcher's mutex
 
+  /// Whether the call has completed or its deadline has passed.
   bool is_over() const;
-  /// Copies input i; its owner leaves before or after, not meanwhile.
+  /// Copies input i, unless the call has completed: cancel blocks during the copy, so the caller's memory
+  /// stays valid.
   void copy_input(std::size_t i, std::byte* to) const;
   std::size_t input_bytes(std::size_t i) const { return inputs_[i].bytes(); }
 
   void answer(predictions made);
   void fail(std::exception_ptr why);
-  void give_up();
+  void cancel();
 
-  /// Waits for the answer, until the limit at most.
-  predictions take();
+  /// Blocks until the answer, at most until `limit`.
+  ///
+  /// Errors    deadline_error; the error passed to fail; setting_error at the second call.
+  predictions wait_for_answer();
 
  private:
   void end();
@@ -51,23 +55,23 @@ class batched_call {
 
 }  // namespace detail
 
-/// Predictions that somebody works on.
+/// The future result of dynamic_batcher::submit.
 ///
-/// Before    the inputs live as long as this, or until get returns.
+/// Before    the inputs outlive this object, or stay valid until get returns.
 class pending_predictions {
  public:
   explicit pending_predictions(std::shared_ptr<detail::batched_call> of) : call_(std::move(of)) {}
   pending_predictions(pending_predictions&&) = default;
   pending_predictions& operator=(pending_predictions&& other) noexcept;
-  /// Gives up a call that is not answered.
+  /// Cancels the call if it is not answered yet.
   ~pending_predictions();
 
-  /// Whether get would return or throw at once.
+  /// Whether get would return or throw without blocking.
   bool is_ready() const { return call_->is_over(); }
-  /// The answer, once. Waits for it until the call's deadline.
+  /// Blocks until the answer or the call's deadline. Returns the answer; may be called once.
   ///
-  /// Errors    deadline_error; what the run threw; setting_error where it was taken already.
-  predictions get() { return call_->take(); }
+  /// Errors    deadline_error; the error of the run; setting_error at the second call.
+  predictions get() { return call_->wait_for_answer(); }
 
  private:
   std::shared_ptr<detail::batched_call> call_;

@@ -9,15 +9,15 @@
 
 namespace cohort {
 
-/// Says every `every` steps how fast they were:
-/// "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting for data, 26290 samples/s", and with several ranks
-/// ", 12.0 % waiting for other ranks, 271 kB sent a step"; then what the strategy has measured in those steps: exchange_text.
-/// Warns, with a reason, where ranks wait for each other longer than they compute: exchange_warning.
+/// Logs the speed every `every` steps: "steps 101 to 200: 1.213 ms a step (median), 0.4 % of the time waiting
+/// for data, 26290 samples/s", and with several ranks ", 12.0 % waiting for other ranks, 271 kB sent a step".
+/// Then the strategy's measurements of these steps (exchange_text), and a warning with the cause if ranks
+/// wait for each other longer than they compute (exchange_warning).
 ///
-/// Units     times, samples and bytes are those of this rank's reports: what listeners do is not in them. samples/s counts
-///           waiting too.
-/// Moves     allocates nothing in a step but the line itself.
-/// Errors    setting_error if `every` is not positive or so large that it must be a mistake.
+/// Units     times, samples and bytes are those of this rank's reports, without the time of listeners.
+///           samples/s includes the waits.
+/// Moves     per step, allocates only the text of a line.
+/// Errors    setting_error unless 1 ≤ `every` ≤ 10,000,000.
 class performance_listener final : public listener {
  public:
   explicit performance_listener(std::int64_t every = 100, sink to = stderr_sink());
@@ -27,13 +27,13 @@ class performance_listener final : public listener {
  private:
   static constexpr std::int64_t largest_interval = 10'000'000;
 
-  void say(step_report const& done);
+  void log_speed(step_report const& done);
 
-  void say(std::vector<measurement> measured, traffic const& sent);
+  void log_exchange(std::vector<measurement> measured, traffic const& sent);
 
   std::string line(std::int64_t last);
 
-  /// Of an even number the mean of the middle two.
+  /// Median of the step times; of an even number the mean of the middle two.
   double median();
 
   std::size_t every_ = 1;

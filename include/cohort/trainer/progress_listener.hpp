@@ -9,13 +9,13 @@
 
 namespace cohort {
 
-/// A line of a terminal that is drawn again and again: each text replaces the former one, "" removes it.
+/// A sink for one line of the terminal: each text replaces the previous one, "" removes it.
 sink stderr_bar();
 
-/// Where progress is shown.
+/// Settings of a progress_listener.
 ///
-/// `lines`   a line at the end of each epoch, and without a bar also now and then within it
-/// `bar`     what draws the bar; empty: none
+/// `lines`   receives a line at the end of each epoch and, without a bar, every `line_seconds` within it
+/// `bar`     draws the bar; empty: no bar
 struct progress_settings {
   sink lines = stderr_sink();
   sink bar = ::isatty(2) != 0 ? stderr_bar() : sink{};
@@ -23,14 +23,14 @@ struct progress_settings {
   double bar_seconds = 0.1;  ///< between two drawings of the bar
 };
 
-/// Shows how far training is: a bar where the standard error stream is a terminal, else plain lines.
+/// Shows the progress of training: a bar if the standard error stream is a terminal, otherwise lines.
 ///
 ///     epoch 2 [==========>         ]  52 %, loss 0.0612, 26290 samples/s, 1 s left
 ///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s
 ///
 /// Units     epochs count from 1; the loss is the mean over the epoch so far; times are the reports'.
-/// Order     a bar is removed at the end of its epoch and when the listener ends, so that what others print
-///           after that stands on a line of its own.
+/// Order     the bar is removed at the end of its epoch and by the destructor, so later output starts on an
+///           empty line.
 class progress_listener final : public listener {
  public:
   explicit progress_listener(progress_settings settings = {}) : show_(std::move(settings)) {}
@@ -51,8 +51,8 @@ class progress_listener final : public listener {
 
   /// ", loss 0.0612, 26290 samples/s, 1 s left"
   std::string numbers(step_report const& now) const;
-  /// Steps to come per step done.
-  static double left(step_report const& now);
+  /// Remaining steps of the epoch / completed steps.
+  static double remaining_ratio(step_report const& now);
   static std::string time_text(double seconds);
   static std::int64_t percent(step_report const& now);
 

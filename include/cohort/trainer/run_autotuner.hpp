@@ -12,18 +12,22 @@ namespace detail {
 struct backend_handle;
 }
 
-/// Who chooses for a training: between ways to run layers whenever a plan is made, and workers or threads before the first one.
+/// Chooses for a training: implementations of layers whenever a plan is made, and the numbers of workers and
+/// threads before the first plan.
 class run_autotuner : public tuning {
  public:
-  /// Examples a rank and step, for which layouts and workers are chosen.
+  /// Examples per rank and step for which layouts and workers are chosen.
   virtual int batch() const = 0;
 
-  /// Sets `workers` and `threads`, where `workers` is 0, and says so in a line of the log.
+  /// Chooses `workers` and `threads` of `settings` if `workers` is 0, and logs the choice in one line.
   ///
-  /// `machine`  as text: processor, backend, library.  `port` makes a backend with parameters of its own.
-  /// Exact      nothing of the training is touched: it is made afterwards, as if the numbers had been set by hand.
-  virtual void settle_workers(graph_view net, training_settings& settings, std::string const& machine,
-                              detail::backend_handle (*port)(graph_view, training_settings const&)) = 0;
+  /// `machine`  processor, backend and library as text. `make_backend` makes a backend with separate
+  ///            parameters.
+  /// Exact      does not affect the training, which is made afterwards: same results as with these numbers
+  ///            set by hand.
+  virtual void choose_workers(graph_view net, training_settings& settings, std::string const& machine,
+                              detail::backend_handle (*make_backend)(graph_view,
+                                                                     training_settings const&)) = 0;
 };
 
 }  // namespace cohort

@@ -8,14 +8,15 @@
 
 namespace cohort {
 
-/// What a run of training holds on this rank, known before it is allocated.
+/// The memory of a training run on this rank, known before it is allocated.
 ///
-/// Units     bytes. `gradients`, `activations`, `accumulation` and `staging` are of all workers together; `accumulation` only where a
-///           batch is taken in pieces. `staging`: a batch where kernels can read it, if its element type is not the backend's, or
-///           arenas lie on a device. `batches`: the one in use and those made ahead. `exchange`: what the strategy says it holds.
-/// Exact     within 5 % of what Cohort holds at most. Not in it: what no tensor is (kernels' code and descriptors, stacks of
-///           threads: 15 to 26 MB on oneDNN), the data set, listeners, plans of evaluation and prediction, messages of
-///           sharing, and what memory is rounded up to, one page of 2 MiB an arena at most.
+/// Units     bytes. `gradients`, `activations`, `accumulation` and `staging` are sums over all workers.
+///           `accumulation`: only with several micro-batches. `staging`: copies of a batch for the kernels,
+///           if its element type is not the backend's or the arenas are in device memory. `batches`: the
+///           current one and the prefetched ones. `exchange`: see strategy::bytes.
+/// Exact     within 5 % of Cohort's peak for tensors. Not included: kernels' code, descriptors and threads'
+///           stacks (15 to 26 MB on oneDNN); the data set; listeners; plans for evaluation and prediction;
+///           messages of gradient sharing; rounding to pages (at most one page of 2 MiB per arena).
 struct run_memory {
   std::size_t parameters = 0;
   std::size_t updater_state = 0;
@@ -27,18 +28,20 @@ struct run_memory {
   std::size_t batches = 0;
   std::size_t exchange = 0;
 
+  /// Sum of all kinds.
   std::size_t total() const;
 };
 
-/// Of `workers` whose largest pieces have this plan.
+/// Memory of `workers` workers; `made` is the plan of their largest micro-batch.
 run_memory memory_of_workers(plan const& made, int workers, bool accumulates);
 
-/// Adds what examples need: `batch` of them in each of `batches`, and the workers' pieces of `piece`.
+/// Adds the memory of the examples: `batches` batches of `batch` examples, and one micro-batch of
+/// `micro_batch` examples per worker.
 void add_examples(run_memory& to, data_description const& what, parameter_set const& parameters, int batch,
-                  int batches, int workers, int piece);
+                  int batches, int workers, int micro_batch);
 
-/// "memory: parameters 0.4 MB, …; together 1.9 MB": a line for the user.
-std::string text_of(run_memory const& m, int workers, int pieces);
+/// Formats as one line: "memory: parameters 0.4 MB, …; together 1.9 MB".
+std::string text_of(run_memory const& m, int workers, int micro_batches);
 
 }  // namespace cohort
 

@@ -6,9 +6,9 @@
 
 namespace cohort {
 
-/// Says the loss every `every` steps: "step 200: loss 0.3121".
+/// Logs the loss every `every` steps: "step 200: loss 0.3121".
 ///
-/// Units     the mean over the examples since the line before; steps that are done, counted over all epochs.
+/// Units     the loss is the mean over the examples since the previous line. Steps count over all epochs.
 /// Errors    setting_error if `every` is not positive.
 class score_listener final : public listener {
  public:

@@ -4,14 +4,15 @@
 
 namespace cohort {
 
-/// When the parts of a step began on this rank; each ends where the next one begins.
+/// Start times of the phases of a step on this rank; each phase ends when the next one starts.
 ///
-/// Units     a clock of this machine. `prepare`: the strategy hears what others have sent, in the first step rank 0's
-///           parameters; contexts are made where a batch has another size. `backward`: of worker 0; where a batch is taken in
-///           pieces, as `forward`. `exchange`: the last worker has its gradient. `settle`: the parameters have taken the step.
+/// Units     times of this machine's steady clock. `data`: wait for the batch. `prepare`: contexts for a new
+///           batch size; the strategy's begin, which in the first step broadcasts rank 0's parameters.
+///           `backward`: on worker 0; equal to `forward` with several micro-batches. `exchange`: all workers
+///           have their gradients. `after_update`: the parameters are updated; the strategy's after_update.
 struct step_times {
   std::chrono::steady_clock::time_point data{}, prepare{}, forward{}, backward{}, exchange{}, update{},
-      settle{}, end{};
+      after_update{}, end{};
 };
 
 }  // namespace cohort

@@ -7,12 +7,14 @@
 
 namespace cohort {
 
-/// Asks all ranks to stop at their next meeting when this process gets SIGTERM: a checkpoint_listener then saves, and fit
-/// returns with `stopped`.
+/// Stops all ranks at their next meeting after this process receives SIGTERM: a checkpoint_listener then
+/// saves, and fit returns with `stopped`.
 ///
-/// Order     as long as one lives (ranks in threads have one each) the process's action for SIGTERM is changed; a second
-///           signal ends the process. The thread that makes one gets a stack for signals, and must end it: kernels of
-///           oneDNN keep the stack pointer in memory that a handler's frame on the usual stack would overwrite.
+/// Order     replaces the process's action for SIGTERM while at least one object exists (one per rank if
+///           ranks are threads); a second signal ends the process. The constructor installs an alternate
+///           signal stack on its thread; the destructor must run on the same thread. Reason for the alternate
+///           stack: oneDNN's kernels save the stack pointer in memory that a handler's frame on the normal
+///           stack would overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();
@@ -20,10 +22,11 @@ class stop_on_signal final : public listener {
   ~stop_on_signal() override;
 
   void on_step(training& run, step_report const&) override;
+  /// Whether SIGTERM was received.
   static bool arrived() { return arrived_; }
 
  private:
-  // A signal is the process's: its handler reaches nothing else. It runs on the thread of one rank, others ask.
+  // Static: the handler has no access to an object, and the signal may arrive on any thread.
   static inline std::atomic<bool> arrived_ = false;
   static_assert(std::atomic<bool>::is_always_lock_free);
   static inline std::atomic<int> users_ = 0;

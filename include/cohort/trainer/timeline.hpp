@@ -13,20 +13,21 @@
 
 namespace cohort {
 
-/// The newest steps of all ranks as a trace for Perfetto or chrome://tracing: a process a rank, with its steps (waiting for data,
-/// prepare, forward, backward, exchange, update: step_times) on one track, what is under way between ranks below it.
+/// Records the newest steps of all ranks as a trace for Perfetto or chrome://tracing. Each rank is a process.
+/// Its first track has the phases of its steps (step_times and the wait for data); the tracks below have the
+/// transfers in flight.
 ///
 ///     timeline times(world);                       // on every rank
 ///     training.fit(data, {.listeners = {&times}});
 ///     std::string trace = times.trace();           // rank 0's has all
 ///
-/// Units     keeps `newest` steps, 144 bytes each; `ts` and `dur` in microseconds of rank 0's clock. Clocks of other machines are
-///           compared when it is made and when the trace is: what a rank's label says is how much its times may be off, half the
-///           fastest round trip, and what the clocks run unevenly in between.
-/// Order     collective, but for steps: all ranks make one, and ask for the trace, alike.
-/// Moves     one message of all that was kept to rank 0, from each rank. Allocates nothing in a step.
-/// Errors    setting_error for a number of steps out of range; communicator_error.
-/// Exact     in a track spans do not overlap, but for those within others. What takes less than a microsecond is left out.
+/// Units     keeps `newest` steps, 144 bytes each. `ts` and `dur`: microseconds of rank 0's clock. Clocks of
+///           other machines are compared in the constructor and in trace. A rank's label states the possible
+///           error of its times: half the fastest round trip, plus the drift of the clocks in between.
+/// Order     constructor and trace are collective; on_step is not.
+/// Moves     one message per rank with all kept steps to rank 0. Allocates nothing in a step.
+/// Errors    setting_error unless 1 ≤ `newest` ≤ 1,000,000; communicator_error.
+/// Exact     spans of one track are nested or disjoint. Spans shorter than a microsecond are omitted.
 /// Source    Trace Event Format, complete events ("X").
 class timeline final : public listener {
  public:
@@ -34,7 +35,7 @@ class timeline final : public listener {
 
   void on_step(training& run, step_report const& done) override;
 
-  /// Empty on all ranks but 0.
+  /// Returns the trace on rank 0, an empty string on the other ranks.
   std::string trace();
 
  private:
@@ -43,11 +44,11 @@ class timeline final : public listener {
   struct span {
     std::int64_t begin = 0, end = 0;
   };
-  /// What is kept of a step, and sent to rank 0: times in ns of this rank's clock.
+  /// A recorded step, as sent to rank 0. Times in ns of this rank's clock.
   struct row {
     std::int64_t step, epoch, examples;
     double loss;
-    std::int64_t data, prepare, forward, backward, exchange, update, settle, end;
+    std::int64_t data, prepare, forward, backward, exchange, update, after_update, end;
     span encode, transfer, apply;
   };
 
@@ -72,8 +73,8 @@ class timeline final : public listener {
       begin(name, track, of);
       out.end_object();
     };
-    std::vector<std::int64_t> ends;  // of what is drawn last on each track of transfers
-    std::int64_t newest = 0;         // transfer's begin
+    std::vector<std::int64_t> ends;  // of the last transfer on each transfer track
+    std::int64_t newest = 0;         // begin of the newest transfer
     for (row const& one : rows) {
       draw("wait for data", steps_track, {one.data, one.prepare});
       begin("step", steps_track, {one.prepare, one.end});
@@ -82,12 +83,12 @@ class timeline final : public listener {
       if (is_finite(one.loss)) out.field("loss", one.loss);
       out.end_object().end_object();
       draw("prepare", steps_track, {one.prepare, one.forward});
-      bool const apart = one.backward > one.forward;
+      bool const separate = one.backward > one.forward;
       draw("forward", steps_track, {one.forward, one.backward});
-      draw(apart ? "backward" : "forward and backward", steps_track, {one.backward, one.exchange});
+      draw(separate ? "backward" : "forward and backward", steps_track, {one.backward, one.exchange});
       draw("exchange", steps_track, {one.exchange, one.update});
-      draw("update", steps_track, {one.update, one.settle});
-      draw("exchange", steps_track, {one.settle, one.end});
+      draw("update", steps_track, {one.update, one.after_update});
+      draw("exchange", steps_track, {one.after_update, one.end});
       auto const within = [&](span const& of) { return of.begin >= one.prepare && of.end <= one.end; };
       if (within(one.encode)) draw("encode", steps_track, one.encode);
       if (within(one.apply)) draw("apply", steps_track, one.apply);
@@ -97,7 +98,7 @@ class timeline final : public listener {
       auto const track = transfer_track + static_cast<int>(free - ends.begin());
       if (free == ends.end()) {
         ends.push_back(one.transfer.end);
-        name(out, rank, track, "thread_name", "name", "under way");
+        name(out, rank, track, "thread_name", "name", "in flight");
       } else {
         *free = one.transfer.end;
       }

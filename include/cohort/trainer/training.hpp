@@ -1,42 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <atomic>
-#include <chrono>
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/data/loader.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/sharding.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/io/byte_sink.hpp>
+#include <cohort/plan/plan.hpp>
 #include <cohort/strategy/strategy.hpp>
-#include <cohort/trainer/detail/worker_group.hpp>
 #include <cohort/trainer/listener.hpp>
-#include <cohort/trainer/predictor.hpp>
+#include <cohort/trainer/predictions.hpp>
 #include <cohort/trainer/run_memory.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace cohort {
 
 class feature_set;
-class model_content;
 class model_file;
 struct transfer_report;
 
-/// How to evaluate: `batch` examples at a time on each rank, `top` of top-N accuracy (1: none); `sharding` as in fit_settings.
+namespace detail {
+struct backend_handle;
+struct training_state;
+}  // namespace detail
+
+/// How to evaluate.
+///
+/// Units     `batch`: examples per mini-batch and rank. `top`: N of the top-N accuracy; 1: none. `sharding`:
+///           see fit_settings.
 struct evaluation_settings {
   int batch = 256;
   int top = 1;
   cohort::sharding sharding = cohort::sharding::global;
 };
 
-/// Whose outputs an evaluator looks at: a loss layer's, beside the targets of that loss.
+/// An evaluator for one loss layer: it receives the layer's outputs and the targets of that loss.
 struct loss_report {
   std::string loss;
   evaluator* report;
@@ -44,202 +48,148 @@ struct loss_report {
 
 /// A network in training, on a backend that is known at run time only. Made by `trainer<B>(…)`.
 ///
-/// Order     one thread at a time; but predict, outputs_of and request may be called by many, the first two while nobody
-///           trains or loads.
-///           With several ranks fit, evaluate, save and what a checkpoint does are collective: all ranks call them alike.
+/// Order     one thread at a time, except: predict, outputs_of and request are thread-safe, the first two
+///           while no other thread trains or loads. With several ranks, fit, evaluate, save and checkpoints
+///           are collective: all ranks call them in the same order.
 class training {
  public:
-  /// `world` must outlive it.
-  training(graph net, detail::backend_handle port, training_settings settings,
-           std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree);
+  /// `world` must outlive the training.
+  training(graph net, detail::backend_handle backend, training_settings settings,
+           std::shared_ptr<communicator> world, std::unique_ptr<strategy> exchange_strategy);
+  training(training&&) noexcept;
+  training& operator=(training&&) noexcept;
+  ~training();
 
-  graph_view network() const { return net_; }
-  training_settings const& settings() const { return settings_; }
-  std::string const& backend() const { return workers_->port().name; }
-  /// With all steps taken; after another step, ask again.
-  parameter_set& parameters() { return settle(), *workers_->port().parameters; }
-  parameter_set const& parameters() const { return settle(), *workers_->port().parameters; }
-  communicator& world() const { return *world_; }
-  /// What the strategy has measured on this rank.
-  std::vector<measurement> exchange_report() const { return strategy_->report(); }
-  /// When the exchange that has ended last took place on this rank, where the strategy knows.
-  exchange_times last_exchange() const { return strategy_->last_exchange(); }
-  /// Updates made so far, epochs ended, and examples of the next epoch that all ranks together have used already.
-  std::int64_t step() const { return position_.step; }
-  std::int64_t epoch() const { return position_.epoch; }
-  training_position const& position() const { return position_; }
+  graph_view network() const;
+  training_settings const& settings() const;
+  /// Name of the backend.
+  std::string const& backend() const;
+  /// Returns the parameters after all steps so far. Call it again after a further step.
+  parameter_set& parameters();
+  parameter_set const& parameters() const;
+  communicator& world() const;
+  /// The strategy's measurements on this rank.
+  std::vector<measurement> exchange_report() const;
+  /// Times of the last completed exchange on this rank; see strategy::last_exchange.
+  exchange_times last_exchange() const;
+  /// Number of updates so far.
+  std::int64_t step() const;
+  /// Number of completed epochs.
+  std::int64_t epoch() const;
+  /// Step, epoch, and the examples of the next epoch that the ranks have used already.
+  training_position const& position() const;
 
-  /// Trains on `data` for some epochs, going on where an earlier fit, load or checkpoint ended.
+  /// Trains on `data` for a number of epochs. Continues where the last fit, load or checkpoint ended.
   ///
-  /// After     every example was used once in each epoch; an epoch's last batch may be smaller. All ranks hold the same
-  ///           parameters, if the strategy exchanges any.
-  /// Errors    setting_error, also where ranks disagree on network, settings, batch, version or a sample of the data: before the
-  ///           first step.
-  ///           shape_error where data and network do not fit; numeric_error naming step, rank and layer; memory_error;
-  ///           communicator_error; whatever the data set throws. Parameters are those of the last whole step.
+  /// After     every example was used once in each epoch; an epoch's last batch may be smaller. All ranks
+  ///           hold the same parameters, if the strategy exchanges any.
+  /// Errors    before the first step: setting_error, also if the ranks differ in network, settings, batch,
+  ///           version or a sample of the data; shape_error if the data does not fit the network;
+  ///           memory_error. Later: numeric_error with step, rank and layer; communicator_error; errors of
+  ///           the data set. The parameters are then those after the last complete step.
   fit_report fit(dataset const& data, fit_settings const& how = {});
 
-  /// Returns whether all ranks call their listeners' on_step in the same steps. False while fit runs over a stream that several
-  /// ranks share, under a strategy whose ranks do not meet in every step: a rank does not call on_step after its part has
-  /// ended. Collective calls in on_step (evaluate, save, checkpoints) are then refused; use on_epoch, or request and on_vote.
-  bool has_common_steps() const { return has_common_steps_; }
+  /// Returns whether all ranks call their listeners' on_step in the same steps.
+  ///
+  /// Returns false while fit runs over a stream that several ranks share, if the ranks do not meet in every
+  /// step. A rank then does not call on_step after its part of the stream has ended. Collective calls in
+  /// on_step (evaluate, save, checkpoints) throw setting_error; use on_epoch, or request and on_vote.
+  bool has_common_steps() const;
 
-  /// Asks for a stop or a checkpoint: listeners hear of it on all ranks when these agree next. Thread-safe.
+  /// Requests a stop or a checkpoint. At the next meeting all ranks agree on it and call their listeners'
+  /// on_vote. Thread-safe.
   void request(votes const& wanted);
 
-  /// Classifies a data set that has one class index an example. Each rank takes a part, or all of its own data set with
-  /// sharding::local; all get the whole report.
+  /// Classifies a data set with one class index per example. Each rank computes a part, or its whole data set
+  /// with sharding::local. Returns the report on all parts, on every rank.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
-  /// Lets several reports see the outputs of the first loss's layer and its targets, in one pass, beside what they saw
-  /// before: the same on every rank.
+  /// Adds the outputs of the first loss layer and its targets to each of `reports`, in one pass. All ranks
+  /// get the same reports.
   ///
-  /// Errors    what the data set throws, on the rank that reads it; data_error naming that rank on the others.
+  /// Errors    the data set's error on the rank that reads it; data_error with that rank on the others.
   void evaluate(dataset const& data, std::span<evaluator* const> reports,
                 evaluation_settings const& how = {});
-  /// The same where a network has several losses: training.evaluate(data, {{"digit", &digits}, {"even", &parity}}).
+  /// The same for several losses: training.evaluate(data, {{"digit", &digits}, {"even", &parity}}).
   ///
-  /// Errors    setting_error for a loss that there is not.
+  /// Errors    setting_error for an unknown loss layer.
   void evaluate(dataset const& data, std::initializer_list<loss_report> reports,
                 evaluation_settings const& how = {});
   void evaluate(dataset const& data, std::span<loss_report const> reports,
                 evaluation_settings const& how = {});
 
-  /// The network's first output (for a softmax: probabilities) for any number of examples. Thread-safe.
+  /// Returns the network's first output (for a softmax: probabilities) for any number of examples.
+  /// Thread-safe.
   predictions predict(tensor_view input) const { return predict(std::span<tensor_view const>(&input, 1)); }
   predictions predict(std::span<tensor_view const> inputs) const;
-  /// Keys and inputs in, key → output out, in the order given.
+  /// Returns one output per key, in the order of `keys`. `input` has one example per key.
   std::vector<keyed_prediction> predict(std::span<std::string const> keys, tensor_view input) const;
-  /// The outputs of the layers of those names, in that order, for any number of examples: of several heads, or of layers
-  /// within; none: all outputs of the network. What they do not need is not computed. Thread-safe.
+  /// Returns the outputs of the named layers (heads or inner layers), in that order; without names all
+  /// outputs of the network. Layers that these outputs do not need are not computed. Thread-safe.
   ///
-  /// Errors    setting_error for a name that there is not, with those that there are.
+  /// Errors    setting_error for an unknown name, with the known names.
   std::vector<predictions> outputs_of(std::vector<std::string> const& layers, tensor_view input) const;
   std::vector<predictions> outputs_of(std::vector<std::string> const& layers,
                                       std::span<tensor_view const> inputs) const;
-  /// The same for a data set, by all workers, as a feature_set: a data set with the other's targets, to train another network
-  /// on.
+  /// Computes the outputs of the named layers for a whole data set, on all workers. Returns a data set of
+  /// these outputs with the targets of `data`, in the same order: to train another network on.
   ///
-  /// Order     not collective: each rank computes, with its own parameters, what it is given. Examples as in the data set.
+  /// Order     not collective: each rank computes with its own parameters on its own `data`.
   feature_set features(std::vector<std::string> const& layers, dataset const& data, int batch = 256);
 
-  /// Writes the model file: the parameters, the graph and, with `updater_state`, the updaters' state, step and epoch.
+  /// Writes the model file: the parameters, the graph and, with `updater_state`, the updaters' state, step
+  /// and epoch.
   ///
   /// Order     collective: rank 0 writes the ranks' consensus.
-  /// Errors    file_error, the same on every rank; a file of that name is then unchanged.
+  /// Errors    file_error, the same on every rank; an existing file of that name is unchanged then.
   void save(std::string const& path, bool updater_state = false);
   /// Writes the same bytes to a std::ostream, a file_writer or another byte sink.
   void save(byte_sink_ref to, bool updater_state = false);
 
-  /// Reads what save wrote, on any backend: the parameters and, if the file has them, updater state, step and epoch.
+  /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, updater state,
+  /// step and epoch.
   ///
-  /// Errors    file_error; data_error, naming the difference between the file's network and this one. Nothing has changed
-  ///           then.
+  /// Errors    file_error; data_error with the difference between the file's network and this one. Nothing
+  ///           has changed then.
   void load(std::string const& path);
   void load(model_file const& from);
 
-  /// Copies the parameters of those layers whose names and shapes match layers of another network's model. Returns which
-  /// layers were copied, and why the others were not. Updater state, step and epoch are unchanged.
+  /// Copies the parameters of those layers whose names and shapes match layers of another network's model.
+  /// Returns which layers were copied, and why the others were not. Updater state, step and epoch are
+  /// unchanged.
   ///
   /// Order     not collective: every rank makes the same call.
-  /// Errors    those of load, except that the networks may differ; data_error if no layer matches. Nothing has changed then.
+  /// Errors    those of load, except that the networks may differ; data_error if no layer matches. Nothing
+  ///           has changed then.
   transfer_report load_matching(std::string const& path);
   transfer_report load_matching(model_file const& from);
   transfer_report load_matching(training const& from);
 
-  /// A number of all parameters' bits, in canonical order, as 16 hexadecimal digits.
+  /// A hash of all parameters' bits, in canonical order, as 16 hexadecimal digits.
   std::string checksum() const;
 
-  /// The plan of training for batches of that many examples a rank, as text; for pieces, where a batch is taken in some.
+  /// The training plan as text, for `batch` examples per rank, processed in `accumulate` micro-batches.
   std::string plan_table(int batch = 32, int accumulate = 1);
-  /// What `fit` will hold on this rank, by kind, before it is allocated; the updaters' state is, if it was not yet.
+  /// The memory that `fit` will hold on this rank, by kind, before it is allocated. Allocates the updaters'
+  /// state if it does not exist yet.
   ///
-  /// Errors    setting_error for batches and pieces that fit refuses; memory_error.
+  /// Errors    setting_error for values of `batch` and `accumulate` that fit refuses; memory_error.
   run_memory memory_of(dataset const& data, fit_settings const& how = {});
-  /// Takes the time of every kernel from now on; the rows are sums over the workers.
-  void profile(bool on) { workers_->profile(on); }
+  /// Starts or stops timing every kernel of training.
+  void profile(bool on);
+  /// The kernels' times, summed over the workers.
   std::vector<plan_row> profile_rows(int batch = 32, int accumulate = 1);
 
+  /// For Cohort's own functions (checkpoints): detail::training_state is not part of the API.
+  detail::training_state& state() { return *state_; }
+
  private:
-  friend struct checkpoint_io;
-  using clock = std::chrono::steady_clock;
-  /// How much longer workers wait for an exchange than it may take: for the question who is missing.
-  static constexpr std::chrono::seconds patience{5};
-  enum class after_step { next_step, next_epoch, stop };
-  static constexpr char const *loss_mark = "L", *gradient_mark = "G";  // one of troubles_ begins with
-  /// What was asked for and not agreed on yet.
-  struct wishes {
-    std::atomic<bool> stop{false};
-    std::atomic<bool> save{false};
-  };
-
-  static double since(clock::time_point start);
-
-  model_content content(bool updater_state);
-  std::vector<std::byte*> state_arrays();
-  void check_inputs(dataset const& data) const;
-  void check_fits(dataset const& data) const;
-  void check_ranks(dataset const& data, fit_settings const& how) const;
-  void check_sharding(dataset const& data, sharding how, char const* where) const;
-  std::vector<std::int64_t> local_sizes(dataset const& data, sharding how) const;
-  void synchronise(plan const& made);
-  void train_epochs(std::shared_ptr<loader> const& batches, fit_settings const& how, fit_report& all);
-  after_step train_step(std::shared_ptr<loader> const& batches, fit_settings const& how,
-                        epoch_report& of_epoch, fit_report& all);
-  bool tell_votes(votes const& all, fit_settings const& how);
-  void refuse_numbers(step_info const& now);
-  votes end_epoch();
-  votes wanted() const { return {.stop = wishes_->stop.load(), .save = wishes_->save.load()}; }
-  void add_ranks(epoch_report& of_epoch) const;
-  void agree_on_step();
-  void require_common_steps(char const* what) const;
-  void follow_plateau(epoch_report const& of_epoch);
-  replica own() { return {parameters(), update()}; }
-  /// Runs f. A worker that misses its deadline may still use all that it works on: that then stays for ever.
-  template <class F>
-  auto unless_late(std::shared_ptr<loader> const& batches, F f) const {
-    try {
-      return f();
-    } catch (deadline_error const&) {
-      new std::tuple(workers_, strategy_, update_, batches);
-      throw;
-    }
-  }
-  void settle() const;
-  void settle_what_can_be() const;
-  static void check_pieces(fit_settings const& how);
-  void say_memory(plan const& made, dataset const& data, fit_settings const& how);
-  parameter_update& update();
-
-  graph net_;
-  training_settings settings_;
-  std::shared_ptr<communicator> world_;
-  std::shared_ptr<detail::worker_group> workers_;
-  std::shared_ptr<strategy> strategy_;  // ends before the gradients that it may have under way
-  std::unique_ptr<detail::predictor> predictor_;
-  std::shared_ptr<parameter_update> update_;
-  training_position position_{};
-  struct {
-    double loss = 0, weight = 0;
-  } so_far_{};  // this rank's sums over the steps of the epoch under way
-  plateau plateau_{};
-  std::int64_t meetings_ = 0;          // that this one has heard of
-  batch nothing_{};                    // of a rank whose stream has ended
-  std::vector<std::string> troubles_;  // of this rank, that not all have heard of yet, the oldest first
-  /// While fit runs; and their keys and states, from resume to the next fit.
-  std::vector<listener*> listeners_{};
-  std::vector<std::pair<std::string, std::string>> knew_{};
-  std::unique_ptr<wishes> wishes_ = std::make_unique<wishes>();
-  plan const* said_memory_of_ = nullptr;
-  bool has_common_steps_ = true;  // as of the data of the fit that runs
-  bool in_step_ = false;          // listeners hear of a step
-  std::int64_t trained_to_ = 0;   // steps until this rank's last one with examples
+  std::unique_ptr<detail::training_state> state_;
 };
 
 }  // namespace cohort
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/trainer/impl/evaluate.ipp>
-#include <cohort/trainer/impl/fit.ipp>
 #include <cohort/trainer/impl/model_io.ipp>
 #include <cohort/trainer/impl/training.ipp>
 #endif

@@ -31,7 +31,7 @@ TEST(cudnn_bf16, keeps_images_narrow_and_what_is_learned_wide) {
   }
   EXPECT_GT(checked, 20);
   for (int p = 0; p < narrow.parameters(); ++p)
-    EXPECT_EQ(narrow.store->settled(p)->type, element_type::f32) << narrow.parameter(p).name;
+    EXPECT_EQ(narrow.store->fixed_layout(p)->type, element_type::f32) << narrow.parameter(p).name;
   EXPECT_GT(narrow.store->copy_bytes(), 0U) << "working copies of the weights";
 }
 
@@ -54,15 +54,14 @@ TEST(cudnn_bf16, lies_as_cudnn_takes_it_narrow_rather_than_channels_last) {
   EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_tf32>(), layouts{"channels last"});
   EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_bf16>(), layouts{"channels last bf16"});
   fake_dnn::now.takes_channels_last = false;
-  EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_tf32>(), layouts{"axis by axis"});
-  EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_bf16>(), layouts{"axis by axis bf16"});
+  EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_tf32>(), layouts{"channels first"});
+  EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_bf16>(), layouts{"channels first bf16"});
   fake_dnn::now.takes_channels_last = true;
   fake_dnn::now.takes_narrow = false;
   EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_bf16>(), layouts{"channels last"});
   EXPECT_EQ(pretended_cudnn_bf16::probe().reason,
-            "cuDNN has no engine for this convolution (a 3x3 kernel on 4x4 elements): expected one in bf16 "
-            "or f32 that "
-            "gives the same bits each time, got 0 engines, 0 of them not so");
+            "cuDNN has no engine for this convolution (a 3x3 kernel on 4x4 elements): expected a "
+            "deterministic engine in bf16 or f32, got 0 engines, 0 of them rejected");
 }
 
 TEST(cudnn_bf16, is_passed_over_where_there_is_none) {

@@ -24,10 +24,10 @@ TEST(compute_stream, leaves_nothing_on_the_gpu) {
   {
     auto const stream =
         std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
-    std::byte* const memory = stream->take(64);
+    std::byte* const memory = stream->allocate(64);
     EXPECT_EQ(machine.streams.size(), 1U);
     EXPECT_EQ(machine.memory.size(), 1U);
-    stream->give_back(memory);
+    stream->deallocate(memory);
   }
   EXPECT_TRUE(machine.streams.empty());
   EXPECT_TRUE(machine.page_locked.empty());
@@ -56,11 +56,11 @@ TEST(compute_stream, is_used_under_the_gpus_context) {
   each_uses_it([&] { stream.launch(detail::kernels::scale{&x, 3.F}, 1); });
   stream.wait();
   EXPECT_EQ(x, 3);
-  each_uses_it([&] { stream.bring(&from, bytes, sizeof x); });
+  each_uses_it([&] { stream.upload(&from, bytes, sizeof x); });
   from = 5;
   each_uses_it([&] { stream.wait(); });
   EXPECT_EQ(x, 2);
-  each_uses_it([&] { stream.fetch(bytes, &from, sizeof x); });
+  each_uses_it([&] { stream.download(bytes, &from, sizeof x); });
   EXPECT_EQ(from, 2);
   from = 4;
   each_uses_it([&] { stream.copy(reinterpret_cast<std::byte*>(&from), bytes, sizeof x); });
@@ -74,7 +74,7 @@ TEST(compute_stream, is_used_under_the_gpus_context) {
 TEST(compute_stream, is_used_by_any_thread) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
-  std::thread([&] { stream.give_back(stream.take(64)); }).join();
+  std::thread([&] { stream.deallocate(stream.allocate(64)); }).join();
   EXPECT_TRUE(machine.memory.empty());
   CUdeviceptr taken = 0;
   CUresult without = CUDA_SUCCESS;
@@ -86,20 +86,21 @@ TEST(compute_stream, waits_no_longer_than_its_deadline) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "",
                                 std::chrono::milliseconds(5));
-  std::byte* const memory = stream.take(64);
+  std::byte* const memory = stream.allocate(64);
   machine.work = CUDA_ERROR_NOT_READY;
   try {
     stream.wait();
     FAIL() << "work that does not end has ended";
   } catch (deadline_error const& why) {
-    EXPECT_STREQ(why.what(), "the GPU does not finish its work (Pretended GPU): expected at most 5 ms");
+    EXPECT_STREQ(why.what(),
+                 "the GPU did not finish its work in time (Pretended GPU): expected at most 5 ms");
   }
-  stream.give_back(memory);
+  stream.deallocate(memory);
   EXPECT_EQ(machine.memory.size(), 1U) << "memory that is in use was given back";
   machine.work = CUDA_ERROR_LAUNCH_FAILED;
   EXPECT_THROW(stream.wait(), backend_error);
   machine.work = CUDA_SUCCESS;
-  stream.give_back(memory);
+  stream.deallocate(memory);
   EXPECT_TRUE(machine.memory.empty());
 }
 
@@ -107,42 +108,42 @@ TEST(compute_stream, waits_no_longer_than_its_deadline) {
 TEST(compute_stream, brings_without_a_wait_while_there_is_room) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
-  constexpr std::size_t room = detail::staging_memory::room, count = 5;
+  constexpr std::size_t room = detail::staging_memory::capacity, count = 5;
   std::vector<std::byte> from(room / 4);
-  std::byte* const to = stream.take(count * from.size());
+  std::byte* const to = stream.allocate(count * from.size());
   stream.wait();
   machine.waits = 0;
   for (std::size_t k = 0; k < count; ++k) {
     std::ranges::fill(from, static_cast<std::byte>(k + 1));
-    stream.bring(from.data(), to + k * from.size(), from.size());
+    stream.upload(from.data(), to + k * from.size(), from.size());
     EXPECT_EQ(machine.waits, k < 4 ? 0 : 1) << k;
   }
   std::vector<std::byte> got(count * from.size());
-  stream.fetch(to, got.data(), got.size());
+  stream.download(to, got.data(), got.size());
   for (std::size_t i = 0; i < got.size(); ++i)
     ASSERT_EQ(got[i], static_cast<std::byte>(i / from.size() + 1)) << i;
   machine.waits = 0;
   for (int step = 0; step < 9; ++step) {
-    stream.bring(from.data(), to, from.size());
+    stream.upload(from.data(), to, from.size());
     stream.wait();
   }
   EXPECT_EQ(machine.waits, 9) << "what a wait has seen through is free again";
   EXPECT_EQ(machine.page_locked.size(), 1U);
-  stream.give_back(to);
+  stream.deallocate(to);
 }
 
 /// More than there is room for goes in pieces, both ways.
 TEST(compute_stream, brings_and_fetches_what_is_larger_than_its_room) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
-  std::vector<unsigned> from(detail::staging_memory::room / 4 * 2 + 7), got(from.size());
+  std::vector<unsigned> from(detail::staging_memory::capacity / 4 * 2 + 7), got(from.size());
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<unsigned>(i);
   std::size_t const bytes = from.size() * sizeof from[0];
-  std::byte* const to = stream.take(bytes);
-  stream.bring(from.data(), to, bytes);
-  stream.fetch(to, got.data(), bytes);
+  std::byte* const to = stream.allocate(bytes);
+  stream.upload(from.data(), to, bytes);
+  stream.download(to, got.data(), bytes);
   EXPECT_EQ(got, from);
-  stream.give_back(to);
+  stream.deallocate(to);
 }
 
 /// A wait frees no piece that another thread was given after it began.
@@ -154,19 +155,19 @@ TEST(compute_stream, keeps_what_is_brought_during_a_wait) {
   machine.driver.query = [](CUstream asked) {
     CUresult const status = query(asked);
     if (auto* const stream = std::exchange(other, nullptr))
-      std::thread([&] { stream->bring("a", to, 1); }).join();
+      std::thread([&] { stream->upload("a", to, 1); }).join();
     return status;
   };
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
-  to = stream.take(2);
+  to = stream.allocate(2);
   other = &stream;
   stream.wait();
   EXPECT_EQ(other, nullptr);
-  stream.bring("b", to + 1, 1);
+  stream.upload("b", to + 1, 1);
   char got[2];
-  stream.fetch(to, got, sizeof got);
+  stream.download(to, got, sizeof got);
   EXPECT_EQ(std::string_view(got, 2), "ab");
-  stream.give_back(to);
+  stream.deallocate(to);
 }
 
 /// Who waits for what is fetched keeps nobody from bringing, and its piece.
@@ -181,21 +182,21 @@ TEST(compute_stream, brings_while_another_thread_fetches) {
     return status;
   };
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
-  std::byte* const memory = stream.take(2);
-  stream.bring("a", memory, 1);
+  std::byte* const memory = stream.allocate(2);
+  stream.upload("a", memory, 1);
   stream.wait();
   machine.work = CUDA_ERROR_NOT_READY;
   asked = false;
   char got = 0;
-  std::thread other([&] { stream.fetch(memory, &got, 1); });
+  std::thread other([&] { stream.download(memory, &got, 1); });
   while (!asked) std::this_thread::yield();
-  stream.bring("b", memory + 1, 1);
+  stream.upload("b", memory + 1, 1);
   machine.work = CUDA_SUCCESS;
   stream.wait();
-  stream.bring("c", memory + 1, 1);
+  stream.upload("c", memory + 1, 1);
   other.join();
   EXPECT_EQ(got, 'a');
-  stream.give_back(memory);
+  stream.deallocate(memory);
 }
 
 /// What is fetched later is there after a wait, and its memory is kept from a GPU that does not end.
@@ -203,12 +204,12 @@ TEST(compute_stream, fetches_later_into_memory_that_is_page_locked) {
   fake_machine machine;
   auto const stream = std::make_shared<detail::compute_stream>(
       std::make_shared<detail::gpu>(machine.source()), "", std::chrono::milliseconds(5));
-  std::byte* const from = stream->take(1);
-  stream->bring("a", from, 1);
+  std::byte* const from = stream->allocate(1);
+  stream->upload("a", from, 1);
   auto const space = std::make_shared<detail::page_locked_space>(stream);
   {
     buffer const results(1, space);
-    stream->fetch_later(from, results.data(), 1);
+    stream->download_async(from, results.data(), 1);
     EXPECT_EQ(*results.as<char>(), 0);
     stream->wait();
     EXPECT_EQ(*results.as<char>(), 'a');
@@ -221,7 +222,7 @@ TEST(compute_stream, fetches_later_into_memory_that_is_page_locked) {
   }
   EXPECT_EQ(machine.page_locked.size(), 3U);
   machine.work = CUDA_SUCCESS;
-  stream->give_back(from);
+  stream->deallocate(from);
   machine.room = 0;
   EXPECT_THROW(buffer(1, space), memory_error);
 }
@@ -264,22 +265,22 @@ TEST(compute_stream, records_nothing_that_waits_or_brings_or_fails) {
   std::byte x{}, here{};
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
   EXPECT_EQ(stream.record([&] { stream.wait(); }), nullptr);
-  EXPECT_EQ(stream.record([&] { stream.bring(&here, &x, 1); }), nullptr);
-  EXPECT_EQ(stream.record([&] { stream.fetch(&x, &here, 1); }), nullptr);
+  EXPECT_EQ(stream.record([&] { stream.upload(&here, &x, 1); }), nullptr);
+  EXPECT_EQ(stream.record([&] { stream.download(&x, &here, 1); }), nullptr);
   EXPECT_EQ(stream.record([] { throw data_error({.what = "so it is"}); }), nullptr);
-  stream.bring(&here, &x, 1);
+  stream.upload(&here, &x, 1);
   stream.wait();
   EXPECT_EQ(machine.graphs, 0);
 }
 
 TEST(compute_stream, says_what_the_driver_says) {
   fake_machine machine;
-  machine.driver.bring = [](CUdeviceptr, void const*, std::size_t, CUstream) {
+  machine.driver.upload = [](CUdeviceptr, void const*, std::size_t, CUstream) {
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   };
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
   try {
-    stream.bring("", nullptr, 1);
+    stream.upload("", nullptr, 1);
     FAIL() << "a copy that failed passed";
   } catch (backend_error const& why) {
     EXPECT_STREQ(why.what(), "copying to the GPU failed (CUDA_ERROR_OTHER: so it is)");

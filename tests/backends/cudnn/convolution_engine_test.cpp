@@ -72,8 +72,8 @@ TEST_F(engine_of_a_convolution, may_use_tensor_cores_where_tf32_is_asked_for) {
   fake_dnn::now.best.resize(2);
   fake_dnn::now.fallback.resize(1);
   EXPECT_EQ(refusal(detail::product_precision::tf32),
-            "cuDNN has no engine for this convolution (conv2d_7): expected one in TF32 or f32 that gives the "
-            "same bits each time, got 3 engines, 3 of them not so");
+            "cuDNN has no engine for this convolution (conv2d_7): expected a deterministic engine in TF32 or "
+            "f32, got 3 engines, 3 of them rejected");
 }
 
 TEST_F(engine_of_a_convolution, may_be_one_without_a_workspace) {
@@ -101,21 +101,18 @@ TEST_F(engine_of_a_convolution, is_none_with_notes_that_are_not_known) {
 TEST_F(engine_of_a_convolution, is_refused_with_the_layers_name) {
   fake_dnn::now.best.resize(4);
   fake_dnn::now.fallback.resize(1);
-  EXPECT_EQ(
-      refusal(),
-      "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 that gives the same bits "
-      "each time, got 5 engines, 5 of them not so");
+  EXPECT_EQ(refusal(),
+            "cuDNN has no engine for this convolution (conv2d_7): expected a deterministic engine in f32, "
+            "got 5 engines, 5 of them rejected");
   fake_dnn::now.best.resize(0);
   fake_dnn::now.fallback = {{9, {}, false}};
-  EXPECT_EQ(
-      refusal(),
-      "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 that gives the same bits "
-      "each time, got 1 engines, 0 of them not so, and the answer CUDNN_STATUS_NOT_SUPPORTED");
+  EXPECT_EQ(refusal(),
+            "cuDNN has no engine for this convolution (conv2d_7): expected a deterministic engine in f32, "
+            "got 1 engines, 0 of them rejected, status CUDNN_STATUS_NOT_SUPPORTED");
   fake_dnn::now.has_heuristics = false;
-  EXPECT_EQ(
-      refusal(),
-      "cuDNN has no engine for this convolution (conv2d_7): expected one in f32 that gives the same bits "
-      "each time, got 0 engines, 0 of them not so, and the answer CUDNN_STATUS_NOT_SUPPORTED");
+  EXPECT_EQ(refusal(),
+            "cuDNN has no engine for this convolution (conv2d_7): expected a deterministic engine in f32, "
+            "got 0 engines, 0 of them rejected, status CUDNN_STATUS_NOT_SUPPORTED");
 }
 
 TEST_F(engine_of_a_convolution, says_what_cudnn_says_of_sizes_that_do_not_fit) {
@@ -125,7 +122,7 @@ TEST_F(engine_of_a_convolution, says_what_cudnn_says_of_sizes_that_do_not_fit) {
     convolution_engine const made(dnn, convolution_pass::output, wrong);
     FAIL() << "a convolution was made that cannot be";
   } catch (backend_error const& why) {
-    EXPECT_STREQ(why.what(), "describing a graph to cuDNN failed (CUDNN_STATUS_BAD_PARAM)");
+    EXPECT_STREQ(why.what(), "building a cuDNN descriptor failed (CUDNN_STATUS_BAD_PARAM)");
   }
 }
 

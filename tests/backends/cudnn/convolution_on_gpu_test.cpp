@@ -51,7 +51,7 @@ class convolution_on_gpu : public testing::Test {
   };
 
   void expect_each_pass(window const& moving, bool transposed, int groups,
-                        detail::convolution_way const& way = {false, detail::product_precision::f32}) {
+                        detail::convolution_variant const& way = {false, detail::product_precision::f32}) {
     shape const image{4, 7, 8};
     shape const map{6, slide(moving, image, 6).output[1], slide(moving, image, 6).output[2]};
     shape const weights{transposed ? 4 : 6, (transposed ? 6 : 4) / groups, moving.size.height,
@@ -147,10 +147,9 @@ TEST_F(convolution_on_gpu, names_the_layer_that_no_engine_is_for) {
     expect_each_pass({.size = 3, .padding = padding(1, 0, 0, 0)}, false, 1);
     FAIL() << "a convolution was made without an engine";
   } catch (backend_error const& why) {
-    EXPECT_STREQ(
-        why.what(),
-        "cuDNN has no engine for this convolution (conv2d_1): expected one in f32 that gives the same "
-        "bits each time, got 0 engines, 0 of them not so");
+    EXPECT_STREQ(why.what(),
+                 "cuDNN has no engine for this convolution (conv2d_1): expected a deterministic engine in "
+                 "f32, got 0 engines, 0 of them rejected");
   }
 }
 

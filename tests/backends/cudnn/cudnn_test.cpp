@@ -2,6 +2,7 @@
 // uses: onednn
 #include <gtest/gtest.h>
 #include <cohort/cudnn.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/trainer/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>
@@ -194,7 +195,7 @@ TEST_F(cudnn_backend, refuses_what_does_not_fit_and_says_what_would) {
   std::size_t const held = machine.memory.size();
   cudnn_cases::large_thirds const many(8000), few(4);
   expect_parts(refused<memory_error>([&] { made.fit(many.data(), {.batch = 8000}); }),
-               {"conv2d_1", "batch 8000", "than its device has left",
+               {"conv2d_1", "batch 8000", "than is free on its device",
                 "at most 629145600 bytes; the largest batch that fits is "});
   EXPECT_EQ(machine.memory.size(), held);
   made.fit(few.data(), {.batch = 4});
@@ -212,7 +213,7 @@ TEST_F(cudnn_backend, refuses_a_layer_that_it_has_no_kernels_for_by_name) {
 TEST_F(cudnn_backend, is_passed_over_for_a_layer_that_it_has_no_kernels_for) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_a_layer_of_a_user);
   EXPECT_EQ(line, "backend: " + std::string(of_the_processor::name)
-                      + " (passed over: cudnn: it has no kernels for bent (bent_1))");
+                      + " (skipped: cudnn: it has no kernels for bent (bent_1))");
   EXPECT_GT(accuracy, 0.8);
 }
 
@@ -232,10 +233,9 @@ TEST_F(cudnn_backend, names_the_convolution_that_no_engine_is_for) {
     trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2});
     FAIL() << "a plan was made without engines";
   } catch (backend_error const& why) {
-    EXPECT_STREQ(
-        why.what(),
-        "cuDNN has no engine for this convolution (conv2d_1): expected one in f32 that gives the same "
-        "bits each time, got 0 engines, 0 of them not so");
+    EXPECT_STREQ(why.what(),
+                 "cuDNN has no engine for this convolution (conv2d_1): expected a deterministic engine in "
+                 "f32, got 0 engines, 0 of them rejected");
   }
 }
 
@@ -247,12 +247,11 @@ TEST_F(cudnn_backend, says_so_where_cublaslt_has_no_algorithm) {
 
 TEST_F(cudnn_backend, is_not_usable_where_its_convolution_is_wrong) {
   fake_dnn::now.computes = false;
-  EXPECT_EQ(pretended_cudnn::probe().reason, "a convolution gives wrong numbers on Pretended GPU");
+  EXPECT_EQ(pretended_cudnn::probe().reason, "a convolution gives wrong results on Pretended GPU");
   fake_dnn::now.best = fake_dnn::now.fallback = {};
   EXPECT_EQ(pretended_cudnn::probe().reason,
-            "cuDNN has no engine for this convolution (a 3x3 kernel on 4x4 elements): expected one in f32 "
-            "that gives "
-            "the same bits each time, got 0 engines, 0 of them not so");
+            "cuDNN has no engine for this convolution (a 3x3 kernel on 4x4 elements): expected a "
+            "deterministic engine in f32, got 0 engines, 0 of them rejected");
 }
 
 TEST_F(cudnn_backend, says_why_it_cannot_be_used) {
@@ -271,7 +270,7 @@ TEST(cudnn, or_the_processor_trains_on_this_machine) {
   auto const [line, accuracy] = trained_by_priority<cudnn>(cudnn_cases::mlp);
   EXPECT_EQ(line, found.usable ? "backend: cudnn on " + found.device
                                : "backend: " + std::string(of_the_processor::name)
-                                     + " (passed over: cudnn: " + found.reason + ")");
+                                     + " (skipped: cudnn: " + found.reason + ")");
   EXPECT_GT(accuracy, 0.8);
 }
 

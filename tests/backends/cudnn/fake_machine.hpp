@@ -235,7 +235,7 @@ struct fake_machine : fake_compiler {
       std::free(host(given));
       return CUDA_SUCCESS;
     };
-    driver.take_page_locked = [](void** taken, std::size_t bytes, unsigned) {
+    driver.allocate_page_locked = [](void** taken, std::size_t bytes, unsigned) {
       if (!in_context()) return CUDA_ERROR_INVALID_CONTEXT;
       if (records()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
       std::lock_guard const in_turn(working);
@@ -255,12 +255,12 @@ struct fake_machine : fake_compiler {
     driver.set_bytes = [](CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
       return put_into(stream, [=] { std::memset(host(to), value, bytes); });
     };
-    driver.bring = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream stream) {
+    driver.upload = [](CUdeviceptr to, void const* from, std::size_t bytes, CUstream stream) {
       now->crossed += bytes;
       if (!is_page_locked(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
       return put_into(stream, [=] { std::memcpy(host(to), from, bytes); });
     };
-    driver.fetch = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+    driver.download = [](void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
       now->crossed += bytes;
       if (!is_page_locked(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
       return put_into(stream, [=] { std::memcpy(to, host(from), bytes); });

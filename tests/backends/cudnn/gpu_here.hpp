@@ -17,7 +17,7 @@ inline std::string missing() {
   } catch (cohort::backend_error const& why) {
     std::string_view const text = why.what();
     if (text.starts_with("the NVIDIA driver cannot be loaded")
-        || text.starts_with("the NVIDIA driver shows no GPU"))
+        || text.starts_with("the NVIDIA driver reports no GPU"))
       return why.what();
   } catch (cohort::error const&) {
   }

@@ -72,17 +72,17 @@ TEST_F(gpu, is_passed_over_where_the_driver_does_not_start) {
 
 TEST_F(gpu, is_passed_over_where_there_is_none) {
   machine.gpus = 0;
-  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU");
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU");
   machine.init = CUDA_ERROR_NO_DEVICE;
-  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU");
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU");
 }
 
 TEST_F(gpu, says_that_the_environment_may_hide_it) {
   machine.init = CUDA_ERROR_NO_DEVICE;
   cohort_test::with_variable const none("CUDA_VISIBLE_DEVICES", "-1");
-  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU, where CUDA_VISIBLE_DEVICES is -1");
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is -1");
   cohort_test::with_variable const empty("CUDA_VISIBLE_DEVICES", "");
-  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver shows no GPU, where CUDA_VISIBLE_DEVICES is empty");
+  EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is empty");
 }
 
 TEST_F(gpu, is_passed_over_where_it_is_too_old) {
@@ -98,7 +98,7 @@ TEST_F(gpu, is_passed_over_with_too_little_memory) {
   EXPECT_EQ(refusal_of(machine),
             "the GPU has too little free memory (Pretended GPU): expected 512 MiB, got 100 of 8192 MiB");
   machine.retain = CUDA_ERROR_OUT_OF_MEMORY;
-  EXPECT_EQ(refusal_of(machine), "making a context on the GPU failed (CUDA_ERROR_OUT_OF_MEMORY: so it is)");
+  EXPECT_EQ(refusal_of(machine), "creating a context on the GPU failed (CUDA_ERROR_OUT_OF_MEMORY: so it is)");
 }
 
 TEST_F(gpu, is_passed_over_without_a_library) {
@@ -144,14 +144,14 @@ TEST_F(gpu, is_passed_over_where_cudnn_does_not_fit) {
   machine.libraries.insert({"libnvrtc.so.12", "libcublasLt.so.12"});
   EXPECT_EQ(
       refusal_of(machine),
-      "cuDNN is for a newer NVIDIA driver (cuDNN 9.10.2): expected one for CUDA 12, got one for CUDA 13");
+      "cuDNN needs a newer NVIDIA driver (cuDNN 9.10.2): expected one for CUDA 12, got one for CUDA 13");
 }
 
 TEST_F(gpu, is_passed_over_where_the_compiler_does_not_know_it) {
   machine.major = 10;
   machine.minor = 3;
   EXPECT_EQ(refusal_of(machine),
-            "NVRTC does not compile for this GPU (Pretended GPU): expected compute capability 10.3, got "
+            "NVRTC does not support this GPU (Pretended GPU): expected compute capability 10.3, got "
             "NVRTC 13.0");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: gpu slow
 // The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone may.
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/cudnn.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/trainer/tune.hpp>
@@ -73,7 +74,7 @@ TEST_F(on_a_gpu, work_is_recorded_and_done_again) {
   ASSERT_TRUE(again) << "the driver did not record";
   again(), again();
   float got = 0;
-  on->fetch(x.data(), &got, sizeof got);
+  on->download(x.data(), &got, sizeof got);
   EXPECT_EQ(got, 9);
 }
 /// What cuDNN and cuBLASLt put into a stream is recorded too.

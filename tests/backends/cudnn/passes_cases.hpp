@@ -39,7 +39,7 @@ class passes_on_gpu : public testing::Test {
   /// An arena of both: its place in gpu_arenas and host_arenas.
   void add_arena(numbers const& values) {
     buffer& on_gpu = memory.emplace_back(room * sizeof(float), gpu->space());
-    gpu->bring(reinterpret_cast<std::byte const*>(values.data()), on_gpu.data(), room * sizeof(float));
+    gpu->upload(reinterpret_cast<std::byte const*>(values.data()), on_gpu.data(), room * sizeof(float));
     gpu_arenas.push_back(on_gpu.data());
     host_values.push_back(std::make_unique<numbers>(values));
     host_arenas.push_back(reinterpret_cast<std::byte*>(host_values.back()->data()));
@@ -49,7 +49,7 @@ class passes_on_gpu : public testing::Test {
   }
   void expect_same(std::size_t arena, double allowed, std::string const& what) {
     numbers got(room);
-    gpu->fetch(gpu_arenas[arena], reinterpret_cast<std::byte*>(got.data()), room * sizeof(float));
+    gpu->download(gpu_arenas[arena], reinterpret_cast<std::byte*>(got.data()), room * sizeof(float));
     numbers const& wanted = *host_values[arena];
     for (std::size_t i = 0; i < room; ++i)
       ASSERT_NEAR(got[i], wanted[i], allowed * (1 + std::abs(wanted[i]))) << what << ", element " << i;
@@ -61,7 +61,7 @@ class passes_on_gpu : public testing::Test {
 
   machine_under_test machine;
   std::unique_ptr<detail::passes_on_gpu> gpu;
-  detail::passes_on_host<float> host;
+  std::shared_ptr<arena_passes> host = detail::passes_on_processor<float>();
   std::vector<buffer> memory;
   std::vector<std::unique_ptr<numbers>> host_values;
   std::vector<std::byte*> gpu_arenas, host_arenas;
@@ -71,13 +71,13 @@ TEST_F(passes_on_gpu, scale) {
   add_arena(normal_numbers(room, 4));
   for (double const factor : {-0.25, 1.0 / 3}) {
     gpu->scale(gpu_arenas[0], n, factor);
-    host.scale(host_arenas[0], n, factor);
+    host->scale(host_arenas[0], n, factor);
     expect_same(0, 0, "scaled");
   }
   (*host_values[0])[5] = std::numeric_limits<float>::quiet_NaN();
   add_arena(*host_values[0]);
   gpu->scale(gpu_arenas[1], n, 0);
-  host.scale(host_arenas[1], n, 0);
+  host->scale(host_arenas[1], n, 0);
   EXPECT_EQ((*host_values[1])[5], 0);
   expect_same(1, 0, "scaled by 0");
 }
@@ -101,7 +101,7 @@ TEST_F(passes_on_gpu, take_the_steps_of_every_updater) {
                                .needed_norm = 1.5,
                                .parameter_norm = 2.5};
       update_range const range{&rule, now, begin, n};
-      host.update({&range, 1}, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, states));
+      host->update({&range, 1}, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, states));
       gpu->update({&range, 1}, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, states));
     }
     expect_same(0, 1e-6, std::string(rule.name()));
@@ -126,7 +126,7 @@ TEST_F(passes_on_gpu, take_the_steps_of_many_ranges_and_rules) {
     at += count + 16;  // what stands between stays
   }
   ASSERT_LT(ranges.back().begin + ranges.back().n, room);
-  host.update(ranges, host_arenas[0], part(host_arenas, 1, 1), part(host_arenas, 2, 2));
+  host->update(ranges, host_arenas[0], part(host_arenas, 1, 1), part(host_arenas, 2, 2));
   gpu->update(ranges, gpu_arenas[0], part(gpu_arenas, 1, 1), part(gpu_arenas, 2, 2));
   for (std::size_t arena = 0; arena < 4; ++arena) expect_same(arena, 1e-6, "arena " + std::to_string(arena));
 }
@@ -136,7 +136,7 @@ TEST_F(passes_on_gpu, sum_squares_by_chunks) {
   double wanted[3];
   buffer const sums(sizeof wanted, gpu->results());
   auto* const got = sums.as<double>();
-  host.square_sums(part(host_arenas, 0, 3), begin, n, wanted);
+  host->square_sums(part(host_arenas, 0, 3), begin, n, wanted);
   gpu->square_sums(part(gpu_arenas, 0, 3), begin, n, got);
   gpu->wait();
   for (int c = 0; c < 3; ++c) EXPECT_NEAR(got[c], wanted[c], 1e-6 * wanted[c]) << c;
@@ -151,7 +151,7 @@ TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
   buffer const sums(sizeof wanted, gpu->results());
   auto* const got = sums.as<double>();
   update_scalars const now{.l2 = 5e-4, .gradient_scale = 0.5};
-  host.step_square_sums(lamb{}, now, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, 2), begin,
+  host->step_square_sums(lamb{}, now, host_arenas[0], part(host_arenas, 1, 2), part(host_arenas, 3, 2), begin,
                         n, wanted);
   gpu->step_square_sums(lamb{}, now, gpu_arenas[0], part(gpu_arenas, 1, 2), part(gpu_arenas, 3, 2), begin, n,
                         got);
@@ -162,7 +162,7 @@ TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
 
 TEST_F(passes_on_gpu, join_parts_in_their_order) {
   add_arenas(3, 1);
-  host.join(part(host_arenas, 0, 3), begin, n);
+  host->join(part(host_arenas, 0, 3), begin, n);
   gpu->join(part(gpu_arenas, 0, 3), begin, n);
   for (std::size_t k = 0; k < 3; ++k) expect_same(k, 0, "part " + std::to_string(k));
 }
@@ -170,14 +170,14 @@ TEST_F(passes_on_gpu, join_parts_in_their_order) {
 TEST_F(passes_on_gpu, follow_statistics) {
   add_arenas(3, 1);
   constexpr std::size_t channels = 5;
-  host.follow_statistics(host_arenas[0], part(host_arenas, 1, 2), 16, 48, channels, 0.9);
+  host->follow_statistics(host_arenas[0], part(host_arenas, 1, 2), 16, 48, channels, 0.9);
   gpu->follow_statistics(gpu_arenas[0], part(gpu_arenas, 1, 2), 16, 48, channels, 0.9);
   expect_same(0, 1e-6, "statistics");
 }
 
 TEST_F(passes_on_gpu, fill_copy_and_add) {
   add_arenas(2, 1);
-  for (arena_passes* passes : {static_cast<arena_passes*>(gpu.get()), static_cast<arena_passes*>(&host)}) {
+  for (arena_passes* passes : {static_cast<arena_passes*>(gpu.get()), host.get()}) {
     auto const& arenas = passes == gpu.get() ? gpu_arenas : host_arenas;
     passes->copy(arenas[1], arenas[0], 64 * sizeof(float));
     passes->fill(arenas[0], begin, 16, 2.5);
@@ -191,16 +191,16 @@ TEST_F(passes_on_gpu, find_what_is_not_finite) {
   add_arenas(1, 1);
   EXPECT_TRUE(gpu->finite(element_type::f32, gpu_arenas[0], room));
   float const infinite = std::numeric_limits<float>::infinity();
-  gpu->bring(reinterpret_cast<std::byte const*>(&infinite), gpu_arenas[0] + 4 * (room - 1), sizeof infinite);
+  gpu->upload(reinterpret_cast<std::byte const*>(&infinite), gpu_arenas[0] + 4 * (room - 1), sizeof infinite);
   EXPECT_FALSE(gpu->finite(element_type::f32, gpu_arenas[0], room));
   EXPECT_TRUE(gpu->finite(element_type::f32, gpu_arenas[0], room - 1));
 
   std::vector<unsigned short> narrow(room, 0x7f7f);  // the largest of bf16
-  gpu->bring(reinterpret_cast<std::byte const*>(narrow.data()), gpu_arenas[0], room * sizeof narrow[0]);
+  gpu->upload(reinterpret_cast<std::byte const*>(narrow.data()), gpu_arenas[0], room * sizeof narrow[0]);
   EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room));
   for (auto const bad :
        std::vector<unsigned short>{0x7f80, 0xff80, 0x7fc1}) {  // infinite both ways, and no number
-    gpu->bring(reinterpret_cast<std::byte const*>(&bad), gpu_arenas[0] + 2 * (room - 1), sizeof bad);
+    gpu->upload(reinterpret_cast<std::byte const*>(&bad), gpu_arenas[0] + 2 * (room - 1), sizeof bad);
     EXPECT_FALSE(gpu->finite(element_type::bf16, gpu_arenas[0], room)) << bad;
     EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room - 1)) << bad;
   }

@@ -28,7 +28,7 @@ TEST_F(passes_on_gpu, have_memory_that_is_zero_and_given_back) {
   {
     buffer const taken(1000, gpu->space());
     numbers got(250, 1.F);
-    gpu->fetch(taken.data(), reinterpret_cast<std::byte*>(got.data()), 1000);
+    gpu->download(taken.data(), reinterpret_cast<std::byte*>(got.data()), 1000);
     EXPECT_EQ(got, numbers(250));
     EXPECT_EQ(machine.pretended.memory.size(), before + 1);
   }
@@ -44,7 +44,8 @@ TEST_F(passes_on_gpu, say_how_much_memory_is_left) {
     FAIL() << "memory was taken that is not there";
   } catch (memory_error const& why) {
     EXPECT_STREQ(why.what(),
-                 "the GPU has too little memory left (Pretended GPU): expected 1001 bytes, got 900 of 5000");
+                 "the GPU has too little free memory (Pretended GPU): expected 1001 bytes, got 900 of 5000 "
+                 "bytes free");
   }
 }
 

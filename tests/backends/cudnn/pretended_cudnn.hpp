@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/cudnn.hpp>
 #include <memory>
 #include <mutex>

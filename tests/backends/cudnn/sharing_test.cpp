@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/trainer/checkpoints.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
@@ -40,10 +42,7 @@ struct on_the_processor {
     auto const make = [compression](tensor_table table) {
       return threshold_compressor(std::move(table), compression);
     };
-    return sharing_by{std::string_view("by the processor"), make,
-                      sharing_settings{how.share, how.mean, how.warm_up, how.sync_buffers, how.way, how.group,
-                                       how.max_staleness, how.slower_if_stale}}
-        .on(world);
+    return sharing_by{std::string_view("by the processor"), make, how.settings}.on(world);
   }
 };
 
@@ -87,7 +86,8 @@ void expect_the_same(int ranks, graph const& net, threshold_sharing const& how) 
 }
 
 threshold_sharing often() {
-  return {.threshold = threshold::quantile{.density = 0.05}, .way = route::to_all, .group = group::rank};
+  return {.threshold = threshold::quantile{.density = 0.05},
+          .settings = {.route = route::to_all, .group = group::rank}};
 }
 
 TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
@@ -95,18 +95,18 @@ TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
   for (int const ranks : {1, 2}) expect_the_same(ranks, graph(cudnn_cases::normed), how);
   how.per_parameter = true;
   how.residual = residual::clip{.at = 2, .every = 3};
-  how.warm_up = 2;
+  how.settings.warm_up = 2;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
-  how.group = group::process;
+  how.settings.group = group::process;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
 }
 
 /// The words of their sums have one order on all backends.
 TEST_F(sharing_on_a_gpu, a_gpu_and_processors_join_their_norms) {
   graph const net = graph::build([](builder& b) {
-    return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1} | relu{}
-        | dense{.units = 6} | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3}
-        | softmax_cross_entropy{};
+    return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1}
+           | relu{} | dense{.units = 6} | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3}
+           | softmax_cross_entropy{};
   });
   outcome const got = trained(2, net, allreduce{}), wanted = trained<reference<float>>(2, net, allreduce{});
   ASSERT_EQ(got.parameters.size(), wanted.parameters.size());
@@ -117,26 +117,26 @@ TEST_F(sharing_on_a_gpu, a_gpu_and_processors_join_their_norms) {
 
 TEST_F(sharing_on_a_gpu, of_gradients_may_be_late_or_merged) {
   threshold_sharing how = often();
-  how.max_staleness = 2;
-  how.slower_if_stale = true;
+  how.settings.max_staleness = 2;
+  how.settings.slower_if_stale = true;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
   how = often();
-  how.way = route::merged;
+  how.settings.route = route::merged;
   expect_the_same(3, graph(cudnn_cases::mlp), how);
 }
 
 TEST_F(sharing_on_a_gpu, of_steps_takes_the_steps_of_the_processors_codec) {
   threshold_sharing how = often();
-  how.share = share::update;
-  how.mean = true;
+  how.settings.share = share::update;
+  how.settings.mean = true;
   for (int const ranks : {1, 2}) expect_the_same(ranks, graph(cudnn_cases::normed), how);
-  how.warm_up = 2;
+  how.settings.warm_up = 2;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
-  how.warm_up = 0;
-  how.max_staleness = 3;
-  how.slower_if_stale = true;
+  how.settings.warm_up = 0;
+  how.settings.max_staleness = 3;
+  how.settings.slower_if_stale = true;
   expect_the_same(2, graph(cudnn_cases::mlp), how);
-  how.max_staleness = unbounded;
+  how.settings.max_staleness = unbounded;
   EXPECT_FALSE(trained(1, graph(cudnn_cases::mlp), how).parameters.empty());
 }
 
@@ -148,7 +148,7 @@ TEST_F(sharing_on_a_gpu, leaves_gradients_there) {
     return made.input({1, 8, 8}) | dense{.units = 400} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
   });
   for (share const what : {share::gradient, share::update}) {
-    how.share = what;
+    how.settings.share = what;
     auto const crossed = [&](auto const& strategy) {
       std::size_t of[2];
       for (int const epochs : {1, 2}) {
@@ -176,8 +176,8 @@ struct stop_after final : listener {
 TEST_F(sharing_on_a_gpu, goes_on_where_a_checkpoint_was_made) {
   bright_thirds const examples(61);
   threshold_sharing late = often();
-  late.share = share::update;
-  late.max_staleness = 2;
+  late.settings.share = share::update;
+  late.settings.max_staleness = 2;
   for (threshold_sharing const& how : {often(), late}) {
     scratch_folder const folder;
     std::string uninterrupted, resumed;

@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 #include <cmath>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
 #include <cohort/cudnn/detail/threshold_on_gpu.hpp>
@@ -29,12 +30,12 @@ class gpu_numbers {
  public:
   gpu_numbers(shared_gpu on, numbers const& values)
       : on_(std::move(on)), memory_(values.size() * sizeof(float), on_), size_(values.size()) {
-    if (size_ > 0) on_->bring(values.data(), memory_.data(), memory_.bytes());
+    if (size_ > 0) on_->upload(values.data(), memory_.data(), memory_.bytes());
   }
   std::span<float> span() const { return {memory_.as<float>(), size_}; }
   numbers fetched() const {
     numbers all(size_);
-    if (size_ > 0) on_->fetch(memory_.data(), all.data(), memory_.bytes());
+    if (size_ > 0) on_->download(memory_.data(), all.data(), memory_.bytes());
     return all;
   }
 
@@ -270,7 +271,7 @@ inline void counts_what_is_sent_of_each_threshold(shared_gpu const& on) {
   for (std::size_t i = 0; i < x.size(); i += 3) x[i] = i % 2 ? 1e6F : -1e6F;
   gpu_numbers const there(on, x), r(on, numbers(x.size()));
   detail::threshold_on_gpu passes(on);
-  threshold_device::taken const got = passes.take(r.span(), there.span(), ends, t);
+  threshold_device::extracted const got = passes.extract(r.span(), there.span(), ends, t);
   ASSERT_EQ(got.sent.size(), ends.size());
   for (std::size_t k = 0, i = 0; k < ends.size(); ++k) {
     std::uint64_t wanted = 0;
@@ -352,16 +353,16 @@ inline void does_to_arrays_what_is_done_on_the_processor(shared_gpu const& on) {
   for (std::size_t const n : {1UL, 16UL, 1'001UL}) {
     auto const done = [&](threshold_device* device_passes) {
       detail::f32_buffer one(n, device_passes), other(n, device_passes);
-      one.bring(gradient(n, 1));
+      one.upload(gradient(n, 1));
       other.copy(one);
       other.scale(0.375F);
       one.add(other);
       one.on_processor([](std::span<float> x) { x[x.size() / 2] = 7; });
       numbers all(3 * n);
-      one.fetch(std::span(all).first(n));
-      other.fetch(std::span(all).subspan(n, n));
+      one.download(std::span(all).first(n));
+      other.download(std::span(all).subspan(n, n));
       other.clear();
-      other.fetch(std::span(all).last(n));
+      other.download(std::span(all).last(n));
       EXPECT_TRUE(one.is_within_range());
       return all;
     };

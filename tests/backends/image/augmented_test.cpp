@@ -155,7 +155,7 @@ TEST(augmented, refuses_what_it_cannot_do) {
     return refused<cohort::setting_error>([&] { augmented(ruler(), how); });
   };
   expect_parts(settings({.padding = -1, .place = placing::anywhere}), {"padding", "got -1"});
-  expect_parts(settings({.padding = 2}), {"padding", "in the centre", "got 2"});
+  expect_parts(settings({.padding = 2}), {"padding", "centred window", "got 2"});
   expect_parts(settings({.height = -3}), {"height", "got -3"});
   expect_parts(refused<cohort::shape_error>(
                    [] { augmented(ruler(), {.height = 11, .padding = 2, .place = placing::anywhere}); }),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/crop.hpp>
 
 #include "../../data/refused.hpp"

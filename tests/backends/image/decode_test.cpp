@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/decode.hpp>
 #include <cstring>
 
@@ -116,11 +117,11 @@ TEST(decode, refuses_files_cut_anywhere) {
   for (file_bytes const& whole : {jpeg_of(picture(3, 20, 20)), jpeg_of(picture(1, 20, 20)),
                                   jpeg_of(picture(3, 20, 20), 90, TJFLAG_PROGRESSIVE)})
     for (std::size_t n = 3; n < whole.size(); ++n)
-      expect_parts(refusal_of(cut(whole, n)), {"the JPEG (cats/7.jpg", "expected a sound file, got "});
+      expect_parts(refusal_of(cut(whole, n)), {"the JPEG (cats/7.jpg", "expected an undamaged file, got "});
   file_bytes const png = png_of(picture(3, 20, 20));
   std::size_t const end_chunk = 12;  // says nothing about the image: libpng does not read it
   for (std::size_t n = 8; n < png.size() - end_chunk - 4; ++n)
-    expect_parts(refusal_of(cut(png, n)), {"the PNG (cats/7.jpg", "expected a sound file, got "});
+    expect_parts(refusal_of(cut(png, n)), {"the PNG (cats/7.jpg", "expected an undamaged file, got "});
 }
 
 TEST(decode, never_gives_another_size_or_dies_of_a_changed_byte) {
@@ -151,7 +152,7 @@ TEST(decode, finds_every_changed_byte_of_a_pngs_pixels) {
   for (auto n = static_cast<std::size_t>(data) + 4; n < whole.size() - 16; ++n) {
     file_bytes changed = whole;
     changed[n] ^= std::byte{4};
-    expect_parts(refusal_of(changed), {"the PNG (", "expected a sound file, got "});
+    expect_parts(refusal_of(changed), {"the PNG (", "expected an undamaged file, got "});
   }
 }
 
@@ -175,7 +176,7 @@ TEST(decode, salvages_the_upper_part_of_a_cut_jpeg_where_that_is_wanted) {
   EXPECT_EQ(std::memcmp(half.plane(0), whole.plane(0), 64 * 16), 0);
   EXPECT_NE(half, whole);
   expect_parts(refused<cohort::data_error>([&] { decoded(cut(file, 30), "x", {.salvage = true}); }),
-               {"the JPEG (", "expected a sound file, got "});
+               {"the JPEG (", "expected an undamaged file, got "});
 }
 
 TEST(decode, refuses_settings_that_make_no_sense) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image_folder.hpp>
@@ -37,7 +38,7 @@ struct example {
 template <class Data>
 example example_of(Data const& data, std::int64_t i) {
   cohort::example_view view;
-  view.fit(data.describe());
+  view.allocate(data.describe());
   data.get(i, view);
   example made;
   made.pixels.assign(view.at(0), view.at(0) + data.describe().inputs[0].example.elements());
@@ -133,7 +134,7 @@ TEST(file_batches, name_archive_and_file_where_something_is_wrong) {
   auto const refusal_of = [&](std::map<std::string, file_bytes> const& files) {
     return refused<cohort::data_error>([&] { file_batches({archive_of(at / "x.zip", files)}); });
   };
-  expect_parts(refusal_of({{"1.png", pixels}}), {"/x.zip", "in no folder", "got 1.png"});
+  expect_parts(refusal_of({{"1.png", pixels}}), {"/x.zip", "in no class folder", "got 1.png"});
   expect_parts(refusal_of({{"a/1.txt", pixels}}), {"/x.zip, a/1.txt", ".jpg, .jpeg or .png"});
   expect_parts(refusal_of({{"a/", {}}}), {"no images", "/x.zip"});
   file_batches const other({archive_of(at / "y.zip", {{"a/1.png", file_bytes(9)}})},

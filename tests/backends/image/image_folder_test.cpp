@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/image/resize.hpp>
+#include <cohort/image/crop.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cstdlib>
@@ -35,7 +38,7 @@ struct example {
 
 example example_of(image_folder const& data, std::int64_t i) {
   cohort::example_view view;
-  view.fit(data.describe());
+  view.allocate(data.describe());
   data.get(i, view);
   cohort::shape const dims = data.describe().inputs[0].example;
   example made{.pixels = image(dims[0], dims[1], dims[2]), .key = std::string(view.key)};
@@ -92,7 +95,7 @@ TEST(image_folder, takes_its_labels_from_outside) {
   expect_parts(refused<cohort::setting_error>([&] {
                  image_folder(at.path(), {.labels = {"cat", "ant", "cat"}});
                }),
-               {"a label is given twice", "got cat"});
+               {"duplicate label", "got cat"});
 }
 
 TEST(image_folder, refuses_folders_without_images) {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/image/detail/zip.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/pack_files.hpp>
 #include <cohort/io/file.hpp>
 #include <filesystem>
@@ -113,7 +116,7 @@ TEST(pack_files, goes_on_where_it_was_interrupted_and_keeps_what_is_complete) {
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3), made);
   EXPECT_EQ(bytes_of(made), whole);
   EXPECT_EQ(std::filesystem::last_write_time(made[0]), old);
-  EXPECT_EQ(cohort::detail::names_in(at / "out")->size(), made.size());
+  EXPECT_EQ(cohort::detail::list_folder(at / "out")->size(), made.size());
 }
 
 TEST(pack_files, refuses_to_mix_packings) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/resize.hpp>
 #include <cohort/random/stream.hpp>
 #include <cstdint>

@@ -85,11 +85,11 @@ class bad_ranks(unittest.TestCase):
 
     def test_the_others_name_a_rank_that_is_killed(self):
         self.others_say(run("dies", *OTHERS_LIVE),
-                        r"rank 1 has shown no sign of life for \d\.\d s; it was last heard of at step [45], bucket [01]$")
+                        r"rank 1 has sent no heartbeat for \d\.\d s; it was last at step [45], bucket [01]$")
 
     def test_the_others_name_a_rank_that_is_stopped(self):
         self.others_say(run("stops", *OTHERS_LIVE),
-                        r"rank 1 has shown no sign of life for \d\.\d s; it was last heard of at step [45], bucket [01]$")
+                        r"rank 1 has sent no heartbeat for \d\.\d s; it was last at step [45], bucket [01]$")
 
     def test_the_others_name_a_rank_whose_body_hangs(self):
         self.others_say(run("hangs", *OTHERS_LIVE),
@@ -102,18 +102,18 @@ class bad_ranks(unittest.TestCase):
 
     def test_what_a_rank_throws_is_said_by_all(self):
         done = run("throws", *OTHERS_LIVE)
-        self.others_say(done, "rank 1 cannot go on: the shelf is empty$")
+        self.others_say(done, "rank 1 failed: the shelf is empty$")
         self.assertIn("rank 1: the shelf is empty", done.text())
         self.assertEqual(done.statuses.get(BAD), 1, done.text())
 
     def test_a_communicator_error_of_a_rank_s_own_is_said_by_all(self):
         done = run("fails by itself", *OTHERS_LIVE)
-        self.others_say(done, "rank 1 cannot go on: my own ranks are lost$")
+        self.others_say(done, "rank 1 failed: my own ranks are lost$")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
     def test_the_others_hear_of_a_rank_that_gives_up_and_returns(self):
         done = run("gives up", *OTHERS_LIVE)
-        self.others_say(done, "rank 1 cannot go on: enough$")
+        self.others_say(done, "rank 1 failed: enough$")
         self.assertEqual(done.statuses.get(BAD), 75, done.text())
 
     def test_mpirun_gives_the_status_of_a_rank_that_throws(self):

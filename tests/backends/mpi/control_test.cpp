@@ -48,15 +48,15 @@ TEST(mpi_control, tells_all_what_mpi_refuses_and_goes_on) {
   cohort::detail::mpi_control control(MPI_COMM_WORLD, heartbeat, test_deadline);
   refuses = rank_of_this() == 0;
   auto const limit = std::chrono::steady_clock::now() + test_deadline;
-  while (!control.trouble() && std::chrono::steady_clock::now() < limit) control.move();
+  while (!control.trouble() && std::chrono::steady_clock::now() < limit) control.make_progress();
   ASSERT_TRUE(control.trouble());
   EXPECT_EQ(control.trouble()->find("rank 0: MPI_Test failed"), 0U) << *control.trouble();
   if (rank_of_this() > 0) {
-    EXPECT_TRUE(control.was_told());
-    EXPECT_TRUE(control.ask(heartbeat)[0].answers);
+    EXPECT_TRUE(control.another_rank_failed());
+    EXPECT_TRUE(control.query_ranks(heartbeat)[0].answers);
   }
   auto const end = std::chrono::steady_clock::now() + 2 * heartbeat;  // in which the others ask
-  while (std::chrono::steady_clock::now() < end) control.move();
+  while (std::chrono::steady_clock::now() < end) control.make_progress();
 }
 
 }  // namespace

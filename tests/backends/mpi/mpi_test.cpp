@@ -121,10 +121,11 @@ TEST(make_mpi, refuses_an_intercommunicator) {
 TEST(make_mpi, refuses_a_heartbeat_that_nobody_can_keep) {
   cohort::communicator_settings hectic;
   hectic.heartbeat = std::chrono::milliseconds(0);
-  EXPECT_EQ(refused(MPI_COMM_WORLD, hectic),
-            "ranks cannot show that they live like this (communicator_settings.heartbeat): expected 100 ms "
-            "to 1,000 "
-            "hours, got 0 ms");
+  EXPECT_EQ(
+      refused(MPI_COMM_WORLD, hectic),
+      "the heartbeat of a communicator is out of range (communicator_settings.heartbeat): expected 100 ms "
+      "to 1,000 "
+      "hours, got 0 ms");
 }
 
 TEST(make_mpi, refuses_a_deadline_out_of_range_before_it_meets_the_other_ranks) {
@@ -132,7 +133,8 @@ TEST(make_mpi, refuses_a_deadline_out_of_range_before_it_meets_the_other_ranks) 
   forever.deadline = std::chrono::hours(1001);
   if (own_rank(MPI_COMM_WORLD) > 0) return;
   EXPECT_EQ(refused(MPI_COMM_WORLD, forever),
-            "a communicator cannot wait like this (communicator_settings.deadline): expected 1 ms to 1,000 "
+            "the deadline of a communicator is out of range (communicator_settings.deadline): expected 1 ms "
+            "to 1,000 "
             "hours, got "
             "3603600000 ms");
 }
@@ -151,7 +153,7 @@ TEST(make_mpi, waits_for_the_other_ranks_until_the_deadline) {
       ADD_FAILURE() << "made";
     } catch (cohort::communicator_error const& error) {
       EXPECT_STREQ(error.what(),
-                   "not all ranks have come to make a communicator (MPI_Comm_idup): expected within 200 ms");
+                   "not all ranks have joined a new communicator (MPI_Comm_idup): expected within 200 ms");
     }
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
   }

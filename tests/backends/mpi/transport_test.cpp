@@ -38,8 +38,8 @@ struct connected {
     auto const limit = std::chrono::steady_clock::now() + test_deadline;
     while (!holds()) {
       ASSERT_LT(std::chrono::steady_clock::now(), limit);
-      wire.move();
-      wire.doze(50us);
+      wire.make_progress();
+      wire.wait_for_event(50us);
     }
   }
   /// A barrier in which each rank goes on answering.
@@ -135,8 +135,8 @@ TEST(mpi_transport, names_sender_and_sizes_of_a_message_that_does_not_fit) {
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  std::string const head =
-      "a message from rank " + std::to_string((rank + size - 1) % size) + " does not fit (tag 7): expected ";
+  std::string const head = "a message from rank " + std::to_string((rank + size - 1) % size)
+                           + " has the wrong size (tag 7): expected ";
   EXPECT_EQ(refusal(10, 20), head + "20 bytes, got 10 bytes");
   EXPECT_EQ(refusal(20, 10), head + "10 bytes, got 20 bytes");
   EXPECT_EQ(refusal(1'000'000, 10), head + "10 bytes, got 1000000 bytes");
@@ -146,9 +146,9 @@ TEST(mpi_transport, knows_where_everybody_is) {
   connected ranks;
   ranks.wire.note({100 + ranks.rank, ranks.rank});
   // Others must go on answering while one has asked already.
-  std::vector<cohort::detail::standing> all;
+  std::vector<cohort::detail::rank_status> all;
   auto const arrived = [&] {
-    all = ranks.wire.ask(100ms);
+    all = ranks.wire.query_ranks(100ms);
     for (int r = 0; r < ranks.size; ++r) {
       auto const& one = all[static_cast<std::size_t>(r)];
       if (!one.answers || one.ended || one.where != cohort::rank_progress{100 + r, r}) return false;
@@ -156,7 +156,7 @@ TEST(mpi_transport, knows_where_everybody_is) {
     return true;
   };
   ranks.until(arrived);
-  EXPECT_EQ(ranks.wire.ask(0ms).size(), static_cast<std::size_t>(ranks.size));
+  EXPECT_EQ(ranks.wire.query_ranks(0ms).size(), static_cast<std::size_t>(ranks.size));
   ranks.meet();
 }
 
@@ -165,7 +165,7 @@ TEST(mpi_transport, knows_where_ranks_are_that_begin_again) {
   auto const everybody_is = [&](cohort::rank_progress here) {
     ranks.wire.note(here);
     ranks.until([&] {
-      auto const all = ranks.wire.ask(0ms);
+      auto const all = ranks.wire.query_ranks(0ms);
       for (int r = 0; r < ranks.size; ++r)
         if (r != ranks.rank && all[static_cast<std::size_t>(r)].where != here) return false;
       return true;
@@ -180,8 +180,8 @@ TEST(mpi_transport, names_all_ranks_that_are_lost_together) {
   connected ranks(400ms);
   if (ranks.rank == 0) {
     ranks.until([&] { return ranks.wire.trouble().has_value(); });
-    EXPECT_EQ(ranks.wire.trouble()->find(ranks.size == 2 ? "rank 1 has shown no sign of life for 0."
-                                                         : "ranks 1, 2 have shown no sign of life for 0."),
+    EXPECT_EQ(ranks.wire.trouble()->find(ranks.size == 2 ? "rank 1 has sent no heartbeat for 0."
+                                                         : "ranks 1, 2 have sent no heartbeat for 0."),
               0U)
         << *ranks.wire.trouble();
   }
@@ -192,8 +192,8 @@ TEST(mpi_transport, knows_who_has_ended_and_where) {
   connected ranks;
   ranks.wire.note({50, ranks.rank});
   if (ranks.rank == 0) return;  // leaves
-  ranks.until([&] { return ranks.wire.ask(0ms)[0].ended; });
-  EXPECT_EQ(ranks.wire.ask(0ms)[0].where, (cohort::rank_progress{50, 0}));
+  ranks.until([&] { return ranks.wire.query_ranks(0ms)[0].ended; });
+  EXPECT_EQ(ranks.wire.query_ranks(0ms)[0].where, (cohort::rank_progress{50, 0}));
 }
 
 TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {
@@ -207,7 +207,7 @@ TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {
   ranks.until([&] { return ranks.wire.trouble().has_value(); });
   EXPECT_EQ(ranks.wire.trouble(), why);
   ranks.until([&] { return ranks.control->delivered(); });
-  EXPECT_EQ(ranks.control->was_told(), ranks.rank != 0);
+  EXPECT_EQ(ranks.control->another_rank_failed(), ranks.rank != 0);
 }
 
 TEST(mpi_transport, has_told_what_was_announced_when_it_is_abandoned_with_nothing_under_way) {
@@ -226,7 +226,7 @@ TEST(mpi_transport, waits_for_no_delivery_after_it_has_left) {
   auto const control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s, test_deadline);
   control->leave();
   control->announce("too late");
-  EXPECT_FALSE(control->see_off(test_deadline));
+  EXPECT_FALSE(control->wait_for_farewells(test_deadline));
   auto const begin = std::chrono::steady_clock::now();
   control->wait_for_delivery();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, mpi_control::longest_delivery / 2);

@@ -23,7 +23,7 @@ struct gpu_array {
 
   gpu_array(std::shared_ptr<detail::compute_stream> where, std::vector<T> const& values)
       : on(std::move(where)), memory(values.size() * sizeof(T), on), count(values.size()) {
-    on->bring(values.data(), memory.data(), count * sizeof(T));
+    on->upload(values.data(), memory.data(), count * sizeof(T));
   }
   elements all() const {
     if constexpr (std::is_same_v<T, bf16>)
@@ -33,7 +33,7 @@ struct gpu_array {
   }
   std::vector<T> fetched() const {
     std::vector<T> values(count);
-    on->fetch(memory.data(), values.data(), count * sizeof(T));
+    on->download(memory.data(), values.data(), count * sizeof(T));
     return values;
   }
 };

@@ -163,10 +163,10 @@ TEST_F(nccl_between_pretended_gpus, all_goes_as_before_where_a_rank_lacks_the_li
   outcome const got = trained<pretended_cudnn>(2, machine, over);
   expect_near(got, trained<pretended_cudnn>(2, machine, [](communicator&) { return nullptr; }));
   EXPECT_EQ(library.sums, 0);
-  EXPECT_EQ(
-      std::ranges::count(
-          got.lines, "rank 1 has no sums between GPUs: NCCL 2 cannot be loaded (libnccl.so.2: no such file)"),
-      1);
+  EXPECT_EQ(std::ranges::count(
+                got.lines,
+                "rank 1 does not sum between GPUs: NCCL 2 cannot be loaded (libnccl.so.2: no such file)"),
+            1);
 }
 
 TEST_F(nccl_between_pretended_gpus, says_what_the_library_lacks) {
@@ -189,10 +189,10 @@ TEST_F(nccl_between_pretended_gpus, refuses_what_it_cannot_sum) {
   launch<self>([&](communicator& world) {
     nccl over(world, library.source());
     auto const on = stream();
-    std::byte* const there = on->take(64);
+    std::byte* const there = on->allocate(64);
     EXPECT_THROW(world.allreduce({there, element_type::f32, 4, on.get()}), setting_error);
     EXPECT_THROW(over.broadcast({there, element_type::f32, 4, on.get()}, 0), setting_error);
-    on->give_back(there);
+    on->deallocate(there);
   });
 }
 
@@ -223,7 +223,7 @@ TEST_F(nccl_between_pretended_gpus, an_error_ends_all_ranks) {
     over.allreduce(some.all());
   });
   for (std::string const& one : told)
-    EXPECT_EQ(one, "rank 0 cannot go on: NCCL: a sum failed (an error of this rank)");
+    EXPECT_EQ(one, "rank 0 failed: NCCL: a sum failed (an error of this rank)");
   EXPECT_EQ(library.aborted, 2);
 }
 
@@ -253,7 +253,7 @@ TEST_F(nccl_between_pretended_gpus, two_ranks_on_one_are_refused) {
   for (std::string const& one : told)
     EXPECT_EQ(
         one,
-        "two ranks share a GPU (ranks 0 and 1): expected one for each rank, by its CUDA_VISIBLE_DEVICES");
+        "two ranks share a GPU (ranks 0 and 1): expected one GPU for each rank (set CUDA_VISIBLE_DEVICES)");
 }
 
 /// By another thread, beside a wait. What was summed is nobody's then.
@@ -278,7 +278,7 @@ TEST_F(nccl_between_pretended_gpus, an_abort_ends_a_wait) {
     }
     other.join();
   });
-  for (std::string const& one : told) EXPECT_EQ(one, "rank 0 cannot go on: enough");
+  for (std::string const& one : told) EXPECT_EQ(one, "rank 0 failed: enough");
 }
 
 /// Long before the deadline.
@@ -291,7 +291,7 @@ TEST_F(nccl_between_pretended_gpus, a_rank_that_gives_up_is_heard) {
     if (over.rank() == 1) over.abort("no more");
     over.allreduce(some.all());
   });
-  for (std::string const& one : told) EXPECT_EQ(one, "rank 1 cannot go on: no more");
+  for (std::string const& one : told) EXPECT_EQ(one, "rank 1 failed: no more");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
 }
 

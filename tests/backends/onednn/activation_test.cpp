@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn.hpp>
 
 #include <cohort/backend/reference.hpp>
@@ -34,7 +35,7 @@ std::vector<double> values_and_derivatives(graph const& net) {
   std::vector<T> const zeros(places.size()), biases(places.begin(), places.end());
   t.store->write(0, reinterpret_cast<std::byte const*>(zeros.data()), t.store->master());
   t.store->write(1, reinterpret_cast<std::byte const*>(biases.data()), t.store->master());
-  t.store->changed();
+  t.store->mark_changed();
   t.store->refresh_stale();
   t.step();
   std::vector<double> found;

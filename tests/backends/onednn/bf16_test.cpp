@@ -75,7 +75,7 @@ TEST_F(bf16_backend, names_the_first_step_that_is_not_finite) {
     auto values = t.dense(p, t.store->master());
     values[static_cast<std::size_t>(filter) * values.size() / 32] = std::numeric_limits<float>::infinity();
     t.store->write(p, reinterpret_cast<std::byte const*>(values.data()), t.store->master());
-    t.store->changed();
+    t.store->mark_changed();
     t.store->refresh_stale();
     t.forward();
     EXPECT_TRUE(t.run->first_non_finite().starts_with("conv2d_2")) << t.run->first_non_finite();

@@ -129,7 +129,7 @@ TEST(onednn, runs_frozen_norms_by_their_running_statistics_as_the_reference_does
                 run.parameter(p).spec.role == parameter_role::running_mean ? 0.125F * i : 1.5F + 0.25F * i;
           run.store->write(p, reinterpret_cast<std::byte const*>(values.data()), run.store->master());
         }
-        run.store->changed();
+        run.store->mark_changed();
         run.store->refresh_stale();
         run.step();
         auto const all = run.all_gradients();

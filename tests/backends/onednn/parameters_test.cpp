@@ -97,7 +97,7 @@ TYPED_TEST(backends_of_onednn, needs_fresh_working_copies_after_an_update_and_re
   std::vector<float> halved = start;
   for (float& w : halved) w *= 0.5F;
   t.store->write_all(reinterpret_cast<std::byte const*>(halved.data()), t.store->master());
-  t.store->changed();
+  t.store->mark_changed();
   for (int worker = 0; worker < 3; ++worker) t.store->refresh(worker, 3);
   t.step();
   auto const parts = t.all_gradients();
@@ -105,7 +105,7 @@ TYPED_TEST(backends_of_onednn, needs_fresh_working_copies_after_an_update_and_re
   t.step();
   EXPECT_EQ(t.all_gradients(), parts) << "nothing was left stale";
   t.store->write_all(reinterpret_cast<std::byte const*>(start.data()), t.store->master());
-  t.store->changed();
+  t.store->mark_changed();
   t.store->refresh_stale();
   t.step();
   EXPECT_EQ(t.all_gradients(), before);

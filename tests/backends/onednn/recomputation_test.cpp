@@ -48,7 +48,7 @@ template <class B>
 std::vector<std::string> remade(graph_view net) {
   std::vector<std::string> steps;
   for (plan_row const& row : trial<B>(net, {.batch = 8, .recompute = {.cheap = true}}).plan->rows())
-    if (row.again) steps.push_back(row.step);
+    if (row.recomputed) steps.push_back(row.step);
   return steps;
 }
 

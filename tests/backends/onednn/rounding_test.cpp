@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
+#include <cohort/onednn/detail/rounding.hpp>
 #include <cohort/onednn.hpp>
 
 #include <bit>
@@ -62,14 +63,14 @@ constexpr auto net = network<[](builder& b) {
 
 TEST_F(rounding, writes_a_copy_along_with_the_update_until_somebody_else_writes) {
   trial<onednn_bf16> t(net, {.batch = 16});
-  if (!t.store->is_followed(0)) GTEST_SKIP() << "this oneDNN reads these weights in another order";
-  EXPECT_FALSE(t.store->is_followed(1)) << "a bias has no copy";
+  if (!t.store->has_update_copy(0)) GTEST_SKIP() << "this oneDNN reads these weights in another order";
+  EXPECT_FALSE(t.store->has_update_copy(1)) << "a bias has no copy";
   parameter_update update(*t.store, {.updater = adam{.rate = 0.01}});
   std::byte* const gradient = t.run->gradients();
   auto const updated = [&] {
     t.step();
-    t.store->updated();
-    update.take(0, 1, {&gradient, 1}, 0, 0, [] {});
+    t.store->mark_updated();
+    update.run(0, 1, {&gradient, 1}, 0, 0, [] {});
     t.store->refresh(0, 1);
   };
   updated();
@@ -83,27 +84,27 @@ TEST_F(rounding, writes_a_copy_along_with_the_update_until_somebody_else_writes)
   t.store->refresh(0, 1);
   t.store->refresh_stale();
   EXPECT_EQ(t.forward(), along) << "it was taken for fresh";
-  t.store->changed();
+  t.store->mark_changed();
   t.store->refresh(0, 1);
   EXPECT_NE(t.forward(), along);
   put(weights);
-  t.store->changed();
+  t.store->mark_changed();
   t.store->refresh_stale();
   EXPECT_EQ(t.forward(), along) << "a reorder gives the same bits";
   t.step();
-  update.take(0, 1, {&gradient, 1}, 1, 0, [] {});
+  update.run(0, 1, {&gradient, 1}, 1, 0, [] {});
   put(zeros);
-  t.store->changed();  // instead of updated: whatever was done, it was not the update alone
+  t.store->mark_changed();  // instead of updated: whatever was done, it was not the update alone
   t.store->refresh(0, 1);
   double const of_zeros = t.forward();
-  t.store->changed();
+  t.store->mark_changed();
   t.store->refresh(0, 1);
   EXPECT_EQ(t.forward(), of_zeros);
 }
 
 /// Says after each step that parameters were written, so that every copy is derived anew.
 struct renewing final : listener {
-  void on_step(training& run, step_report const&) override { run.parameters().changed(); }
+  void on_step(training& run, step_report const&) override { run.parameters().mark_changed(); }
 };
 
 TEST_F(rounding, changes_no_bit_of_a_training) {

@@ -107,7 +107,7 @@ TEST(winograd, follows_the_weights) {
   auto bias = one.dense(1, one.store->master());
   for (float& b : bias) b *= 2;
   one.store->write(1, reinterpret_cast<std::byte const*>(bias.data()), one.store->master());
-  one.store->changed();
+  one.store->mark_changed();
   one.store->refresh_stale();
   one.forward();
   std::vector<float> const after = one.output();

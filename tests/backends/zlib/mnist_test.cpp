@@ -106,13 +106,13 @@ TEST(mnist, is_drawn_where_there_is_none_and_says_so) {
   EXPECT_EQ(sets.where, "drawn, seed 3");
   EXPECT_EQ(sets.train.size(), 50);
   EXPECT_EQ(sets.test.size(), 20);
-  expect_parts(refused<cohort::file_error>([] { mnist::train(); }), {"no MNIST", "/.cache/cohort/mnist"});
+  expect_parts(refused<cohort::file_error>([] { mnist::train(); }), {"MNIST not found", "/.cache/cohort/mnist"});
 }
 
 TEST(mnist, is_never_drawn_where_the_user_named_a_folder) {
   std::string const path = fresh_path("missing-directory");
   expect_parts(refused<cohort::file_error>([&] { mnist::real_or_drawn(path); }),
-               {path.c_str(), "no MNIST", "none"});
+               {path.c_str(), "MNIST not found", "none"});
   std::string const partly = folder("partly");
   write_file(partly + "/train-images-idx3-ubyte", idx_bytes({2, 28, 28}));
   expect_parts(refused<cohort::file_error>([&] { mnist::train(partly); }),

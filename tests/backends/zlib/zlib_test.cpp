@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/error/exceptions.hpp>
 #include <cohort/zlib.hpp>
 
 #include "../../data/refused.hpp"
@@ -35,7 +36,7 @@ TEST(gzip, refuses_a_file_cut_anywhere) {
   bytes const whole = packed(some_bytes(300));
   for (std::size_t n = 0; n < whole.size(); ++n)
     expect_parts(refusal_of(bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))),
-                 {"x.gz", "cut"});
+                 {"x.gz", "truncated"});
 }
 
 TEST(gzip, never_gives_other_bytes_for_a_file_changed_in_its_data_or_sums) {

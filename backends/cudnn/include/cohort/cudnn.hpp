@@ -17,13 +17,15 @@
 
 namespace cohort {
 
-/// A GPU of NVIDIA's, in f32 without TF32: of those that the driver shows the first one, or that of the process's rank on its machine.
-/// It has kernels for every kind of layer that the library brings, and none for those of users: see `supports`.
+/// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. Processes
+/// that Open MPI, MPICH or Slurm started use GPU (local rank mod number of GPUs).
+/// It has kernels for every built-in kind of layer and none for users' layers: see `supports`.
 ///
-/// Order     tensors axis by axis, images channels last where convolutions have no other engine; one stream of work a backend
-///           object, which its copies share.
-/// Exact     one GPU, driver and libraries give one result, bit by bit.
-/// Errors    backend_error where there is no GPU that it can use (probe says why), or cuDNN has no engine for a convolution.
+/// Order     tensors are channels first; images are channels last where convolutions have no other engine.
+///           Each backend object has one stream of work, which its copies share.
+/// Exact     one GPU, driver and set of libraries gives bitwise equal results.
+/// Errors    backend_error if there is no usable GPU (probe returns the reason), or if cuDNN has no engine
+///           for a convolution.
 class cudnn {
  public:
   using scalar = float;
@@ -38,16 +40,22 @@ class cudnn {
   explicit cudnn(std::shared_ptr<detail::compute_stream> on)
       : cudnn(std::move(on), detail::product_precision::f32) {}
 
+  /// Returns whether this machine can run the backend, with the reason if not.
   static availability probe();
-  /// Of a machine whose libraries come from elsewhere. It compiles the kernels, or finds them in the cache, and runs a small
-  /// convolution.
+  /// Probes a machine whose libraries `from` opens. Loads the kernels from the cache folder or compiles them,
+  /// then runs a small convolution and checks its result.
   static availability probe(detail::library_source const& from, std::string const& cache);
-  /// The processor only puts kernels into the stream.
+  /// Always 1: the processor only enqueues kernels.
   static int threads(int) { return 1; }
+
+  /// Returns the operations on arenas in the GPU's memory.
   std::shared_ptr<arena_passes> passes() const;
 
+  /// Whether the backend has kernels for this kind of layer.
   static bool supports(kind const& k) { return kernels_of(k) != nullptr; }
-  bool fuses(kind const& layer, kind const& behind, bool training) const;
+
+  /// Whether `follower` (a rectifier, or the sum `add`) can run inside the kernels of `layer`.
+  bool fuses(kind const& layer, kind const& follower, bool training) const;
   layout plain(shape const& s) const { return s; }
   layout plain(layout const& l) const { return l.dims; }
   std::size_t bytes(layout const& l) const { return l.bytes(); }
@@ -58,9 +66,11 @@ class cudnn {
   kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
 
+  /// Prepares the kernels of one step.
+  ///
   /// Before    supports(kind).
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
-  /// The same by the engines of cuDNN's and the algorithms of cuBLASLt's that `by` chooses by their times.
+  /// The same, with the cuDNN engines and cuBLASLt algorithms that `by` selects by their measured times.
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request, tuning& by) const;
 
  protected:
@@ -71,7 +81,7 @@ class cudnn {
  private:
   using prepare_function = detail::gpu_operation (*)(detail::gpu_target const&, detail::gpu_request const&);
 
-  /// Null for kinds that it has no kernels for.
+  /// Returns the function that prepares layers of kind `k`; null if there are no kernels for that kind.
   static prepare_function kernels_of(kind const& k);
 
   std::shared_ptr<detail::compute_stream> stream_;
@@ -80,7 +90,7 @@ class cudnn {
 
 namespace detail {
 
-/// The same with other products.
+/// The cudnn backend with products in another precision.
 template <product_precision products>
 class cudnn_multiplying_in : public cudnn {
  public:
@@ -95,25 +105,27 @@ class cudnn_multiplying_in : public cudnn {
 
 }  // namespace detail
 
-/// The same with the products of convolutions and dense layers by tensor cores: their factors are rounded to TF32, 11 significant
-/// bits. All else is f32. Images lie channels last.
+/// Like cudnn, with the products of convolutions and dense layers on tensor cores: their factors are rounded
+/// to TF32, 11 significant bits. Everything else is f32. Images are channels last.
 ///
-/// Errors    also not usable before compute capability 8.0 (Ampere).
+/// Errors    as cudnn; also not usable below compute capability 8.0 (Ampere).
 class cudnn_tf32 : public detail::cudnn_multiplying_in<detail::product_precision::tf32> {
  public:
   static constexpr std::string_view name = "cudnn_tf32";
   using cudnn_multiplying_in::cudnn_multiplying_in;
 };
 
-/// The same in mixed precision: activations, their gradients and working copies of weights in bf16, images channels last.
+/// Like cudnn, in mixed precision: activations, their gradients and working copies of weights are bf16,
+/// images are channels last.
 ///
-/// Exact     what is learned stays f32: parameters, their gradients, statistics, losses, updaters' state. Convolutions and dense
-///           layers sum in f32 and round what they give on; a convolution's bias is added to that, a dense layer's is read in
-///           bf16. Pools, activations, norms of channels, sums, concatenations, dropout and upsampling work in f32 on what is bf16, other
-///           layers on f32.
-/// Errors    also not usable before compute capability 8.0 (Ampere).
-/// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16 for Deep Learning
-///           Training, 2019.
+/// Exact     parameters, their gradients, statistics, losses and updater state stay f32. Convolutions and
+///           dense layers accumulate in f32 and round their output to bf16. A convolution adds its bias to
+///           the rounded output; a dense layer reads its bias in bf16. Pools, activations, channel norms,
+///           sums, concatenations, dropout and upsampling read and write bf16 and compute in f32. All other
+///           layers read and write f32.
+/// Errors    as cudnn; also not usable below compute capability 8.0 (Ampere).
+/// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16
+///           for Deep Learning Training, 2019.
 class cudnn_bf16 : public detail::cudnn_multiplying_in<detail::product_precision::bf16> {
  public:
   static constexpr std::string_view name = "cudnn_bf16";
@@ -124,6 +136,16 @@ static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_back
 
 }  // namespace cohort
 
-#ifndef COHORT_CUDNN_COMPILED
+#ifdef COHORT_CUDNN_COMPILED
+template <>
+inline constexpr bool cohort::detail::has_compiled_plans<cohort::cudnn> = true;
+template <>
+inline constexpr bool cohort::detail::has_compiled_plans<cohort::cudnn_tf32> = true;
+template <>
+inline constexpr bool cohort::detail::has_compiled_plans<cohort::cudnn_bf16> = true;
+#else
 #include <cohort/cudnn/impl/cudnn.ipp>
+#ifdef COHORT_CORE_COMPILED
+#include <cohort/trainer/own_backend.hpp>
+#endif
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pictures as data: decoding, sizes, augmentation, folders and archives of image files, CIFAR-10.
+// Image data sets: decoding, resizing, augmentation, folders and archives of image files, CIFAR-10.
 #include <cohort/image/augmented.hpp>
 #include <cohort/image/cifar10.hpp>
 #include <cohort/image/crop.hpp>

@@ -3,23 +3,26 @@
 #include <mpi.h>
 
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/mpi/detail/launch.hpp>
 #include <memory>
 #include <utility>
 
 namespace cohort {
 
-/// Whether this process was started by mpirun or another launcher that speaks PMI(x). Does not call MPI.
+/// Returns whether this process was started by mpirun or another launcher with PMI or PMIx. Does not call
+/// MPI.
 bool mpi_started();
 
 /// Ranks that are processes, started together by mpirun: launch<mpi>(argc, argv, body).
 ///
-/// Order     starts MPI, and ends it after every rank has returned from its body. Once in a process.
-/// After     0, when all have returned. Else the process ends without MPI_Finalize, and says why on the standard error
-///           stream: with communicator_exit_status if other ranks are lost or have failed, with 1 if this one's body has
-///           thrown anything but a communicator_error. What a body throws of its own, the others are told.
-/// Errors    setting_error for a deadline or heartbeat out of range, before MPI is started; for an MPI without
-///           MPI_THREAD_MULTIPLE, or with fewer tags than 2³⁰.
+/// Order     initialises MPI, and finalises it after every rank has returned from its body. Once per process.
+/// After     returns 0 if all ranks have returned. Otherwise exits the process without MPI_Finalize and
+///           prints the reason to the standard error stream. The exit status is communicator_exit_status if
+///           other ranks are lost or have failed, and 1 if this rank's body has thrown another exception than
+///           communicator_error. Such an exception is announced to the other ranks.
+/// Errors    setting_error for a deadline or heartbeat out of range, before MPI is initialised; for an MPI
+///           without MPI_THREAD_MULTIPLE, or with fewer than 2³⁰ tags.
 struct mpi {
   template <class Body>
   static int launch(int argc, char** argv, Body&& body) {
@@ -31,14 +34,15 @@ struct mpi {
   }
 };
 
-/// The ranks of an MPI_Comm (or boost::mpi::communicator) that the program has: it starts and ends MPI itself.
+/// Creates a communicator of the ranks of an MPI_Comm (or boost::mpi::communicator), in a program that
+/// initialises and finalises MPI itself.
 ///
-/// Order     collective over `original`, and so is its end: the last communicator that is made of it waits there for the
-///           other ranks, until the deadline. Ends before MPI_Finalize.
-/// Moves     as MPI does; only a thread of the communicator's own calls MPI in between.
-/// Errors    setting_error for an MPI that is not initialised, has not been given MPI_THREAD_MULTIPLE, or has fewer tags
-///           than 2³⁰; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out of range.
-///           communicator_error if not all ranks come within the deadline.
+/// Order     collective over `original`. The destructor of the last relative is collective too: it waits for
+///           the other ranks, at most until the deadline, and must run before MPI_Finalize. In between, only
+///           the communicator's progress thread calls MPI.
+/// Errors    setting_error for an MPI that is not initialised, does not provide MPI_THREAD_MULTIPLE, or has
+///           fewer than 2³⁰ tags; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out
+///           of range. communicator_error if not all ranks join within the deadline.
 std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {});
 
 }  // namespace cohort

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/nccl/detail/gpu_sum.hpp>
 #include <cohort/nccl/detail/nccl_family.hpp>
 #include <cohort/nccl/detail/nccl_ranks.hpp>
@@ -15,24 +16,27 @@
 
 namespace cohort {
 
-/// Another communicator, where sums of what lies in GPUs' memory go from GPU to GPU, by NCCL, beside what these compute. All else goes as
-/// it did. Where a rank cannot load NCCL, all goes as it did on all ranks, and a line of that rank says why.
+/// Communicator that sums arrays in GPU memory directly between GPUs with NCCL, concurrently with their
+/// computation. All other operations are forwarded to a duplicate of `world`. If a rank cannot load NCCL, all
+/// operations of all ranks are forwarded, and that rank logs the reason.
 ///
 ///     nccl ranks(world);
 ///     auto run = trainer<cudnn>(net, ranks, allreduce{}, settings);
 ///
-/// Order     made collectively. NCCL's own ranks are joined at the first sum of each relative.
-/// Before    each rank has a GPU of its own (CUDA_VISIBLE_DEVICES); a communicator's arrays are those of one backend object.
-/// Moves     for a sum of n bytes 2(P-1)/P n a rank, as a ring does and as `sent` counts; NCCL chooses the way.
-/// Exact     equal on every rank; the order of a sum is NCCL's.
-/// Errors    communicator_error on every rank where NCCL fails or a sum outlasts the deadline, at the latest after twice the deadline;
-///           setting_error where two ranks have the same GPU.
+/// Order     created collectively. Each relative creates its NCCL communicator at its first sum.
+/// Before    each rank has a separate GPU (CUDA_VISIBLE_DEVICES). All arrays of a communicator belong to one
+///           backend object.
+/// Moves     2(P−1)/P·n a rank for a sum of n bytes, as for a ring. `sent` counts this number; NCCL chooses
+///           the algorithm.
+/// Exact     equal on every rank; NCCL determines the order of a sum.
+/// Errors    communicator_error on every rank if NCCL fails or a sum exceeds the deadline. It is thrown
+///           after at most twice the deadline. setting_error if two ranks have the same GPU.
 class nccl final : public communicator {
  public:
   explicit nccl(communicator& world, detail::library_source const& from = detail::system_libraries());
   ~nccl() override;
 
-  /// Why sums do not go between GPUs; empty: they do.
+  /// The reason why sums do not use NCCL; empty if they do.
   std::string const& why_not() const { return why_not_; }
 
   std::string_view name() const override { return name_; }
@@ -64,11 +68,11 @@ class nccl final : public communicator {
   nccl(std::unique_ptr<communicator> over, std::shared_ptr<detail::nccl_family> family,
        std::string why_not = {});
 
-  /// One that nobody holds, and that is done.
-  std::shared_ptr<detail::gpu_sum> unused_sum();
+  /// Returns an ended sum without a handle, or a new one.
+  std::shared_ptr<detail::gpu_sum> acquire_sum();
 
   std::shared_ptr<communicator> over_;
-  std::shared_ptr<detail::nccl_family> family_;  // null where sums do not go between GPUs
+  std::shared_ptr<detail::nccl_family> family_;  // null if sums do not use NCCL
   std::string why_not_, name_;
   std::mutex mutex_;
   std::shared_ptr<detail::nccl_ranks> ranks_;

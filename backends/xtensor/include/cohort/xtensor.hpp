@@ -23,7 +23,8 @@ namespace cohort {
 
 namespace detail {
 
-/// An xtensor container or adaptor with its elements in memory, row-major or of a layout known at run time.
+/// An xtensor container or adaptor with elements in memory, row-major or with a layout known only at run
+/// time.
 template <class X>
 concept xtensor_container = requires(X& x) {
   x.data();
@@ -36,7 +37,7 @@ concept xtensor_container = requires(X& x) {
 template <class X>
 shape xtensor_shape(X const& x) {
   auto const refuse = [](std::string expected, std::string got) {
-    throw shape_error({.what = "the xtensor array cannot be used where it is",
+    throw shape_error({.what = "the xtensor array cannot be used without a copy",
                        .where = "",
                        .expected = std::move(expected),
                        .got = std::move(got)});
@@ -51,7 +52,7 @@ shape xtensor_shape(X const& x) {
     dims[axis] = static_cast<int>(extent);
   }
   std::int64_t distance = 1;
-  for (int axis = dims.rank - 1; axis >= 0; --axis) {  // xtensor gives stride 0 to extents of 1
+  for (int axis = dims.rank - 1; axis >= 0; --axis) {  // extents of 1 have stride 0 in xtensor
     auto const stride = static_cast<std::int64_t>(x.strides()[static_cast<std::size_t>(axis)]);
     if (dims[axis] > 1 && stride != distance)
       refuse("row-major and contiguous elements", "stride " + std::to_string(stride) + " along axis "
@@ -64,10 +65,11 @@ shape xtensor_shape(X const& x) {
 
 }  // namespace detail
 
-/// An xtensor array as a tensor, where it is; writable if the array is.
+/// Returns a view of an xtensor array without copying; writable if the array is.
 ///
 /// Order     the array must outlive the view and not be resized.
-/// Errors    shape_error for more axes than a shape holds, and for elements that are not row-major and contiguous.
+/// Errors    shape_error for more axes than a shape holds, and for elements that are not row-major and
+///           contiguous.
 template <class X>
 requires detail::xtensor_container<X>
 auto view_of(X& array) {
@@ -76,14 +78,14 @@ auto view_of(X& array) {
   return view(array.data() + array.data_offset(), detail::xtensor_shape(array));
 }
 
-/// A tensor as an xtensor adaptor over the same elements: adapt<float>(b->input()).
+/// Returns an xtensor adaptor over the elements of a tensor: adapt<float>(b->input()).
 ///
 /// Order     the tensor's memory must outlive the adaptor.
-/// Errors    shape_error if the elements are no T.
+/// Errors    shape_error if the element type is not T.
 template <class T, class Byte>
 auto adapt(detail::basic_view<Byte> view) {
   if (view.type != element_of<T>)
-    throw shape_error({.what = "the tensor has other elements",
+    throw shape_error({.what = "the tensor has another element type",
                        .where = "",
                        .expected = {name_of(element_of<T>)},
                        .got = {name_of(view.type)}});
@@ -94,7 +96,7 @@ auto adapt(detail::basic_view<Byte> view) {
   return xt::adapt(elements.data(), elements.size(), xt::no_ownership(), extents);
 }
 
-/// Inputs (count × example) with class labels (count), where they are, as a data set.
+/// Returns a data set over inputs (count × example) and class labels (count), without copying.
 ///
 /// Errors    as for arrays.
 template <class Inputs, class Labels>
@@ -102,7 +104,7 @@ requires detail::xtensor_container<Inputs const> && detail::xtensor_container<La
 arrays_of(Inputs const& inputs, Labels const& labels, int classes, double scale = 1, double offset = 0) {
   if (classes < 1)
     throw setting_error(
-        {.what = "there must be a class", .where = "classes", .expected = "at least 1", .got = {classes}});
+        {.what = "too few classes", .where = "classes", .expected = "at least 1", .got = {classes}});
   return arrays({array{.name = "input", .values = view_of(inputs), .scale = scale, .offset = offset}},
                 {array{.name = "label", .values = view_of(labels), .classes = classes}});
 }

@@ -11,7 +11,7 @@
 
 namespace cohort::mnist {
 
-/// Where the four files of MNIST are, plain or .gz.
+/// Paths of the four files of MNIST, plain or .gz.
 struct location {
   std::string train_images;
   std::string train_labels;
@@ -29,38 +29,39 @@ bool is_regular_file(std::string const& path);
 
 namespace cohort::mnist {
 
-/// Looks for MNIST: in the folder that the user names, and only there; else in $COHORT_DATA, data/, and the cache
-/// ($XDG_CACHE_HOME or ~/.cache, cohort/mnist). A folder has it if the four files, plain or .gz, lie in it or
-/// in its subfolder mnist/.
+/// Finds MNIST. Searches only the folder that the user names; without one, $COHORT_DATA, data/, and the cache
+/// ($XDG_CACHE_HOME or ~/.cache, cohort/mnist). A folder qualifies if it or its subfolder mnist/ has all four
+/// files, plain or .gz. Returns nothing if no folder qualifies.
 ///
-/// Errors    file_error if the user named a folder that has none. Nothing if no other folder has it.
+/// Errors    file_error if the folder named by the user does not qualify.
 std::optional<location> find(std::string_view user_path = {});
 
 }  // namespace cohort::mnist
 
 namespace cohort::mnist {
 
-/// The 60,000 training images and their labels; `user_path` as for find.
+/// Reads the 60,000 training images and their labels; `user_path` as for find.
 ///
-/// Shapes    input 1 × 28 × 28 f32 in [0, 1], label i32 0 to 9, named "0" to "9".
-/// Errors    file_error if there are none; data_error for files that are damaged, of other shapes or counts,
-///           or with labels above 9.
+/// Shapes    input 1 × 28 × 28 f32 in [0, 1]; label i32 0 to 9, named "0" to "9".
+/// Errors    file_error if MNIST is not found; data_error for files that are damaged, of other shapes or
+///           counts, or with labels above 9.
 arrays train(std::string_view user_path = {});
 
-/// The 10,000 test images and their labels, like train.
+/// Reads the 10,000 test images and their labels, like train.
 arrays test(std::string_view user_path = {});
 
-/// Both sets, and whether they are real.
+/// Training and test set, and whether they are real MNIST data.
 struct sets {
   dataset train;
   dataset test;
-  bool drawn = false;  ///< digits drawn by the library, because no MNIST was found: the report must say so
+  bool drawn = false;  ///< synthetic digits, because MNIST was not found; reports must state this
   std::string where;   ///< the file with the training images, or "drawn, seed 1"
 };
 
-/// Both sets of MNIST if it is found, else digits drawn from `seed`: they show that training runs, not how well.
+/// Returns both sets of MNIST if found, otherwise synthetic digits generated from `seed`. Synthetic digits
+/// show that training runs, not how accurate it is.
 ///
-/// Errors    as for train; where the user names a folder nothing is drawn.
+/// Errors    as for train. If the user names a folder, no digits are generated.
 sets real_or_drawn(std::string_view user_path = {}, std::uint64_t seed = 1, int drawn_train = 12'000,
                    int drawn_test = 2'000);
 

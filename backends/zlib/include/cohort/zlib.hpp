@@ -8,15 +8,15 @@
 
 namespace cohort::gzip {
 
-/// What the .gz bytes hold; several members in a row are joined.
+/// Decompresses .gz bytes; several members are concatenated.
 ///
-/// Units     `max_bytes` bounds the result, whatever the file claims.
-/// Errors    data_error naming `where` and the byte if it is no gzip, cut, corrupted (zlib checks a CRC-32 and the
-///           length), followed by something else, or holds more than `max_bytes`.
+/// Units     `max_bytes` bounds the result, whatever size the file claims.
+/// Errors    data_error naming `where` and the byte if the data is not gzip, truncated, corrupted (zlib
+///           checks a CRC-32 and the length), followed by other data, or larger than `max_bytes`.
 std::vector<std::byte> decompress(std::vector<std::byte> const& packed, std::string const& where,
                                   std::size_t max_bytes = std::size_t{1} << 30);
 
-/// Reads and decompresses a .gz file: a byte_source.
+/// Reads and decompresses a .gz file; usable as a byte_source.
 std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes = std::size_t{1} << 30);
 
 }  // namespace cohort::gzip

@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// Runs a host_kernel's forward or backward on one call's arguments.
+/// Runs a host_kernel's forward or backward on the arguments of one call.
 template <class T>
 class layer_on_host {
  public:
@@ -86,7 +86,9 @@ class layer_on_host {
   std::vector<std::pair<operand_role, int>> roles_;
 };
 
-/// The kernels that a layer brings, or that a backend names for it, on plain tensors.
+/// Operation of a layer with kernels on the host. All tensors are dense row-major.
+///
+/// `kernel`  the layer's kernels, or the backend's kernels for the layer
 ///
 /// Errors    backend_error if the layer has more inputs than `layer_on_host::max_inputs`.
 template <class B>
@@ -97,10 +99,10 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   using layout = typename B::layout;
   using enum operand_role;
   if (request.input_shapes.size() > layer_on_host<T>::max_inputs)
-    throw backend_error({.what = "a layer has too many inputs for kernels on the processor",
+    throw backend_error({.what = "a layer has too many inputs for a kernel on the host",
                          .where = request.name,
-                         .expected = {"at most ", layer_on_host<T>::max_inputs},
-                         .got = {request.input_shapes.size()}});
+                         .expected = {"at most ", layer_on_host<T>::max_inputs, " inputs"},
+                         .got = {request.input_shapes.size(), " inputs"}});
   kind const& what = *request.kind;
   bool const is_loss = what.role == layer_role::loss;
   std::vector<double> const fields(request.fields, request.fields + what.slots);
@@ -139,7 +141,7 @@ operation<B> prepare_on_host(B const& backend, operation_request<B> const& reque
   if (!request.training) return made;
   if (what.in_place) operands.erase(operands.begin());
   if (is_loss)
-    operands.pop_back();  // the loss is known
+    operands.pop_back();  // backward does not access the loss
   else
     operands.push_back({diff_output, 0, made.output});
   for (std::size_t i = 0; i < inputs.size(); ++i)

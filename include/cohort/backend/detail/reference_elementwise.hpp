@@ -47,7 +47,7 @@ void reference_backward(add const&, host_arguments<T> const& a) {
     if (a.diff_inputs[x]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[x]);
 }
 
-/// Calls visit(input, offset in that input, offset in the output, elements) for each contiguous piece.
+/// Calls visit(input, offset in that input, offset in the output, elements) for each contiguous block.
 template <class T, class Visit>
 void each_piece(host_arguments<T> const& a, Visit visit) {
   std::size_t out = 0;

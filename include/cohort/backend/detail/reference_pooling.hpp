@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// Calls visit(output element, input element of the first largest) for every window.
+/// Calls visit(output element, input element of the first maximum) for every window.
 template <class T, class Visit>
 void each_maximum(max_pool const& l, host_arguments<T> const& a, Visit visit) {
   window const w = l.moving();

@@ -3,7 +3,8 @@
 
 namespace cohort::detail {
 
-/// The calling thread's kernels run, and are chosen, with `count` threads for as long as this lives.
+/// Sets the number of threads with which the calling thread runs and selects kernels of backend B.
+/// The destructor restores the former number.
 template <class B>
 class thread_scope {
  public:

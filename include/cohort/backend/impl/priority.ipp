@@ -14,14 +14,14 @@ COHORT_CORE_INLINE bool environment_number(char const* variable, int& number) {
   std::string_view const digits(text);
   auto const [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (failure != std::errc() || end != digits.data() + digits.size())
-    throw setting_error({.what = "an environment variable is no number",
+    throw setting_error({.what = "an environment variable is not an integer",
                          .where = variable,
                          .expected = "an integer",
                          .got = text});
   return true;
 }
 
-COHORT_CORE_INLINE std::string line_of(std::string const& backend, availability const& found) {
+COHORT_CORE_INLINE std::string log_line(std::string const& backend, availability const& found) {
   return "backend: " + backend + (found.device.empty() ? "" : " on " + found.device);
 }
 

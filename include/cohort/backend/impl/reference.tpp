@@ -13,7 +13,7 @@ namespace cohort {
 
 namespace detail {
 
-/// The loops for layers of kind `k`, one of L...; null if it is none of them.
+/// Reference kernels for layers of kind `k`, which is one of L...; null otherwise.
 template <class T, layer... L>
 host_kernel<T> reference_kernels_of(kind const& k) {
   host_kernel<T> found;
@@ -41,9 +41,10 @@ bool reference<T>::supports(kind const& k) {
 template <class T>
 basic_operation<typename reference<T>::kernel, typename reference<T>::layout> reference<T>::prepare(
     basic_request<layout> const& request) const {
-  host_kernel<T> const own = request.kind->template host<T>();
-  return detail::prepare_on_host(*this, request, own.forward ? own : detail::reference_kernels<T>(*request.kind),
-                                 "plain loops");
+  host_kernel<T> const from_layer = request.kind->template host<T>();
+  return detail::prepare_on_host(
+      *this, request, from_layer.forward ? from_layer : detail::reference_kernels<T>(*request.kind),
+      "plain loops");
 }
 
 }  // namespace cohort

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The compiled library's reference backends. No header includes this file.
+// Instantiates the reference backends for the compiled library. No header includes this file.
 #include <cohort/backend/impl/reference.tpp>
 
 namespace cohort {

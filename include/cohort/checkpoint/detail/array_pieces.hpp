@@ -6,21 +6,21 @@
 #include <span>
 #include <string>
 
-/// Arrays that may have more elements than an extent counts, as tensors of at most so many: name, name/2, name/3, …
+/// Stores an array with more elements than an extent can count as several tensors: name, name/2, name/3, …
 ///
-/// Before    a name without '/'; a piece is whole multiples of 64 bytes, but the last, so that pieces lie one behind the other
-///           when they are read.
+/// Before    the name contains no '/'. The size of every piece except the last is a multiple of 64 bytes, so
+///           that the pieces are contiguous in memory after reading.
 namespace cohort::detail {
 
-inline constexpr std::size_t longest_piece = std::size_t{1} << 30;
+inline constexpr std::size_t max_piece_elements = std::size_t{1} << 30;
 
-/// The values stay where they are until they are written.
+/// Adds an array to a model file. The values are not copied: they must stay valid until the file is written.
 void add_pieces(model_content& to, std::string const& name, element_type type,
-                std::span<std::byte const> values, std::size_t longest = longest_piece);
+                std::span<std::byte const> values, std::size_t max_elements = max_piece_elements);
 
-/// The array that begins with the tensor of that name.
+/// Returns the array whose first piece has this name.
 ///
-/// Errors    data_error where a piece does not lie behind the one before, or is of another type.
+/// Errors    data_error if a piece does not directly follow the previous one in memory, or has another type.
 std::span<std::byte const> pieces_in(safetensors const& file, std::string const& name);
 
 }  // namespace cohort::detail

@@ -13,13 +13,13 @@
 
 namespace cohort::detail {
 
-/// The modes of padding that need no numbers, by their enumerators.
+/// Names of the padding modes without numbers, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 3> padding_names{"valid", "same", "strict"};
 
-/// The name of a layer that was given none: as graph_view::name.
+/// Name of a layer without a given name, as in graph_view::name.
 std::string generated_name(kind const& kind, int ordinal);
 
-/// Reads a list of layers into a builder: names first, then each layer after its inputs.
+/// Reads a list of layers into a builder: first all names, then each layer after its inputs.
 class graph_reader {
  public:
   graph_reader(json_value list, std::span<cohort::kind const* const> kinds) : list_(list), kinds_(kinds) {}
@@ -31,10 +31,10 @@ class graph_reader {
     json_value value;
     cohort::kind const* kind;
     std::string_view name;
-    std::vector<std::size_t> inputs{};   // numbers of layers in the text
-    std::optional<std::size_t> owner{};  // of the parameters
-    int id = -1;                         // in the builder
-    bool entered = false;
+    std::vector<std::size_t> inputs{};   // indices of layers in the text
+    std::optional<std::size_t> owner{};  // layer whose parameters are shared
+    int id = -1;                         // in the builder; -1 before append
+    bool visited = false;
   };
   struct step {
     std::size_t layer;
@@ -45,18 +45,19 @@ class graph_reader {
 
   void resolve(std::size_t i);
 
-  std::size_t named(json_value name) const;
+  std::size_t find_layer(json_value name) const;
 
-  /// Appends a layer after all that it needs, its inputs and the layer whose parameters it shares; layers that are in such an
-  /// order already keep it.
+  /// Appends a layer after its dependencies: its inputs and the layer whose parameters it shares. Layers
+  /// listed in such an order keep it.
   void visit(std::size_t first);
 
-  /// The way leads from a layer to its inputs; the sentence follows the data.
-  [[noreturn]] void refuse_cycle(std::vector<step> const& way, std::size_t start) const;
+  /// Throws for a cycle. The stack leads from a layer to its inputs; the message lists the layers in
+  /// data-flow order.
+  [[noreturn]] void refuse_cycle(std::vector<step> const& stack, std::size_t start) const;
 
   void append(layer_entry& layer);
 
-  /// Fields that the text leaves out stay as they are, but those that the layer itself requires.
+  /// Reads a layer's fields. Omitted fields keep their default; required fields must be present.
   void read_fields(layer_entry const& layer, double* values) const;
 
   void check_size(layer_entry const& layer, shape const& dims) const;

@@ -13,11 +13,11 @@ COHORT_CORE_INLINE std::string piece_name(std::string const& name, std::size_t n
 }
 
 COHORT_CORE_INLINE void add_pieces(model_content& to, std::string const& name, element_type type,
-                                   std::span<std::byte const> values, std::size_t longest) {
+                                   std::span<std::byte const> values, std::size_t max_elements) {
   std::size_t const elements = values.size() / bytes_of(type);
   std::size_t first = 0, number = 1;
   do {
-    std::size_t const count = std::min(longest, elements - first);
+    std::size_t const count = std::min(max_elements, elements - first);
     to.add(piece_name(name, number++),
            tensor_view(values.data() + first * bytes_of(type), type, shape{static_cast<int>(count)}));
     first += count;
@@ -25,16 +25,16 @@ COHORT_CORE_INLINE void add_pieces(model_content& to, std::string const& name, e
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> pieces_in(safetensors const& file, std::string const& name) {
-  tensor_view const head = file.at(name);
-  std::size_t bytes = head.bytes();
+  tensor_view const first_piece = file.at(name);
+  std::size_t bytes = first_piece.bytes();
   for (std::size_t number = 2;; ++number) {
     std::string const next = piece_name(name, number);
-    auto const more = file.find(next);
-    if (!more) return {head.data, bytes};
-    if (more->type != head.type || more->data != head.data + bytes)
-      file.refuse(next, "a piece of the same type behind the one before",
-                  more->type == head.type ? "another place" : std::string(name_of(more->type)));
-    bytes += more->bytes();
+    auto const piece = file.find(next);
+    if (!piece) return {first_piece.data, bytes};
+    if (piece->type != first_piece.type || piece->data != first_piece.data + bytes)
+      file.refuse(next, "a piece of the same type directly after the previous piece",
+                  piece->type == first_piece.type ? "another position" : std::string(name_of(piece->type)));
+    bytes += piece->bytes();
   }
 }
 

@@ -15,7 +15,8 @@
 
 namespace cohort::detail {
 
-/// Whether a checkpoint may hold a file of this name, also while it is being written.
+/// Whether a checkpoint may contain a file of this name. Includes temporary names of files that are being
+/// written.
 COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
   constexpr std::string_view digits = "0123456789", unfinished = ".partial-";
   if (std::size_t const at = name.rfind(unfinished); at != std::string_view::npos) {
@@ -31,19 +32,20 @@ COHORT_CORE_INLINE bool is_checkpoint_file(std::string_view name) {
   return name.find_first_not_of(digits) == std::string_view::npos;
 }
 
-/// After     there is no such checkpoint. What is not a checkpoint's stays, and its folder with it.
+/// Removes a checkpoint. Files that do not belong to a checkpoint remain, and so does their folder.
 COHORT_CORE_INLINE void remove_checkpoint(std::string const& path) {
   if (!is_folder(path)) return;
-  remove_file(path + '/' + std::string(manifest_name));  // first: what is left is not taken for a checkpoint
-  for (std::string const& name : names_in(path).value_or(std::vector<std::string>()))
+  // First, so that a partly removed checkpoint counts as unfinished.
+  remove_file(path + '/' + std::string(manifest_name));
+  for (std::string const& name : list_folder(path).value_or(std::vector<std::string>()))
     if (is_checkpoint_file(name)) remove_file(path + '/' + name);
   remove_empty_folder(path);
 }
 
-/// Rank 0's part of saving: all that is done to the directory and not to a rank's own file.
-class checkpoint_keeper {
+/// Rank 0's part of saving: all changes of the directory except the files of the ranks.
+class checkpoint_transaction {
  public:
-  checkpoint_keeper(std::string directory, std::int64_t step)
+  checkpoint_transaction(std::string directory, std::int64_t step)
       : directory_(std::move(directory)),
         path_(directory_ + '/' + checkpoint_name(step)),
         replaced_(path_ + std::string(replaced_suffix)),
@@ -51,7 +53,8 @@ class checkpoint_keeper {
 
   std::string const& path() const { return path_; }
 
-  /// After     an empty folder is there and will stay; a finished checkpoint of the step is kept beside it.
+  /// Creates an empty folder for the checkpoint, synchronised to disk. A finished checkpoint of the same step
+  /// is kept under another name.
   void begin() {
     make_folder(directory_);
     if (size_of_file(path_ + '/' + std::string(manifest_name))) {
@@ -60,35 +63,37 @@ class checkpoint_keeper {
     } else {
       remove_checkpoint(path_);
     }
-    begun_ = true;
+    started_ = true;
     make_folder(path_);
     synchronise_folder(directory_);
   }
 
-  /// After     the checkpoint exists.
-  void finish(checkpoint_manifest const& manifest) const {
+  /// Writes the manifest, which makes the checkpoint valid.
+  ///
+  /// Errors    file_error if rank 0 does not see a rank's file with its full size.
+  void commit(checkpoint_manifest const& manifest) const {
     require_visible(shared_name, manifest.shared, 0);
     for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank)
       require_visible(rank_name(rank), manifest.ranks[rank], rank);
     write_file(path_ + '/' + std::string(manifest_name), to_json(manifest));
   }
 
-  /// After     the directory is as it was before begin(), as far as it lets itself be changed.
-  void give_up() const noexcept {
-    if (!begun_) return;
+  /// Restores the directory to its state before begin(), as far as the file system permits.
+  void roll_back() const noexcept {
+    if (!started_) return;
     try {
       remove_checkpoint(path_);
       if (is_folder(replaced_)) rename_folder(replaced_, path_);
-    } catch (
-        std::exception const&) {  // the next begin() or clean_up() tries again, a reader looks at both names
+    } catch (std::exception const&) {
+      // The next begin() or remove_old() tries again, and readers accept both names.
     }
   }
 
-  /// Leaves the newest `keep` up to this step; later steps are another run's.
-  void clean_up(int keep) const {
+  /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run.
+  void remove_old(int keep) const {
     int kept = 0;
     std::int64_t last = -1;
-    for (checkpoint_entry const& entry : checkpoints_in(directory_)) {
+    for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
       if (entry.step > step_) continue;
       if (entry.finished && entry.step != last && kept < keep) {
         ++kept;
@@ -106,7 +111,7 @@ class checkpoint_keeper {
     std::string const path = path_ + '/' + std::string(name);
     auto const bytes = size_of_file(path);
     if (bytes != wanted.bytes)
-      throw file_error({.what = {"the file of rank ", rank, " is not what rank 0 sees"},
+      throw file_error({.what = {"rank 0 does not see the complete file of rank ", rank},
                         .where = path,
                         .expected = "a directory that all ranks share",
                         .got = bytes ? std::to_string(*bytes) + " bytes" : "no such file"});
@@ -116,12 +121,12 @@ class checkpoint_keeper {
   std::string path_;
   std::string replaced_;
   std::int64_t step_;
-  bool begun_ = false;  // what stands under the path is not finished
+  bool started_ = false;  // begin() has changed the directory
 };
 
-/// A rank's own file, and rank 0's shared one.
+/// Files that a rank has written; `shared` only on rank 0. Exchanged between ranks as bytes.
 struct rank_files {
-  checkpoint_file own{};
+  checkpoint_file rank_local{};
   checkpoint_file shared{};
 
   std::string bytes() const { return {reinterpret_cast<char const*>(this), sizeof *this}; }
@@ -138,21 +143,24 @@ COHORT_CORE_INLINE checkpoint_file write_checkpoint_file(std::string const& path
   return {size_of_file(path).value_or(0), hash};
 }
 
-/// Before    rank 0 has begun this checkpoint.
+/// Writes the files of this rank.
+///
+/// Before    rank 0 has called begin() for this checkpoint; `begun` is its name.
 COHORT_CORE_INLINE rank_files write_rank_files(std::string const& path, std::string const& begun, int rank,
                                                checkpoint_content const& content) {
   if (std::string const mine = checkpoint_name(content.position.step); mine != begun)
     throw setting_error({.what = "this rank is at another step than rank 0", .expected = begun, .got = mine});
   if (!is_folder(path))
-    throw file_error({.what = "this rank does not see what rank 0 has begun",
+    throw file_error({.what = "this rank does not see the folder that rank 0 created",
                       .where = path,
                       .expected = "a directory that all ranks share",
                       .got = "no such folder"});
   rank_files files;
-  files.own = write_checkpoint_file(path + '/' + rank_name(static_cast<std::size_t>(rank)), content.own);
+  files.rank_local =
+      write_checkpoint_file(path + '/' + rank_name(static_cast<std::size_t>(rank)), content.rank_local);
   if (rank != 0) return files;
   if (!content.shared)
-    throw setting_error({.what = "a checkpoint needs what ranks share, from rank 0", .where = path});
+    throw setting_error({.what = "rank 0 gave no shared content for the checkpoint", .where = path});
   files.shared = write_checkpoint_file(path + '/' + std::string(shared_name), *content.shared);
   return files;
 }
@@ -166,40 +174,41 @@ COHORT_CORE_INLINE std::string save_checkpoint(communicator& world, std::string 
   if (keep < 1)
     throw setting_error(
         {.what = "no checkpoint would be kept", .where = "keep", .expected = "at least 1", .got = {keep}});
-  detail::checkpoint_keeper keeper(directory, content.position.step);
+  detail::checkpoint_transaction transaction(directory, content.position.step);
   bool const first = world.rank() == 0;
-  auto const together = [&](auto action) {
+  auto const on_all_ranks = [&](auto action) {
     detail::shared_outcome outcome = detail::outcome_of_all(world, action);
-    if (outcome.trouble.empty()) return std::move(outcome.said);
-    if (first) keeper.give_up();
+    if (outcome.trouble.empty()) return std::move(outcome.texts);
+    if (first) transaction.roll_back();
     throw file_error({.what = "cannot save the checkpoint", .where = directory, .got = outcome.trouble});
   };
 
-  auto const begun = together([&] {
-    if (first) keeper.begin();
+  auto const begun = on_all_ranks([&] {
+    if (first) transaction.begin();
     return detail::checkpoint_name(content.position.step);
   });
-  auto const written = together(
-      [&] { return detail::write_rank_files(keeper.path(), begun[0], world.rank(), content).bytes(); });
-  together([&]() -> std::string {
+  auto const written = on_all_ranks(
+      [&] { return detail::write_rank_files(transaction.path(), begun[0], world.rank(), content).bytes(); });
+  on_all_ranks([&]() -> std::string {
     if (!first) return "";
     checkpoint_manifest manifest{.position = content.position,
-                                 .network_hash = content.own.network_hash(),
+                                 .network_hash = content.rank_local.network_hash(),
                                  .settings_hash = content.settings_hash,
                                  .seed = content.seed};
     manifest.shared = detail::rank_files::from(written[0]).shared;
-    for (std::string const& bytes : written) manifest.ranks.push_back(detail::rank_files::from(bytes).own);
-    keeper.finish(manifest);
+    for (std::string const& bytes : written)
+      manifest.ranks.push_back(detail::rank_files::from(bytes).rank_local);
+    transaction.commit(manifest);
     return "";
   });
   if (first) {
     try {
-      keeper.clean_up(keep);
+      transaction.remove_old(keep);
     } catch (file_error const& refused) {
       if (world.settings().log) world.settings().log(refused.what());
     }
   }
-  return keeper.path();
+  return transaction.path();
 }
 
 }  // namespace cohort

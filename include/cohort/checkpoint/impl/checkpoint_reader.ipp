@@ -16,7 +16,7 @@ namespace cohort {
 COHORT_CORE_INLINE checkpoint_reader::checkpoint_reader(std::string path)
     : path_(std::move(path)),
       manifest_(
-          manifest_from_json(read_text(file_of(detail::manifest_name)), file_of(detail::manifest_name))) {
+          manifest_from_json(read_text(path_of(detail::manifest_name)), path_of(detail::manifest_name))) {
   check_size(detail::shared_name, manifest_.shared);
   for (std::size_t rank = 0; rank < manifest_.ranks.size(); ++rank)
     check_size(detail::rank_name(rank), manifest_.ranks[rank]);
@@ -24,7 +24,7 @@ COHORT_CORE_INLINE checkpoint_reader::checkpoint_reader(std::string path)
 
 COHORT_CORE_INLINE model_file checkpoint_reader::rank_file(int rank) const {
   if (rank < 0 || rank >= ranks())
-    throw setting_error({.what = "the checkpoint has no file of this rank",
+    throw setting_error({.what = "the checkpoint has no file for this rank",
                          .where = path_,
                          .expected = {"0 to ", ranks() - 1},
                          .got = {rank}});
@@ -38,23 +38,23 @@ COHORT_CORE_INLINE void checkpoint_reader::check(int reader, int readers) const 
 
 COHORT_CORE_INLINE void checkpoint_reader::check_size(std::string_view name,
                                                       checkpoint_file const& wanted) const {
-  auto const bytes = detail::size_of_file(file_of(name));
+  auto const bytes = detail::size_of_file(path_of(name));
   if (bytes != wanted.bytes)
     throw data_error({.what = "the checkpoint is damaged",
-                      .where = file_of(name),
+                      .where = path_of(name),
                       .expected = {wanted.bytes, " bytes"},
                       .got = bytes ? std::to_string(*bytes) : "no such file"});
 }
 
 COHORT_CORE_INLINE model_file checkpoint_reader::read(std::string_view name,
                                                       checkpoint_file const& wanted) const {
-  model_file file = model_file::open(file_of(name));
+  model_file file = model_file::open(path_of(name));
   auto const found = file.file().metadata().find("content_hash");
   std::string const hash = found == file.file().metadata().end() ? "none" : found->second;
   if (hash != detail::hash_text(wanted.content_hash))
     throw data_error({.what = "the checkpoint is damaged",
-                      .where = file_of(name),
-                      .expected = {"content of the hash ", detail::hash_text(wanted.content_hash)},
+                      .where = path_of(name),
+                      .expected = {"content hash ", detail::hash_text(wanted.content_hash)},
                       .got = hash});
   return file;
 }
@@ -69,7 +69,7 @@ COHORT_CORE_INLINE std::string checkpoint_name(std::int64_t step) {
   return "step-" + digits;
 }
 
-COHORT_CORE_INLINE std::optional<checkpoint_entry> entry_of(std::string const& name) {
+COHORT_CORE_INLINE std::optional<checkpoint_entry> parse_checkpoint_name(std::string const& name) {
   checkpoint_entry entry{.name = name};
   std::string_view plain = name;
   entry.replaced = plain.ends_with(replaced_suffix);
@@ -81,10 +81,10 @@ COHORT_CORE_INLINE std::optional<checkpoint_entry> entry_of(std::string const& n
   return entry;
 }
 
-COHORT_CORE_INLINE std::vector<checkpoint_entry> checkpoints_in(std::string const& directory) {
+COHORT_CORE_INLINE std::vector<checkpoint_entry> list_checkpoints(std::string const& directory) {
   std::vector<checkpoint_entry> entries;
-  for (std::string const& name : names_in(directory).value_or(std::vector<std::string>())) {
-    auto entry = entry_of(name);
+  for (std::string const& name : list_folder(directory).value_or(std::vector<std::string>())) {
+    auto entry = parse_checkpoint_name(name);
     std::string const path = directory + '/' + name;
     if (!entry || !is_folder(path)) continue;
     entry->finished = size_of_file(path + '/' + std::string(manifest_name)).has_value();
@@ -96,10 +96,10 @@ COHORT_CORE_INLINE std::vector<checkpoint_entry> checkpoints_in(std::string cons
   return entries;
 }
 
-/// A checkpoint of the directory, opened under its name there.
+/// Opens a checkpoint and checks that its step is the one in its name.
 COHORT_CORE_INLINE checkpoint_reader open_entry(std::string const& directory, std::string const& name) {
   checkpoint_reader opened(directory + '/' + name);
-  if (auto const entry = entry_of(name); entry && entry->step != opened.position().step)
+  if (auto const entry = parse_checkpoint_name(name); entry && entry->step != opened.position().step)
     throw data_error({.what = "the checkpoint is damaged",
                       .where = opened.path(),
                       .expected = {"step ", entry->step},
@@ -107,29 +107,30 @@ COHORT_CORE_INLINE checkpoint_reader open_entry(std::string const& directory, st
   return opened;
 }
 
-/// The first of these checkpoints that `trial` finds nothing wrong with. It returns what is wrong.
+/// Returns the first of these checkpoints for which `trial` succeeds. `trial` opens a checkpoint and returns
+/// an error text, empty if it is undamaged.
 template <class Trial>
-std::optional<checkpoint_reader> first_sound(std::string const& directory,
-                                             std::vector<std::string> const& names, sink const& log,
-                                             Trial trial) {
+std::optional<checkpoint_reader> first_undamaged(std::string const& directory,
+                                                 std::vector<std::string> const& names, sink const& log,
+                                                 Trial trial) {
   std::string damaged;
   for (std::string const& name : names) {
     std::optional<checkpoint_reader> found;
     std::string const trouble = trial(found, name);
     if (trouble.empty()) return found;
-    if (log) log(text_of({"checkpoint ", name, " is passed over: ", trouble}));
+    if (log) log(text_of({"checkpoint ", name, " is skipped: ", trouble}));
     damaged += (damaged.empty() ? "" : "; ") + name + ": " + trouble;
   }
   if (names.empty()) return std::nullopt;
   throw data_error({.what = "no checkpoint can be read",
                     .where = directory,
-                    .expected = "one that is not damaged",
+                    .expected = "at least one undamaged checkpoint",
                     .got = std::move(damaged)});
 }
 
 COHORT_CORE_INLINE std::vector<std::string> finished_checkpoints(std::string const& directory) {
   std::vector<std::string> names;
-  for (checkpoint_entry const& entry : checkpoints_in(directory))
+  for (checkpoint_entry const& entry : list_checkpoints(directory))
     if (entry.finished) names.push_back(entry.name);
   return names;
 }
@@ -144,17 +145,17 @@ COHORT_CORE_INLINE bool has_checkpoints(std::string const& directory) {
 
 COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(std::string const& directory,
                                                                            sink const& log) {
-  return detail::first_sound(directory, detail::finished_checkpoints(directory), log,
-                             [&](std::optional<checkpoint_reader>& found, std::string const& name) {
-                               try {
-                                 found.emplace(detail::open_entry(directory, name)).check();
-                               } catch (data_error const& refused) {
-                                 return std::string(refused.what());
-                               } catch (file_error const& refused) {
-                                 return std::string(refused.what());
-                               }
-                               return std::string();
-                             });
+  return detail::first_undamaged(directory, detail::finished_checkpoints(directory), log,
+                                 [&](std::optional<checkpoint_reader>& found, std::string const& name) {
+                                   try {
+                                     found.emplace(detail::open_entry(directory, name)).check();
+                                   } catch (data_error const& refused) {
+                                     return std::string(refused.what());
+                                   } catch (file_error const& refused) {
+                                     return std::string(refused.what());
+                                   }
+                                   return std::string();
+                                 });
 }
 
 COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(communicator& world,
@@ -167,14 +168,14 @@ COHORT_CORE_INLINE std::optional<checkpoint_reader> find_newest_checkpoint(commu
     return lines;
   });
   if (!listed.trouble.empty())
-    throw file_error({.what = "cannot look for checkpoints", .where = directory, .got = listed.trouble});
+    throw file_error({.what = "cannot list the checkpoints", .where = directory, .got = listed.trouble});
   std::vector<std::string> names;
-  std::string const& lines = listed.said[0];
+  std::string const& lines = listed.texts[0];
   for (std::size_t at = 0, end; at < lines.size(); at = end + 1) {
     end = lines.find('\n', at);
     names.push_back(lines.substr(at, end - at));
   }
-  return detail::first_sound(
+  return detail::first_undamaged(
       directory, names, first ? world.settings().log : sink(),
       [&](std::optional<checkpoint_reader>& found, std::string const& name) {
         auto const action = [&]() -> std::string {

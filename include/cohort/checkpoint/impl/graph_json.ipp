@@ -16,15 +16,15 @@ inline constexpr std::string_view graph_format = "cohort graph";
 
 inline constexpr std::int64_t graph_format_version = 1;
 
-COHORT_CORE_INLINE std::vector<kind const*> known_kinds(std::span<kind const* const> own) {
+COHORT_CORE_INLINE std::vector<kind const*> known_kinds(std::span<kind const* const> user_kinds) {
   std::span<kind const* const> const built_in = built_in_kinds();
   std::vector<kind const*> kinds(built_in.begin(), built_in.end());
-  for (kind const* one : own) {
+  for (kind const* one : user_kinds) {
     for (kind const* other : kinds)
       if (other->name == one->name)
-        throw setting_error({.what = "two kinds of layers have the same kind_name",
-                             .where = "the kinds to read a network with",
-                             .expected = "a name of its own for each kind",
+        throw setting_error({.what = "two layer kinds have the same kind_name",
+                             .where = "the layer kinds of from_json",
+                             .expected = "a unique name for each kind",
                              .got = {one->name}});
     kinds.push_back(one);
   }
@@ -38,7 +38,7 @@ COHORT_CORE_INLINE std::string hash_text(std::uint64_t hash) {
   return text;
 }
 
-COHORT_CORE_INLINE std::uint64_t written_hash(graph_view net) {
+COHORT_CORE_INLINE std::uint64_t serialised_hash(graph_view net) {
   std::vector<node> nodes(net.nodes.begin(), net.nodes.end());
   for (node& one : nodes) {
     std::string_view const given(net.characters.data() + one.first_character,
@@ -98,12 +98,12 @@ COHORT_CORE_INLINE graph read_graph(std::string_view text, std::string_view name
   json_value const root = document.root();
   root.expect_only({"format", "version", "hash", "layers"});
   if (json_value const format = root.at("format"); format.string() != graph_format)
-    format.refuse("the string " + shown(graph_format));
+    format.refuse("the string " + quote_for_error(graph_format));
   root.at("version").integer(graph_format_version, graph_format_version);
   graph made(graph_reader(root.at("layers"), kinds).read());
   auto const hash = root.find("hash");
-  if (hash && hash->string() != hash_text(written_hash(made)))
-    hash->refuse("the hash of these layers, " + shown(hash_text(written_hash(made))));
+  if (hash && hash->string() != hash_text(serialised_hash(made)))
+    hash->refuse("the hash of these layers, " + quote_for_error(hash_text(serialised_hash(made))));
   return made;
 }
 
@@ -114,7 +114,7 @@ namespace cohort {
 COHORT_CORE_INLINE std::string to_json(graph_view net) {
   json_writer out(2);
   out.begin_object().field("format", detail::graph_format).field("version", detail::graph_format_version);
-  out.field("hash", detail::hash_text(detail::written_hash(net))).key("layers").begin_array();
+  out.field("hash", detail::hash_text(detail::serialised_hash(net))).key("layers").begin_array();
   for (int id = 0; id < net.size(); ++id) {
     out.begin_object(json_lines::one).field("kind", net.kind(id).name).field("name", net.name(id));
     out.key("inputs").begin_array();

@@ -9,8 +9,9 @@
 
 namespace cohort::detail {
 
-/// What a file may ask for: numbers in a layer's fields (fewer for windows, whose area they make), elements of a
-/// layer's inputs or outputs, and layers. Within them no sum or product of extents in the layers' inference overflows.
+/// Limits on an untrusted file: numbers in a layer's fields (smaller for windows, whose area is a product),
+/// elements of a layer's inputs or outputs, and the number of layers. Within these limits, no sum or product
+/// of extents overflows in the layers' shape inference.
 inline constexpr std::int64_t max_field_value = std::int64_t{1} << 24;
 
 inline constexpr std::int64_t max_window_value = (std::int64_t{1} << 15) - 1;
@@ -123,10 +124,10 @@ COHORT_CORE_INLINE void graph_reader::declare(json_value value) {
   }
   json_value const name = value.at("name");
   if (name.string().empty()) name.refuse("a name that is not empty");
-  auto const [twin, is_new] = by_name_.emplace(name.string(), layers_.size());
+  auto const [existing, is_new] = by_name_.emplace(name.string(), layers_.size());
   if (!is_new)
-    name.refuse("a name of its own",
-                "the name " + shown(name.string()) + " of " + path(twin->second) + " too");
+    name.refuse("a unique name",
+                "the name " + quote_for_error(name.string()) + " of " + path(existing->second) + " too");
   layers_.push_back({value, *kind, name.string()});
 }
 
@@ -140,47 +141,46 @@ COHORT_CORE_INLINE void graph_reader::resolve(std::size_t i) {
                            : "a list of at least one layer's name");
   if (inputs.size() > max_layer_inputs)
     inputs.refuse("at most " + std::to_string(max_layer_inputs) + " inputs");
-  for (json_value const input : inputs.items()) layer.inputs.push_back(named(input));
-  if (auto const shares = layer.value.find("shares")) layer.owner = named(*shares);
+  for (json_value const input : inputs.items()) layer.inputs.push_back(find_layer(input));
+  if (auto const shares = layer.value.find("shares")) layer.owner = find_layer(*shares);
 }
 
-COHORT_CORE_INLINE std::size_t graph_reader::named(json_value name) const {
+COHORT_CORE_INLINE std::size_t graph_reader::find_layer(json_value name) const {
   auto const found = by_name_.find(name.string());
   if (found == by_name_.end())
-    name.refuse("the name of a layer", "no layer of the name " + shown(name.string()));
+    name.refuse("the name of a layer", "no layer named " + quote_for_error(name.string()));
   return found->second;
 }
 
 COHORT_CORE_INLINE void graph_reader::visit(std::size_t first) {
-  if (layers_[first].entered) return;
-  std::vector<step> way{{first}};
-  layers_[first].entered = true;
-  while (!way.empty()) {
-    layer_entry& layer = layers_[way.back().layer];
-    std::size_t const next = way.back().next_input++;
+  if (layers_[first].visited) return;
+  std::vector<step> stack{{first}};
+  layers_[first].visited = true;
+  while (!stack.empty()) {
+    layer_entry& layer = layers_[stack.back().layer];
+    std::size_t const next = stack.back().next_input++;
     if (next == layer.inputs.size() + (layer.owner ? 1 : 0)) {
       append(layer);
-      way.pop_back();
+      stack.pop_back();
       continue;
     }
     std::size_t const input = next < layer.inputs.size() ? layer.inputs[next] : *layer.owner;
     if (layers_[input].id >= 0) continue;
-    if (layers_[input].entered) refuse_cycle(way, input);
-    layers_[input].entered = true;
-    way.push_back({input});
+    if (layers_[input].visited) refuse_cycle(stack, input);
+    layers_[input].visited = true;
+    stack.push_back({input});
   }
 }
 
-COHORT_CORE_INLINE void graph_reader::refuse_cycle(std::vector<step> const& way, std::size_t start) const {
+COHORT_CORE_INLINE void graph_reader::refuse_cycle(std::vector<step> const& stack, std::size_t start) const {
   constexpr std::size_t most_shown = 12;
   std::string cycle(layers_[start].name);
   std::size_t count = 0;
-  for (auto at = way.rbegin(); at->layer != start; ++at)
+  for (auto at = stack.rbegin(); at->layer != start; ++at)
     if (++count <= most_shown) cycle += " → " + std::string(layers_[at->layer].name);
   if (count > most_shown) cycle += " → …";
   json_value const inputs = layers_[start].value.at("inputs");
-  inputs.refuse("layers that do not read each other in a cycle",
-                cycle + " → " + std::string(layers_[start].name));
+  inputs.refuse("layers that do not form a cycle", cycle + " → " + std::string(layers_[start].name));
 }
 
 COHORT_CORE_INLINE void graph_reader::append(layer_entry& layer) {
@@ -198,7 +198,7 @@ COHORT_CORE_INLINE void graph_reader::append(layer_entry& layer) {
   }
   layer_settings const settings{.weights = read_initialiser(layer.value, "weights"),
                                 .bias = read_initialiser(layer.value, "bias")};
-  // A name that the layer would get anyway stays unsaid, as it was in the graph that was written.
+  // A generated name is not stored, as in the graph that was written.
   int const ordinal = ++ordinals_[layer.kind];
   layer.id =
       net_.append(kind, values.data(), inputs, layer.name == generated_name(kind, ordinal) ? "" : layer.name,
@@ -224,7 +224,7 @@ COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, doub
       std::string known;
       for (field_info const& f : fields) known += (known.empty() ? "" : ", ") + std::string(f.name);
       value.refuse(known.empty() ? "no field" : "one of the fields " + known,
-                   "an unknown field " + shown(value.key()));
+                   "an unknown field " + quote_for_error(value.key()));
     }
     read_field(*info, value, values + info->first_slot);
   }
@@ -245,7 +245,7 @@ COHORT_CORE_INLINE void graph_reader::check_size(layer_entry const& layer, shape
 }
 
 COHORT_CORE_INLINE std::string graph_reader::where(layer_entry const& layer) const {
-  return layer.value.path() + ", layer " + shown(layer.name);
+  return layer.value.path() + ", layer " + quote_for_error(layer.name);
 }
 
 }  // namespace cohort::detail

@@ -21,8 +21,10 @@ COHORT_CORE_INLINE std::string rank_name(std::size_t rank) {
   return text_of({"rank-", rank, ".safetensors"});
 }
 
-/// Without `seal`, a hash of all the rest.
-COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest, std::string_view seal) {
+/// Serialises a manifest. `manifest_hash` is the hash of all other fields; if it is empty, the field is
+/// omitted.
+COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest,
+                                             std::string_view manifest_hash) {
   json_writer out(2);
   out.begin_object().field("format", manifest_format).field("format_version", manifest_format_version);
   out.field("library_version", manifest.library_version);
@@ -39,11 +41,11 @@ COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest
   for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank)
     write(rank_name(rank), manifest.ranks[rank]);
   out.end_array();
-  if (!seal.empty()) out.field("manifest_hash", seal);
+  if (!manifest_hash.empty()) out.field("manifest_hash", manifest_hash);
   return out.end_object().text();
 }
 
-COHORT_CORE_INLINE std::string seal_of(checkpoint_manifest const& manifest) {
+COHORT_CORE_INLINE std::string hash_of_manifest(checkpoint_manifest const& manifest) {
   return hash_text(fnv1a(manifest_text(manifest, {})));
 }
 
@@ -60,7 +62,7 @@ COHORT_CORE_INLINE std::uint64_t read_hash(json_value value) {
 namespace cohort {
 
 COHORT_CORE_INLINE std::string to_json(checkpoint_manifest const& manifest) {
-  return detail::manifest_text(manifest, detail::seal_of(manifest));
+  return detail::manifest_text(manifest, detail::hash_of_manifest(manifest));
 }
 
 COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name) {
@@ -69,7 +71,7 @@ COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text,
   root.expect_only({"format", "format_version", "library_version", "step", "epoch", "position", "ranks",
                     "network_hash", "settings_hash", "seed", "files", "manifest_hash"});
   if (root.at("format").string() != detail::manifest_format)
-    root.at("format").refuse(detail::shown(detail::manifest_format));
+    root.at("format").refuse(detail::quote_for_error(detail::manifest_format));
   root.at("format_version").integer(detail::manifest_format_version, detail::manifest_format_version);
   checkpoint_manifest manifest;
   manifest.library_version = root.at("library_version").string();
@@ -87,7 +89,7 @@ COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text,
     json_value const file = files.at(i);
     file.expect_only({"name", "bytes", "content_hash"});
     std::string const wanted = i == 0 ? std::string(detail::shared_name) : detail::rank_name(i - 1);
-    if (file.at("name").string() != wanted) file.at("name").refuse(detail::shown(wanted));
+    if (file.at("name").string() != wanted) file.at("name").refuse(detail::quote_for_error(wanted));
     checkpoint_file const facts{file.at("bytes").unsigned_integer(),
                                 detail::read_hash(file.at("content_hash"))};
     if (i == 0)
@@ -95,8 +97,10 @@ COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text,
     else
       manifest.ranks.push_back(facts);
   }
-  if (json_value const seal = root.at("manifest_hash"); seal.string() != detail::seal_of(manifest))
-    seal.refuse("the hash of this manifest, " + detail::shown(detail::seal_of(manifest)));
+  if (json_value const manifest_hash = root.at("manifest_hash");
+      manifest_hash.string() != detail::hash_of_manifest(manifest))
+    manifest_hash.refuse("the hash of this manifest, "
+                         + detail::quote_for_error(detail::hash_of_manifest(manifest)));
   return manifest;
 }
 

@@ -11,11 +11,11 @@
 namespace cohort {
 
 COHORT_CORE_INLINE std::string transfer_report::text() const {
-  std::string all = "taken: ";
-  for (std::size_t i = 0; i < taken.size(); ++i) all += (i > 0 ? ", " : "") + taken[i];
-  if (taken.empty()) all += "none";
-  for (std::size_t i = 0; i < left.size(); ++i)
-    all += (i > 0 ? ", " : "; left: ") + left[i].layer + " (" + left[i].why + ')';
+  std::string all = "loaded: ";
+  for (std::size_t i = 0; i < loaded.size(); ++i) all += (i > 0 ? ", " : "") + loaded[i];
+  if (loaded.empty()) all += "none";
+  for (std::size_t i = 0; i < skipped.size(); ++i)
+    all += (i > 0 ? ", " : "; skipped: ") + skipped[i].layer + " (" + skipped[i].reason + ')';
   return all;
 }
 
@@ -28,12 +28,12 @@ COHORT_CORE_INLINE transfer_report read_matching(std::span<stored_tensor const> 
   };
   auto const real = [](element_type type) { return type == element_type::f32 || type == element_type::f64; };
   transfer_report report;
-  std::vector<detail::arriving_tensor> found;
+  std::vector<detail::tensor_to_load> found;
   auto const table = into.table();
   for (std::size_t first = 0, end = 0; first < table.size(); first = end) {
     int const node = table[first].node;
     std::size_t const before = found.size();
-    std::string why;
+    std::string reason;
     bool absent = true;
     for (end = first; end < table.size() && table[end].node == node; ++end) {
       parameter const& one = table[end];
@@ -41,27 +41,27 @@ COHORT_CORE_INLINE transfer_report read_matching(std::span<stored_tensor const> 
       absent = absent && !there;
       if (there && there->view.dims == one.spec.dims && real(there->view.type)) {
         found.push_back({there->view, static_cast<int>(end), into.master()});
-      } else if (why.empty()) {
-        why = !there ? std::string(one.spec.name) + " is absent"
-                     : detail::text_of({one.spec.name, " is ", to_string(there->view.dims), ' ',
-                                        name_of(there->view.type), " there, ", to_string(one.spec.dims), ' ',
-                                        name_of(into.type()), " here"});
+      } else if (reason.empty()) {
+        reason = !there ? std::string(one.spec.name) + " is absent"
+                        : detail::text_of({one.spec.name, ": expected ", to_string(one.spec.dims), ' ',
+                                           name_of(into.type()), ", got ", to_string(there->view.dims), ' ',
+                                           name_of(there->view.type)});
       }
     }
-    if (why.empty()) {
-      report.taken.push_back(net.name(node));
+    if (reason.empty()) {
+      report.loaded.push_back(net.name(node));
     } else {
       found.resize(before);
-      report.left.push_back({net.name(node), absent ? "absent" : std::move(why)});
+      report.skipped.push_back({net.name(node), absent ? "absent" : std::move(reason)});
     }
   }
-  if (report.taken.empty())
-    throw data_error({.what = "no layer's parameters can be taken",
+  if (report.loaded.empty())
+    throw data_error({.what = "no layer has matching parameters",
                       .where = name,
-                      .expected = "a layer of the same name and shapes",
+                      .expected = "at least one layer with the same name, parameters and shapes",
                       .got = report.text()});
   detail::write_dense(into, found);
-  into.changed();
+  into.mark_changed();
   return report;
 }
 

@@ -68,7 +68,7 @@ COHORT_CORE_INLINE void require_same_parameters(graph_view net, parameter_set co
         continue;
       }
       throw shape_error(
-          {.what = "the parameters are of another network",
+          {.what = "the parameters belong to another network",
            .where = name,
            .expected = to_string(spec.dims),
            .got = known ? parameters.table()[p].name + ' ' + to_string(parameters.table()[p].spec.dims)
@@ -76,7 +76,7 @@ COHORT_CORE_INLINE void require_same_parameters(graph_view net, parameter_set co
     }
   }
   if (p < parameters.table().size())
-    throw shape_error({.what = "the parameters are of another network",
+    throw shape_error({.what = "the parameters belong to another network",
                        .expected = "no more parameters",
                        .got = parameters.table()[p].name});
 }
@@ -87,7 +87,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE model_content::model_content(graph_view net)
     : net_(net),
-      network_hash_(detail::written_hash(net)),
+      network_hash_(detail::serialised_hash(net)),
       metadata_{{"format", std::string(detail::model_format)},
                 {"format_version", std::string(detail::model_format_version)},
                 {"library_version", std::string(version)},
@@ -118,7 +118,7 @@ COHORT_CORE_INLINE model_content& model_content::add(std::string name, tensor_vi
   return *this;
 }
 
-COHORT_CORE_INLINE model_content& model_content::note(std::string key, std::string text) {
+COHORT_CORE_INLINE model_content& model_content::add_metadata(std::string key, std::string text) {
   if (key.rfind(detail::listener_prefix, 0) != 0) require_strategy(key);
   metadata_.insert_or_assign(std::move(key), std::move(text));
   return *this;
@@ -127,7 +127,7 @@ COHORT_CORE_INLINE model_content& model_content::note(std::string key, std::stri
 COHORT_CORE_INLINE void model_content::require_strategy(std::string const& name) {
   if (name.rfind(detail::strategy_prefix, 0) != 0)
     throw setting_error({.what = "cannot add this to a model",
-                         .where = detail::shown(name),
+                         .where = detail::quote_for_error(name),
                          .expected = "a name that begins with strategy/",
                          .got = {}});
 }
@@ -151,7 +151,8 @@ COHORT_CORE_INLINE std::uint64_t write_model(byte_sink_ref sink, model_content c
   return hash;
 }
 
-COHORT_CORE_INLINE std::uint64_t write_model(byte_sink_ref sink, graph_view net, parameter_set const& parameters,
+COHORT_CORE_INLINE std::uint64_t write_model(byte_sink_ref sink, graph_view net,
+                                             parameter_set const& parameters,
                                              std::optional<updater_state_view> const& state) {
   model_content content(net);
   content.add_parameters(parameters);

@@ -12,13 +12,13 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void write_dense(parameter_set const& layouts, std::span<arriving_tensor const> all) {
+COHORT_CORE_INLINE void write_dense(parameter_set const& layouts, std::span<tensor_to_load const> all) {
   std::size_t most = 0;
-  for (arriving_tensor const& one : all)
+  for (tensor_to_load const& one : all)
     if (one.from.type != layouts.type())
       most = std::max(most, static_cast<std::size_t>(one.from.dims.elements()) * bytes_of(layouts.type()));
   buffer const converted(most);
-  for (arriving_tensor const& one : all) {
+  for (tensor_to_load const& one : all) {
     std::byte const* dense = one.from.data;
     if (one.from.type != layouts.type()) {
       layouts.type() == element_type::f64 ? convert<double, float>(one.from, converted.data())
@@ -42,7 +42,7 @@ COHORT_CORE_INLINE bool model_file::has_parameters() const {
 }
 
 COHORT_CORE_INLINE void model_file::read_parameters(graph_view net, parameter_set& into) const {
-  std::string const wanted = detail::hash_text(detail::written_hash(net));
+  std::string const wanted = detail::hash_text(detail::serialised_hash(net));
   auto const list = detail::parameter_tensors(into);
   if (wanted != metadata("graph_hash")) {
     auto const found = first_difference(into, list, true);
@@ -51,12 +51,12 @@ COHORT_CORE_INLINE void model_file::read_parameters(graph_view net, parameter_se
                        + ("network " + metadata("graph_hash")));
   }
   read_all(into, list, true);
-  into.changed();
+  into.mark_changed();
 }
 
 COHORT_CORE_INLINE void model_file::read_parameters(parameter_set& into) const {
   read_all(into, detail::parameter_tensors(into), true);
-  into.changed();
+  into.mark_changed();
 }
 
 COHORT_CORE_INLINE training_position model_file::read_state(parameter_set const& parameters,
@@ -65,7 +65,7 @@ COHORT_CORE_INLINE training_position model_file::read_state(parameter_set const&
   if (!optimizer_)
     throw data_error({.what = "cannot read the updaters' state",
                       .where = file_.name(),
-                      .expected = "a model that was saved with it",
+                      .expected = "a model saved with updater state",
                       .got = "parameters only"});
   for (parameter const& one : parameters.table()) {
     std::string_view const wanted = settings.rule_of(one.layer(), one.spec.role).updater.name();
@@ -82,19 +82,19 @@ COHORT_CORE_INLINE training_position model_file::read_state(parameter_set const&
 
 COHORT_CORE_INLINE model_file::model_file(safetensors file) : file_(std::move(file)) {
   if (metadata("format") != detail::model_format)
-    refuse_metadata("format", detail::shown(detail::model_format));
+    refuse_metadata("format", detail::quote_for_error(detail::model_format));
   if (metadata("format_version") != detail::model_format_version)
-    refuse_metadata("format_version", detail::shown(detail::model_format_version));
+    refuse_metadata("format_version", detail::quote_for_error(detail::model_format_version));
   if (file_.metadata().contains("content_hash"))
     if (std::string const hash = detail::hash_text(detail::content_hash(file_.tensors(), file_.metadata()));
         hash != metadata("content_hash"))
-      refuse_metadata("content_hash", "the content's hash " + hash + " (a file that was not damaged)");
+      refuse_metadata("content_hash", "the content's hash " + hash + "; the file is damaged");
   metadata("graph");
   metadata("graph_hash");
   if (!file_.metadata().contains("optimizer")) return;
   json_document const document = parse_json(metadata("optimizer"), file_.name() + " optimizer");
   optimizer_ = optimizer_from_json(document.root());
-  // Older files have no position: they go on at the epoch's beginning.
+  // Older files have no position: training resumes at the beginning of the epoch.
   position_ = {count("step"), count("epoch"), file_.metadata().contains("position") ? count("position") : 0};
   if (!file_.metadata().contains("plateau")) return;
   json_document const seen = parse_json(metadata("plateau"), file_.name() + " plateau");
@@ -106,16 +106,16 @@ COHORT_CORE_INLINE std::string const& model_file::metadata(std::string const& ke
   if (found == file_.metadata().end())
     throw data_error({.what = "cannot read the model",
                       .where = {file_.name(), ", metadata"},
-                      .expected = {"an entry ", detail::shown(key)},
+                      .expected = {"an entry ", detail::quote_for_error(key)},
                       .got = "none of this name"});
   return found->second;
 }
 
 COHORT_CORE_INLINE void model_file::refuse_metadata(std::string const& key, std::string expected) const {
   throw data_error({.what = "cannot read the model",
-                    .where = {file_.name(), ", metadata ", detail::shown(key)},
+                    .where = {file_.name(), ", metadata ", detail::quote_for_error(key)},
                     .expected = std::move(expected),
-                    .got = detail::shown(metadata(key))});
+                    .got = detail::quote_for_error(metadata(key))});
 }
 
 COHORT_CORE_INLINE std::int64_t model_file::count(std::string const& key) const {
@@ -132,7 +132,7 @@ COHORT_CORE_INLINE bool model_file::is_parameter(stored_tensor const& one) {
 }
 
 COHORT_CORE_INLINE std::optional<model_file::difference> model_file::first_difference(
-    parameter_set const& parameters, std::vector<detail::model_tensor> const& list, bool alone) const {
+    parameter_set const& parameters, std::vector<detail::model_tensor> const& list, bool reject_extra) const {
   std::set<std::string_view> known;
   for (detail::model_tensor const& one : list) {
     shape const& dims = parameters.table()[static_cast<std::size_t>(one.p)].spec.dims;
@@ -143,25 +143,26 @@ COHORT_CORE_INLINE std::optional<model_file::difference> model_file::first_diffe
     known.insert(one.name);
   }
   for (stored_tensor const& one : file_.tensors())
-    if (alone && is_parameter(one) && !known.contains(one.name))
+    if (reject_extra && is_parameter(one) && !known.contains(one.name))
       return difference{one.name, "none of this name", to_string(one.view.dims)};
   return std::nullopt;
 }
 
 COHORT_CORE_INLINE void model_file::refuse_network(std::string const& tensor, std::string expected,
                                                    std::string got) const {
-  throw data_error({.what = "the model is of another network",
-                    .where = {file_.name(), (tensor.empty() ? "" : ", tensor " + detail::shown(tensor))},
-                    .expected = std::move(expected),
-                    .got = std::move(got)});
+  throw data_error(
+      {.what = "the model belongs to another network",
+       .where = {file_.name(), (tensor.empty() ? "" : ", tensor " + detail::quote_for_error(tensor))},
+       .expected = std::move(expected),
+       .got = std::move(got)});
 }
 
 COHORT_CORE_INLINE void model_file::read_all(parameter_set const& layouts,
                                              std::vector<detail::model_tensor> const& list,
-                                             bool alone) const {
-  if (auto const found = first_difference(layouts, list, alone))
+                                             bool reject_extra) const {
+  if (auto const found = first_difference(layouts, list, reject_extra))
     refuse_network(found->name, found->expected, found->got);
-  std::vector<detail::arriving_tensor> all;
+  std::vector<detail::tensor_to_load> all;
   for (detail::model_tensor const& one : list) all.push_back({file_.at(one.name), one.p, one.arena});
   detail::write_dense(layouts, all);
 }

@@ -38,23 +38,23 @@ COHORT_CORE_INLINE std::vector<named_number> read_numbers(json_value fields) {
   return numbers;
 }
 
-/// What `make` makes of a JSON value; what it refuses is refused with the value's path.
+/// Returns the checked result of `make`. A setting_error becomes a data_error with the value's path.
 template <class Make>
-auto made_from(json_value value, Make make) {
+auto checked_result(json_value value, Make make) {
   try {
     auto made = make();
     made.check();
     return made;
   } catch (setting_error const& refused) {
     refusal const& why = refused.why();
-    value.refuse(why.expected.empty() ? "fields that it has" : why.expected,
+    value.refuse(why.expected.empty() ? "known fields" : why.expected,
                  (why.where.empty() ? why.what : why.where) + ' ' + why.got);
   }
 }
 
 COHORT_CORE_INLINE rate_schedule read_schedule(json_value value) {
   value.expect_only({"name", "fields"});
-  return made_from(value, [&] {
+  return checked_result(value, [&] {
     return rate_schedule::from(value.at("name").string(), read_numbers(value.at("fields")));
   });
 }
@@ -63,7 +63,7 @@ COHORT_CORE_INLINE updater read_updater(json_value value) {
   value.expect_only({"name", "rate", "momentum", "fields"});
   rate_schedule const rate = read_schedule(value.at("rate"));
   auto const momentum = value.find("momentum");
-  return made_from(value, [&] {
+  return checked_result(value, [&] {
     updater const rule = updater::from(value.at("name").string(), rate, read_numbers(value.at("fields")));
     return momentum ? rule.with_momentum(read_schedule(*momentum)) : rule;
   });
@@ -72,11 +72,11 @@ COHORT_CORE_INLINE updater read_updater(json_value value) {
 COHORT_CORE_INLINE gradient_normalisation read_normalisation(json_value value) {
   value.expect_only({"name", "at"});
   auto const at = value.find("at");
-  return made_from(
+  return checked_result(
       value, [&] { return gradient_normalisation::from(value.at("name").string(), at ? at->number() : 0); });
 }
 
-/// A constraint that is none is written too: a row may take the network's away.
+/// Writes a constraint, including an empty one, because a layer's row may remove the network's constraint.
 COHORT_CORE_INLINE void write_constraint(json_writer& out, std::string_view key,
                                          parameter_constraint const& how) {
   out.key(key).begin_object().field("name", how.name());
@@ -87,7 +87,7 @@ COHORT_CORE_INLINE void write_constraint(json_writer& out, std::string_view key,
 COHORT_CORE_INLINE parameter_constraint read_constraint(json_value value) {
   value.expect_only({"name", "at"});
   auto const at = value.find("at");
-  return made_from(
+  return checked_result(
       value, [&] { return parameter_constraint::from(value.at("name").string(), at ? at->number() : 0); });
 }
 
@@ -167,7 +167,7 @@ COHORT_CORE_INLINE optimizer_settings optimizer_from_json(json_value value) {
     if (rows->kind() != json_kind::array) rows->refuse("an array");
     for (json_value const row : rows->items()) settings.layers.push_back(detail::read_row(row));
   }
-  return detail::made_from(value, [&] { return settings; });
+  return detail::checked_result(value, [&] { return settings; });
 }
 
 COHORT_CORE_INLINE std::string to_json(plateau const& seen) {

@@ -37,7 +37,7 @@ COHORT_CORE_INLINE safetensors_entry read_entry(json_value tensor, std::string c
   for (std::size_t axis = 0; axis < extents.size(); ++axis) {
     auto const extent = extents.at(axis).integer(0, std::numeric_limits<int>::max());
     entry.dims.extents[axis] = static_cast<int>(extent);
-    // Also where a later extent is zero: shape::elements multiplies in this order.
+    // Checked even if a later extent is zero, because shape::elements multiplies in this order.
     overflow |= __builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes) || bytes >> 63 != 0;
   }
   entry.dims.rank = static_cast<int>(extents.size());
@@ -50,7 +50,7 @@ COHORT_CORE_INLINE safetensors_entry read_entry(json_value tensor, std::string c
   entry.begin = offsets.at(0).unsigned_integer();
   entry.end = offsets.at(1).unsigned_integer();
   if (entry.begin > entry.end || entry.end - entry.begin != bytes) {
-    refuse_safetensors(where + ", tensor " + shown(entry.name),
+    refuse_safetensors(where + ", tensor " + quote_for_error(entry.name),
                        std::to_string(bytes) + " bytes for " + to_string(entry.dims) + ' '
                            + std::string(name_of(entry.type)),
                        "data_offsets " + std::to_string(entry.begin) + " to " + std::to_string(entry.end));
@@ -66,8 +66,8 @@ COHORT_CORE_INLINE void check_cover(std::vector<safetensors_entry>& entries, std
   std::uint64_t covered = 0;
   for (safetensors_entry const& entry : entries) {
     if (entry.begin != covered) {
-      refuse_safetensors(where + ", tensor " + shown(entry.name),
-                         "data from byte " + std::to_string(covered) + " on, where the tensor before ends",
+      refuse_safetensors(where + ", tensor " + quote_for_error(entry.name),
+                         "data from byte " + std::to_string(covered) + ", the end of the previous tensor",
                          std::string(entry.begin < covered ? "an overlap" : "a gap") + ", data_offsets "
                              + std::to_string(entry.begin) + " to " + std::to_string(entry.end));
     }
@@ -109,7 +109,7 @@ COHORT_CORE_INLINE tensor_view safetensors::at(std::string_view tensor, element_
 
 COHORT_CORE_INLINE void safetensors::refuse(std::string_view tensor, std::string expected,
                                             std::string got) const {
-  detail::refuse_safetensors(name_ + ", tensor " + detail::shown(tensor), std::move(expected),
+  detail::refuse_safetensors(name_ + ", tensor " + detail::quote_for_error(tensor), std::move(expected),
                              std::move(got));
 }
 
@@ -123,8 +123,8 @@ COHORT_CORE_INLINE std::size_t safetensors::next_capacity(std::size_t have, std:
   return known ? needed : std::min(needed, std::max<std::size_t>(2 * have, std::size_t{1} << 20));
 }
 
-COHORT_CORE_INLINE std::vector<detail::safetensors_entry> safetensors::entries_of(std::string const& header,
-                                                                                  safetensors_limits limits) {
+COHORT_CORE_INLINE std::vector<detail::safetensors_entry> safetensors::read_entries(
+    std::string const& header, safetensors_limits limits) {
   auto const json = parse_json(
       header, name_ + " header",
       {.max_bytes = limits.max_header_bytes, .max_values = limits.max_header_values, .max_depth = 3});

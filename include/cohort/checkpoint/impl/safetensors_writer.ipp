@@ -15,8 +15,9 @@
 
 namespace cohort::detail {
 
-/// By element size, largest first, else as given: every tensor is then aligned for its elements.
-COHORT_CORE_INLINE std::vector<stored_tensor const*> in_file_order(std::span<stored_tensor const> tensors) {
+/// Sorts by element size, largest first, otherwise in the given order, so that every tensor is aligned for
+/// its elements.
+COHORT_CORE_INLINE std::vector<stored_tensor const*> by_element_size(std::span<stored_tensor const> tensors) {
   std::vector<stored_tensor const*> order;
   for (stored_tensor const& tensor : tensors) order.push_back(&tensor);
   std::stable_sort(order.begin(), order.end(),
@@ -30,13 +31,13 @@ COHORT_CORE_INLINE void check_names(std::vector<stored_tensor const*> order) {
     bool const twice = i > 0 && order[i]->name == order[i - 1]->name;
     if (!twice && !order[i]->name.empty() && order[i]->name != "__metadata__") continue;
     throw data_error({.what = "cannot write safetensors",
-                      .where = {"tensor ", shown(order[i]->name)},
-                      .expected = "each name once, and none that is empty or \"__metadata__\"",
+                      .where = {"tensor ", quote_for_error(order[i]->name)},
+                      .expected = "unique names, none of them empty or \"__metadata__\"",
                       .got = twice ? "two tensors of this name" : "this name"});
   }
 }
 
-/// The length and the JSON header, padded with spaces so that the data begin aligned.
+/// Returns the length and the JSON header, padded with spaces so that the data is aligned.
 COHORT_CORE_INLINE std::string safetensors_header(std::span<stored_tensor const* const> order,
                                                   safetensors_metadata const& metadata) {
   json_writer json;
@@ -78,7 +79,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE void write_safetensors(byte_sink_ref sink, std::span<stored_tensor const> tensors,
                                           safetensors_metadata const& metadata) {
-  auto const order = detail::in_file_order(tensors);
+  auto const order = detail::by_element_size(tensors);
   detail::check_names(order);
   std::string const header = detail::safetensors_header(order, metadata);
   sink.write(header.data(), header.size());

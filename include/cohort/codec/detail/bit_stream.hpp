@@ -9,16 +9,18 @@
 
 namespace cohort::detail {
 
-/// Where bits are put one behind the other, the lowest of each byte first. A value of its own, so that a loop can hold it in
-/// registers: what it stores could be anything of a bit_writer's.
+/// Write position in a bit stream; bits fill each byte from its lowest bit. A separate value type, so that a
+/// loop can keep it in registers: as members of bit_writer, the fields might alias the bytes that are stored.
 struct bit_cursor {
   static constexpr unsigned most = 56;
 
   std::byte* at;
-  std::uint64_t pending;  // `fill` bits, below 8, that `at` has no byte for yet
+  std::uint64_t pending;  // the `fill` (below 8) bits of the incomplete byte at `at`
   unsigned fill;
 
-  /// Before    bits ≤ most, `word` has none above them, and 8 bytes at `at` may be overwritten.
+  /// Appends the lowest `bits` bits of `word`.
+  ///
+  /// Before    bits ≤ most, the other bits of `word` are 0, and 8 bytes at `at` may be overwritten.
   void put(std::uint64_t word, unsigned bits) {
     pending |= word << fill;
     fill += bits;
@@ -29,24 +31,25 @@ struct bit_cursor {
   }
 };
 
-/// A stream of bits in memory, which it keeps when it is emptied.
+/// A growing bit stream in memory. clear keeps the memory.
 class bit_writer {
  public:
   void clear() { bits_ = pending_ = 0; }
   std::uint64_t bits() const { return bits_; }
 
-  /// A cursor at the end, with room for `more` bits.
+  /// Returns a cursor at the end, with room for `more` bits.
   bit_cursor extend(std::uint64_t more) {
     std::size_t const needed = static_cast<std::size_t>((bits_ + more) / 8) + 2 * sizeof(std::uint64_t);
     if (needed > bytes_.size()) bytes_.resize(needed + needed / 2);
     return {bytes_.data() + bits_ / 8, pending_, static_cast<unsigned>(bits_ & 7)};
   }
+  /// Ends the stream at a cursor that extend has returned and the caller has advanced.
   void extended_to(bit_cursor end) {
     bits_ = 8 * static_cast<std::uint64_t>(end.at - bytes_.data()) + end.fill;
     pending_ = end.pending;
   }
 
-  /// Appends all its bits to another stream that has room for them and for 8 bytes more.
+  /// Appends all bits of this stream to another one, which has room for them and for 8 more bytes.
   void append_to(bit_cursor& to) const {
     if (bits_ == 0) return;
     std::uint64_t const whole = bits_ / 64;
@@ -63,7 +66,7 @@ class bit_writer {
         std::memcpy(to.at, &to.pending, sizeof word);
         to.pending = word >> (64 - to.fill);
       }
-      std::memcpy(to.at, &to.pending, sizeof to.pending);  // nothing may come behind
+      std::memcpy(to.at, &to.pending, sizeof to.pending);  // the loop below may be empty
     }
     for (unsigned left = bits_ & 63; left > 0; ++from) {
       unsigned const some = std::min(left, 8U);
@@ -79,7 +82,7 @@ class bit_writer {
   std::uint64_t pending_ = 0;
 };
 
-/// At least 57 bits from bit `at` on; zeros stand behind the end.
+/// Returns at least 57 bits from bit `at` on. Bits after the end are 0.
 inline std::uint64_t peek_bits(std::span<std::byte const> bytes, std::uint64_t at) {
   auto const first = static_cast<std::size_t>(at >> 3);
   std::uint64_t word = 0;

@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// An element of a block that is sent: its index in the block, and above it its sign. Lists of them are in ascending order.
+/// A sent element: its index within the block, and its sign in the highest bit. Lists are in ascending order.
 struct sent_element {
   static constexpr std::uint32_t negative = std::uint32_t{1} << 31;
   std::uint32_t word;
@@ -20,16 +20,19 @@ struct sent_element {
   constexpr std::uint32_t sign() const { return word & negative; }
 };
 
+/// Size of a block's codes in the bitmap format, in bits.
 constexpr std::uint64_t bitmap_bits(std::uint64_t count, std::uint64_t length) { return length + count; }
 
-/// Writes the elements' gaps: for each a sign, the k lower bits of the gap before it, the upper bits as so many zeros, a one.
+/// Writes a block's codes in the gap format. The code of an element is its sign, the k lower bits of the gap
+/// before it, the upper bits of the gap in unary (that number of zeros), and a one.
 inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, unsigned k) {
   struct code {
     std::uint64_t word;
     unsigned bits;
   };
   std::uint32_t next = 0;
-  auto const code_of = [&](sent_element one) -> code {  // above 64 bits the last lies over others
+  auto const code_of =
+      [&](sent_element one) -> code {  // above 64 bits, the final one is XORed onto a lower bit
     std::uint32_t const gap = one.index() - next;
     next = one.index() + 1;
     unsigned const bits = k + 2 + (gap >> k);
@@ -48,7 +51,8 @@ inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, un
     to.put(std::uint64_t{1} << zeros, zeros + 1);
   };
   std::size_t i = 0;
-  for (; i + 4 <= list.size(); i += 4) {  // four at once: a chain of a quarter of the length
+  for (; i + 4 <= list.size();
+       i += 4) {  // four codes per put: the dependency chain has a quarter of the length
     code const a = code_of(list[i]), b = code_of(list[i + 1]);
     code const c = code_of(list[i + 2]), d = code_of(list[i + 3]);
     unsigned const first = a.bits + b.bits;
@@ -66,7 +70,8 @@ inline bit_cursor put_gaps(bit_cursor to, std::span<sent_element const> list, un
   return to;
 }
 
-/// Writes a bit for each element of the block, then a sign for each that is sent.
+/// Writes a block's codes in the bitmap format: a bit for each element of the block, then a sign for each
+/// element sent.
 inline bit_cursor put_bitmap(bit_cursor to, std::span<sent_element const> list, std::size_t length) {
   constexpr unsigned width = 32;
   std::array<std::uint32_t, block_elements / width> words{};
@@ -82,14 +87,14 @@ inline bit_cursor put_bitmap(bit_cursor to, std::span<sent_element const> list, 
   return to;
 }
 
-/// Appends a block's codes, the smaller of both, and returns what a message's table says about it.
+/// Appends a block's codes in the smaller format, gaps or bitmap, and returns the block's table entry.
 inline block_entry write_block(bit_writer& to, std::span<sent_element const> list, std::size_t length) {
   std::uint64_t const bit = to.bits();
   std::uint64_t const count = list.size();
   if (count == 0) return block_entry::of(bit, 0, false);
   unsigned const k = rice_parameter(count, length);
   std::uint64_t const bitmap = bitmap_bits(count, length);
-  std::uint64_t gaps = count * (k + 2) + (length >> k);  // at most
+  std::uint64_t gaps = count * (k + 2) + (length >> k);  // upper bound
   if (gaps > bitmap) {
     gaps = count * (k + 2);
     std::uint32_t next = 0;
@@ -103,14 +108,15 @@ inline block_entry write_block(bit_writer& to, std::span<sent_element const> lis
   return block_entry::of(bit, static_cast<std::uint32_t>(count), gaps > bitmap);
 }
 
-/// Reads `count` gaps from bit `at` on.
+/// Reads `count` codes of the gap format from bit `at` on. Returns false if an index is not below `length`,
+/// or if the codes exceed bit `end`.
 ///
-/// After     at is behind the last code; false if an index is not below `length`, or the bits end.
+/// After     `at` is after the last code.
 inline bool read_gaps(std::span<std::byte const> bytes, std::uint64_t& at, std::uint64_t end,
                       sent_element* list, std::uint32_t count, std::size_t length) {
   unsigned const k = rice_parameter(count, length);
   std::uint64_t const lower = (std::uint64_t{1} << (k + 1)) - 1;
-  unsigned const group = 57 / (k + 6);  // codes that nearly always fit into one peek
+  unsigned const group = 57 / (k + 6);  // codes per peek that nearly always fit
   std::uint64_t next = 0;
   while (count > 0) {
     if (at >= end || next >= length) return false;
@@ -129,7 +135,7 @@ inline bool read_gaps(std::span<std::byte const> bytes, std::uint64_t& at, std::
     }
     at += 57 - left;
     if (left < 57) continue;
-    std::uint64_t const fixed = peek_bits(bytes, at);  // one code that is longer than a peek
+    std::uint64_t const fixed = peek_bits(bytes, at);  // a code that is longer than a peek
     at += k + 1;
     std::uint64_t zeros = 0;
     for (;;) {
@@ -149,7 +155,8 @@ inline bool read_gaps(std::span<std::byte const> bytes, std::uint64_t& at, std::
   return next <= length && at <= end;
 }
 
-/// Reads a bitmap from bit `at` on; false if it has not `count` elements or the bits end.
+/// Reads codes of the bitmap format from bit `at` on. Returns false if the bitmap does not contain `count`
+/// elements, or if it exceeds bit `end`.
 inline bool read_bitmap(std::span<std::byte const> bytes, std::uint64_t& at, std::uint64_t end,
                         sent_element* list, std::uint32_t count, std::size_t length) {
   constexpr unsigned width = 56;
@@ -173,9 +180,10 @@ inline bool read_bitmap(std::span<std::byte const> bytes, std::uint64_t& at, std
   return true;
 }
 
-/// The elements that block b of a message brings, into `list`, which has room for block(b).count().
+/// Reads the elements of block b of a message into `list`, which has room for block(b).count() of them.
 ///
-/// Errors    data_error if the codes do not end where the next block's begin, or name an element that is not in the block.
+/// Errors    data_error if the codes do not end where the next block begins, or contain an index outside the
+///           block.
 inline void read_block(message_view const& message, std::size_t b, sent_element* list) {
   block_entry const entry = message.block(b);
   std::uint64_t at = entry.bit();
@@ -186,7 +194,7 @@ inline void read_block(message_view const& message, std::size_t b, sent_element*
   bool const last = b + 1 == message.header.blocks;
   if (!whole || at > end || end - at > (last ? 7 : 0))
     refuse_message({"codes of block ", b}, {entry.count(), " elements in ", end - entry.bit(), " bits"},
-                   "others");
+                   "codes that do not match");
 }
 
 }  // namespace cohort::detail

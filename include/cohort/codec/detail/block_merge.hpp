@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// What one message brings to one block, in ascending order: elements of one threshold and multiples of it.
+/// Iterates over one block of one message in ascending order: elements of one threshold, and multiples of it.
 class block_cursor {
  public:
   static constexpr std::uint64_t end = ~std::uint64_t{0};
@@ -21,7 +21,7 @@ class block_cursor {
   block_cursor(message_view const& message, message_reader const& elements, std::size_t b)
       : message_(message), list_(elements.block(b)), base_(b * std::uint64_t{block_elements}) {
     multiples_ = message.header.multiples;
-    while (next_multiple_ < multiples_) {  // the first that is not in front of the block
+    while (next_multiple_ < multiples_) {  // binary search: first multiple not before the block
       std::uint64_t const middle = next_multiple_ + (multiples_ - next_multiple_) / 2;
       if (message.multiple(middle).index < base_)
         next_multiple_ = middle + 1;
@@ -37,11 +37,11 @@ class block_cursor {
   std::span<sent_element const> list() const { return list_; }
   bool has_multiples() const { return has_multiples_; }
 
-  /// Of the element that is next; `end` behind the last.
+  /// Index of the next element in the flat view; `end` after the last one.
   std::uint64_t index() const { return index_; }
-  /// What the message brings to element `index`, 0 if that is not the next one; goes on behind it. (A hostile message may
-  /// bring an element twice, as what is coded and as a multiple.)
-  double take(std::uint64_t index, float t) {
+  /// Returns the message's value for element `index`, and advances past it; 0 if it is not the next element.
+  /// A malicious message may contain an element twice: in the codes, and as a multiple.
+  double consume(std::uint64_t index, float t) {
     double value = 0;
     for (; index == index_; advance()) value += multiple_ * double{t};
     return value;
@@ -74,8 +74,8 @@ class block_cursor {
   bool has_multiples_ = false;
 };
 
-/// One block of two messages, whose sum is sent by a threshold again: y = fl(r + both) for every element to which either
-/// brings something; what is not sent of y stays in r.
+/// Merges one block of two messages: y = fl(r + lower + upper) for every element of at least one message. The
+/// elements of at least the new threshold are sent; the remainder of y stays in r.
 class block_merge {
  public:
   /// Before    r is the whole residual.
@@ -89,31 +89,33 @@ class block_merge {
       for (sent_element const one : list) __builtin_prefetch(r_ + one.index(), 1);
   }
 
-  /// Goes on up to element `end`; both messages and the sum have one threshold each up to there.
-  void take(std::uint64_t end, float t_lower, float t_upper, float t, sent_element*& list,
-            std::vector<sent_multiple>& multiples) {
+  /// Merges the elements before `end`, appends those to send to the list or the multiples.
+  ///
+  /// Before    up to `end`, each message and the merged message have a single threshold.
+  void merge_until(std::uint64_t end, float t_lower, float t_upper, float t, sent_element*& list,
+                   std::vector<sent_multiple>& multiples) {
     if (lower_.has_multiples() || upper_.has_multiples())
-      take_any(end, t_lower, t_upper, t, list, multiples);
+      merge_with_multiples(end, t_lower, t_upper, t, list, multiples);
     else
-      take_elements(static_cast<std::uint32_t>(end - base_), t_lower, t_upper, t, list, multiples);
+      merge_without_multiples(static_cast<std::uint32_t>(end - base_), t_lower, t_upper, t, list, multiples);
   }
 
  private:
-  void take_any(std::uint64_t end, float t_lower, float t_upper, float t, sent_element*& list,
-                std::vector<sent_multiple>& multiples) {
+  void merge_with_multiples(std::uint64_t end, float t_lower, float t_upper, float t, sent_element*& list,
+                            std::vector<sent_multiple>& multiples) {
     for (;;) {
       std::uint64_t const index = std::min(lower_.index(), upper_.index());
       if (index >= end) break;
       float& r = r_[index - base_];
-      double const sum = lower_.take(index, t_lower) + upper_.take(index, t_upper);
-      take_one(r, static_cast<float>(double{r} + sum), t, index, list, multiples);
+      double const sum = lower_.consume(index, t_lower) + upper_.consume(index, t_upper);
+      extract_one(r, static_cast<float>(double{r} + sum), t, index, list, multiples);
     }
   }
 
-  /// The same where there are no multiples, and no branch on which message an element is of, or whether it is sent: nobody
-  /// could predict it.
-  void take_elements(std::uint32_t end, float t_lower, float t_upper, float t, sent_element*& list,
-                     std::vector<sent_multiple>& multiples) {
+  /// The same for messages without multiples. It does not branch on the message that contains an element, nor
+  /// on whether an element is sent, because these branches are unpredictable.
+  void merge_without_multiples(std::uint32_t end, float t_lower, float t_upper, float t, sent_element*& list,
+                               std::vector<sent_multiple>& multiples) {
     std::span<sent_element const> const a = lower_.list();
     std::span<sent_element const> const b = upper_.list();
     auto const of = [](sent_element one, bool brings, float threshold) {
@@ -138,7 +140,7 @@ class block_merge {
       auto const pattern = std::bit_cast<std::uint32_t>(y);
       std::uint32_t const magnitude = pattern & ~sent_element::negative;
       if (magnitude > limit) [[unlikely]] {
-        take_one(r_[index], y, t, base_ + index, to, multiples);
+        extract_one(r_[index], y, t, base_ + index, to, multiples);
         continue;
       }
       std::uint32_t const sign = pattern & sent_element::negative;

@@ -9,14 +9,16 @@
 
 namespace cohort::detail {
 
-/// The elements of a whole message, looked at before any of them is used. It keeps its memory: 4 bytes an element sent.
+/// Decodes and checks all elements of a message before any of them is used. Reuses its memory, 4 bytes per
+/// element sent.
 class message_reader {
  public:
-  /// Errors    data_error if the codes of a block are not what the tables say.
+  /// Errors    data_error if the codes of a block do not match the message's tables.
   void read(message_view const& message, team* workers);
 
+  /// The elements of block b, in ascending order.
   std::span<sent_element const> block(std::size_t b) const;
-  /// How many elements are sent in front of block b.
+  /// Number of elements in the blocks before block b.
   std::size_t before(std::size_t b) const { return starts_[b]; }
 
  private:
@@ -24,7 +26,9 @@ class message_reader {
   std::vector<sent_element> list_;
 };
 
-/// dense += scale · the sparse message, whose elements the reader has read.
+/// dense += scale · the values of a sparse message.
+///
+/// Before    elements.read(message) has returned.
 void add_blocks(message_view const& message, message_reader const& elements, tensor_table const& table,
                 float scale, float* dense, team* workers);
 

@@ -12,9 +12,10 @@
 
 namespace cohort::detail {
 
-/// Calls f(worker, first, last) for each worker's share of the blocks, on the caller alone where there is no team.
+/// Calls f(worker, first, last) for each worker's range of the blocks. Without a team, the caller handles all
+/// blocks.
 template <class F>
-void share_blocks(team* workers, std::size_t blocks, F f) {
+void for_block_ranges(team* workers, std::size_t blocks, F f) {
   if (!workers || workers->size() == 1) {
     f(0, std::size_t{0}, blocks);
     return;
@@ -26,7 +27,8 @@ void share_blocks(team* workers, std::size_t blocks, F f) {
   });
 }
 
-/// What one worker has written of a message: consecutive blocks. Entries count bits from the part's own beginning.
+/// The consecutive blocks of a message that one worker has written. Entries count bits from the beginning of
+/// the part.
 struct message_part {
   bit_writer codes;
   std::vector<block_entry> entries;
@@ -35,65 +37,70 @@ struct message_part {
   std::vector<sent_element> list;   // scratch for one block
   std::vector<std::uint64_t> sent;  // elements, by threshold
 
+  /// Clears the part for the next message.
   void begin(std::size_t thresholds);
 };
 
-/// The elements of a message that were coded elsewhere, behind its header and thresholds.
+/// Elements that were coded on a device: the content of a message after its header and thresholds.
 ///
-/// Units     entries count bits from the beginning of `codes`.
+/// Units     `blocks` count bits from the beginning of `codes`.
 struct coded_elements {
   std::span<block_entry const> blocks{};
   std::span<std::byte const> codes{};
   std::span<sent_multiple const> multiples{};
 };
 
-/// Makes messages of what workers write block by block. It keeps its memory: once the messages have had their size, none is
-/// allocated.
+/// Assembles messages from blocks that workers write in parallel. Reuses its memory: it allocates only for a
+/// message that is larger than all before.
 class message_writer {
  public:
-  /// Calls write(part, block) for every block, on the worker that has the part, and joins the parts.
+  /// Calls write(part, block) for every block on the worker that owns the part, and concatenates the parts.
   ///
-  /// After     valid until the next message. parts(): what the workers have left there.
+  /// After     the message and parts() are valid until the next message.
   /// Exact     the same bytes for any number of workers.
   template <class Write>
   std::span<std::byte const> write(isa which, message_header header, std::span<bf16 const> thresholds,
                                    team* workers, Write write) {
     begin(workers ? static_cast<std::size_t>(workers->size()) : 1);
     std::uint64_t const blocks = blocks_of(header.elements);
-    share_blocks(workers, static_cast<std::size_t>(blocks),
-                 [&](int worker, std::size_t first, std::size_t last) {
-                   message_part& part = parts_[static_cast<std::size_t>(worker)];
-                   part.begin(std::max<std::size_t>(thresholds.size(), 1));
-                   for (std::size_t b = first; b < last; ++b) write(part, b);
-                 });
+    for_block_ranges(workers, static_cast<std::size_t>(blocks),
+                     [&](int worker, std::size_t first, std::size_t last) {
+                       message_part& part = parts_[static_cast<std::size_t>(worker)];
+                       part.begin(std::max<std::size_t>(thresholds.size(), 1));
+                       for (std::size_t b = first; b < last; ++b) write(part, b);
+                     });
     return join(which, header, thresholds);
   }
 
-  /// A message of which fill(bytes) writes what is behind the header, on a boundary of 16 bytes.
+  /// Writes a message with `body_bytes` bytes after the header, which fill(bytes) writes. `bytes` is aligned
+  /// to 16 bytes.
   template <class Fill>
-  std::span<std::byte const> write_plain(isa which, message_header const& header, std::size_t behind,
+  std::span<std::byte const> write_plain(isa which, message_header const& header, std::size_t body_bytes,
                                          Fill fill) {
     begin(0);
-    bytes_.resize(sizeof header + behind);
+    bytes_.resize(sizeof header + body_bytes);
     fill(bytes_.data() + sizeof header);
-    return sealed(which, header);
+    return write_header(which, header);
   }
 
-  /// A message of elements that were coded elsewhere.
+  /// Writes a message of elements that were coded on a device.
   std::span<std::byte const> write_coded(isa which, message_header header, std::span<bf16 const> thresholds,
                                          coded_elements const& coded);
 
-  /// Whether this is the message that was written last.
-  bool made(std::span<std::byte const> message) const;
+  /// Returns whether this is the message that was written last.
+  bool is_latest(std::span<std::byte const> message) const;
 
+  /// The parts of the message that was written last, one per worker.
   std::span<message_part> parts() { return std::span(parts_).first(used_); }
 
  private:
   void begin(std::size_t parts);
 
+  /// Concatenates the parts to a message.
   std::span<std::byte const> join(isa which, message_header header, std::span<bf16 const> thresholds);
 
-  std::span<std::byte const> sealed(isa which, message_header header);
+  /// Writes the header with the checksum, and returns the message.
+  std::span<std::byte const> write_header(isa which, message_header header);
 
   std::vector<message_part> parts_;
   std::size_t used_ = 0;

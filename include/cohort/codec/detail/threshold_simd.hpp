@@ -10,22 +10,28 @@
 
 namespace cohort::detail {
 
-/// What take_threshold writes to behind the list: a vector is stored whole.
+/// Elements that extract_above_threshold may overwrite after the end of the list, because it stores whole
+/// vectors.
 inline constexpr std::size_t list_slack = 16;
 
-/// y = r + x of one element with threshold t: what is sent is added to the list or to the multiples, and r keeps the rest.
+/// Extracts from y = r + x, for one element with threshold t: appends the value to send to the list or to the
+/// multiples, and stores the remainder in r.
 ///
 /// Errors    numeric_error if y is not finite; r is unchanged.
-void take_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
-              std::vector<sent_multiple>& multiples);
+void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
+                 std::vector<sent_multiple>& multiples);
 
-/// r += x, and ±t out of every element of at least t, for elements of one block, the first of which has this index.
+/// r += x, then subtracts ±t from every element whose magnitude is at least t and appends the element to the
+/// list. Elements above most_thresholds are appended to the multiples.
 ///
-/// Before    t is a bf16 between smallest_threshold and largest_threshold; the list has room for n + list_slack.
+/// Shapes    r, x: n elements of one block; `first` is the index of the first one in the flat view.
+/// Before    t is a bf16 between smallest_threshold and largest_threshold. The list has room for n +
+///           list_slack elements.
+/// Errors    numeric_error if an element of r + x is not finite.
 /// Moves     8n bytes in, 4n out.
 /// Exact     the same r and list on every instruction set.
-void take_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n, float t,
-                    std::uint64_t first, sent_element*& list, std::vector<sent_multiple>& multiples);
+void extract_above_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n, float t,
+                             std::uint64_t first, sent_element*& list, std::vector<sent_multiple>& multiples);
 
 }  // namespace cohort::detail
 

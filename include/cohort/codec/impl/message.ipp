@@ -49,12 +49,13 @@ COHORT_CORE_INLINE std::uint32_t message_crc(isa which, std::span<std::byte cons
   return crc32c(which, message.subspan(sizeof(message_header)), crc32c(which, message.first(before)));
 }
 
-/// Whether a magnitude is one that messages bring: by its pattern, which negative numbers and NaN are above.
+/// Returns whether a magnitude is between 0 and largest_value. Compares bit patterns, because those of
+/// negative numbers and NaN are larger.
 COHORT_CORE_INLINE bool is_value(float magnitude) {
   return std::bit_cast<std::uint32_t>(magnitude) <= std::bit_cast<std::uint32_t>(largest_value);
 }
 
-/// Whether a multiple has at most 16 significant bits and is beyond most_thresholds.
+/// Returns whether a multiple has at most 16 significant bits and a magnitude of at least most_thresholds.
 COHORT_CORE_INLINE bool is_multiple(double k) {
   constexpr std::uint64_t below = (std::uint64_t{1} << 37) - 1;
   return is_finite(k) && (std::bit_cast<std::uint64_t>(k) & below) == 0
@@ -79,7 +80,7 @@ COHORT_CORE_INLINE message_view message_view::parse(isa which, std::span<std::by
   require_in_message("version", ours.version, ours.version, h.version);
   std::uint64_t const room = bytes.size() - sizeof h;
   std::uint64_t const tables = std::uint64_t{2} * h.thresholds + std::uint64_t{8} * h.blocks;
-  require_in_message(tables <= room && h.payload_bytes == room - tables, "bytes behind the tables",
+  require_in_message(tables <= room && h.payload_bytes == room - tables, "payload bytes after the tables",
                      h.payload_bytes, h.payload_bytes, tables <= room ? room - tables : 0);
   if (std::uint32_t const crc = detail::message_crc(which, bytes); crc != h.crc)
     refuse_message("CRC-32C of all bytes", {h.crc}, {crc});
@@ -88,12 +89,13 @@ COHORT_CORE_INLINE message_view message_view::parse(isa which, std::span<std::by
   require_in_message("elements", table.elements(), table.elements(), h.elements);
   require_in_message("step", expected.first_step, expected.last_step, h.step);
   require_in_message("rank", 0, std::uint64_t{expected.ranks} - 1, h.rank);
-  require_in_message("merged ranks", 1, std::uint64_t{expected.ranks} - h.rank, h.ranks);
+  require_in_message("number of merged ranks", 1, std::uint64_t{expected.ranks} - h.rank, h.ranks);
   require_in_message("kind", 0, static_cast<std::uint64_t>(message_kind::nothing),
                      static_cast<std::uint64_t>(h.kind));
   require_in_message("coding", 0, static_cast<std::uint64_t>(message_coding::values),
                      static_cast<std::uint64_t>(h.coding));
-  if (!is_finite(h.weight) || h.weight < 0) refuse_message("weight", "a number from 0", {h.weight});
+  if (!is_finite(h.weight) || h.weight < 0)
+    refuse_message("weight", "a finite number of at least 0", {h.weight});
 
   view.thresholds_ = bytes.data() + sizeof h;
   view.blocks_ = view.thresholds_ + std::size_t{2} * h.thresholds;
@@ -124,18 +126,18 @@ COHORT_CORE_INLINE void message_view::check_sparse(tensor_table const& table) {
   for (std::size_t k = 0; k < h.thresholds; ++k)
     if (bf16 const t = threshold(k); t.pattern < smallest.pattern || t.pattern > largest.pattern)
       refuse_message({"threshold ", k}, {double{smallest_threshold}, " to ", double{largest_threshold}},
-                     {"the bf16 of pattern ", t.pattern});
+                     {"the bf16 with bit pattern ", t.pattern});
 
   for (std::size_t b = 0; b < h.blocks; ++b) {
-    require_in_message(block(b).count() <= length(b), "elements sent of a block", 0, length(b),
+    require_in_message(block(b).count() <= length(b), "elements sent in a block", 0, length(b),
                        block(b).count());
     sent_ += block(b).count();
   }
   std::uint64_t const each = ternary ? sizeof(sent_multiple) : sizeof(float);
   std::uint64_t const listed = ternary ? h.multiples : sent_;
   if (!ternary) require_in_message("multiples", 0, 0, h.multiples);
-  require_in_message("values behind the codes", 0, std::min<std::uint64_t>(codes_.size() / each, h.elements),
-                     listed);
+  require_in_message("number of values after the codes", 0,
+                     std::min<std::uint64_t>(codes_.size() / each, h.elements), listed);
   codes_ = codes_.first(codes_.size() - static_cast<std::size_t>(each * listed));
   tail_ = codes_.data() + codes_.size();
 
@@ -146,7 +148,7 @@ COHORT_CORE_INLINE void message_view::check_sparse(tensor_table const& table) {
     if (b == 0) require_in_message("first bit of the first block", 0, 0, block(b).bit());
     from = block(b).bit();
   }
-  end_ = bits;  // up to 7 of them fill the last byte
+  end_ = bits;  // includes up to 7 padding bits in the last byte
 
   for (std::uint64_t m = 0, next = 0; ternary && m < listed; ++m) {
     sent_multiple const one = multiple(m);
@@ -159,8 +161,10 @@ COHORT_CORE_INLINE void message_view::check_sparse(tensor_table const& table) {
                                        - table.ends().begin());
     if (!detail::is_multiple(one.multiple)
         || std::abs(one.multiple * double{threshold(k).value()}) > double{largest_value})
-      refuse_message({"multiple of element ", one.index},
-                     "16 significant bits, from 65536, a value up to 2^120", {one.multiple});
+      refuse_message(
+          {"multiple of element ", one.index},
+          "a magnitude of at least 65536 with at most 16 significant bits, and a value of at most 2^120",
+          {one.multiple});
   }
   for (std::uint64_t k = 0; !ternary && k < listed; ++k)
     if (float const v = value(k); !detail::is_value(v))

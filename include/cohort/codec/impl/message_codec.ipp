@@ -46,11 +46,11 @@ COHORT_CORE_INLINE message_header message_codec::decode_add(std::span<std::byte 
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> message_codec::not_finite(message_stamp const& stamp) {
-  return plain(header_of(stamp, message_kind::not_finite));
+  return write_header_only(header_of(stamp, message_kind::not_finite));
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> message_codec::nothing(message_stamp const& stamp) {
-  return plain(header_of(stamp, message_kind::nothing));
+  return write_header_only(header_of(stamp, message_kind::nothing));
 }
 
 COHORT_CORE_INLINE message_header message_codec::header_of(message_stamp const& stamp,
@@ -68,7 +68,7 @@ COHORT_CORE_INLINE message_header message_codec::header_of(message_stamp const& 
   return header;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_codec::plain(message_header header) {
+COHORT_CORE_INLINE std::span<std::byte const> message_codec::write_header_only(message_header header) {
   header.coding = message_coding::ternary;
   header.thresholds = header.blocks = 0;
   header.multiples = header.payload_bytes = 0;
@@ -81,8 +81,8 @@ COHORT_CORE_INLINE void message_codec::read(message_view const& message,
                                             detail::message_reader& elements) const {
   if (message.header.kind != message_kind::sparse) return;
   if (device_passes_ && device_passes_->read(side_of(elements), message)) return;
-  elements.read(message, workers_);  // elsewhere: it says what is wrong
-  if (device_passes_) detail::refuse_message("codes", "what the tables say", "others");
+  elements.read(message, workers_);  // with device passes: throws the detailed error
+  if (device_passes_) detail::refuse_message("codes", "codes that match the block table", "other codes");
 }
 
 COHORT_CORE_INLINE void message_codec::add(message_view const& message,
@@ -98,10 +98,10 @@ COHORT_CORE_INLINE void message_codec::add(message_view const& message,
 
 COHORT_CORE_INLINE void message_codec::require_shape(char const* what, std::size_t got) const {
   if (got != table_.elements())
-    throw shape_error({.what = "an array does not fit the table of tensors",
+    throw shape_error({.what = "an array does not match the tensor table",
                        .where = what,
                        .expected = {table_.elements(), " elements"},
-                       .got = {got}});
+                       .got = {got, " elements"}});
 }
 
 COHORT_CORE_INLINE threshold_device::side message_codec::side_of(
@@ -130,8 +130,8 @@ COHORT_CORE_INLINE message_header message_codec::merged_header(message_header co
   return header;
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_codec::again(message_header header,
-                                                                   std::span<std::byte const> message) {
+COHORT_CORE_INLINE std::span<std::byte const> message_codec::copy_with_header(
+    message_header header, std::span<std::byte const> message) {
   message_header theirs;
   std::memcpy(static_cast<void*>(&theirs), message.data(), sizeof theirs);
   header.coding = theirs.coding;
@@ -139,9 +139,9 @@ COHORT_CORE_INLINE std::span<std::byte const> message_codec::again(message_heade
   header.multiples = theirs.multiples;
   header.thresholds = theirs.thresholds;
   header.blocks = theirs.blocks;
-  std::span<std::byte const> const behind = message.subspan(sizeof theirs);
-  auto const bytes = writer_.write_plain(
-      isa_, header, behind.size(), [&](std::byte* to) { std::memcpy(to, behind.data(), behind.size()); });
+  std::span<std::byte const> const body = message.subspan(sizeof theirs);
+  auto const bytes = writer_.write_plain(isa_, header, body.size(),
+                                         [&](std::byte* to) { std::memcpy(to, body.data(), body.size()); });
   report_ = {.elements = header.elements, .bytes = bytes.size()};
   return bytes;
 }

@@ -15,7 +15,7 @@ COHORT_CORE_INLINE void message_reader::read(message_view const& message, team* 
   starts_[0] = 0;
   for (std::size_t b = 0; b < blocks; ++b) starts_[b + 1] = starts_[b] + message.block(b).count();
   if (list_.size() < starts_[blocks]) list_.resize(starts_[blocks]);
-  share_blocks(workers, blocks, [&](int, std::size_t first, std::size_t last) {
+  for_block_ranges(workers, blocks, [&](int, std::size_t first, std::size_t last) {
     for (std::size_t b = first; b < last; ++b) read_block(message, b, list_.data() + starts_[b]);
   });
 }
@@ -29,7 +29,7 @@ COHORT_CORE_INLINE void add_blocks(message_view const& message, message_reader c
   bool const ternary = message.header.coding == message_coding::ternary;
   bool const global = message.header.thresholds == 1;
   auto const ends = table.ends();
-  share_blocks(workers, message.header.blocks, [&](int, std::size_t first, std::size_t last) {
+  for_block_ranges(workers, message.header.blocks, [&](int, std::size_t first, std::size_t last) {
     for (std::size_t b = first; b < last; ++b) {
       float* const block = dense + b * block_elements;
       std::span<sent_element const> list = elements.block(b);

@@ -37,7 +37,7 @@ COHORT_CORE_INLINE std::span<std::byte const> message_writer::write_coded(isa wh
                      });
 }
 
-COHORT_CORE_INLINE bool message_writer::made(std::span<std::byte const> message) const {
+COHORT_CORE_INLINE bool message_writer::is_latest(std::span<std::byte const> message) const {
   return !message.empty() && message.data() == bytes_.data();
 }
 
@@ -64,7 +64,7 @@ COHORT_CORE_INLINE std::span<std::byte const> message_writer::join(isa which, me
   header.payload_bytes = codes + tail;
   std::size_t const tables = sizeof header + 2 * thresholds.size() + sizeof(block_entry) * header.blocks;
   std::size_t const size = tables + codes + tail;
-  constexpr std::size_t slack = 16;  // a cursor stores whole words
+  constexpr std::size_t slack = 16;  // a bit_cursor stores whole words
   if (bytes_.size() < size + slack) bytes_.resize(size + slack);
 
   std::byte* to = bytes_.data() + sizeof header;
@@ -86,10 +86,10 @@ COHORT_CORE_INLINE std::span<std::byte const> message_writer::join(isa which, me
   for (message_part const& part : parts()) put(part.multiples.data(), part.multiples.size());
   for (message_part const& part : parts()) put(part.values.data(), part.values.size());
   bytes_.resize(size);
-  return sealed(which, header);
+  return write_header(which, header);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> message_writer::sealed(isa which, message_header header) {
+COHORT_CORE_INLINE std::span<std::byte const> message_writer::write_header(isa which, message_header header) {
   std::memcpy(bytes_.data(), &header, sizeof header);
   header.crc = message_crc(which, bytes_);
   std::memcpy(bytes_.data(), &header, sizeof header);

@@ -13,10 +13,10 @@ COHORT_CORE_INLINE tensor_table::tensor_table(std::span<tensor const> tensors) {
   constexpr std::uint64_t most = std::uint64_t{1} << 44;
   for (tensor const& one : tensors) {
     if (one.elements == 0 || one.elements > most - elements())
-      throw setting_error({.what = "a table of tensors makes no sense",
+      throw setting_error({.what = "a tensor has an invalid size for a tensor table",
                            .where = {one.name},
                            .expected = {"1 to ", most - elements(), " elements"},
-                           .got = {one.elements}});
+                           .got = {one.elements, " elements"}});
     ends_.push_back(elements() + one.elements);
     names_.emplace_back(one.name);
     hash_ = fnv1a(std::string_view(reinterpret_cast<char const*>(&one.elements), sizeof one.elements),

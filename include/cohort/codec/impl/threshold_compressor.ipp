@@ -36,14 +36,14 @@ COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::encode(messa
         [&](std::uint64_t begin, detail::element_sample const& from, std::span<std::uint32_t> counts) {
           device_passes_->count_levels(r.data() + begin, x.data() + begin, from, counts);
         });
-    bytes = write_taken(header, t, device_passes_->take(r, x, ends_, t));
+    bytes = write_extracted(header, t, device_passes_->extract(r, x, ends_, t));
   } else {
     t = thresholds_.choose(r, x, ends_, stamp.step);
     bytes = write_parts(header, t, [&](detail::message_part& part, std::size_t b) {
       write_block(part, b, t,
                   [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
-                    detail::take_threshold(isa_, r.data() + first, x.data() + first, n, threshold, first,
-                                           list, part.multiples);
+                    detail::extract_above_threshold(isa_, r.data() + first, x.data() + first, n, threshold,
+                                                    first, list, part.multiples);
                   });
     });
   }
@@ -51,14 +51,14 @@ COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::encode(messa
     std::uint64_t const begin = k == 0 ? 0 : ends_[k - 1];
     thresholds_.observe(k, static_cast<double>(sent_[k]) / static_cast<double>(ends_[k] - begin));
   }
-  if (how_.residual.acts_after(stamp.step)) settle(r, t);
+  if (how_.residual.acts_after(stamp.step)) apply_residual_policy(r, t);
   return bytes;
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::merge(
     std::span<std::byte const> lower_bytes, std::span<std::byte const> upper_bytes,
     expected_messages const& expected, std::span<float> r) {
-  return merge_read(
+  return read_and_merge(
       lower_bytes, upper_bytes, expected, r,
       [&](message_header const& header, message_view const& lower, message_view const& upper) {
         require_thresholds(lower.header);
@@ -67,14 +67,14 @@ COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::merge(
         for (std::size_t k = 0; k < larger_.size(); ++k)
           larger_[k] = {std::max(lower.threshold(k).pattern, upper.threshold(k).pattern)};
         if (device_passes_)
-          return write_taken(header, larger_, device_passes_->merge(lower, upper, ends_, larger_, r));
+          return write_extracted(header, larger_, device_passes_->merge(lower, upper, ends_, larger_, r));
         return write_parts(header, larger_, [&](detail::message_part& part, std::size_t b) {
           detail::block_merge both(lower, reader_, upper, upper_reader_, b, r.data());
           write_block(part, b, larger_,
                       [&](std::uint64_t first, std::size_t n, float threshold, detail::sent_element*& list) {
                         std::size_t const k = threshold_of(first);
-                        both.take(first + n, lower.threshold(k).value(), upper.threshold(k).value(),
-                                  threshold, list, part.multiples);
+                        both.merge_until(first + n, lower.threshold(k).value(), upper.threshold(k).value(),
+                                         threshold, list, part.multiples);
                       });
         });
       });
@@ -84,15 +84,15 @@ COHORT_CORE_INLINE std::size_t threshold_compressor::threshold_of(std::uint64_t 
   return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::write_taken(
-    message_header const& header, std::span<bf16 const> t, threshold_device::taken const& all) {
+COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::write_extracted(
+    message_header const& header, std::span<bf16 const> t, threshold_device::extracted const& all) {
   auto const bytes = writer_.write_coded(isa_, header, t, all.coded);
   sent_.assign(all.sent.begin(), all.sent.end());
-  return reported(bytes, t);
+  return fill_report(bytes, t);
 }
 
-COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::reported(std::span<std::byte const> bytes,
-                                                                             std::span<bf16 const> t) {
+COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::fill_report(
+    std::span<std::byte const> bytes, std::span<bf16 const> t) {
   report_ = {.elements = table_.elements(), .bytes = bytes.size()};
   for (std::size_t k = 0; k < t.size(); ++k) {
     double const value = double{t[k].value()};
@@ -103,10 +103,11 @@ COHORT_CORE_INLINE std::span<std::byte const> threshold_compressor::reported(std
   return bytes;
 }
 
-COHORT_CORE_INLINE void threshold_compressor::settle(std::span<float> r, std::span<bf16 const> t) {
-  if (device_passes_) return settle_elsewhere(r, t);
+COHORT_CORE_INLINE void threshold_compressor::apply_residual_policy(std::span<float> r,
+                                                                    std::span<bf16 const> t) {
+  if (device_passes_) return apply_residual_policy_on_device(r, t);
   clipped_.assign(static_cast<std::size_t>(blocks_of(r.size())), 0);
-  detail::share_blocks(workers_, clipped_.size(), [&](int, std::size_t from, std::size_t to) {
+  detail::for_block_ranges(workers_, clipped_.size(), [&](int, std::size_t from, std::size_t to) {
     for (std::size_t b = from; b < to; ++b) {
       std::uint64_t const begin = b * std::uint64_t{block_elements};
       std::uint64_t const end = std::min<std::uint64_t>(begin + block_elements, r.size());
@@ -125,7 +126,8 @@ COHORT_CORE_INLINE void threshold_compressor::settle(std::span<float> r, std::sp
   for (double const mass : clipped_) report_.clipped_mass += mass;
 }
 
-COHORT_CORE_INLINE void threshold_compressor::settle_elsewhere(std::span<float> r, std::span<bf16 const> t) {
+COHORT_CORE_INLINE void threshold_compressor::apply_residual_policy_on_device(std::span<float> r,
+                                                                              std::span<bf16 const> t) {
   auto const number = static_cast<float>(how_.residual.number);
   if (how_.residual.which != residual_policy::kind::clip)
     return device_passes_->arrays().scale(reinterpret_cast<std::byte*>(r.data()), r.size(), number);
@@ -138,10 +140,10 @@ COHORT_CORE_INLINE void threshold_compressor::settle_elsewhere(std::span<float> 
 
 COHORT_CORE_INLINE void threshold_compressor::require_thresholds(message_header const& header) const {
   if (header.coding == message_coding::ternary && header.thresholds == ends_.size()) return;
-  throw data_error({.what = "cannot merge a message that was made otherwise",
+  throw data_error({.what = "cannot merge a message of another encoding",
                     .where = {"rank ", header.rank},
                     .expected = {ends_.size(), " thresholds"},
-                    .got = {header.thresholds}});
+                    .got = {header.thresholds, " thresholds"}});
 }
 
 }  // namespace cohort

@@ -35,7 +35,7 @@ namespace cohort::detail {
 COHORT_CORE_INLINE element_sample::element_sample(std::size_t n, std::size_t wanted, std::uint64_t key_)
     : elements(n), runs(std::max<std::size_t>(wanted / run, 1)), stride(n / runs), key(key_) {}
 
-COHORT_CORE_INLINE std::size_t element_sample::place(std::size_t k) const {
+COHORT_CORE_INLINE std::size_t element_sample::run_begin(std::size_t k) const {
   return static_cast<std::size_t>(place_of_run(key, k, stride, run));
 }
 
@@ -45,7 +45,7 @@ COHORT_CORE_INLINE void threshold_sampler::count(element_sample const& from, flo
     for (std::size_t i = begin; i < begin + n; ++i) ++counts[level_of(r[i] + x[i])];
   };
   if (from.all()) return look(0, from.elements);
-  for (std::size_t k = 0; k < from.runs; ++k) look(from.place(k), element_sample::run);
+  for (std::size_t k = 0; k < from.runs; ++k) look(from.run_begin(k), element_sample::run);
 }
 
 }  // namespace cohort::detail
@@ -74,8 +74,9 @@ COHORT_CORE_INLINE void thresholds::restore(std::span<double const> state) {
   if (!fits)
     throw data_error(
         {.what = "cannot restore thresholds",
-         .expected = {values_.size(), " of 2^-100 to 2^100"},
-         .got = {state.size(), state.size() == values_.size() ? ", one of them out of range" : ""}});
+         .expected = {values_.size(), " numbers from 2^-100 to 2^100"},
+         .got = {state.size(), state.size() == values_.size() ? " numbers, at least one of them out of range"
+                                                              : " numbers"}});
   values_.assign(state.begin(), state.end());
 }
 

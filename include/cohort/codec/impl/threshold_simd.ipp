@@ -61,7 +61,8 @@ inline std::uint16_t mask_above(ints x, ints bound) {
   constexpr int above = 6;
   return static_cast<std::uint16_t>(__builtin_ia32_cmpd512_mask(x, bound, above, all_lanes));
 }
-/// Compressed in a register, then stored whole: on Zen 4 a compressing store takes some 100 cycles.
+/// Compresses in a register, then stores the whole vector: on Zen 4 a compressing store takes some 100
+/// cycles.
 inline sent_element* append(sent_element* to, std::uint16_t mask, ints elements) {
   using packed [[gnu::aligned(4), gnu::may_alias]] = ints;
   *reinterpret_cast<packed*>(to) = __builtin_ia32_compresssi512_mask(elements, elements, mask);
@@ -76,8 +77,8 @@ inline sent_element* append(sent_element* to, std::uint16_t mask, ints elements)
 #endif
 #endif
 
-COHORT_CORE_INLINE void take_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
-                                 std::vector<sent_multiple>& multiples) {
+COHORT_CORE_INLINE void extract_one(float& r, float y, float t, std::uint64_t index, sent_element*& list,
+                                    std::vector<sent_multiple>& multiples) {
   std::uint32_t const pattern = std::bit_cast<std::uint32_t>(y);
   std::uint32_t const magnitude = pattern & ~sent_element::negative;
   if (!is_finite(y)) refuse_residual(index);
@@ -95,25 +96,25 @@ COHORT_CORE_INLINE void take_one(float& r, float y, float t, std::uint64_t index
   }
 }
 
-COHORT_CORE_INLINE void take_threshold([[maybe_unused]] isa which, float* r, float const* x, std::size_t n,
-                                       float t, std::uint64_t first, sent_element*& list,
-                                       std::vector<sent_multiple>& multiples) {
+COHORT_CORE_INLINE void extract_above_threshold([[maybe_unused]] isa which, float* r, float const* x,
+                                                std::size_t n, float t, std::uint64_t first,
+                                                sent_element*& list, std::vector<sent_multiple>& multiples) {
   auto const pattern = std::bit_cast<std::int32_t>(t);
   auto const limit = std::bit_cast<std::int32_t>(most_thresholds * t);
   auto const pass =
 #if defined(__x86_64__) || defined(__i386__)
-      which == isa::avx512 ? avx512_f32::take
-      : which == isa::avx2 ? avx2_f32::take
+      which == isa::avx512 ? avx512_f32::extract
+      : which == isa::avx2 ? avx2_f32::extract
                            :
 #endif
-                           baseline_f32::take;
+                           baseline_f32::extract;
   std::size_t i = 0;
   while (i < n) {
-    std::size_t const whole = (n - i) / baseline_f32::at_once * baseline_f32::at_once;
+    std::size_t const whole = (n - i) / baseline_f32::elements_per_word * baseline_f32::elements_per_word;
     auto const index = static_cast<std::uint32_t>((first + i) % block_elements);
     i += pass(r + i, x + i, whole, pattern, limit, index, &list);
-    for (std::size_t const end = std::min(n, i + baseline_f32::at_once); i < end; ++i)
-      take_one(r[i], r[i] + x[i], t, first + i, list, multiples);
+    for (std::size_t const end = std::min(n, i + baseline_f32::elements_per_word); i < end; ++i)
+      extract_one(r[i], r[i] + x[i], t, first + i, list, multiples);
   }
 }
 

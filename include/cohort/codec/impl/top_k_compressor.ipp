@@ -15,7 +15,7 @@ COHORT_CORE_INLINE top_k_compressor::top_k_compressor(tensor_table table, top_k_
     : message_codec(std::move(table), workers, which) {
   detail::require_setting(how.density > 0 && how.density <= 1, "top_k", "density", "above 0, at most 1",
                           how.density);
-  wanted_ = static_cast<std::uint64_t>(std::ceil(how.density * static_cast<double>(table_.elements())));
+  target_count_ = static_cast<std::uint64_t>(std::ceil(how.density * static_cast<double>(table_.elements())));
 }
 
 COHORT_CORE_INLINE std::span<std::byte const> top_k_compressor::encode(message_stamp const& stamp,
@@ -36,39 +36,41 @@ COHORT_CORE_INLINE std::span<std::byte const> top_k_compressor::merge(std::span<
                                                                       std::span<std::byte const> upper_bytes,
                                                                       expected_messages const& expected,
                                                                       std::span<float> r) {
-  return merge_read(lower_bytes, upper_bytes, expected, r,
-                    [&](message_header const& header, message_view const& lower, message_view const& upper) {
-                      for (message_view const* one : {&lower, &upper})
-                        if (one->header.coding != message_coding::values)
-                          throw data_error({.what = "cannot merge a message that was made otherwise",
-                                            .where = {"rank ", one->header.rank},
-                                            .expected = "values",
-                                            .got = "thresholds"});
-                      add(lower, reader_, 1, r.data());
-                      add(upper, upper_reader_, 1, r.data());
-                      auto const each = [&](std::size_t b, auto see) {
-                        std::uint64_t const begin = b * std::uint64_t{block_elements};
-                        auto const one = reader_.block(b);
-                        auto const other = upper_reader_.block(b);
-                        for (std::size_t i = 0, j = 0; i < one.size() || j < other.size();) {
-                          std::uint32_t const from_one = i < one.size() ? one[i].index() : ~0U;
-                          std::uint32_t const from_other = j < other.size() ? other[j].index() : ~0U;
-                          std::uint32_t const next = std::min(from_one, from_other);
-                          i += from_one == next;
-                          j += from_other == next;
-                          see(begin + next);
-                        }
-                      };
-                      return select(header, r, each, [](std::uint64_t) {});
-                    });
+  return read_and_merge(
+      lower_bytes, upper_bytes, expected, r,
+      [&](message_header const& header, message_view const& lower, message_view const& upper) {
+        for (message_view const* one : {&lower, &upper})
+          if (one->header.coding != message_coding::values)
+            throw data_error({.what = "cannot merge a message of another encoding",
+                              .where = {"rank ", one->header.rank},
+                              .expected = "values",
+                              .got = "thresholds"});
+        add(lower, reader_, 1, r.data());
+        add(upper, upper_reader_, 1, r.data());
+        auto const each = [&](std::size_t b, auto see) {
+          std::uint64_t const begin = b * std::uint64_t{block_elements};
+          auto const one = reader_.block(b);
+          auto const other = upper_reader_.block(b);
+          for (std::size_t i = 0, j = 0; i < one.size() || j < other.size();) {
+            std::uint32_t const from_one = i < one.size() ? one[i].index() : ~0U;
+            std::uint32_t const from_other = j < other.size() ? other[j].index() : ~0U;
+            std::uint32_t const next = std::min(from_one, from_other);
+            i += from_one == next;
+            j += from_other == next;
+            see(begin + next);
+          }
+        };
+        return select(header, r, each, [](std::uint64_t) {});
+      });
 }
 
 COHORT_CORE_INLINE void top_k_compressor::restore(std::span<double const> state) {
   if (!state.empty())
-    throw data_error({.what = "cannot restore top_k", .expected = "no numbers", .got = {state.size()}});
+    throw data_error(
+        {.what = "cannot restore top_k", .expected = "an empty state", .got = {state.size(), " numbers"}});
 }
 
-COHORT_CORE_INLINE void top_k_compressor::refuse_infinite(std::span<float const> y) {
+COHORT_CORE_INLINE void top_k_compressor::refuse_not_finite(std::span<float const> y) {
   std::size_t first = 0;
   while (is_finite(y[first])) ++first;
   detail::refuse_residual(first);

@@ -7,12 +7,15 @@
 
 namespace cohort::detail {
 
-/// How the elements of all ranks become one.
+/// Algorithm of an allreduce.
 enum class allreduce_algorithm : std::uint8_t { ring, halving, doubling };
 
-/// The way of an allreduce of so many bytes over so many ranks: nothing else decides, so that all ranks take the same, over
-/// any transport. The bounds are measured (allreduce_algorithms_benchmark): rounds cost more than bytes below the first, and above
-/// the second a ring's even load of the links counts, the sooner where halving has ranks to fold.
+/// Chooses the algorithm from the bytes and the number of ranks only, so that all ranks choose the same, over
+/// any transport.
+///
+/// The bounds are measured (allreduce_algorithms_benchmark). Below the first bound, rounds cost more than
+/// bytes. Above the second one, the even load of a ring's links matters more; this bound is lower if halving
+/// has to fold ranks.
 constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int ranks) {
   constexpr std::size_t kib = 1024;
   std::size_t const halved = std::has_single_bit(static_cast<unsigned>(ranks)) ? 512 * kib : 64 * kib;
@@ -21,9 +24,11 @@ constexpr allreduce_algorithm choose_allreduce_algorithm(std::size_t bytes, int 
                            : allreduce_algorithm::ring;
 }
 
-bool (*advance_of(allreduce_algorithm way))(task&);
+/// The function that advances a task of this algorithm.
+bool (*advance_of(allreduce_algorithm algorithm))(task&);
 
-std::size_t scratch_of(allreduce_algorithm way, port const& at, elements const& data, int ranks);
+/// Scratch memory of the algorithm, in bytes.
+std::size_t scratch_of(allreduce_algorithm algorithm, port const& at, elements const& data, int ranks);
 
 }  // namespace cohort::detail
 

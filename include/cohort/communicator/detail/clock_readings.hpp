@@ -7,23 +7,26 @@
 
 namespace cohort::detail {
 
-/// What rank 0's clock said (`here`) when another rank's said `there`, to ± `error`.
+/// A comparison of clocks: rank 0's clock read `here` when another rank's read `there`, with an error of at
+/// most ± `error`.
 ///
 /// Units     ns of std::chrono::steady_clock.
 struct clock_reading {
   std::int64_t here = 0, there = 0, error = 0;
 
-  /// A time of that rank on rank 0's clock, from this reading and a later one, between which both clocks ran evenly.
+  /// Converts a time of that rank to rank 0's clock. Interpolates between this reading and a later one.
   std::int64_t on_rank_0(std::int64_t time, clock_reading const& later) const;
 };
 
+/// Nanoseconds since the clock's epoch.
 std::int64_t nanoseconds(std::chrono::steady_clock::time_point time);
 
-/// Rank 0 asks each other rank for its time, again and again, and keeps the answer that was back soonest: the clock was read
-/// within that time, so half of it is the most that the reading is wrong by.
+/// Compares rank 0's clock with that of each other rank. Rank 0 requests the time of a rank 8 times and keeps
+/// the answer with the shortest round trip. The clock was read within the round trip, so the error is at most
+/// half of it.
 ///
-/// Order     collective, on a communicator of its own. Nobody asks for anything else meanwhile.
-/// After     on rank 0 a reading for each rank; nothing on others.
+/// Order     collective, on a separate communicator without other messages.
+/// After     on rank 0, a reading for each rank; empty on the others.
 /// Moves     16 messages of 8 bytes for each rank but 0.
 /// Source    Cristian, Distributed Computing 1989.
 std::vector<clock_reading> read_clocks(communicator& world);

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// Looked up in the pattern: holds under the consumer's -ffast-math too.
+/// Tests the bit pattern, so that it works under the consumer's -ffast-math too.
 inline bool is_nan(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffU) > 0x7f80'0000U; }
 bool is_nan(double x);
 
@@ -29,8 +29,8 @@ T sum_of(T a, T b) {
 /// dst[i] = src[i] ⊕ dst[i] for each element.
 ///
 /// Before    src has as many elements of the same type, and does not overlap dst.
-/// Exact     the same bits on every instruction set. bf16: each sum in f32, rounded to nearest even. Integers wrap. The
-///           maximum of a NaN and anything is a NaN.
+/// Exact     the same bits on every instruction set. bf16: each sum in f32, rounded to nearest even. Integers
+///           wrap. The maximum of a NaN and anything is a NaN.
 void combine(isa which, elements dst, std::byte const* src, reduction how);
 
 }  // namespace cohort::detail

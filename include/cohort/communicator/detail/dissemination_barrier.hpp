@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// In round k each rank tells the one 2ᵏ further, and hears from the one 2ᵏ before.
+/// Barrier. In round k each rank sends to the rank 2ᵏ after it and receives from the rank 2ᵏ before it.
 ///
 /// Moves     ⌈log2 P⌉ empty messages a rank.
 /// Source    Hensgen, Finkel and Manber, 1988.

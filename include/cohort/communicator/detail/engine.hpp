@@ -18,10 +18,11 @@
 
 namespace cohort::detail {
 
-/// Moves the operations of one rank, on all its communicators, and sees to it that nobody waits for ever.
+/// Advances the operations of one rank on all its communicators, and enforces the deadline of every wait.
 ///
-/// Order     `moving_` is held by whoever calls the transport: callers, in turn, or the engine's own thread where the
-///           transport wants one. `state_` guards the rest, and is never held while anything is waited for or summed.
+/// Order     a caller of the transport holds `transport_mutex_`. Callers are the threads that use the
+///           communicator, or only the progress thread if the transport needs one. `state_mutex_` guards the
+///           other state and is never held during a wait or a sum.
 class engine final : public port {
  public:
   engine(std::unique_ptr<transport> through, communicator_settings how);
@@ -30,72 +31,79 @@ class engine final : public port {
 
   communicator_settings const settings;
 
-  /// Begins an operation, which `describe` fills in.
+  /// Starts an operation, whose task `describe` fills in.
   template <class Describe>
   std::shared_ptr<task> start(std::size_t scratch_bytes, Describe describe) {
     if (poisoned()) throw_stall_report();
     std::shared_ptr<task> one;
     {
-      std::lock_guard const lock(state_);
-      one = unused_task(scratch_bytes);
+      std::lock_guard const lock(state_mutex_);
+      one = acquire_task(scratch_bytes);
       describe(*one);
       enqueue(*one);
     }
-    threaded_ ? work_.notify_one() : round();
+    threaded_ ? work_.notify_one() : make_progress();
     return one;
   }
 
+  /// Returns whether a task has ended.
   bool done(task& one);
 
+  /// Blocks until a task has ended, at most until the deadline.
   void await(task& one);
 
-  /// Tells all ranks that nothing will come any more, and why.
+  /// Announces a failure of this rank to all ranks.
   void fail(std::string why) noexcept;
 
-  /// Before    poisoned.     After  nobody touches the callers' memory any more; returns within a second.
+  /// Before    poisoned.     After  the callers' memory is no longer accessed; returns within a second.
   void wait_until_abandoned();
 
-  /// The first context that no communicator of this rank has.
+  /// The first context that no communicator of this rank uses.
   std::uint32_t next_context();
-  /// Takes it, and those before it, unless it was taken in the meantime.
-  bool take_context(std::uint32_t one);
+  /// Reserves this context and all before it. Returns false if it was already reserved.
+  bool reserve_context(std::uint32_t one);
 
-  /// Processor time of the engine's own thread.
+  /// Processor time of the progress thread.
   double progress_seconds();
 
-  /// Ends what is under way, leaves, and frees the engine; after a failure what others may still touch stays for ever.
+  /// Waits for pending operations, leaves, and deletes the engine. After a failure, memory that others may
+  /// still access is leaked.
   static void close(engine* one) noexcept;
 
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Where somebody waits, the engine's own thread looks often. After a failure nobody counts.
-  void hurry(int more);
+  /// Changes the number of waiting threads. The progress thread polls often while there is one.
+  void change_waiters(int more);
 
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
-  /// Until somebody may have thrown it, the reason is what the transport says at last: the same on all ranks.
-  void adopt(std::string const& why);
+  /// Poisons the engine. The reason may still change until the transport is abandoned, so that all ranks
+  /// finally have the transport's last reason.
+  void set_failure(std::string const& why);
 
-  /// After     nobody touches the callers' memory any more.
+  /// After     the callers' memory is no longer accessed.
   [[noreturn, gnu::cold]] void throw_stall_report();
 
-  /// Takes what was started, and moves everything on once.
-  void round();
+  /// Adds the newly started tasks, and advances all active tasks once.
+  void make_progress();
 
+  /// Abandons the transport, once.
   void abandon();
 
-  /// Between two looks at an operation: spins for some 20 µs, gives its time slices away up to 200 µs, then sleeps.
+  /// Pauses between two polls of an operation: spins for 20 µs, yields until 200 µs, then sleeps.
   void pause(task& one, clock::duration waited, clock::time_point limit);
 
-  /// Where all ranks are; empty if this rank's own thread does not come back from the transport.
-  [[gnu::cold]] std::vector<standing> ask(std::chrono::milliseconds wait);
+  /// Queries the status of all ranks. Empty if the progress thread does not return from the transport.
+  [[gnu::cold]] std::vector<rank_status> query_ranks(std::chrono::milliseconds wait);
 
-  /// At a deadline. Returns if the operation has ended at the last moment.
-  [[gnu::cold]] void give_up(task& one);
+  /// Throws the error of an exceeded deadline. Returns if the operation has ended in the meantime.
+  [[gnu::cold]] void fail_at_deadline(task& one);
 
-  [[gnu::cold]] std::string who_is_late(task& one);
+  /// "for rank 2 (at step 812, bucket 4) in allreduce": the late ranks of a slow operation.
+  [[gnu::cold]] std::string describe_late(task& one);
 
+  /// Logs a slow wait.
   [[gnu::cold]] void report(clock::duration waited, std::string const& late);
 
   [[gnu::cold]] static std::string in_seconds(clock::duration time);
@@ -103,50 +111,53 @@ class engine final : public port {
   struct description {
     std::string name;
     std::vector<int> members;
-    int peer = -1;  ///< on the transport; −1: no single one is waited for
+    int peer = -1;  ///< rank on the transport; −1: the operation waits for several ranks
   };
-  /// Under the lock, as all that is read of a task by others than its mover: its memory is used again.
-  [[gnu::cold]] description described(task const& one);
+  /// Copies a task's description under state_mutex_, because another operation may reuse the task.
+  [[gnu::cold]] description describe(task const& one);
 
-  /// A task that has ended and that nobody holds: the one with the least room that suffices, else any, else a new one.
-  std::shared_ptr<task> unused_task(std::size_t scratch_bytes);
+  /// Returns an ended task without a handle: the one with the smallest sufficient scratch memory, else any,
+  /// else a new one.
+  std::shared_ptr<task> acquire_task(std::size_t scratch_bytes);
 
   void enqueue(task& one);
 
-  std::shared_ptr<task> under_way();
+  /// A task that has not ended, or null.
+  std::shared_ptr<task> pending_task();
 
-  /// The life of the engine's own thread: polls while something is under way.
-  void live() noexcept;
+  /// Body of the progress thread: polls while a task is active.
+  void run_progress_thread() noexcept;
 
-  /// False if the thread does not come back from the transport.
+  /// Ends the progress thread. Returns false if it does not return from the transport.
   bool end_thread();
 
-  void keep_for_ever();
+  /// Keeps the engine reachable for ever, because other threads may still access it.
+  void leak();
 
-  static constexpr std::chrono::milliseconds patience{1000};
+  static constexpr std::chrono::milliseconds patience{1000};  // limit of each wait after a failure
 
   bool threaded_ = false;
-  bool crowded_ = false;
+  bool oversubscribed_ = false;
 
-  std::mutex moving_;  // guards the transport, and:
+  std::mutex transport_mutex_;  // guards the transport, and:
   std::vector<task*> active_;
   bool asked_to_abandon_ = false;
 
-  std::mutex state_;  // guards:
+  std::mutex state_mutex_;  // guards:
   std::condition_variable work_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<task>> tasks_;
-  std::vector<task*> arrived_;
-  std::uint32_t contexts_ = 1;
-  std::string verdict_;
+  std::vector<task*> new_tasks_;
+  std::uint32_t next_context_ = 1;
+  std::string stall_report_;
   bool abandoned_ = false;
   bool ending_ = false;
   bool ended_ = false;
-  int awaited_ = 0;
+  int waiters_ = 0;
 
   std::atomic<bool> poisoned_{false};
-  std::mutex log_;
-  std::thread mover_;
+  std::mutex log_mutex_;
+  std::thread progress_thread_;
 };
 
 }  // namespace cohort::detail

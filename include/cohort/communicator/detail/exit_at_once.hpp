@@ -3,8 +3,9 @@
 
 namespace cohort::detail {
 
-/// Ends the process without what runs at exit, which may wait for ranks that do not come. What was printed to the
-/// standard output comes out, unless a thread holds that stream; no other stream is touched: who reads one holds it.
+/// Exits the process without running exit handlers, which may wait for lost ranks. Flushes the standard
+/// output stream, unless a thread has locked it. Flushes no other stream, because a thread that reads from
+/// one has locked it.
 [[noreturn, gnu::cold]] void exit_at_once(int status);
 
 }  // namespace cohort::detail

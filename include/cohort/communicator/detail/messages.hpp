@@ -4,17 +4,20 @@
 
 namespace cohort::detail {
 
-/// What concerns one message between two ranks, or none.
+// Operations on one message between two ranks, or on none. Each advances a task.
 
 bool send_message(task& t);
 
 bool receive_message(task& t);
 
-bool look_for_message(task& t);
+/// Looks for a message once; sets t.found.
+bool probe_once(task& t);
 
-inline bool await_message(task& t) { return look_for_message(t) && t.found.has_value(); }
+/// Looks for a message until one has arrived.
+inline bool probe_until_found(task& t) { return probe_once(t) && t.found.has_value(); }
 
-bool ask_everybody(task& t);
+/// Queries the status of all ranks; sets t.standings.
+bool query_all_ranks(task& t);
 
 }  // namespace cohort::detail
 

@@ -4,25 +4,25 @@
 
 namespace cohort::detail {
 
-/// How long a thread that polls a transport leaves it alone between two looks. Who waits wants it to look often; where nobody does,
-/// the processor is for who computes: naps grow by a half while nothing moves and are a fifth after a message, so that a few
-/// of them fit between two messages, however long these take.
+/// Back-off of a thread that polls a transport. While a thread waits for an operation, it polls often.
+/// Otherwise it leaves the processor to the computation: naps grow by a half while no message moves and
+/// shrink to a fifth after a message. A few naps thus fit between two messages, however long these take.
 ///
-/// Source    measured: longer naps leave the link idle beside a step that computes, shorter ones the step without its processor.
+/// Source    measured: longer naps leave the link idle during a step, shorter ones slow the step down.
 class poll_rhythm {
  public:
-  /// Nothing is under way.
-  void idle() { quiet_ = 0; }
-  /// After each look.
-  void looked(bool moved, bool awaited);
-  /// 0: none.
+  /// Resets the back-off, because no operation is pending.
+  void idle() { idle_polls_ = 0; }
+  /// Records a poll: whether a message moved, and whether a thread waits for an operation.
+  void after_poll(bool moved, bool awaited);
+  /// Duration of the next nap; 0: no nap.
   std::chrono::microseconds nap(bool awaited) const;
 
  private:
-  static constexpr int eager = 50;            // looks without a nap
-  static constexpr int growths = 11;          // up to 346 µs
-  static constexpr int longest_awaited = 50;  // µs
-  int quiet_ = 0;
+  static constexpr int polls_without_nap = 50;  // polls
+  static constexpr int growths = 11;            // up to 346 µs
+  static constexpr int longest_awaited = 50;    // µs
+  int idle_polls_ = 0;
 };
 
 }  // namespace cohort::detail

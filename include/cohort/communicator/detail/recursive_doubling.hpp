@@ -6,23 +6,25 @@
 
 namespace cohort::detail {
 
-/// Where ranks are no power of two: the first 2·(P − 2ᵏ) of them go in pairs, and only the second of each takes part.
+/// Reduces the number of participants to a power of two 2ᵏ: the first 2·(P − 2ᵏ) ranks form pairs, of which
+/// only the second rank participates.
 ///
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005, section 4.
 struct folded_ranks {
   explicit folded_ranks(task const& t);
-  /// The rank that has that place.
+  /// The rank of participant `which`.
   int rank_at(int which) const { return which < pairs ? 2 * which + 1 : which + pairs; }
 
-  int ranks;  ///< that take part
-  int pairs;
-  bool has_place;
-  int partner;  ///< −1: none
-  int place;
+  int ranks;  ///< number of participants
+  int pairs;  ///< number of pairs
+  bool participates;
+  int partner;  ///< the other rank of the pair; −1: none
+  int index;
 };
 
-/// Takes the elements of a pair to the one that takes part (phase 0), lets `among` work on them there (phase 1), and hands
-/// back what has come of them (phase 2).
+/// Runs among(task, folded_ranks), a collective of the participants (phase 1). Before it, the first rank of
+/// each pair sends its elements to the participant, which adds them (phase 0). After it, the participant
+/// returns the result (phase 2).
 ///
 /// Order     x_2i ⊕ x_2i+1.
 template <class Among>
@@ -31,40 +33,42 @@ bool with_folded_ranks(task& t, Among among) {
   bool const in_place = t.at.wire->combines();
   if (t.phase == 0) {
     if (folded.partner >= 0 && t.step++ == 0) {
-      if (!folded.has_place)
+      if (!folded.participates)
         t.send(folded.partner, bytes_in(t.data));
       else if (in_place)
         t.receive_combining(folded.partner, t.data);
       else
         t.receive(folded.partner, {t.scratch.data(), t.data.bytes()});
     }
-    if (!t.settled()) return false;
-    if (folded.partner >= 0 && folded.has_place && !in_place)
+    if (!t.all_complete()) return false;
+    if (folded.partner >= 0 && folded.participates && !in_place)
       combine(t.at.vectors, t.data, t.scratch.data(), t.how);
     t.phase = 1;
     t.step = 0;
   }
   if (t.phase == 1) {
-    if (folded.has_place && !among(t, folded)) return false;
+    if (folded.participates && !among(t, folded)) return false;
     t.phase = 2;
     t.step = 0;
   }
   if (folded.partner >= 0 && t.step++ == 0) {
-    if (folded.has_place)
+    if (folded.participates)
       t.send(folded.partner, bytes_in(t.data));
     else
       t.receive(folded.partner, bytes_in(t.data));
   }
-  return t.settled();
+  return t.all_complete();
 }
 
-/// What a rank needs beside the elements: room for as many.
+/// Scratch memory: as many bytes as the elements.
 inline std::size_t scratch_of_doubling(elements const& data) { return data.bytes(); }
 
-/// In round k each rank exchanges all elements with the one whose number differs in bit k, and adds.
+/// Allreduce by recursive doubling. In round k each rank exchanges all elements with the rank whose number
+/// differs in bit k, and adds them.
 ///
-/// Order     the sums of 2ᵏ neighbours are added in the order of the ranks: equal bits everywhere.
-/// Moves     log2 P messages of n a rank; where P is no power of two, one more each way between the ranks of a pair.
+/// Order     the sums of 2ᵏ neighbours are added in the order of the ranks: bitwise equal on all ranks.
+/// Moves     log2 P messages of n a rank. If P is not a power of two, one more message in each direction
+///           within a pair.
 /// Source    Thakur, Rabenseifner and Gropp, IJHPCA 2005.
 bool recursive_doubling_allreduce(task& t);
 

@@ -5,16 +5,16 @@
 
 namespace cohort::detail {
 
-/// What a rank needs beside the elements, where the transport does not combine: room for one half, or for all where ranks
-/// are folded.
+/// Scratch memory in bytes: half of the elements, or all if ranks are folded; 0 if the transport combines.
 std::size_t scratch_of_halving(port const& at, elements const& data, int ranks);
 
-/// Halves are exchanged and reduced until each rank has one part, the farthest rank first; then the parts are gathered the
-/// same way back.
+/// Allreduce by recursive halving and doubling. Ranks exchange and reduce halves, with the most distant rank
+/// first, until each has one reduced part. They then gather the parts in the reverse order.
 ///
-/// Order     each part is reduced on one rank, from pairs of sums of as many ranks: equal bits everywhere.
-/// Moves     2·log2 P messages, 2(P−1)/P·n together; where P is no power of two, one more of n each way between the ranks of a
-///           pair.
+/// Order     each part is reduced on one rank, as a balanced tree of pairwise sums: bitwise equal on all
+///           ranks.
+/// Moves     2·log2 P messages with 2(P−1)/P·n in total. If P is not a power of two, one more message of n in
+///           each direction within a pair.
 /// Source    Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004.
 bool recursive_halving_allreduce(task& t);
 

@@ -4,13 +4,13 @@
 
 namespace cohort::detail {
 
-/// Each rank's part goes once around the ring, into its place on every rank.
+/// Passes each rank's part once around the ring, so that every rank holds all parts.
 ///
-/// Shapes    `part(k)` is where rank k's part stands, k modulo P.
+/// Shapes    part(k) is the memory of the part of rank k modulo P.
 /// Moves     P − 1 messages a rank: all parts but that of the next rank.
 template <class Part>
-bool around_the_ring(task& t, Part part) {
-  while (t.settled()) {
+bool pass_around_ring(task& t, Part part) {
+  while (t.all_complete()) {
     if (t.step == t.size() - 1) return true;
     t.receive(t.wrapped(t.rank() - 1), part(t.rank() - t.step - 1));
     t.send(t.wrapped(t.rank() + 1), part(t.rank() - t.step));
@@ -19,6 +19,7 @@ bool around_the_ring(task& t, Part part) {
   return false;
 }
 
+/// Allgather of the equal parts of t.data.
 bool ring_allgather(task& t);
 
 }  // namespace cohort::detail

@@ -4,9 +4,10 @@
 
 namespace cohort::detail {
 
-/// The sizes go around the ring, then the bytes.
+/// Allgatherv: passes the sizes around the ring, then the bytes.
 ///
-/// Before    `all->first` has size + 1 places; `data` is the last `size` of them, the own one filled.
+/// Before    `all->first` has size + 1 entries. `data` is the last `size` of them, with this rank's size
+///           filled in.
 bool ring_allgatherv(task& t);
 
 }  // namespace cohort::detail

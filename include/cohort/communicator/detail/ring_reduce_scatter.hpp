@@ -5,13 +5,14 @@
 
 namespace cohort::detail {
 
-/// What a rank needs beside the elements: room for one part, where the transport does not combine.
+/// Scratch memory in bytes: one part, or 0 if the transport combines.
 std::size_t scratch_of_ring(port const& at, elements const& data, int ranks);
 
-/// Each part goes once around the ring and every rank adds its own; it ends at the rank of its number.
+/// Ring reduce-scatter. Each part passes once around the ring, every rank adds its elements, and part p ends
+/// on rank p.
 ///
 /// Order     part p is x_{p+1} ⊕ x_{p+2} ⊕ … ⊕ x_p, from left to right, indices modulo P.
-/// Moves     P − 1 messages a rank: all parts but the own.
+/// Moves     P − 1 messages a rank: all parts but this rank's.
 bool ring_reduce_scatter(task& t);
 
 }  // namespace cohort::detail

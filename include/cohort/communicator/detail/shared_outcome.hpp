@@ -12,17 +12,18 @@
 
 namespace cohort::detail {
 
-/// How an action of all ranks ended, as each of them knows it.
+/// Result of an action that all ranks have run, known to every rank.
 struct shared_outcome {
-  std::vector<std::string> said{};  ///< what each rank's action returned; all is there if there is no trouble
-  std::string trouble{};            ///< which ranks failed, and why; empty: none
+  std::vector<std::string> texts{};  ///< result of each rank's action; complete if `trouble` is empty
+  std::string trouble{};             ///< which ranks failed, and why; empty: none
 };
 
-/// Runs `action`, which returns a text, on every rank, and tells all how it ended: no rank goes on alone.
+/// Runs `action`, which returns a text, on every rank, and exchanges the results, so that all ranks continue
+/// or fail together.
 ///
 /// Order     collective.
 /// Moves     one allgatherv of these texts.
-/// Errors    communicator_error; what the action throws is told, not thrown.
+/// Errors    communicator_error. Exceptions of the action are reported in `trouble`, not thrown.
 template <class Action>
 shared_outcome outcome_of_all(communicator& world, Action action) {
   constexpr char done = '+', failed = '-';
@@ -45,31 +46,32 @@ shared_outcome outcome_of_all(communicator& world, Action action) {
     if (how != done && ++failures <= most_named) {
       if (!outcome.trouble.empty()) outcome.trouble += "; ";
       if (world.size() > 1) outcome.trouble += text_of({"rank ", rank, ": "});
-      outcome.trouble += text.empty() ? "for no reason that it gives" : text;
+      outcome.trouble += text.empty() ? "no reason given" : text;
     }
-    outcome.said.push_back(std::move(text));
+    outcome.texts.push_back(std::move(text));
   }
-  if (failures > most_named) outcome.trouble += text_of({"; and ", failures - most_named, " ranks more"});
+  if (failures > most_named) outcome.trouble += text_of({"; and ", failures - most_named, " more ranks"});
   return outcome;
 }
 
-/// Runs `action` on every rank, or fails on every rank: one that failed throws its own error, the others data_error naming it.
+/// Runs `action` on every rank, and throws on every rank if one has failed. A failed rank rethrows its
+/// exception; the others throw a data_error with `sentence` and the names of the failed ranks.
 ///
 /// Order     collective.
 template <class Action>
 void all_or_none(communicator& world, char const* sentence, Action action) {
   if (world.size() == 1) return action();
-  std::exception_ptr own;
+  std::exception_ptr failure;
   shared_outcome const outcome = outcome_of_all(world, [&]() -> std::string {
     try {
       action();
     } catch (...) {
-      own = std::current_exception();
+      failure = std::current_exception();
       throw;
     }
     return "";
   });
-  if (own) std::rethrow_exception(own);
+  if (failure) std::rethrow_exception(failure);
   if (!outcome.trouble.empty()) throw data_error({.what = sentence, .got = outcome.trouble});
 }
 

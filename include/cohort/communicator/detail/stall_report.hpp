@@ -7,32 +7,36 @@
 
 namespace cohort::detail {
 
-/// "1" or "1, 3", at most 16 of them.
-[[gnu::cold]] std::string list_of(std::span<int const> ranks);
+/// Text of the form "1" or "1, 3", with at most 16 ranks.
+[[gnu::cold]] std::string rank_list(std::span<int const> ranks);
 
-/// "at step 812, bucket 4".
-[[gnu::cold]] std::string place_of(rank_progress w);
+/// Text of the form "at step 812, bucket 4".
+[[gnu::cold]] std::string describe_progress(rank_progress w);
 
-/// Ranks of which the same can be said.
-struct stand {
+/// Ranks with the same status.
+struct ranks_with_status {
   std::vector<int> ranks{};
-  standing what{};
+  rank_status what{};
 };
 
-[[gnu::cold]] std::vector<stand> stands_of(std::span<standing const> all, std::span<int const> ranks);
+/// Groups `ranks` by their status.
+[[gnu::cold]] std::vector<ranks_with_status> group_by_status(std::span<rank_status const> all,
+                                                             std::span<int const> ranks);
 
-/// Who keeps the others waiting: those that have ended or do not answer; if there are none, those behind the furthest.
-[[gnu::cold]] std::vector<int> late_ranks(std::span<standing const> all, std::span<int const> members);
+/// Ranks for which the others wait: those that have ended or do not answer. If there are none, those with
+/// less progress than the most advanced rank.
+[[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> members);
 
-/// One sentence on who is late and where the others are: "rank 3 is at step 812, bucket 4; the others wait in bucket 5".
+/// Stall report: the late ranks and the progress of the others, for example "rank 3 is at step 812, bucket 4;
+/// the others wait in bucket 5".
 ///
-/// Shapes    a standing for each rank of the transport; `members` are those that wait for each other; `culprits` of them
-///           are late, if that is known otherwise.
-[[gnu::cold]] std::string sentence_on(std::span<standing const> all, std::span<int const> members,
-                                      std::span<int const> culprits = {});
+/// Shapes    `all` has the status of each rank of the transport. `members` are the ranks that wait for each
+///           other. `culprits` are the late ranks; empty: determined from their progress.
+[[gnu::cold]] std::string describe_stall(std::span<rank_status const> all, std::span<int const> members,
+                                         std::span<int const> culprits = {});
 
-/// "rank 2 (at step 812, bucket 4)": who kept others waiting that have gone on since.
-[[gnu::cold]] std::string names_of_late(std::span<standing const> all, std::span<int const> late);
+/// Late ranks of a wait that has ended since, for example "rank 2 (at step 812, bucket 4)".
+[[gnu::cold]] std::string describe_late_ranks(std::span<rank_status const> all, std::span<int const> late);
 
 }  // namespace cohort::detail
 

@@ -17,32 +17,34 @@
 
 namespace cohort::detail {
 
-/// The ranks of a communicator by their numbers on the transport, and what sets its messages apart.
+/// The ranks of a communicator. `members` are their numbers on the transport; `context` identifies the
+/// communicator's messages.
 struct rank_group {
   std::vector<int> members{};
   int rank = 0;
   std::uint32_t context = 0;
 };
 
-/// What all operations of a rank send through.
+/// The transport of a rank's operations, and its counters.
 struct port {
   std::unique_ptr<transport> wire;
   isa vectors = best_isa();
-  std::uint64_t moves = 0;  ///< messages that have ended: by it a poller sees whether anything happens
+  std::uint64_t moves = 0;  ///< messages that have ended; shows the progress thread whether messages move
   std::atomic<std::uint64_t> bytes_sent{0};
   std::atomic<std::uint64_t> messages_sent{0};
 };
 
-/// Some of the elements.
+/// A contiguous range of the elements.
 elements slice_of(elements const& all, index_slice const& cut);
 
 class engine;
 
-/// An operation under way: what is to be done, and how far it is. Used again when it has ended and nobody holds it.
+/// An operation and its progress. Reused after it has ended and no handle refers to it.
 ///
-/// Order     `advance` moves it on as far as it gets without waiting, and says whether it has ended. It is called by one
-///           thread at a time, again and again, whenever a message may have moved.
-/// `home` lives no longer than its communicators, a handle may: who has one looks at `ended` first.
+/// `home` is destroyed with its communicators, but a handle may live longer: its owner must read `ended`
+/// first.
+/// Order     `advance` advances the operation as far as possible without waiting, and returns whether it has
+///           ended. One thread at a time calls it, repeatedly, whenever a message may have moved.
 struct task final : activity {
   task(port& through, engine& of) : at(through), home(of) {}
   bool done() override;
@@ -51,7 +53,7 @@ struct task final : activity {
   port& at;
   engine& home;
   std::atomic<bool> ended{true};
-  std::chrono::steady_clock::time_point ended_at{};  ///< to be read when it has ended
+  std::chrono::steady_clock::time_point ended_at{};  ///< valid after the end
 
   std::string_view name{};
   bool (*advance)(task&) = nullptr;
@@ -67,32 +69,34 @@ struct task final : activity {
 
   int phase = 0;
   int step = 0;
-  elements whole{};  ///< where `data` is a segment of it
+  elements whole{};  ///< all elements, if `data` is a segment of them
   std::size_t segment = 0;
   std::optional<transport::waiting> found{};
-  std::vector<standing> standings{};
+  std::vector<rank_status> standings{};
   reusable_buffer scratch{};
 
   int size() const { return static_cast<int>(ranks->members.size()); }
   int rank() const { return ranks->rank; }
-  /// The rank whose number is k modulo their count.
+  /// Rank k modulo the number of ranks.
   int wrapped(int k) const;
+  /// A rank's number on the transport.
   int on_wire(int rank) const { return ranks->members[static_cast<std::size_t>(rank)]; }
 
-  /// The k-th (modulo the ranks) of the parts in which the elements are cut, as equal as possible.
+  /// Part k (modulo the number of ranks) of the elements, which are divided as equally as possible.
   elements part(int k) const;
 
+  /// Start a message. At most 32 may be pending.
   void send(int to, std::span<std::byte const> bytes);
   void receive(int from, std::span<std::byte> bytes);
   void receive_combining(int from, elements into);
-  /// Whether all that was sent and received so far has ended.
-  bool settled();
+  /// Returns whether all messages that were started have ended.
+  bool all_complete();
 
  private:
-  void await(transport::ticket one);
+  void add_pending(transport::ticket one);
 
   std::array<transport::ticket, 32> pending_{};  // a tree's root sends to ⌈log2 P⌉ at once
-  int pendings_ = 0;
+  int pending_count_ = 0;
 };
 
 inline std::span<std::byte> bytes_in(elements const& some) { return {some.data, some.bytes()}; }

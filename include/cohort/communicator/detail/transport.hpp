@@ -12,27 +12,28 @@
 
 namespace cohort::detail {
 
-/// What is known of a rank when others ask where it is.
-struct standing {
-  bool answers = true;    ///< it has shown a sign of life since it was asked
-  bool ended = false;     ///< it has left in good order
-  rank_progress where{};  ///< the last that anybody has heard
+/// Status of a rank, as known to another rank.
+struct rank_status {
+  bool answers = true;    ///< it has been active since the query
+  bool ended = false;     ///< it has left without a failure
+  rank_progress where{};  ///< its last known progress
 };
 
-/// Messages that are kept apart: of collectives, and between two ranks.
+/// Separate streams of messages: those of collectives, and those between two ranks.
 enum class channel : std::uint8_t { collective, peer };
 
-/// Bytes from rank to rank: all that a library of messages has to bring. Collectives, groups, deadlines and their
-/// sentences are made of it once, in message_communicator.
+/// Point-to-point messages: the interface that a message library implements. message_communicator builds
+/// collectives, groups, deadlines and stall reports on it.
 ///
-/// Order     one thread at a time calls send, receive, done, probe, move and ask: where wants_a_thread(), always the same,
-///           and leave too. note, announce and trouble may be called by any. Messages of one (sender, channel, tag)
-///           arrive in the order sent. After a failure abandon is called, then move alone.
+/// Order     one thread at a time calls send, receive, done, probe, make_progress and query_ranks. If
+///           needs_progress_thread(), it is always the same thread, which calls leave too. Any thread may
+///           call note, announce and trouble. Messages of one (sender, channel, tag) arrive in the order
+///           sent. After a failure, abandon is called, then only make_progress.
 /// Units     tags are below 2³⁰.
-/// Errors    communicator_error for a message of another size than was to be received, from receive or done.
+/// Errors    communicator_error from receive or done if a message has another size than its receive.
 class transport {
  public:
-  /// Names a send or receive under way; 0: none.
+  /// Identifies a pending send or receive; 0: none.
   using ticket = std::uint64_t;
 
   virtual ~transport() = default;
@@ -40,45 +41,48 @@ class transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Memory stays untouched (send) or is filled (receive) until done(ticket) has said so.
+  /// Starts a send or receive. Its memory must stay unchanged (send) or valid (receive) until done(ticket)
+  /// returns true.
   virtual ticket send(int to, channel on, std::uint32_t tag, std::span<std::byte const> data) = 0;
   virtual ticket receive(int from, channel on, std::uint32_t tag, std::span<std::byte> data) = 0;
-  /// Whether receive_combining works: where a receiver can read the sender's memory.
+  /// Returns whether receive_combining is supported, because a receiver can read the sender's memory.
   virtual bool combines() const { return false; }
-  /// A receive that is reduced into what `into` holds, instead of taking its place.
+  /// Starts a receive that is reduced into the elements of `into` instead of overwriting them.
   virtual ticket receive_combining(int /*from*/, channel, std::uint32_t /*tag*/, elements /*into*/,
                                    reduction);
-  /// Whether it has ended; a ticket that has ended is void.
+  /// Returns whether a send or receive has ended. A ticket is invalid after its end.
   virtual bool done(ticket one) = 0;
-  /// The first message waiting on that channel with that tag, from that rank or any (−1).
+  /// A message that has arrived and was not received.
   struct waiting {
     int from = 0;
     std::size_t bytes = 0;
   };
+  /// Returns the first such message with this channel and tag, from one rank or from any (−1).
   virtual std::optional<waiting> probe(int from, channel on, std::uint32_t tag) = 0;
 
-  /// Whether messages move only while move() is called by a thread that does nothing else (a library that may be called
-  /// by one thread alone): message_communicator then runs one. Else callers of done() and wait() move them.
-  virtual bool wants_a_thread() const = 0;
-  /// A round of what goes on beside sends and receives: heartbeats, questions, answers.
-  virtual void move() {}
-  /// Sleeps until something may have happened, but no longer than that: for callers that wait without a thread of their
-  /// own.
-  virtual void doze(std::chrono::microseconds longest) = 0;
+  /// Returns whether only a dedicated thread makes progress, because one thread alone may call the library.
+  /// message_communicator then runs such a thread. Otherwise the callers of done() and wait() make progress.
+  virtual bool needs_progress_thread() const = 0;
+  /// Handles the messages other than sends and receives once: heartbeats, queries, answers.
+  virtual void make_progress() {}
+  /// Sleeps until a message may have arrived, at most `longest`. For waits without a progress thread.
+  virtual void wait_for_event(std::chrono::microseconds longest) = 0;
 
-  /// How far this rank is.
+  /// Records this rank's progress.
   virtual void note(rank_progress here) noexcept = 0;
-  /// Where is everybody? Asks, and waits for answers as long as that; one standing a rank. 0: what is known.
-  virtual std::vector<standing> ask(std::chrono::milliseconds patience) = 0;
-  /// Tells every rank why this one gives up; trouble() is that from now on, here, and there unless another reason was known
-  /// before: two that give up at once may leave ranks with different words.
+  /// Returns the status of every rank. Queries all ranks and waits up to `patience` for their answers; 0:
+  /// returns the known status without a query.
+  virtual std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) = 0;
+  /// Announces a failure of this rank to every rank. trouble() returns it from then on, unless a rank already
+  /// knows another reason. If two ranks fail at once, ranks may thus have different reasons.
   virtual void announce(std::string const& why) noexcept = 0;
-  /// Why nothing will come any more: what a rank has announced, or that one has shown no sign of life for too long.
+  /// The reason of a failure, if there is one: the announcement of a rank, or a missing heartbeat.
   virtual std::optional<std::string> trouble() const = 0;
-  /// After     nobody touches the memory of sends and receives under way any more; they never end. What was announced has
-  ///           left, if anything was and can.
+  /// Gives up all pending sends and receives; they never end.
+  ///
+  /// After     their memory is no longer accessed. An announcement has been sent, if possible.
   virtual void abandon() noexcept {}
-  /// Leaves in good order: others will not ask for this rank any more. Called once, last; not after a failure.
+  /// Leaves without a failure: the others no longer expect this rank. Called once, last; not after a failure.
   virtual void leave() noexcept = 0;
 };
 

@@ -4,8 +4,8 @@
 
 namespace cohort::detail {
 
-/// A binomial tree: counted from the root, rank v has it from v without its lowest bit, and hands it to v + 2ᵏ for
-/// each 2ᵏ below that bit, the farthest first.
+/// Broadcast along a binomial tree. Counted from the root, rank v receives from v without its lowest set bit.
+/// It sends to v + 2ᵏ for each 2ᵏ below that bit, with the largest 2ᵏ first.
 bool tree_broadcast(task& t);
 
 }  // namespace cohort::detail

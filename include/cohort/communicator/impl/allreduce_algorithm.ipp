@@ -9,17 +9,17 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool (*advance_of(allreduce_algorithm way))(task&) {
-  return way == allreduce_algorithm::ring      ? ring_allreduce
-         : way == allreduce_algorithm::halving ? recursive_halving_allreduce
-                                               : recursive_doubling_allreduce;
+COHORT_CORE_INLINE bool (*advance_of(allreduce_algorithm algorithm))(task&) {
+  return algorithm == allreduce_algorithm::ring      ? ring_allreduce
+         : algorithm == allreduce_algorithm::halving ? recursive_halving_allreduce
+                                                     : recursive_doubling_allreduce;
 }
 
-COHORT_CORE_INLINE std::size_t scratch_of(allreduce_algorithm way, port const& at, elements const& data,
+COHORT_CORE_INLINE std::size_t scratch_of(allreduce_algorithm algorithm, port const& at, elements const& data,
                                           int ranks) {
-  return way == allreduce_algorithm::ring      ? scratch_of_ring(at, segment_of_ring(data, 0, ranks), ranks)
-         : way == allreduce_algorithm::halving ? scratch_of_halving(at, data, ranks)
-                                               : scratch_of_doubling(data);
+  return algorithm == allreduce_algorithm::ring ? scratch_of_ring(at, segment_of_ring(data, 0, ranks), ranks)
+         : algorithm == allreduce_algorithm::halving ? scratch_of_halving(at, data, ranks)
+                                                     : scratch_of_doubling(data);
 }
 
 }  // namespace cohort::detail

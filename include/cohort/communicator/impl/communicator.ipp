@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 [[gnu::cold]] COHORT_CORE_INLINE void check_settings(communicator_settings const& how) {
   if (how.deadline < std::chrono::milliseconds(1) || how.deadline > std::chrono::hours(1000))
-    throw setting_error({.what = "a communicator cannot wait like this",
+    throw setting_error({.what = "the deadline of a communicator is out of range",
                          .where = "communicator_settings.deadline",
                          .expected = "1 ms to 1,000 hours",
                          .got = {how.deadline.count(), " ms"}});
@@ -27,7 +27,7 @@ COHORT_CORE_INLINE std::span<std::byte const> gathered::of(int rank) const {
 }
 
 COHORT_CORE_INLINE std::chrono::steady_clock::time_point request::wait() {
-  return under_way_ ? std::exchange(under_way_, nullptr)->wait() : std::chrono::steady_clock::time_point();
+  return operation_ ? std::exchange(operation_, nullptr)->wait() : std::chrono::steady_clock::time_point();
 }
 
 COHORT_CORE_INLINE void communicator::reduce_scatter(elements data, reduction how) {

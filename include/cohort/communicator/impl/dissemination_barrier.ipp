@@ -6,7 +6,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE bool dissemination_barrier(task& t) {
-  while (t.settled()) {
+  while (t.all_complete()) {
     int const distance = 1 << t.step;
     if (distance >= t.size()) return true;
     t.receive(t.wrapped(t.rank() - distance), {});

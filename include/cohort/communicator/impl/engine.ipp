@@ -17,14 +17,14 @@ COHORT_CORE_INLINE engine::engine(std::unique_ptr<transport> through, communicat
     : settings(std::move(how)) {
   check_settings(settings);
   wire = std::move(through);
-  threaded_ = wire->wants_a_thread();
-  crowded_ = static_cast<unsigned>(wire->size()) > std::thread::hardware_concurrency();
-  if (threaded_) mover_ = std::thread([this] { live(); });
+  threaded_ = wire->needs_progress_thread();
+  oversubscribed_ = static_cast<unsigned>(wire->size()) > std::thread::hardware_concurrency();
+  if (threaded_) progress_thread_ = std::thread([this] { run_progress_thread(); });
 }
 
 COHORT_CORE_INLINE bool engine::done(task& one) {
   if (one.ended.load(std::memory_order_acquire)) return true;
-  if (!threaded_) round();
+  if (!threaded_) make_progress();
   if (one.ended.load(std::memory_order_acquire)) return true;
   if (poisoned()) throw_stall_report();
   return false;
@@ -32,7 +32,7 @@ COHORT_CORE_INLINE bool engine::done(task& one) {
 
 COHORT_CORE_INLINE void engine::await(task& one) {
   if (done(one)) return;
-  hurry(1);
+  change_waiters(1);
   auto const begin = clock::now();
   std::chrono::milliseconds const slow = std::max(std::chrono::milliseconds(1000), settings.deadline / 10);
   bool slowly = false;
@@ -40,47 +40,48 @@ COHORT_CORE_INLINE void engine::await(task& one) {
   while (!done(one)) {
     auto const waited = clock::now() - begin;
     if (waited >= settings.deadline) {
-      give_up(one);
+      fail_at_deadline(one);
     } else if (!slowly && waited >= slow) {
       slowly = true;
-      late = who_is_late(one);
+      late = describe_late(one);
     } else {
       pause(one, waited, begin + (slowly ? settings.deadline : std::min(slow, settings.deadline)));
     }
   }
-  hurry(-1);
+  change_waiters(-1);
   if (slowly) report(clock::now() - begin, late);
 }
 
 COHORT_CORE_INLINE void engine::fail(std::string why) noexcept try {
   wire->announce(why);
-  adopt(wire->trouble().value_or(std::move(why)));
+  set_failure(wire->trouble().value_or(std::move(why)));
 } catch (...) {
-  poisoned_.store(true);  // no memory for the words
+  poisoned_.store(true);  // no memory for the text
 }
 
 COHORT_CORE_INLINE void engine::wait_until_abandoned() {
-  if (!threaded_) round();
-  std::unique_lock lock(state_);
-  changed_.wait_for(lock, patience, [&] { return abandoned_; });  // where a thread does it, if it lives
+  if (!threaded_) make_progress();
+  std::unique_lock lock(state_mutex_);
+  changed_.wait_for(lock, patience,
+                    [&] { return abandoned_; });  // the progress thread sets it, if it is alive
 }
 
 COHORT_CORE_INLINE std::uint32_t engine::next_context() {
-  std::lock_guard const lock(state_);
-  return contexts_;
+  std::lock_guard const lock(state_mutex_);
+  return next_context_;
 }
 
-COHORT_CORE_INLINE bool engine::take_context(std::uint32_t one) {
-  std::lock_guard const lock(state_);
-  if (one < contexts_) return false;
-  contexts_ = one + 1;
+COHORT_CORE_INLINE bool engine::reserve_context(std::uint32_t one) {
+  std::lock_guard const lock(state_mutex_);
+  if (one < next_context_) return false;
+  next_context_ = one + 1;
   return true;
 }
 
 COHORT_CORE_INLINE double engine::progress_seconds() {
   clockid_t its{};
   timespec now{};
-  if (!threaded_ || ::pthread_getcpuclockid(mover_.native_handle(), &its) != 0
+  if (!threaded_ || ::pthread_getcpuclockid(progress_thread_.native_handle(), &its) != 0
       || ::clock_gettime(its, &now) != 0)
     return 0;
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
@@ -89,29 +90,30 @@ COHORT_CORE_INLINE double engine::progress_seconds() {
 COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
   bool const unwinding = std::uncaught_exceptions() > 0;
   if (unwinding && !one->poisoned())
-    one->fail(text_of({"rank ", one->wire->rank(), " was left by an exception"}));
+    one->fail(
+        text_of({"rank ", one->wire->rank(), " failed: its communicator was destroyed by an exception"}));
   try {
-    while (std::shared_ptr<task> const last = one->under_way()) one->await(*last);
+    while (std::shared_ptr<task> const last = one->pending_task()) one->await(*last);
   } catch (...) {  // poisoned now
   }
   if (one->end_thread() && !one->poisoned()) {
     if (!one->threaded_) one->wire->leave();
     delete one;
   } else {
-    one->keep_for_ever();
+    one->leak();
   }
 }
 
-COHORT_CORE_INLINE void engine::hurry(int more) {
+COHORT_CORE_INLINE void engine::change_waiters(int more) {
   if (!threaded_) return;
-  std::lock_guard const lock(state_);
-  awaited_ += more;
+  std::lock_guard const lock(state_mutex_);
+  waiters_ += more;
   work_.notify_one();
 }
 
-COHORT_CORE_INLINE void engine::adopt(std::string const& why) {
-  std::lock_guard const lock(state_);
-  if (!abandoned_) verdict_ = why;
+COHORT_CORE_INLINE void engine::set_failure(std::string const& why) {
+  std::lock_guard const lock(state_mutex_);
+  if (!abandoned_) stall_report_ = why;
   poisoned_.store(true, std::memory_order_release);
   work_.notify_all();
   changed_.notify_all();
@@ -119,23 +121,23 @@ COHORT_CORE_INLINE void engine::adopt(std::string const& why) {
 
 COHORT_CORE_INLINE void engine::throw_stall_report() {
   wait_until_abandoned();
-  std::lock_guard const lock(state_);
-  throw communicator_error({.what = verdict_});
+  std::lock_guard const lock(state_mutex_);
+  throw communicator_error({.what = stall_report_});
 }
 
-COHORT_CORE_INLINE void engine::round() {
-  std::lock_guard const moving(moving_);
+COHORT_CORE_INLINE void engine::make_progress() {
+  std::lock_guard const moving(transport_mutex_);
   bool const lost = poisoned();
   try {
-    if (!lost || threaded_) wire->move();
-    if (auto const why = wire->trouble()) adopt(*why);
+    if (!lost || threaded_) wire->make_progress();
+    if (auto const why = wire->trouble()) set_failure(*why);
     if (lost || (poisoned() && !threaded_)) return abandon();
-    if (poisoned()) return;  // the next move takes the reason out
+    if (poisoned()) return;  // the next make_progress sends the reason
     {
-      std::lock_guard const lock(state_);
-      active_.reserve(tasks_.capacity());  // nothing is allocated later, whatever is under way at once
-      for (task* const one : arrived_) active_.push_back(one);
-      arrived_.clear();
+      std::lock_guard const lock(state_mutex_);
+      active_.reserve(tasks_.capacity());  // avoids allocations later
+      for (task* const one : new_tasks_) active_.push_back(one);
+      new_tasks_.clear();
     }
     std::size_t kept = 0;
     for (std::size_t i = 0; i < active_.size(); ++i) {
@@ -145,7 +147,7 @@ COHORT_CORE_INLINE void engine::round() {
         continue;
       }
       one->ended_at = clock::now();
-      one->ended.store(true, std::memory_order_release);  // and may be in use again from here on
+      one->ended.store(true, std::memory_order_release);  // may be reused from here on
     }
     if (kept == active_.size()) return;
     active_.resize(kept);
@@ -155,7 +157,7 @@ COHORT_CORE_INLINE void engine::round() {
     return;
   }
   if (threaded_) {
-    { std::lock_guard const lock(state_); }
+    { std::lock_guard const lock(state_mutex_); }
     changed_.notify_all();
   }
 }
@@ -163,7 +165,7 @@ COHORT_CORE_INLINE void engine::round() {
 COHORT_CORE_INLINE void engine::abandon() {
   if (std::exchange(asked_to_abandon_, true)) return;
   wire->abandon();
-  std::lock_guard const lock(state_);
+  std::lock_guard const lock(state_mutex_);
   abandoned_ = true;
   changed_.notify_all();
 }
@@ -172,49 +174,50 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   constexpr auto spinning = std::chrono::microseconds(20);
   constexpr auto yielding = std::chrono::microseconds(200);
   if (threaded_) {
-    std::unique_lock lock(state_);
+    std::unique_lock lock(state_mutex_);
     changed_.wait_until(lock, limit, [&] { return one.ended.load() || poisoned(); });
-  } else if (waited < spinning && !crowded_) {
+  } else if (waited < spinning && !oversubscribed_) {
     pause_core();
   } else if (waited < yielding) {
     std::this_thread::yield();
   } else {
-    wire->doze(std::chrono::milliseconds(1));
+    wire->wait_for_event(std::chrono::milliseconds(1));
   }
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::vector<standing> engine::ask(std::chrono::milliseconds wait) {
+[[gnu::cold]] COHORT_CORE_INLINE std::vector<rank_status> engine::query_ranks(
+    std::chrono::milliseconds wait) {
   std::shared_ptr<task> const question = start(0, [&](task& t) {
-    t.advance = ask_everybody;
+    t.advance = query_all_ranks;
     t.patience = wait;
   });
   auto const limit = clock::now() + wait + patience;
   while (!done(*question) && clock::now() < limit) pause(*question, wait, limit);
-  return question->ended.load() ? std::move(question->standings) : std::vector<standing>();
+  return question->ended.load() ? std::move(question->standings) : std::vector<rank_status>();
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE void engine::give_up(task& one) {
-  auto const [name, members, peer] = described(one);
-  std::vector<standing> const all =
-      ask(std::clamp(settings.deadline / 2, std::chrono::milliseconds(100), patience));
+[[gnu::cold]] COHORT_CORE_INLINE void engine::fail_at_deadline(task& one) {
+  auto const [name, members, peer] = describe(one);
+  std::vector<rank_status> const all =
+      query_ranks(std::clamp(settings.deadline / 2, std::chrono::milliseconds(100), patience));
   if (one.ended.load()) return;
-  std::string const who = all.empty()
-                              ? text_of({"rank ", wire->rank(), " gets no answer from its own transport"})
-                              : sentence_on(all, members, {&peer, peer < 0 ? 0U : 1U});
+  std::string const who = all.empty() ? text_of({"the transport of rank ", wire->rank(), " does not respond"})
+                                      : describe_stall(all, members, {&peer, peer < 0 ? 0U : 1U});
   fail(text_of({who, " (", name, ", after ", in_seconds(settings.deadline), " s)"}));
   throw_stall_report();
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string engine::who_is_late(task& one) {
-  auto const [name, members, peer] = described(one);
-  std::vector<standing> const all = ask({});
+[[gnu::cold]] COHORT_CORE_INLINE std::string engine::describe_late(task& one) {
+  auto const [name, members, peer] = describe(one);
+  std::vector<rank_status> const all = query_ranks({});
   if (all.empty()) return text_of({"in ", name});
   std::vector<int> const late = peer < 0 ? late_ranks(all, members) : std::vector<int>{peer};
-  return late.empty() ? text_of({"in ", name}) : text_of({"for ", names_of_late(all, late), " in ", name});
+  return late.empty() ? text_of({"in ", name})
+                      : text_of({"for ", describe_late_ranks(all, late), " in ", name});
 }
 
 [[gnu::cold]] COHORT_CORE_INLINE void engine::report(clock::duration waited, std::string const& late) {
-  std::lock_guard const lock(log_);
+  std::lock_guard const lock(log_mutex_);
   if (settings.log)
     settings.log(text_of({"rank ", wire->rank(), " waited ", in_seconds(waited), " s ", late}));
 }
@@ -224,13 +227,13 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
   return text_of({tenths / 10, ".", tenths % 10});
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE engine::description engine::described(task const& one) {
-  std::lock_guard const lock(state_);
+[[gnu::cold]] COHORT_CORE_INLINE engine::description engine::describe(task const& one) {
+  std::lock_guard const lock(state_mutex_);
   return {std::string(one.name), one.ranks->members,
           one.on == channel::peer && one.peer >= 0 ? one.on_wire(one.peer) : -1};
 }
 
-COHORT_CORE_INLINE std::shared_ptr<task> engine::unused_task(std::size_t scratch_bytes) {
+COHORT_CORE_INLINE std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
   auto const room = [&](task const& t) {
     return t.scratch.capacity() - scratch_bytes;
   };  // wraps if too small
@@ -247,55 +250,57 @@ COHORT_CORE_INLINE std::shared_ptr<task> engine::unused_task(std::size_t scratch
 }
 
 COHORT_CORE_INLINE void engine::enqueue(task& one) {
-  arrived_.reserve(tasks_.capacity());
-  arrived_.push_back(&one);
+  new_tasks_.reserve(tasks_.capacity());
+  new_tasks_.push_back(&one);
   one.ended.store(false);
 }
 
-COHORT_CORE_INLINE std::shared_ptr<task> engine::under_way() {
-  std::lock_guard const lock(state_);
+COHORT_CORE_INLINE std::shared_ptr<task> engine::pending_task() {
+  std::lock_guard const lock(state_mutex_);
   for (auto const& one : tasks_)
     if (!one->ended.load()) return one;
   return nullptr;
 }
 
-COHORT_CORE_INLINE void engine::live() noexcept {
-  ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // in ns: else a sleep of 50 µs takes 100
+COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
+  ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // in ns; otherwise a sleep of 50 µs takes 100 µs
   std::uint64_t last_moves = 0;
-  poll_rhythm looks;
+  poll_rhythm polls;
   for (bool leaving = false; !leaving;) {
-    round();
-    std::unique_lock lock(state_);
-    bool const hurry = awaited_ > 0;
-    looks.looked(std::exchange(last_moves, moves) != moves, hurry);
+    make_progress();
+    std::unique_lock lock(state_mutex_);
+    bool const change_waiters = waiters_ > 0;
+    polls.after_poll(std::exchange(last_moves, moves) != moves, change_waiters);
     if (poisoned() || active_.empty()) {
-      looks.idle();
+      polls.idle();
       work_.wait_for(lock, std::chrono::milliseconds(1),
-                     [&] { return ending_ || (!arrived_.empty() && !poisoned()); });
-    } else if (auto const nap = looks.nap(hurry); nap.count() > 0) {
-      work_.wait_for(lock, nap, [&] { return ending_ || !arrived_.empty() || (!hurry && awaited_ > 0); });
+                     [&] { return ending_ || (!new_tasks_.empty() && !poisoned()); });
+    } else if (auto const nap = polls.nap(change_waiters); nap.count() > 0) {
+      work_.wait_for(lock, nap,
+                     [&] { return ending_ || !new_tasks_.empty() || (!change_waiters && waiters_ > 0); });
     }
     leaving = ending_;
   }
-  poisoned() ? round() : wire->leave();  // so that what was said at last goes out
-  std::lock_guard const lock(state_);
+  poisoned() ? make_progress() : wire->leave();  // sends the last announcement
+  std::lock_guard const lock(state_mutex_);
   ended_ = true;
   changed_.notify_all();
 }
 
 COHORT_CORE_INLINE bool engine::end_thread() {
-  if (!mover_.joinable()) return true;
-  std::unique_lock lock(state_);
+  if (!progress_thread_.joinable()) return true;
+  std::unique_lock lock(state_mutex_);
   ending_ = true;
   work_.notify_all();
   bool const ended =
       changed_.wait_for(lock, poisoned() ? patience : settings.deadline, [&] { return ended_; });
   lock.unlock();
-  ended ? mover_.join() : mover_.detach();  // joining is bounded: the thread has nothing left to do
+  ended ? progress_thread_.join()
+        : progress_thread_.detach();  // joining is bounded: the thread has finished its work
   return ended;
 }
 
-COHORT_CORE_INLINE void engine::keep_for_ever() {
+COHORT_CORE_INLINE void engine::leak() {
   static std::mutex mutex;
   static auto& kept = *new std::vector<engine*>;
   std::lock_guard const lock(mutex);

@@ -15,11 +15,11 @@ namespace cohort::detail {
   } catch (std::exception const& e) {
     return e.what();
   } catch (...) {
-    return "an exception that is no std::exception";
+    return "an exception that is not derived from std::exception";
   }
 }
 
-[[gnu::cold]] COHORT_CORE_INLINE bool is_echo(std::exception_ptr const& thrown) {
+[[gnu::cold]] COHORT_CORE_INLINE bool is_communicator_error(std::exception_ptr const& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (communicator_error const&) {
@@ -29,12 +29,12 @@ namespace cohort::detail {
   }
 }
 
-/// Some ranks hang and cannot be joined: says who, and what the others have thrown, and ends the process.
-COHORT_CORE_INLINE void leave_hanging(outcome const& all) {
+/// Logs the ranks that hang and cannot be joined, and the exceptions of the others, then exits the process.
+COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
   sink const say = stderr_sink();
   for (std::size_t rank = 0; rank < all.failures.size(); ++rank)
     if (!all.ended[rank])
-      say(text_of({"rank ", rank, " has not ended since: the process ends"}));
+      say(text_of({"rank ", rank, " has not ended; exiting the process"}));
     else if (all.failures[rank])
       say(text_of({"rank ", rank, ": ", text_of(all.failures[rank])}));
   exit_at_once(communicator_exit_status);
@@ -54,11 +54,11 @@ COHORT_CORE_INLINE void threads::watch(thread_ranks const& hub, detail::outcome&
     auto const trouble = hub.trouble();
     auto const now = clock::now();
     if (trouble && !troubled) troubled = now;
-    if (!trouble || now < *troubled + to_hear) continue;
+    if (!trouble || now < *troubled + notification_time) continue;
     if (!std::exchange(said, true)) stderr_sink()(*trouble);
     for (std::size_t rank = 0; rank < all.ended.size(); ++rank)
-      if (!all.ended[rank] && now >= std::max(begin, hub.last_sign(static_cast<int>(rank))) + longest)
-        detail::leave_hanging(all);
+      if (!all.ended[rank] && now >= std::max(begin, hub.last_activity(static_cast<int>(rank))) + longest)
+        detail::exit_with_hung_ranks(all);
   }
 }
 

@@ -9,8 +9,9 @@
 
 namespace cohort::detail {
 
-/// The median time in which each rank gets so many bytes from the rank before it, while all do.
-COHORT_CORE_INLINE double seconds_to_pass_on(communicator& world, std::size_t bytes) {
+/// Median time in which each rank receives `bytes` bytes from the rank before it, while all ranks do the
+/// same.
+COHORT_CORE_INLINE double seconds_per_transfer(communicator& world, std::size_t bytes) {
   constexpr int rounds = 9;
   using clock = std::chrono::steady_clock;
   std::vector<std::byte> out(bytes), in(bytes);
@@ -37,10 +38,10 @@ COHORT_CORE_INLINE link_cost measure_link(communicator& world) {
   constexpr std::size_t small = 8, large = std::size_t{256} << 10;
   if (world.size() == 1) return {};
   auto const apart = world.duplicate();
-  double times[]{detail::seconds_to_pass_on(*apart, small), detail::seconds_to_pass_on(*apart, large)};
+  double times[]{detail::seconds_per_transfer(*apart, small), detail::seconds_per_transfer(*apart, large)};
   apart->allreduce(std::span<double>(times), reduction::maximum);
   double const longer =
-      std::max(times[1] - times[0], times[1] / 2);  // on a busy machine a small one may be slow
+      std::max(times[1] - times[0], times[1] / 2);  // on a busy machine a small message may be slow
   return {.latency = times[0], .bytes_per_second = (large - small) / longer};
 }
 

@@ -15,9 +15,9 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE message_communicator::message_communicator(std::shared_ptr<engine> moved_by,
+COHORT_CORE_INLINE message_communicator::message_communicator(std::shared_ptr<engine> shared_engine,
                                                               std::shared_ptr<rank_group const> ranks)
-    : engine_(std::move(moved_by)), ranks_(std::move(ranks)) {}
+    : engine_(std::move(shared_engine)), ranks_(std::move(ranks)) {}
 
 COHORT_CORE_INLINE request message_communicator::start_broadcast(elements data, int root) {
   check_rank("a broadcast", root);
@@ -29,8 +29,9 @@ COHORT_CORE_INLINE request message_communicator::start_allreduce(elements data, 
 }
 
 COHORT_CORE_INLINE request message_communicator::start_allreduce(elements data, reduction how,
-                                                                 allreduce_algorithm way) {
-  return collective("allreduce", advance_of(way), data, how, scratch_of(way, *engine_, data, size()));
+                                                                 allreduce_algorithm algorithm) {
+  return collective("allreduce", advance_of(algorithm), data, how,
+                    scratch_of(algorithm, *engine_, data, size()));
 }
 
 COHORT_CORE_INLINE request message_communicator::start_reduce_scatter(elements data, reduction how) {
@@ -72,20 +73,20 @@ COHORT_CORE_INLINE request message_communicator::start_receive(std::span<std::by
 }
 
 COHORT_CORE_INLINE std::optional<arrival> message_communicator::probe(int from, int tag) {
-  return looked_for("probe", look_for_message, from, tag);
+  return probe_message("probe", probe_once, from, tag);
 }
 
 COHORT_CORE_INLINE arrival message_communicator::wait_for_message(int from, int tag) {
-  return *looked_for("wait_for_message", await_message, from, tag);
+  return *probe_message("wait_for_message", probe_until_found, from, tag);
 }
 
 COHORT_CORE_INLINE std::unique_ptr<communicator> message_communicator::split(int color, int order) {
-  constexpr std::size_t entries = 3;  // of each rank: color, order, the first context that it could give
+  constexpr std::size_t entries = 3;  // per rank: color, order, first free context
   auto const ranks = ranks_->members.size();
   auto const me = static_cast<std::size_t>(rank());
   std::vector<std::int64_t> table(entries * ranks);
   std::uint32_t context = 0;
-  for (std::uint8_t taken = 1; taken != 0;) {  // again where another thread's relative came in between
+  for (std::uint8_t taken = 1; taken != 0;) {  // repeats if another thread has reserved the context
     table[entries * me] = color;
     table[entries * me + 1] = order;
     table[entries * me + 2] = engine_->next_context();
@@ -93,9 +94,9 @@ COHORT_CORE_INLINE std::unique_ptr<communicator> message_communicator::split(int
     for (std::size_t r = 0; r < ranks; ++r)
       context = std::max(context, static_cast<std::uint32_t>(table[entries * r + 2]));
     if (context > largest_context)
-      throw setting_error({.what = "too many communicators were split off",
+      throw setting_error({.what = "split and duplicate have made too many communicators",
                            .expected = {"at most ", largest_context, " in one run"}});
-    taken = engine_->take_context(context) ? 0 : 1;
+    taken = engine_->reserve_context(context) ? 0 : 1;
     allreduce(std::span(&taken, 1), reduction::maximum);
   }
   auto const order_of = [&](int r) { return table[entries * static_cast<std::size_t>(r) + 1]; };
@@ -115,7 +116,7 @@ COHORT_CORE_INLINE std::unique_ptr<communicator> message_communicator::split(int
 
 COHORT_CORE_INLINE void message_communicator::abort(std::string const& why) noexcept {
   try {
-    engine_->fail(text_of({"rank ", engine_->wire->rank(), " cannot go on: ", why}));
+    engine_->fail(text_of({"rank ", engine_->wire->rank(), " failed: ", why}));
   } catch (...) {
     engine_->fail({});
   }
@@ -130,7 +131,7 @@ COHORT_CORE_INLINE request message_communicator::collective(std::string_view nam
                                                             elements data, reduction how, std::size_t scratch,
                                                             int root) {
   if (data.space)
-    throw setting_error({.what = "messages do not reach the memory of a device",
+    throw setting_error({.what = "this communicator cannot access a device's memory",
                          .where = {this->name(), ", ", name},
                          .expected = "elements in the processor's memory"});
   return start(name, advance, channel::collective, scratch, [&](task& t) {
@@ -140,9 +141,9 @@ COHORT_CORE_INLINE request message_communicator::collective(std::string_view nam
   });
 }
 
-COHORT_CORE_INLINE std::optional<arrival> message_communicator::looked_for(std::string_view name,
-                                                                           bool (*advance)(task&), int from,
-                                                                           int tag) {
+COHORT_CORE_INLINE std::optional<arrival> message_communicator::probe_message(std::string_view name,
+                                                                              bool (*advance)(task&),
+                                                                              int from, int tag) {
   if (from != any_source) check_rank("a probe", from);
   task* looking = nullptr;
   request under_way = message(name, advance, from, tag, [&](task& t) { looking = &t; });
@@ -158,7 +159,7 @@ COHORT_CORE_INLINE std::optional<arrival> message_communicator::looked_for(std::
 COHORT_CORE_INLINE void message_communicator::check_rank(char const* what, int rank) const {
   if (rank < 0 || rank >= size())
     throw setting_error(
-        {.what = {what, " names a rank that is not here"}, .expected = {"0 to ", size() - 1}, .got = {rank}});
+        {.what = {what, " has a rank out of range"}, .expected = {"0 to ", size() - 1}, .got = {rank}});
 }
 
 }  // namespace cohort::detail

@@ -7,15 +7,15 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void poll_rhythm::looked(bool moved, bool awaited) {
+COHORT_CORE_INLINE void poll_rhythm::after_poll(bool moved, bool awaited) {
   if (!moved)
-    quiet_ = std::min(quiet_ + 1, eager + longest_awaited);
+    idle_polls_ = std::min(idle_polls_ + 1, polls_without_nap + longest_awaited);
   else
-    quiet_ = awaited ? 0 : std::max(std::min(quiet_, eager + growths) - 4, 0);
+    idle_polls_ = awaited ? 0 : std::max(std::min(idle_polls_, polls_without_nap + growths) - 4, 0);
 }
 
 COHORT_CORE_INLINE std::chrono::microseconds poll_rhythm::nap(bool awaited) const {
-  int const over = quiet_ - eager;
+  int const over = idle_polls_ - polls_without_nap;
   if (over <= 0) return {};
   return std::chrono::microseconds(awaited ? over
                                            : static_cast<int>(4 * std::pow(1.5, std::min(over, growths))));

@@ -10,25 +10,25 @@ namespace cohort::detail {
 COHORT_CORE_INLINE folded_ranks::folded_ranks(task const& t)
     : ranks(static_cast<int>(std::bit_floor(static_cast<unsigned>(t.size())))), pairs(t.size() - ranks) {
   bool const in_pair = t.rank() < 2 * pairs;
-  has_place = !in_pair || t.rank() % 2 == 1;
-  partner = !in_pair ? -1 : has_place ? t.rank() - 1 : t.rank() + 1;
-  place = in_pair ? t.rank() / 2 : t.rank() - pairs;
+  participates = !in_pair || t.rank() % 2 == 1;
+  partner = !in_pair ? -1 : participates ? t.rank() - 1 : t.rank() + 1;
+  index = in_pair ? t.rank() / 2 : t.rank() - pairs;
 }
 
 COHORT_CORE_INLINE bool recursive_doubling_allreduce(task& t) {
   return with_folded_ranks(t, [](task& of, folded_ranks const& folded) {
-    while (of.settled()) {
+    while (of.all_complete()) {
       if (of.step > 0) {
-        std::byte* const came = of.scratch.data();
-        if (folded.place & 1 << (of.step - 1)) {
-          combine(of.at.vectors, of.data, came, of.how);
-        } else if (of.data.bytes() > 0) {  // the own ones stand on the left
-          combine(of.at.vectors, {came, of.data.type, of.data.count}, of.data.data, of.how);
-          std::memcpy(of.data.data, came, of.data.bytes());
+        std::byte* const received = of.scratch.data();
+        if (folded.index & 1 << (of.step - 1)) {
+          combine(of.at.vectors, of.data, received, of.how);
+        } else if (of.data.bytes() > 0) {  // this rank's elements are the left operand
+          combine(of.at.vectors, {received, of.data.type, of.data.count}, of.data.data, of.how);
+          std::memcpy(of.data.data, received, of.data.bytes());
         }
       }
       if (1 << of.step == folded.ranks) return true;
-      int const other = folded.rank_at(folded.place ^ 1 << of.step);
+      int const other = folded.rank_at(folded.index ^ 1 << of.step);
       of.receive(other, {of.scratch.data(), of.data.bytes()});
       of.send(other, bytes_in(of.data));
       ++of.step;

@@ -14,8 +14,8 @@ COHORT_CORE_INLINE std::size_t scratch_of_halving(port const& at, elements const
   return folds ? data.bytes() : (data.count / 2 + static_cast<std::size_t>(ranks)) * bytes_of(data.type);
 }
 
-/// Parts [first, first + count) of as many parts as ranks take part, one after another.
-COHORT_CORE_INLINE elements parts_in_a_row(task const& t, int ranks, int first, int count) {
+/// Elements of the parts [first, first + count), of `ranks` parts in total.
+COHORT_CORE_INLINE elements consecutive_parts(task const& t, int ranks, int first, int count) {
   index_slice const all{0, static_cast<std::int64_t>(t.data.count)};
   index_slice const a = part_of(all, first, ranks), b = part_of(all, first + count - 1, ranks);
   return slice_of(t.data, {a.first, b.first + b.count - a.first});
@@ -25,22 +25,23 @@ COHORT_CORE_INLINE bool recursive_halving_allreduce(task& t) {
   return with_folded_ranks(t, [](task& of, folded_ranks const& folded) {
     int const rounds = std::countr_zero(static_cast<unsigned>(folded.ranks));
     bool const in_place = of.at.wire->combines();
-    /// The half of this rank, and that of the other, when those exchange whose places differ in that bit.
+    /// The halves of this rank and of its partner in the exchange between participants that differ in one
+    /// bit.
     struct halves {
       elements own, other;
     };
     auto const at_bit = [&](int bit) {
       int const count = 1 << bit;
-      int const own = folded.place >> bit << bit;
-      return halves{parts_in_a_row(of, folded.ranks, own, count),
-                    parts_in_a_row(of, folded.ranks, own ^ count, count)};
+      int const own = folded.index >> bit << bit;
+      return halves{consecutive_parts(of, folded.ranks, own, count),
+                    consecutive_parts(of, folded.ranks, own ^ count, count)};
     };
-    while (of.settled()) {
+    while (of.all_complete()) {
       if (of.step > 0 && of.step <= rounds && !in_place)
         combine(of.at.vectors, at_bit(rounds - of.step).own, of.scratch.data(), of.how);
       if (of.step == 2 * rounds) return true;
       int const bit = of.step < rounds ? rounds - 1 - of.step : of.step - rounds;
-      int const partner = folded.rank_at(folded.place ^ 1 << bit);
+      int const partner = folded.rank_at(folded.index ^ 1 << bit);
       halves const now = at_bit(bit);
       if (of.step >= rounds) {
         of.receive(partner, bytes_in(now.other));

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// "ranks 0, 2" of those whose value is this one.
+/// Text of the form "ranks 0, 2": the ranks with this value.
 COHORT_CORE_INLINE std::string ranks_with(std::span<std::string const> values, std::string const& value) {
   std::string list;
   int count = 0;
@@ -31,18 +31,18 @@ COHORT_CORE_INLINE std::string by_rank(std::span<std::string const> values) {
   return text;
 }
 
-/// Calls take(name, value) for each fact in "name\0value\0name\0value\0…".
-template <class Take>
-void for_each_fact(std::span<std::byte const> message, Take take) {
-  std::string_view left(reinterpret_cast<char const*>(message.data()), message.size());
-  while (!left.empty()) {
+/// Calls visit(name, value) for each fact in "name\0value\0name\0value\0…".
+template <class Visit>
+void for_each_fact(std::span<std::byte const> message, Visit visit) {
+  std::string_view remaining(reinterpret_cast<char const*>(message.data()), message.size());
+  while (!remaining.empty()) {
     std::string_view word[2];
     for (std::string_view& one : word) {
-      std::size_t const end = std::min(left.find('\0'), left.size());
-      one = left.substr(0, end);
-      left.remove_prefix(std::min(end + 1, left.size()));
+      std::size_t const end = std::min(remaining.find('\0'), remaining.size());
+      one = remaining.substr(0, end);
+      remaining.remove_prefix(std::min(end + 1, remaining.size()));
     }
-    take(word[0], word[1]);
+    visit(word[0], word[1]);
   }
 }
 
@@ -73,7 +73,7 @@ COHORT_CORE_INLINE void require_same(communicator& world, std::span<shared_fact 
     what += (what.empty() ? "" : ". ") + std::string(wanted) + ": " + detail::by_rank(values);
   }
   if (!names.empty())
-    throw setting_error({.what = "the ranks of this run do not fit together",
+    throw setting_error({.what = "the ranks of this run differ",
                          .where = names,
                          .expected = "the same on every rank",
                          .got = what});

@@ -6,7 +6,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE bool ring_allgather(task& t) {
-  return around_the_ring(t, [&](int k) { return bytes_in(t.part(k)); });
+  return pass_around_ring(t, [&](int k) { return bytes_in(t.part(k)); });
 }
 
 }  // namespace cohort::detail

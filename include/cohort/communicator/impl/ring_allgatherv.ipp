@@ -24,7 +24,7 @@ COHORT_CORE_INLINE bool ring_allgatherv(task& t) {
     t.phase = 1;
     t.step = 0;
   }
-  return around_the_ring(t, [&](int k) {
+  return pass_around_ring(t, [&](int k) {
     auto const r = static_cast<std::size_t>(t.wrapped(k));
     return std::span(t.all->bytes).subspan(first[r], first[r + 1] - first[r]);
   });

@@ -12,7 +12,7 @@ COHORT_CORE_INLINE std::size_t scratch_of_ring(port const& at, elements const& d
 
 COHORT_CORE_INLINE bool ring_reduce_scatter(task& t) {
   bool const in_place = t.at.wire->combines();
-  while (t.settled()) {
+  while (t.all_complete()) {
     elements const arrived = t.part(t.rank() - t.step - 1);
     elements const coming = t.part(t.rank() - t.step - 2);
     if (t.step > 0 && !in_place) combine(t.at.vectors, arrived, t.scratch.data(), t.how);

@@ -17,28 +17,28 @@ COHORT_CORE_INLINE elements task::part(int k) const {
 }
 
 COHORT_CORE_INLINE void task::send(int to, std::span<std::byte const> bytes) {
-  await(at.wire->send(on_wire(to), on, tag, bytes));
+  add_pending(at.wire->send(on_wire(to), on, tag, bytes));
   at.bytes_sent.fetch_add(bytes.size(), std::memory_order_relaxed);
   at.messages_sent.fetch_add(1, std::memory_order_relaxed);
 }
 
 COHORT_CORE_INLINE void task::receive(int from, std::span<std::byte> bytes) {
-  await(at.wire->receive(on_wire(from), on, tag, bytes));
+  add_pending(at.wire->receive(on_wire(from), on, tag, bytes));
 }
 
 COHORT_CORE_INLINE void task::receive_combining(int from, elements into) {
-  await(at.wire->receive_combining(on_wire(from), on, tag, into, how));
+  add_pending(at.wire->receive_combining(on_wire(from), on, tag, into, how));
 }
 
-COHORT_CORE_INLINE bool task::settled() {
-  for (; pendings_ > 0; --pendings_, ++at.moves)
-    if (!at.wire->done(pending_[static_cast<std::size_t>(pendings_ - 1)])) return false;
+COHORT_CORE_INLINE bool task::all_complete() {
+  for (; pending_count_ > 0; --pending_count_, ++at.moves)
+    if (!at.wire->done(pending_[static_cast<std::size_t>(pending_count_ - 1)])) return false;
   return true;
 }
 
-COHORT_CORE_INLINE void task::await(transport::ticket one) {
-  pending_[static_cast<std::size_t>(pendings_)] = one;
-  ++pendings_;
+COHORT_CORE_INLINE void task::add_pending(transport::ticket one) {
+  pending_[static_cast<std::size_t>(pending_count_)] = one;
+  ++pending_count_;
 }
 
 }  // namespace cohort::detail

@@ -15,14 +15,14 @@ COHORT_CORE_INLINE bool tree_broadcast(task& t) {
     if (from_root != 0)
       t.receive(t.wrapped(static_cast<int>(from_root & (from_root - 1)) + root), bytes_in(t.data));
   }
-  if (!t.settled()) return false;
+  if (!t.all_complete()) return false;
   if (t.step == 2) return true;
   t.step = 2;
   unsigned const reach = from_root == 0 ? std::bit_ceil(ranks) : from_root & (0U - from_root);
   for (unsigned hop = reach / 2; hop > 0; hop /= 2)
     if (from_root + hop < ranks)
       t.send(t.wrapped(static_cast<int>(from_root + hop) + root), bytes_in(t.data));
-  return t.settled();
+  return t.all_complete();
 }
 
 }  // namespace cohort::detail

@@ -15,7 +15,7 @@ COHORT_CORE_INLINE bool not_finite(double value) {
   return (std::bit_cast<std::uint64_t>(value) & 0x7ff0000000000000U) == 0x7ff0000000000000U;
 }
 
-COHORT_CORE_INLINE std::string place_in(array const& a, std::size_t element) {
+COHORT_CORE_INLINE std::string location_in(array const& a, std::size_t element) {
   auto const per_example = static_cast<std::size_t>(a.values.dims.example().elements());
   std::string text = a.name + ", example " + std::to_string(element / per_example);
   if (per_example > 1) text += ", element " + std::to_string(element % per_example);
@@ -30,7 +30,7 @@ void require_labels(array const& a) {
   });
   if (bad != values.end())
     throw data_error({.what = "a class label is out of range",
-                      .where = place_in(a, static_cast<std::size_t>(bad - values.begin())),
+                      .where = location_in(a, static_cast<std::size_t>(bad - values.begin())),
                       .expected = {"0 to ", a.classes - 1},
                       .got = {*bad}});
 }
@@ -38,18 +38,18 @@ void require_labels(array const& a) {
 COHORT_CORE_INLINE tensor_description checked_part(array const& a, bool input) {
   using enum element_type;
   if (a.values.dims.rank < 1)
-    throw shape_error({.what = "an array of examples needs an outermost extent that counts them",
+    throw shape_error({.what = "the array has no example dimension",
                        .where = a.name,
                        .expected = "count x example",
                        .got = to_string(a.values.dims)});
   if (a.classes > 0) {
     if (a.values.dims.example().elements() != 1)
-      throw shape_error({.what = "class labels are one number an example",
+      throw shape_error({.what = "class labels must be scalars",
                          .where = a.name,
                          .expected = "scalar",
                          .got = to_string(a.values.dims.example())});
     if (!a.label_names.empty() && a.label_names.size() != static_cast<std::size_t>(a.classes))
-      throw data_error({.what = "there is not one name a class",
+      throw data_error({.what = "the number of label names differs from the number of classes",
                         .where = a.name,
                         .expected = {a.classes, " label names"},
                         .got = {a.label_names.size()}});
@@ -74,14 +74,14 @@ COHORT_CORE_INLINE tensor_description checked_part(array const& a, bool input) {
   } else if (a.values.type == f64) {
     require_finite<double>(a);
   }
-  element_type const usual = a.classes > 0                  ? i32
-                             : a.values.type == u8 && input ? f32
-                             : a.values.type == i64         ? i32
-                                                            : a.values.type;
+  element_type const default_type = a.classes > 0                  ? i32
+                                    : a.values.type == u8 && input ? f32
+                                    : a.values.type == i64         ? i32
+                                                                   : a.values.type;
   tensor_description part{.name = a.name,
                           .example = a.classes > 0 ? shape() : a.values.dims.example(),
                           .stored = a.values.type,
-                          .type = a.as.value_or(usual),
+                          .type = a.as.value_or(default_type),
                           .scale = a.scale,
                           .offset = a.offset,
                           .classes = a.classes,
@@ -99,30 +99,32 @@ COHORT_CORE_INLINE arrays::arrays(std::vector<array> const& inputs, std::vector<
     : owner_(std::move(owner)) {
   if (inputs.empty())
     throw shape_error(
-        {.what = "a data set needs an input", .where = "", .expected = "at least 1", .got = "0"});
+        {.what = "a data set needs an input", .where = "arrays", .expected = "at least 1 input", .got = "0"});
   size_ = inputs[0].values.dims.rank > 0 ? inputs[0].values.dims[0] : 0;
-  for (array const& a : inputs) what_.inputs.push_back(added(a, true));
-  for (array const& a : targets) what_.targets.push_back(added(a, false));
+  for (array const& a : inputs) description_.inputs.push_back(add_part(a, true));
+  for (array const& a : targets) description_.targets.push_back(add_part(a, false));
 }
 
 COHORT_CORE_INLINE void arrays::get(std::int64_t i, example_view& out) const {
   for (std::size_t part = 0; part < rows_.size(); ++part)
-    out.point(part, rows_[part].first + static_cast<std::size_t>(i) * rows_[part].distance_bytes);
+    out.point(part, rows_[part].first + static_cast<std::size_t>(i) * rows_[part].stride_bytes);
 }
 
-COHORT_CORE_INLINE int arrays::positive(int classes) {
+COHORT_CORE_INLINE int arrays::checked_class_count(int classes) {
   if (classes < 1)
-    throw setting_error(
-        {.what = "there must be a class", .where = "classes", .expected = "at least 1", .got = {classes}});
+    throw setting_error({.what = "the number of classes must be positive",
+                         .where = "classes",
+                         .expected = "at least 1",
+                         .got = {classes}});
   return classes;
 }
 
-COHORT_CORE_INLINE tensor_description arrays::added(array const& a, bool input) {
+COHORT_CORE_INLINE tensor_description arrays::add_part(array const& a, bool input) {
   tensor_description part = detail::checked_part(a, input);
   if (a.values.dims[0] != size_)
     throw shape_error({.what = "the arrays differ in their number of examples",
                        .where = a.name,
-                       .expected = {size_},
+                       .expected = {size_, " examples"},
                        .got = {a.values.dims[0]}});
   rows_.push_back({a.values.data,
                    static_cast<std::size_t>(a.values.dims.example().elements()) * bytes_of(a.values.type)});

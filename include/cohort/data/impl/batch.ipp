@@ -13,12 +13,12 @@ COHORT_CORE_INLINE double batch::weight() const {
   return weights.empty() ? count : sum;
 }
 
-COHORT_CORE_INLINE named_tensor const& batch::checked(std::vector<named_tensor> const& tensors,
-                                                      std::size_t which, char const* kind) {
+COHORT_CORE_INLINE named_tensor const& batch::tensor_at(std::vector<named_tensor> const& tensors,
+                                                        std::size_t which, char const* kind) {
   if (which >= tensors.size())
     throw shape_error({.what = {"the batch has no such ", kind},
                        .where = {kind, ' ', which},
-                       .expected = {"fewer than ", tensors.size()},
+                       .expected = {"an index below ", tensors.size()},
                        .got = {which}});
   return tensors[which];
 }

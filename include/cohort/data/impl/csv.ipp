@@ -44,7 +44,7 @@ class csv_parser {
     }
     if (rows_ == 0)
       throw data_error(
-          {.what = "the CSV has no rows", .where = where_, .expected = "at least 1", .got = "0"});
+          {.what = "the CSV has no rows", .where = where_, .expected = "at least 1 row", .got = "0"});
     return table;
   }
 
@@ -64,17 +64,17 @@ class csv_parser {
     if (!settings_.label_column) return;
     label_ = *settings_.label_column + (*settings_.label_column < 0 ? columns_ : 0);
     if (label_ < 0 || label_ >= columns_ || columns_ < 2)
-      throw setting_error({.what = "the CSV has no such label column beside its inputs",
+      throw setting_error({.what = "the CSV has no such label column",
                            .where = where_,
-                           .expected = "2 columns or more, label_column below their number",
+                           .expected = "at least 2 columns, and a label_column that is one of them",
                            .got = {"label_column ", *settings_.label_column, " of ", columns_, " columns"}});
   }
 
   void parse_row(std::string_view row, csv_table& table) {
     int const fields = 1 + static_cast<int>(std::count(row.begin(), row.end(), settings_.separator));
     if (fields != columns_)
-      refuse("the CSV's rows differ in length", std::min(fields, columns_) + 1,
-             std::to_string(columns_) + " columns", std::to_string(fields));
+      refuse("a CSV row has the wrong number of columns", std::min(fields, columns_) + 1,
+             std::to_string(columns_) + " columns", std::to_string(fields) + " columns");
     for (int column = 0; column < columns_; ++column) {
       std::size_t const end = std::min(row.find(settings_.separator), row.size());
       std::string_view const field = trimmed(row.substr(0, end));
@@ -94,8 +94,9 @@ class csv_parser {
     return field;
   }
 
+  /// Parses a number; returns false unless it is the whole field.
   template <class T>
-  static bool whole(std::string_view field, T& value) {
+  static bool parse_all(std::string_view field, T& value) {
     if (field.size() > 1 && field.front() == '+' && field[1] != '-') field.remove_prefix(1);
     auto const [end, failed] = std::from_chars(field.data(), field.data() + field.size(), value);
     return failed == std::errc() && end == field.data() + field.size();
@@ -105,16 +106,16 @@ class csv_parser {
 
   float number(std::string_view field, int column) const {
     float value = 0;
-    if (!whole(field, value) || not_finite(value))
-      refuse("the CSV holds something else than a number", column, "a finite number", quoted(field));
+    if (!parse_all(field, value) || not_finite(value))
+      refuse("a CSV field is not a number", column, "a finite number", quoted(field));
     return value;
   }
 
   std::int32_t label(std::string_view field, int column) const {
-    std::int32_t const most = settings_.classes > 0 ? settings_.classes - 1 : (1 << 24);
+    std::int32_t const largest = settings_.classes > 0 ? settings_.classes - 1 : (1 << 24);
     std::int32_t value = 0;
-    if (!whole(field, value) || value < 0 || value > most)
-      refuse("the CSV holds something else than a class label", column, "0 to " + std::to_string(most),
+    if (!parse_all(field, value) || value < 0 || value > largest)
+      refuse("a CSV field is not a valid class label", column, "0 to " + std::to_string(largest),
              quoted(field));
     return value;
   }

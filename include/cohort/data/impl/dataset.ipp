@@ -9,12 +9,12 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE void example_view::fit(data_description const& what) {
-  at_.resize(what.parts());
-  own_.resize(what.parts());
-  for (std::size_t part = 0; part < own_.size(); ++part) {
-    tensor_description const& d = what.part(part);
-    own_[part].resize(static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored));
+COHORT_CORE_INLINE void example_view::allocate(data_description const& description) {
+  parts_.resize(description.parts());
+  storage_.resize(description.parts());
+  for (std::size_t part = 0; part < storage_.size(); ++part) {
+    tensor_description const& d = description.part(part);
+    storage_[part].resize(static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored));
   }
 }
 
@@ -22,9 +22,9 @@ COHORT_CORE_INLINE void example_view::fit(data_description const& what) {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void fit(batch& b, data_description const& what, int capacity) {
-  auto const fit_list = [&](std::vector<named_tensor>& tensors,
-                            std::vector<tensor_description> const& parts) {
+COHORT_CORE_INLINE void resize_batch(batch& b, data_description const& description, int capacity) {
+  auto const resize_list = [&](std::vector<named_tensor>& tensors,
+                               std::vector<tensor_description> const& parts) {
     tensors.resize(parts.size());
     for (std::size_t t = 0; t < parts.size(); ++t) {
       if (tensors[t].name != parts[t].name) tensors[t].name = parts[t].name;
@@ -33,23 +33,23 @@ COHORT_CORE_INLINE void fit(batch& b, data_description const& what, int capacity
       tensors[t].reserve(capacity);
     }
   };
-  fit_list(b.inputs, what.inputs);
-  fit_list(b.targets, what.targets);
-  fit_list(b.masks, what.masks);
-  auto const room = static_cast<std::size_t>(capacity);
-  b.weights.reserve(what.weighted ? room : 0);
-  b.keys.reserve(what.keyed ? room : 0);
-  b.indices.reserve(room);
+  resize_list(b.inputs, description.inputs);
+  resize_list(b.targets, description.targets);
+  resize_list(b.masks, description.masks);
+  auto const count = static_cast<std::size_t>(capacity);
+  b.weights.reserve(description.weighted ? count : 0);
+  b.keys.reserve(description.keyed ? count : 0);
+  b.indices.reserve(count);
 }
 
-/// By bits, so that it holds under -ffast-math.
+/// Returns the weight if it is finite and not negative. Tests bits, so it also works with -ffast-math.
 COHORT_CORE_INLINE float checked_weight(float weight, std::int64_t example) {
   constexpr std::uint32_t infinity = 0x7f800000U, minus_zero = 0x80000000U;
   std::uint32_t const bits = std::bit_cast<std::uint32_t>(weight);
   if (bits < infinity || bits == minus_zero) return weight;
   throw data_error({.what = "the weight of an example is negative or not finite",
                     .where = {"example ", example},
-                    .expected = "a finite number of 0 or more; 0 leaves the example out",
+                    .expected = "a finite number of at least 0; 0 excludes the example",
                     .got = {weight}});
 }
 
@@ -64,9 +64,10 @@ COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::by
   transform(source, destination, elements, scale, offset);
 }
 
-COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& what)
-    : weighted_(what.weighted), keyed_(what.keyed) {
-  for (std::size_t part = 0; part < what.parts(); ++part) writers_.emplace_back(what.part(part));
+COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& description)
+    : weighted_(description.weighted), keyed_(description.keyed) {
+  for (std::size_t part = 0; part < description.parts(); ++part)
+    writers_.emplace_back(description.part(part));
 }
 
 COHORT_CORE_INLINE named_tensor& batch_writer::tensor(batch& b, std::size_t part) {
@@ -93,11 +94,11 @@ COHORT_CORE_INLINE void batch_writer::gather(std::span<example_rows const> rows,
     part_writer const writer = writers_[part];
     std::byte* destination = tensor(b, part).memory.data();
     auto const source = [&](std::size_t row) {
-      return rows[part].first + static_cast<std::size_t>(indices[row]) * rows[part].distance_bytes;
+      return rows[part].first + static_cast<std::size_t>(indices[row]) * rows[part].stride_bytes;
     };
     for (std::size_t row = 0; row < indices.size(); ++row) {
-      if (row + 2 < indices.size())  // shuffled rows are far apart
-        for (std::size_t byte = 0; byte < std::min<std::size_t>(rows[part].distance_bytes, 1024); byte += 64)
+      if (row + 2 < indices.size())  // prefetches, because shuffled rows are far apart
+        for (std::size_t byte = 0; byte < std::min<std::size_t>(rows[part].stride_bytes, 1024); byte += 64)
           __builtin_prefetch(source(row + 2) + byte);
       writer(source(row), destination);
       destination += writer.bytes;

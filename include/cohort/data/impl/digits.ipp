@@ -10,8 +10,8 @@
 
 namespace cohort::detail {
 
-/// The pen's way through each digit, in a square from (0, 0) at the upper left to (9, 9): pairs of
-/// coordinates, one character each; a blank lifts the pen.
+/// The strokes of each digit: polylines in a square from (0, 0), upper left, to (9, 9). Each point is two
+/// characters, x and y. A blank ends a polyline.
 inline constexpr std::array<char const*, 10> digit_strokes = {
     "407173867849291613204040",                 // 0
     "2242404849 2969",                          // 1
@@ -114,8 +114,8 @@ COHORT_CORE_INLINE int digit_drawer::draw(std::int64_t i, std::span<std::uint8_t
 
 COHORT_CORE_INLINE arrays drawn_digits(int count, std::uint64_t seed, std::int64_t first) {
   if (count < 1)
-    throw setting_error({.what = "there must be a digit to draw",
-                         .where = "count",
+    throw setting_error({.what = "the number of digits must be positive",
+                         .where = "drawn_digits, count",
                          .expected = "at least 1",
                          .got = {count}});
   struct drawn {

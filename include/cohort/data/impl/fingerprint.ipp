@@ -12,12 +12,12 @@ namespace cohort {
 COHORT_CORE_INLINE std::uint64_t fingerprint(dataset const& data, std::int64_t epoch) {
   std::int64_t const count = std::min<std::int64_t>(data.size(), 16);
   batch sample;
-  detail::fit(sample, data.describe(), static_cast<int>(count));
+  detail::resize_batch(sample, data.describe(), static_cast<int>(count));
   for (std::int64_t k = 0; k < count; ++k)
     sample.indices.push_back(count > 1 ? k * (data.size() - 1) / (count - 1) : 0);
   detail::batch_writer const writer(data.describe());
   example_view scratch;
-  scratch.fit(data.describe());
+  scratch.allocate(data.describe());
   scratch.epoch = epoch;
   writer.begin(sample, sample.indices.size());
   data.model().gather(sample.indices, writer, scratch, sample);

@@ -24,16 +24,16 @@ COHORT_CORE_INLINE idx_array parse_idx(std::vector<std::byte> bytes, std::string
   auto const sized = [](std::uint64_t n) { return std::to_string(n) + " bytes"; };
 
   if (bytes.size() < 4)
-    refuse("it is cut in its header", bytes.size(), "at least 8 bytes", sized(bytes.size()));
+    refuse("the header is truncated", bytes.size(), "at least 8 bytes", sized(bytes.size()));
   if (at(0) != 0 || at(1) != 0)
-    refuse("it has another magic number", 0, "0, 0", std::to_string(at(0)) + ", " + std::to_string(at(1)));
-  if (at(2) != 8) refuse("its elements are not u8", 2, "element type 8", std::to_string(at(2)));
+    refuse("the magic number is wrong", 0, "0, 0", std::to_string(at(0)) + ", " + std::to_string(at(1)));
+  if (at(2) != 8) refuse("the elements are not u8", 2, "element type 8", std::to_string(at(2)));
   int const found = static_cast<int>(at(3));
   if (found < 1 || found > 4 || (rank != 0 && found != rank))
-    refuse("it has another rank", 3, rank != 0 ? std::to_string(rank) : "1 to 4", std::to_string(found));
+    refuse("the rank is wrong", 3, rank != 0 ? std::to_string(rank) : "1 to 4", std::to_string(found));
   std::size_t const header = 4 + 4 * static_cast<std::size_t>(found);
   if (bytes.size() < header)
-    refuse("it is cut in its header", bytes.size(), sized(header), sized(bytes.size()));
+    refuse("the header is truncated", bytes.size(), sized(header), sized(bytes.size()));
 
   shape dims;
   dims.rank = found;
@@ -46,14 +46,14 @@ COHORT_CORE_INLINE idx_array parse_idx(std::vector<std::byte> bytes, std::string
       refuse("an extent is out of range", byte, "1 to 2147483647", std::to_string(extent));
     dims[axis] = static_cast<int>(extent);
     if (elements > (std::uint64_t{1} << 62) / extent)
-      refuse("its extents are too large", byte, sized(present), "more than 2^62");
+      refuse("the extents are too large", byte, sized(present), "more than 2^62");
     elements *= extent;
   }
   if (elements > present)
-    refuse("it is cut", bytes.size(), sized(header + elements) + " for " + to_string(dims),
+    refuse("the file is truncated", bytes.size(), sized(header + elements) + " for " + to_string(dims),
            sized(bytes.size()));
   if (elements < present)
-    refuse("it goes on after its last element", header + elements,
+    refuse("there are bytes after the last element", header + elements,
            sized(header + elements) + " for " + to_string(dims), sized(bytes.size()));
   return {std::move(bytes), header, dims};
 }

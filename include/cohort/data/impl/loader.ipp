@@ -12,7 +12,7 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE batch_source::batch_source(dataset data, loader_settings settings)
     : data_(std::move(data)), settings_(settings), writer_(data_.describe()) {
-  example_.fit(data_.describe());
+  example_.allocate(data_.describe());
 }
 
 COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t position) {
@@ -27,7 +27,7 @@ COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t pos
 }
 
 COHORT_CORE_INLINE bool batch_source::fill(batch& out) {
-  detail::fit(out, data_.describe(), settings_.batch);
+  detail::resize_batch(out, data_.describe(), settings_.batch);
   out.epoch = epoch_;
   if (!data_.indexed()) return fill_stream(out);
   return settings_.is_local() ? fill_local(out) : fill_indexed(out);
@@ -111,7 +111,7 @@ COHORT_CORE_INLINE void batch_queue::start(std::int64_t epoch, std::int64_t posi
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE bool batch_queue::take(std::chrono::milliseconds deadline, batch const*& out) {
+COHORT_CORE_INLINE bool batch_queue::pop(std::chrono::milliseconds deadline, batch const*& out) {
   std::unique_lock lock(mutex_);
   if (!changed_.wait_for(lock, deadline, [&] { return ready_ > 0 || ended_; })) return false;
   if (ready_ == 0) {
@@ -166,12 +166,10 @@ COHORT_CORE_INLINE void batch_queue::run() {
   changed_.notify_all();
 }
 
-COHORT_CORE_INLINE loader_settings checked(loader_settings s, dataset const& data) {
+COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset const& data) {
   auto const refuse = [](char const* field, std::string expected, std::int64_t got) {
-    throw setting_error({.what = "the loader's settings make no sense",
-                         .where = field,
-                         .expected = std::move(expected),
-                         .got = {got}});
+    throw setting_error(
+        {.what = "invalid loader settings", .where = field, .expected = std::move(expected), .got = {got}});
   };
   if (s.batch < 1) refuse("batch", "at least 1", s.batch);
   if (s.ranks < 1) refuse("ranks", "at least 1", s.ranks);
@@ -180,9 +178,10 @@ COHORT_CORE_INLINE loader_settings checked(loader_settings s, dataset const& dat
   if (s.deadline.count() < 1) refuse("deadline", "at least 1 ms", s.deadline.count());
   if (s.is_local()) {
     if (s.local_sizes.size() != static_cast<std::size_t>(s.ranks))
-      refuse("local_sizes", text_of({s.ranks, ", one for each rank"}), std::ssize(s.local_sizes));
-    std::int64_t const own = s.local_sizes[static_cast<std::size_t>(s.rank)];
-    if (own != data.size()) refuse("local_sizes", text_of({data.size(), " examples on this rank"}), own);
+      refuse("local_sizes", text_of({s.ranks, ", one per rank"}), std::ssize(s.local_sizes));
+    std::int64_t const own_size = s.local_sizes[static_cast<std::size_t>(s.rank)];
+    if (own_size != data.size())
+      refuse("local_sizes", text_of({data.size(), " examples on this rank"}), own_size);
     if (std::ranges::count(s.local_sizes, 0) == s.ranks) refuse("data", "at least 1 example on some rank", 0);
   } else if (data.indexed() && data.size() < 1) {
     refuse("data", "at least 1 example", data.size());
@@ -195,7 +194,7 @@ COHORT_CORE_INLINE loader_settings checked(loader_settings s, dataset const& dat
 namespace cohort {
 
 COHORT_CORE_INLINE loader::loader(dataset data, loader_settings settings)
-    : settings_(detail::checked(settings, data)),
+    : settings_(detail::checked_settings(settings, data)),
       size_(settings.is_local() ? std::ranges::max(settings.local_sizes) : data.size()) {
   if (settings.prefetch == 0) {
     source_ = std::make_unique<detail::batch_source>(std::move(data), settings);
@@ -215,8 +214,8 @@ COHORT_CORE_INLINE loader::~loader() {
 
 COHORT_CORE_INLINE void loader::start(std::int64_t epoch, std::int64_t position) {
   if (position < 0 || (size_ >= 0 && position > size_))
-    throw setting_error({.what = "the loader cannot start there",
-                         .where = "position",
+    throw setting_error({.what = "the start position is out of range",
+                         .where = "loader::start, position",
                          .expected = {"0 to ", size_},
                          .got = {position}});
   epoch_ = epoch;
@@ -235,12 +234,12 @@ COHORT_CORE_INLINE batch const* loader::next() {
   if (ended_) return nullptr;
   batch const* result = nullptr;
   if (!queue_) {
-    result = made_now();
-  } else if (!queue_->take(settings_.deadline, result)) {
-    throw deadline_error({.what = "the data set gave no batch in time",
+    result = make_batch();
+  } else if (!queue_->pop(settings_.deadline, result)) {
+    throw deadline_error({.what = "the data set did not provide a batch in time",
                           .where = {"epoch ", epoch_, ", position ", position_, ", rank ", settings_.rank},
-                          .expected = {"one within ", settings_.deadline.count(), " ms"},
-                          .got = "none"});
+                          .expected = {"a batch within ", settings_.deadline.count(), " ms"},
+                          .got = "no batch"});
   }
   if (result) position_ = result->next_position;
   ended_ = result == nullptr;
@@ -255,10 +254,10 @@ COHORT_CORE_INLINE std::int64_t loader::batches() const {
   return (size_ + full - 1) / full;
 }
 
-COHORT_CORE_INLINE batch const* loader::made_now() {
+COHORT_CORE_INLINE batch const* loader::make_batch() {
   if (failure_) std::rethrow_exception(failure_);
   try {
-    return source_->fill(own_) ? &own_ : nullptr;
+    return source_->fill(batch_) ? &batch_ : nullptr;
   } catch (...) {
     failure_ = std::current_exception();
     throw;

@@ -15,8 +15,8 @@ COHORT_CORE_INLINE void epoch_order(std::vector<std::int64_t>& order, std::uint6
   if (!shuffle) return;
   random_stream const stream(seed, "order", static_cast<std::uint64_t>(epoch),
                              static_cast<std::uint64_t>(rank));
-  for (std::size_t left = order.size(); left > 1; --left)
-    std::swap(order[left - 1], order[stream.below(left, left)]);
+  for (std::size_t remaining = order.size(); remaining > 1; --remaining)
+    std::swap(order[remaining - 1], order[stream.below(remaining, remaining)]);
 }
 
 COHORT_CORE_INLINE std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch,

@@ -10,8 +10,9 @@
 namespace cohort::detail {
 
 template <class From, class To>
-void scaled_row(std::byte const* source, std::byte* destination, std::size_t n, double scale, double offset) {
-  constexpr std::size_t block = 16;  // copied out, so that -O2 may make vectors: bytes could alias anything
+void scale_row(std::byte const* source, std::byte* destination, std::size_t n, double scale, double offset) {
+  // Blocks in local arrays, so that -O2 can vectorise: std::byte pointers may alias.
+  constexpr std::size_t block = 16;
   auto const factor = static_cast<To>(scale);
   auto const summand = static_cast<To>(offset);
   auto const convert = [=](From value) { return static_cast<To>(+value) * factor + summand; };
@@ -39,7 +40,7 @@ void cast_row(std::byte const* source, std::byte* destination, std::size_t n, do
 }
 
 template <std::size_t Bytes>
-void copied_row(std::byte const* source, std::byte* destination, std::size_t n, double, double) {
+void copy_row(std::byte const* source, std::byte* destination, std::size_t n, double, double) {
   if (n == 1)
     std::memcpy(destination, source, Bytes);
   else
@@ -55,29 +56,29 @@ COHORT_CORE_INLINE row_transform transform_of(tensor_description const& part) {
   auto const is = [&](element_type from, element_type to) { return part.stored == from && part.type == to; };
   if (part.stored == part.type && !part.rescaled()) switch (part.type) {
       case u8:
-        return detail::copied_row<1>;
+        return detail::copy_row<1>;
       case f32:
       case i32:
-        return detail::copied_row<4>;
+        return detail::copy_row<4>;
       case f64:
-        return detail::copied_row<8>;
+        return detail::copy_row<8>;
       default:
         break;
     }
-  if (is(u8, f32)) return detail::scaled_row<std::uint8_t, float>;
-  if (is(f32, f32)) return detail::scaled_row<float, float>;
-  if (is(f64, f32)) return detail::scaled_row<double, float>;
-  if (is(u8, f64)) return detail::scaled_row<std::uint8_t, double>;
-  if (is(f32, f64)) return detail::scaled_row<float, double>;
-  if (is(f64, f64)) return detail::scaled_row<double, double>;
+  if (is(u8, f32)) return detail::scale_row<std::uint8_t, float>;
+  if (is(f32, f32)) return detail::scale_row<float, float>;
+  if (is(f64, f32)) return detail::scale_row<double, float>;
+  if (is(u8, f64)) return detail::scale_row<std::uint8_t, double>;
+  if (is(f32, f64)) return detail::scale_row<float, double>;
+  if (is(f64, f64)) return detail::scale_row<double, double>;
   if (!part.rescaled()) {
     if (is(u8, i32)) return detail::cast_row<std::uint8_t, std::int32_t>;
     if (is(i64, i32)) return detail::cast_row<std::int64_t, std::int32_t>;
   }
-  throw shape_error({.what = "the data set's elements cannot be brought into a batch",
+  throw shape_error({.what = "cannot convert the data set's elements for the batch",
                      .where = part.name,
-                     .expected = "u8, f32 or f64 as f32 or f64; u8, i32 or i64 as i32, unscaled",
-                     .got = {name_of(part.stored), " as ", name_of(part.type)}});
+                     .expected = "u8, f32 or f64 to f32 or f64, or unscaled u8, i32 or i64 to i32",
+                     .got = {name_of(part.stored), " to ", name_of(part.type)}});
 }
 
 }  // namespace cohort

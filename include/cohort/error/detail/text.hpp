@@ -7,29 +7,30 @@
 
 namespace cohort::detail {
 
-/// A piece of a text that is put together: words or a number.
+/// An argument of text_of: text, a character or a number.
 struct text_piece {
-  enum class form : unsigned char { words, character, whole, natural, real };
+  enum class piece_type : unsigned char { text, character, signed_integer, unsigned_integer, real };
 
-  text_piece(char const* text) : words(text), is(form::words) {}
-  text_piece(std::string_view text) : words(text), is(form::words) {}
-  text_piece(std::string const& text) : words(text), is(form::words) {}
-  text_piece(char one) : whole(one), is(form::character) {}
-  text_piece(std::signed_integral auto number) : whole(number), is(form::whole) {}
-  text_piece(std::unsigned_integral auto number) : natural(number), is(form::natural) {}
-  text_piece(double number) : real(number), is(form::real) {}
+  text_piece(char const* t) : text(t), type(piece_type::text) {}
+  text_piece(std::string_view t) : text(t), type(piece_type::text) {}
+  text_piece(std::string const& t) : text(t), type(piece_type::text) {}
+  text_piece(char c) : signed_integer(c), type(piece_type::character) {}
+  text_piece(std::signed_integral auto number) : signed_integer(number), type(piece_type::signed_integer) {}
+  text_piece(std::unsigned_integral auto number)
+      : unsigned_integer(number), type(piece_type::unsigned_integer) {}
+  text_piece(double number) : real(number), type(piece_type::real) {}
 
   union {
-    std::string_view words;
-    long long whole;
-    unsigned long long natural;
+    std::string_view text;
+    long long signed_integer;
+    unsigned long long unsigned_integer;
     double real;
   };
-  form is;
+  piece_type type;
 };
 
-/// The pieces one after another. One function for all texts: chains of `+` would be compiled anew at each place.
-[[gnu::cold, gnu::noinline]] std::string text_of(std::initializer_list<text_piece> pieces);
+/// Concatenates the pieces. Out of line, because chains of `+` would generate code at each call.
+std::string text_of(std::initializer_list<text_piece> pieces);
 
 }  // namespace cohort::detail
 

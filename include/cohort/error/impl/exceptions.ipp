@@ -13,15 +13,15 @@ namespace cohort::detail {
 namespace cohort {
 
 [[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE error::error(refusal why)
-    : std::runtime_error(sentence(why)), why_(std::move(why)) {}
+    : std::runtime_error(message(why)), why_(std::move(why)) {}
 
-COHORT_CORE_INLINE std::string error::sentence(refusal const& r) {
-  bool const wanted = !r.expected.empty();
+COHORT_CORE_INLINE std::string error::message(refusal const& r) {
+  bool const has_expected = !r.expected.empty();
   return detail::text_of({r.what, r.where.empty() ? "" : " (", r.where, r.where.empty() ? "" : ")",
-                          wanted ? ": expected " : "", r.expected,
-                          r.got.empty() ? ""
-                          : wanted      ? ", got "
-                                        : ": got ",
+                          has_expected ? ": expected " : "", r.expected,
+                          r.got.empty()  ? ""
+                          : has_expected ? ", got "
+                                         : ": got ",
                           r.got});
 }
 

@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// As few digits as tell the number from every other: "0.02", "1e-08".
+/// Returns the number with 6, 15 or 17 digits, the fewest that read back as the same double: "0.02", "1e-08".
 [[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string text_of_real(double number) {
   char text[32];
   for (int digits : {6, 15, 17}) {
@@ -20,20 +20,20 @@ namespace cohort::detail {
 [[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string text_of(
     std::initializer_list<text_piece> pieces) {
   std::string text;
-  for (text_piece const& piece : pieces) switch (piece.is) {
-      case text_piece::form::words:
-        text += piece.words;
+  for (text_piece const& piece : pieces) switch (piece.type) {
+      case text_piece::piece_type::text:
+        text += piece.text;
         break;
-      case text_piece::form::character:
-        text += static_cast<char>(piece.whole);
+      case text_piece::piece_type::character:
+        text += static_cast<char>(piece.signed_integer);
         break;
-      case text_piece::form::whole:
-        text += std::to_string(piece.whole);
+      case text_piece::piece_type::signed_integer:
+        text += std::to_string(piece.signed_integer);
         break;
-      case text_piece::form::natural:
-        text += std::to_string(piece.natural);
+      case text_piece::piece_type::unsigned_integer:
+        text += std::to_string(piece.unsigned_integer);
         break;
-      case text_piece::form::real:
+      case text_piece::piece_type::real:
         text += text_of_real(piece.real);
         break;
     }

@@ -6,9 +6,10 @@
 
 namespace cohort::detail {
 
-/// What the columns of a report are called: their numbers, with names where there are any.
+/// Labels of a report's columns: their numbers, with names if given.
 ///
-/// Errors    setting_error for a number of columns that makes no sense, and for another number of names.
+/// Errors    setting_error if the number of columns is not in 1 to 100000, or differs from the number of
+///           names.
 class column_labels {
  public:
   static constexpr int most_printed = 20;

@@ -3,14 +3,14 @@
 
 namespace cohort::detail {
 
-/// A sum of many doubles that does not depend on their order beyond its last bits (Neumaier, 1974).
+/// Sum of many doubles. Their order affects only the last bits (Neumaier, 1974).
 struct compensated_sum {
   double sum = 0;
-  double lost = 0;
+  double compensation = 0;
 
   void add(double term);
   void add(compensated_sum const& other);
-  double value() const { return sum + lost; }
+  double value() const { return sum + compensation; }
 };
 
 }  // namespace cohort::detail

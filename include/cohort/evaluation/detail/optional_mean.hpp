@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// The mean of the numbers that exist.
+/// Mean of the numbers that are present.
 class optional_mean {
  public:
   void add(std::optional<double> number);

@@ -3,10 +3,10 @@
 
 namespace cohort::detail {
 
-/// Count, means and centred second moments of pairs (x, y), of parts that are put together in any order.
+/// Count, means and centred second moments of pairs (x, y). Parts can be merged in any order.
 ///
-/// Units     x, y: means, as distances from the origins x0, y0, which are values of the part: numbers that lie close to each
-///           other and far from 0 lose nothing. xx, yy, xy: Σ (x − mean x)², …
+/// Units     x, y: means, relative to the origins x0, y0, which are values of the part. Numbers that are
+///           close to each other and far from 0 lose no precision. xx, yy, xy: Σ (x − mean x)², …
 /// Source    Chan, Golub and LeVeque, Am. Stat. 37(3), 1983.
 struct paired_moments {
   double count = 0;
@@ -14,7 +14,7 @@ struct paired_moments {
   double x = 0, y = 0;
   double xx = 0, yy = 0, xy = 0;
 
-  /// Of `count` > 0 pairs, in two passes over them; `pair(i)` gives one's .x and .y.
+  /// Moments of `count` > 0 pairs, computed in two passes. `pair(i)` returns pair i with members .x and .y.
   template <class Pair>
   static paired_moments of(int count, Pair pair) {
     paired_moments made{.count = static_cast<double>(count), .x0 = pair(0).x, .y0 = pair(0).y};
@@ -33,6 +33,7 @@ struct paired_moments {
     return made;
   }
 
+  /// Merges the moments of another part.
   void add(paired_moments const& part);
 };
 

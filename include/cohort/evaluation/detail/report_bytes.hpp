@@ -11,22 +11,23 @@
 
 namespace cohort::detail {
 
-static_assert(std::endian::native == std::endian::little, "cohort: reports travel in little-endian bytes");
+static_assert(std::endian::native == std::endian::little, "cohort: reports are sent as little-endian bytes");
 
-/// Writes the numbers of a report, small ones shortly.
+/// Writes the numbers of a report. Small numbers need few bytes.
 class report_writer {
  public:
-  /// Seven bits a byte, the lowest first; the highest bit says that more follow (LEB128).
+  /// Seven bits per byte, the lowest first. The highest bit is set if more bytes follow (LEB128).
   report_writer& natural(std::uint64_t number);
   report_writer& real(double number);
+  /// Size, then bytes.
   report_writer& block(std::span<std::byte const> bytes);
-  std::vector<std::byte> take() { return std::move(bytes_); }
+  std::vector<std::byte> release() { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;
 };
 
-/// Reads them again.
+/// Reads the bytes of a report_writer.
 ///
 /// Before    the bytes are untrusted: nothing is read beyond them.
 /// Errors    data_error naming the byte.

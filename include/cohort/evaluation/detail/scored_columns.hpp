@@ -7,12 +7,14 @@
 
 namespace cohort::detail {
 
-/// Examples' scores beside what was right, by columns: an example is or is not of column c, and has a score for it.
+/// Scores and targets of examples, by columns. For each column an example has a score, and is positive or
+/// negative.
 ///
-/// Shapes    scores N×C (any shape of C elements an example) f32 or f64. targets: a class index each, N (i32), or C numbers
-///           each, all 0 or 1 (f32, f64). With one column the classes are 0 and 1, and the column is class 1.
-/// Errors    shape_error; data_error naming the example: a score that is not finite or not in [lowest, highest], a label out
-///           of range, a number that is neither 0 nor 1. All is looked at once, here.
+/// Shapes    scores N×C (any shape of C elements per example), f32 or f64. targets: N class indices (i32), or
+///           C numbers per example, all 0 or 1 (f32, f64). With one column the classes are 0 and 1, and the
+///           column is class 1.
+/// Errors    shape_error. data_error naming the example if a score is not finite or not in [lowest, highest],
+///           a label is out of range, or a number is neither 0 nor 1. The constructor checks all data.
 class scored_columns {
  public:
   scored_columns(tensor_view scores, tensor_view targets, int columns, std::int64_t first,

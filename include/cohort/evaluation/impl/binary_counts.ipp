@@ -18,7 +18,10 @@ COHORT_CORE_INLINE std::optional<double> binary_counts::recall() const {
 
 COHORT_CORE_INLINE std::optional<double> binary_counts::f_beta(double beta) const {
   if (!(beta > 0 && beta < 1e100)) {
-    throw setting_error({.what = "no F-beta", .where = "beta", .expected = "above 0, finite", .got = {beta}});
+    throw setting_error({.what = "the beta of F-beta is out of range",
+                         .where = "beta",
+                         .expected = "above 0 and below 1e100",
+                         .got = {beta}});
   }
   double const hits = (1 + beta * beta) * number(true_positive);
   return ratio(hits, hits + beta * beta * number(false_negative) + number(false_positive));

@@ -16,14 +16,16 @@ COHORT_CORE_INLINE calibration_report::calibration_report(int columns, int bins)
     : columns_(columns), bins_(bins) {
   detail::column_labels(columns, {});
   if (bins < 1 || bins > 10'000)
-    throw setting_error(
-        {.what = "cannot report on probabilities", .where = "bins", .expected = "1 to 10000", .got = {bins}});
+    throw setting_error({.what = "cannot create a calibration report",
+                         .where = "bins",
+                         .expected = "1 to 10000",
+                         .got = {bins}});
   clear();
 }
 
 COHORT_CORE_INLINE void calibration_report::add(tensor_view scores, tensor_view targets,
                                                 std::optional<std::int64_t> first) {
-  // A softmax in f32 may be a rounding above 1.
+  // A softmax in f32 may exceed 1 by a rounding error.
   detail::scored_columns const given(scores, targets, columns_, first.value_or(examples_), 0, 1 + 1e-6);
   for (std::size_t n = 0; n < given.examples(); ++n) {
     std::size_t best = 0;
@@ -45,34 +47,37 @@ COHORT_CORE_INLINE std::vector<std::byte> calibration_report::to_bytes() const {
   for (cell const& one : cells_) {
     out.natural(static_cast<std::uint64_t>(one.examples));
     if (one.examples == 0) continue;
-    out.natural(static_cast<std::uint64_t>(one.positive)).real(one.said.sum).real(one.said.lost);
+    out.natural(static_cast<std::uint64_t>(one.positive))
+        .real(one.probability_sum.sum)
+        .real(one.probability_sum.compensation);
   }
-  return out.take();
+  return out.release();
 }
 
 COHORT_CORE_INLINE void calibration_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
-  auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
-  own("kind of report", kind());
-  own("columns", static_cast<std::uint64_t>(columns_));
-  own("bins", static_cast<std::uint64_t>(bins_));
+  auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
+  require("kind of report", kind());
+  require("columns", static_cast<std::uint64_t>(columns_));
+  require("bins", static_cast<std::uint64_t>(bins_));
   std::int64_t const examples = in.count("examples", 0, (std::int64_t{1} << 53) - examples_);
   std::vector<cell> all = cells_;
-  std::int64_t left = examples;
+  std::int64_t remaining = examples;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    cell part{.examples = in.count("examples of a bin", 0, left)};
-    left -= part.examples;
+    cell part{.examples = in.count("examples of a bin", 0, remaining)};
+    remaining -= part.examples;
     if (part.examples > 0) {
       part.positive = in.count("positive examples", 0, part.examples);
-      auto const most = static_cast<double>(part.examples);
-      part.said = {in.real("probabilities", 0, most),
-                   in.real("probabilities, lost", -1e-6 * most, 1e-6 * most)};
+      auto const count_limit = static_cast<double>(part.examples);
+      part.probability_sum = {in.real("sum of probabilities", 0, count_limit),
+                              in.real("compensation of the sum", -1e-6 * count_limit, 1e-6 * count_limit)};
       all[i].add(part);
     }
     if ((i + 1) % static_cast<std::size_t>(bins_) != 0) continue;
-    if (left != 0)
-      in.refuse("counts", detail::text_of({examples, " examples in all"}), std::to_string(examples - left));
-    left = examples;
+    if (remaining != 0)
+      in.refuse("counts", detail::text_of({examples, " examples in all"}),
+                std::to_string(examples - remaining));
+    remaining = examples;
   }
   in.end();
   cells_ = std::move(all);
@@ -93,7 +98,7 @@ COHORT_CORE_INLINE std::vector<calibration_bin> calibration_report::bins(int col
     auto& bin = made.emplace_back(
         calibration_bin{static_cast<double>(b) / bins_, (b + 1.0) / bins_, one.examples, {}, {}});
     if (one.examples == 0) continue;
-    bin.probability = one.said.value() / static_cast<double>(one.examples);
+    bin.probability = one.probability_sum.value() / static_cast<double>(one.examples);
     bin.frequency = static_cast<double>(one.positive) / static_cast<double>(one.examples);
   }
   return made;
@@ -122,13 +127,13 @@ COHORT_CORE_INLINE std::string calibration_report::stats() const {
                one.examples, detail::decimal_text(one.probability, 4),
                detail::decimal_text(one.frequency, 4)});
   return table.text() + "\n  expected calibration error  " + detail::decimal_text(expected_error(), 4)
-         + "\n  largest of a bin            " + detail::decimal_text(largest_error(), 4) + '\n';
+         + "\n  maximum calibration error   " + detail::decimal_text(largest_error(), 4) + '\n';
 }
 
 COHORT_CORE_INLINE void calibration_report::cell::add(cell const& part) {
   examples += part.examples;
   positive += part.positive;
-  said.add(part.said);
+  probability_sum.add(part.probability_sum);
 }
 
 COHORT_CORE_INLINE double calibration_report::error(calibration_bin const& one) {
@@ -141,7 +146,7 @@ COHORT_CORE_INLINE void calibration_report::count(std::size_t row, double probab
   cell& one = cells_[row * static_cast<std::size_t>(bins_) + static_cast<std::size_t>(bin)];
   ++one.examples;
   one.positive += positive;
-  one.said.add(probability);
+  one.probability_sum.add(probability);
 }
 
 }  // namespace cohort

@@ -13,10 +13,12 @@ namespace cohort {
 COHORT_CORE_INLINE classification_report::classification_report(int classes, classification_options options)
     : confusion_matrix(classes), options_(std::move(options)) {
   if (options_.top < 1 || options_.top > classes) {
-    refuse("top", "1 to " + std::to_string(classes), std::to_string(options_.top));
+    refuse("cannot create a classification report", "top", "1 to " + std::to_string(classes),
+           std::to_string(options_.top));
   }
   if (!options_.labels.empty() && options_.labels.size() != at(classes)) {
-    refuse("labels", std::to_string(classes) + " names", std::to_string(options_.labels.size()));
+    refuse("cannot create a classification report", "labels", std::to_string(classes) + " names",
+           std::to_string(options_.labels.size()));
   }
 }
 
@@ -45,7 +47,7 @@ COHORT_CORE_INLINE void classification_report::add(tensor_view scores, std::span
     add_rows(scores.as<double>(), labels, first.value_or(examples()));
   } else {
     throw shape_error({.what = "cannot evaluate these scores",
-                       .where = {},
+                       .where = "scores",
                        .expected = "f32 or f64",
                        .got = {name_of(scores.type)}});
   }
@@ -55,8 +57,10 @@ COHORT_CORE_INLINE void classification_report::merge(classification_report const
   auto setting = [](classification_report const& report) {
     return std::to_string(report.classes()) + " classes, top " + std::to_string(report.options_.top);
   };
-  if (setting(*this) != setting(other)) refuse("merge", setting(*this), setting(other));
-  if (options_.labels != other.options_.labels) refuse("merge", "the same labels", "others");
+  if (setting(*this) != setting(other))
+    refuse("cannot merge classification reports", "settings", setting(*this), setting(other));
+  if (options_.labels != other.options_.labels)
+    refuse("cannot merge classification reports", "labels", "the same labels", "different labels");
   confusion_matrix::merge(other);
   top_hits_ += other.top_hits_;
   log_loss_.add(other.log_loss_);
@@ -69,23 +73,23 @@ COHORT_CORE_INLINE std::vector<std::byte> classification_report::to_bytes() cons
   out.natural(static_cast<std::uint64_t>(options_.top)).natural(labels_hash());
   confusion_matrix::write(out);
   out.natural(static_cast<std::uint64_t>(top_hits_)).natural(probabilities_);
-  return out.real(log_loss_.sum).real(log_loss_.lost).take();
+  return out.real(log_loss_.sum).real(log_loss_.compensation).release();
 }
 
 COHORT_CORE_INLINE void classification_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
   in.natural("kind of report", kind(), kind());
-  auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
-  own("classes", static_cast<std::uint64_t>(classes()));
-  own("top", static_cast<std::uint64_t>(options_.top));
-  own("hash of the labels", labels_hash());
+  auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
+  require("classes", static_cast<std::uint64_t>(classes()));
+  require("top", static_cast<std::uint64_t>(options_.top));
+  require("hash of the labels", labels_hash());
   classification_report other(classes(), options_);
   other.confusion_matrix::read(in, most_examples - examples());
   other.top_hits_ = in.count("top hits", other.correct(), other.examples());
   other.probabilities_ = in.natural("probabilities", 0, 1) != 0;
   double const most = 35.0 * static_cast<double>(other.examples());  // −ln 1e-15 < 35
   other.log_loss_.sum = in.real("log loss", 0, most);
-  other.log_loss_.lost = in.real("log loss, lost", -most, most);
+  other.log_loss_.compensation = in.real("compensation of the log loss", -most, most);
   in.end();
   merge(other);
 }
@@ -110,16 +114,14 @@ COHORT_CORE_INLINE std::optional<double> classification_report::log_loss() const
 COHORT_CORE_INLINE std::uint64_t classification_report::labels_hash() const {
   std::uint64_t hash = fnv1a_offset;
   for (std::string const& label : options_.labels)
-    hash = fnv1a({label.c_str(), label.size() + 1}, hash);  // with the zero that ends it
+    hash = fnv1a({label.c_str(), label.size() + 1}, hash);  // with the terminating zero
   return hash;
 }
 
-COHORT_CORE_INLINE void classification_report::refuse(std::string where, std::string expected,
-                                                      std::string got) {
-  throw setting_error({.what = "cannot report on this classification",
-                       .where = std::move(where),
-                       .expected = std::move(expected),
-                       .got = std::move(got)});
+COHORT_CORE_INLINE void classification_report::refuse(char const* what, std::string where,
+                                                      std::string expected, std::string got) {
+  throw setting_error(
+      {.what = what, .where = std::move(where), .expected = std::move(expected), .got = std::move(got)});
 }
 
 COHORT_CORE_INLINE std::string classification_report::name(int c) const {
@@ -201,15 +203,15 @@ COHORT_CORE_INLINE std::string classification_report::remarks_text() const {
   list("never predicted", [](binary_counts const& c) { return c.predicted() == 0; });
   list("without examples", [](binary_counts const& c) { return c.actual() == 0; });
 
-  std::string left_out;
+  std::string excluded;
   auto note = [&](char const* metric, int classes) {
-    if (classes > 0) left_out += detail::text_of({left_out.empty() ? "" : ", ", classes, " from ", metric});
+    if (classes > 0) excluded += detail::text_of({excluded.empty() ? "" : ", ", classes, " from ", metric});
   };
-  note("precision", average(averaging::macro, [](auto const& c) { return c.precision(); }).left_out);
-  note("recall", average(averaging::macro, [](auto const& c) { return c.recall(); }).left_out);
-  note("F1", average(averaging::macro, [](auto const& c) { return c.f_beta(); }).left_out);
-  if (!left_out.empty()) text += "  classes left out of the macro mean, being 0/0: " + left_out + '\n';
-  if (!probabilities_) text += "  no log loss: the scores of some example are no probabilities\n";
+  note("precision", average(averaging::macro, [](auto const& c) { return c.precision(); }).undefined_classes);
+  note("recall", average(averaging::macro, [](auto const& c) { return c.recall(); }).undefined_classes);
+  note("F1", average(averaging::macro, [](auto const& c) { return c.f_beta(); }).undefined_classes);
+  if (!excluded.empty()) text += "  classes excluded from the macro mean because of 0/0: " + excluded + '\n';
+  if (!probabilities_) text += "  no log loss: the scores of at least one example are not probabilities\n";
   return text;
 }
 

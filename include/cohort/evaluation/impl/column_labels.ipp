@@ -12,12 +12,10 @@ namespace cohort::detail {
 COHORT_CORE_INLINE column_labels::column_labels(int columns, std::vector<std::string> names)
     : names_(std::move(names)) {
   if (columns < 1 || columns > 100'000)
-    throw setting_error({.what = "cannot report on outputs",
-                         .where = "columns",
-                         .expected = "1 to 100000",
-                         .got = {columns}});
+    throw setting_error(
+        {.what = "cannot create a report", .where = "columns", .expected = "1 to 100000", .got = {columns}});
   if (!names_.empty() && names_.size() != static_cast<std::size_t>(columns))
-    throw setting_error({.what = "cannot report on outputs",
+    throw setting_error({.what = "cannot create a report",
                          .where = "labels",
                          .expected = {columns, " names"},
                          .got = {names_.size()}});
@@ -32,7 +30,7 @@ COHORT_CORE_INLINE std::string column_labels::name(int column) const {
 COHORT_CORE_INLINE std::uint64_t column_labels::hash() const {
   std::uint64_t hash = fnv1a_offset;
   for (std::string const& one : names_)
-    hash = fnv1a({one.c_str(), one.size() + 1}, hash);  // with the zero that ends it
+    hash = fnv1a({one.c_str(), one.size() + 1}, hash);  // with the terminating zero
   return hash;
 }
 

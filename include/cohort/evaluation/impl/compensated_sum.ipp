@@ -8,14 +8,14 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE void compensated_sum::add(double term) {
   double const total = sum + term;
-  lost += std::abs(sum) >= std::abs(term) ? (sum - total) + term : (term - total) + sum;
+  compensation += std::abs(sum) >= std::abs(term) ? (sum - total) + term : (term - total) + sum;
   sum = total;
 }
 
 COHORT_CORE_INLINE void compensated_sum::add(compensated_sum const& other) {
-  double const also_lost = other.lost;
+  double const other_compensation = other.compensation;
   add(other.sum);
-  lost += also_lost;
+  compensation += other_compensation;
 }
 
 }  // namespace cohort::detail

@@ -11,7 +11,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE confusion_matrix::confusion_matrix(int classes) : classes_(classes) {
   if (classes < 2 || classes > 100'000) {
-    throw setting_error({.what = "cannot count predictions",
+    throw setting_error({.what = "cannot create a confusion matrix",
                          .where = "classes",
                          .expected = "2 to 100000",
                          .got = {classes}});
@@ -27,8 +27,8 @@ COHORT_CORE_INLINE void confusion_matrix::add(int actual, int predicted) {
 COHORT_CORE_INLINE void confusion_matrix::merge(confusion_matrix const& other) {
   if (classes_ != other.classes_) {
     throw setting_error({.what = "cannot merge confusion matrices",
-                         .where = {},
-                         .expected = {classes_, " classes"},
+                         .where = "classes",
+                         .expected = {classes_},
                          .got = {other.classes_}});
   }
   for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];

@@ -12,12 +12,12 @@ namespace cohort {
 COHORT_CORE_INLINE void merge_ranks(communicator& world, std::span<evaluator* const> evaluators) {
   detail::report_writer mine;
   for (evaluator const* one : evaluators) mine.block(one->to_bytes());
-  std::vector<std::byte> const before = mine.take();
+  std::vector<std::byte> const before = mine.release();
   gathered const all = world.allgatherv(before);
 
   auto const merge = [&](std::span<std::byte const> bytes) {
     detail::report_reader reports(bytes);
-    for (evaluator* one : evaluators) one->merge(reports.block("the size of a report"));
+    for (evaluator* one : evaluators) one->merge(reports.block("size of a report"));
     reports.end();
   };
   int rank = 0;

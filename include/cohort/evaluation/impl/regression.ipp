@@ -21,7 +21,7 @@ COHORT_CORE_INLINE void regression_report::add(tensor_view outputs, tensor_view 
   for (int n = 0; n < outputs.dims[0]; ++n)
     for (int c = 0; c < columns(); ++c)
       for (tensor_view const* from : {&outputs, &targets})
-        if (double const x = at(*from, n, c); !(std::abs(x) < most))
+        if (double const x = at(*from, n, c); !(std::abs(x) < magnitude_limit))
           throw data_error({.what = "cannot evaluate this example",
                             .where = {"example ", first.value_or(examples()) + n},
                             .expected = "finite numbers below 1e150",
@@ -48,19 +48,19 @@ COHORT_CORE_INLINE std::vector<std::byte> regression_report::to_bytes() const {
   out.natural(static_cast<std::uint64_t>(examples()));
   for (column const& one : columns_) {
     detail::paired_moments const& m = one.moments;
-    for (double const number : {one.absolute.sum, one.absolute.lost, one.squared.sum, one.squared.lost, m.x0,
-                                m.y0, m.x, m.y, m.xx, m.yy, m.xy})
+    for (double const number : {one.absolute.sum, one.absolute.compensation, one.squared.sum,
+                                one.squared.compensation, m.x0, m.y0, m.x, m.y, m.xx, m.yy, m.xy})
       out.real(number);
   }
-  return out.take();
+  return out.release();
 }
 
 COHORT_CORE_INLINE void regression_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
-  auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
-  own("kind of report", kind());
-  own("columns", columns_.size());
-  own("hash of the labels", labels_.hash());
+  auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
+  require("kind of report", kind());
+  require("columns", columns_.size());
+  require("hash of the labels", labels_.hash());
   std::int64_t const count = in.count("examples", 0, (std::int64_t{1} << 53) - examples());
   std::vector<column> all = columns_;
   for (column& one : all) {
@@ -69,11 +69,12 @@ COHORT_CORE_INLINE void regression_report::merge(std::span<std::byte const> byte
     for (auto [what, errors] :
          {std::pair("absolute errors", &part.absolute), std::pair("squared errors", &part.squared)}) {
       errors->sum = in.real(what, 0, large);
-      errors->lost = in.real(what, -1e-6 * errors->sum, 1e-6 * errors->sum);
+      errors->compensation = in.real(what, -1e-6 * errors->sum, 1e-6 * errors->sum);
     }
     detail::paired_moments& m = part.moments;
     m.count = static_cast<double>(count);
-    for (double* number : {&m.x0, &m.y0, &m.x, &m.y}) *number = in.real("mean", -2 * most, 2 * most);
+    for (double* number : {&m.x0, &m.y0, &m.x, &m.y})
+      *number = in.real("mean", -2 * magnitude_limit, 2 * magnitude_limit);
     for (double* number : {&m.xx, &m.yy}) *number = in.real("moment", 0, large);
     double const largest = std::sqrt(m.xx) * std::sqrt(m.yy) * (1 + 1e-9);
     m.xy = in.real("mixed moment", -largest, largest);
@@ -143,7 +144,7 @@ COHORT_CORE_INLINE void regression_report::check(tensor_view outputs, tensor_vie
     bool const fits = t.dims.rank > 0 && t.dims[0] == outputs.dims[0]
                       && t.dims.elements() == static_cast<std::int64_t>(t.dims[0]) * columns();
     if (!fits || (t.type != element_type::f32 && t.type != element_type::f64))
-      throw shape_error({.what = "cannot evaluate these numbers",
+      throw shape_error({.what = "cannot evaluate these outputs and targets",
                          .where = what,
                          .expected = {outputs.dims[0], 'x', columns(), ", f32 or f64"},
                          .got = {to_string(t.dims), ", ", name_of(t.type)}});

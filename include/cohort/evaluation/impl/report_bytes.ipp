@@ -31,9 +31,9 @@ COHORT_CORE_INLINE std::uint64_t report_reader::natural(std::string_view what, s
   std::size_t const start = at_;
   std::uint64_t number = 0;
   for (int shift = 0;; shift += 7) {
-    if (at_ == bytes_.size()) refuse(what, "more bytes", "the end");
+    if (at_ == bytes_.size()) refuse(what, "more bytes", "the end of the bytes");
     auto const byte = std::to_integer<std::uint64_t>(bytes_[at_++]);
-    if (shift == 63 && byte > 1) refuse(what, "a number of 64 bits", "more");
+    if (shift == 63 && byte > 1) refuse(what, "a number of at most 64 bits", "more bits");
     number |= (byte & 0x7f) << shift;
     if (byte < 0x80) break;
   }
@@ -68,7 +68,7 @@ COHORT_CORE_INLINE std::span<std::byte const> report_reader::block(std::string_v
 }
 
 COHORT_CORE_INLINE void report_reader::end() const {
-  if (at_ != bytes_.size()) refuse("the end", "no more bytes", std::to_string(bytes_.size() - at_));
+  if (at_ != bytes_.size()) refuse("end", "no more bytes", std::to_string(bytes_.size() - at_));
 }
 
 COHORT_CORE_INLINE void report_reader::refuse(std::string_view what, std::string expected,

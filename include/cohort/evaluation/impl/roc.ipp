@@ -14,8 +14,10 @@ namespace cohort {
 COHORT_CORE_INLINE roc_report::roc_report(int columns, roc_options options)
     : labels_(columns, std::move(options.labels)), steps_(options.steps) {
   if (steps_ < 0 || steps_ > 1'000'000)
-    throw setting_error(
-        {.what = "cannot report on scores", .where = "steps", .expected = "0 to 1000000", .got = {steps_}});
+    throw setting_error({.what = "cannot create a ROC report",
+                         .where = "steps",
+                         .expected = "0 to 1000000",
+                         .got = {steps_}});
   curves_.resize(static_cast<std::size_t>(columns));
 }
 
@@ -42,29 +44,30 @@ COHORT_CORE_INLINE std::vector<std::byte> roc_report::to_bytes() const {
     out.natural(groups.size());
     for (auto const& g : groups) out.real(g.score).natural(natural(g.positive)).natural(natural(g.negative));
   }
-  return out.take();
+  return out.release();
 }
 
 COHORT_CORE_INLINE void roc_report::merge(std::span<std::byte const> bytes) {
   detail::report_reader in(bytes);
-  auto const own = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
-  own("kind of report", kind());
-  own("columns", curves_.size());
-  own("steps", static_cast<std::uint64_t>(steps_));
-  own("hash of the labels", labels_.hash());
+  auto const require = [&](std::string_view what, std::uint64_t number) { in.natural(what, number, number); };
+  require("kind of report", kind());
+  require("columns", curves_.size());
+  require("steps", static_cast<std::uint64_t>(steps_));
+  require("hash of the labels", labels_.hash());
   std::int64_t const examples = in.count("examples", 0, most_examples - examples_);
   std::vector<roc_curve> all = curves_;
   for (roc_curve& one : all) {
-    std::int64_t left = examples;
+    std::int64_t remaining = examples;
     for (std::uint64_t groups = in.natural("scores", 0, bytes.size()); groups > 0; --groups) {
       roc_curve::group g{.score = in.real("score", lowest(), highest())};
-      g.positive = in.count("positive", 0, left);
-      g.negative = in.count("negative", g.positive > 0 ? 0 : 1, left - g.positive);
-      left -= g.positive + g.negative;
+      g.positive = in.count("positive", 0, remaining);
+      g.negative = in.count("negative", g.positive > 0 ? 0 : 1, remaining - g.positive);
+      remaining -= g.positive + g.negative;
       one.add(g);
     }
-    if (left != 0)
-      in.refuse("counts", detail::text_of({examples, " examples in all"}), std::to_string(examples - left));
+    if (remaining != 0)
+      in.refuse("counts", detail::text_of({examples, " examples in all"}),
+                std::to_string(examples - remaining));
   }
   in.end();
   curves_ = std::move(all);

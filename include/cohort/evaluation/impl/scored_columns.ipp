@@ -19,10 +19,10 @@ COHORT_CORE_INLINE scored_columns::scored_columns(tensor_view scores, tensor_vie
   std::int64_t const each = by_index ? 1 : columns;
   if (scores.dims.rank < 1 || !numbers(scores)
       || scores.dims.elements() != static_cast<std::int64_t>(scores.dims[0]) * columns)
-    refuse_shape("the scores", text_of({"examples x ", columns, ", f32 or f64"}), scores);
+    refuse_shape("scores", text_of({"examples x ", columns, ", f32 or f64"}), scores);
   if (targets.dims.rank < 1 || targets.dims[0] != scores.dims[0]
       || targets.dims.elements() != scores.dims[0] * each || !(by_index || numbers(targets)))
-    refuse_shape("the targets",
+    refuse_shape("targets",
                  text_of({scores.dims[0], " labels, i32, or ", scores.dims[0], 'x', columns, " numbers"}),
                  targets);
   int const classes = columns > 1 ? columns : 2;

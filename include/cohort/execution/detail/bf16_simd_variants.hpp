@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/execution/detail/simd_vector.hpp>
+#include <cohort/tensor/bf16.hpp>
 #include <cstddef>
 #include <cstdint>
 
-/// The passes of bf16_simd.inc for each instruction set.
+/// The functions of bf16_simd.inc, compiled for each instruction set.
 namespace cohort::detail {
 
 namespace baseline_f32 {

@@ -5,22 +5,23 @@
 
 namespace cohort::detail {
 
-/// The least of some runs, in a few hundredths of a second if a run is short.
+/// Calls run() once to warm up, then repeatedly, and returns the duration of the fastest call in seconds.
+/// Makes at least 3 timed calls. Stops after 0.02 s of timed calls, or after 200 calls.
 template <class Run>
 double least_seconds(Run&& run) {
   using clock = std::chrono::steady_clock;
-  constexpr int fewest = 3, most = 200;
-  constexpr double enough = 0.02;
+  constexpr int min_runs = 3, max_runs = 200;
+  constexpr double enough_seconds = 0.02;
   run();
-  double least = std::numeric_limits<double>::infinity(), all = 0;
-  for (int runs = 0; runs < fewest || (runs < most && all < enough); ++runs) {
+  double fastest = std::numeric_limits<double>::infinity(), total = 0;
+  for (int runs = 0; runs < min_runs || (runs < max_runs && total < enough_seconds); ++runs) {
     auto const start = clock::now();
     run();
     double const seconds = std::chrono::duration<double>(clock::now() - start).count();
-    least = seconds < least ? seconds : least;
-    all += seconds;
+    fastest = seconds < fastest ? seconds : fastest;
+    total += seconds;
   }
-  return least;
+  return fastest;
 }
 
 }  // namespace cohort::detail

@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The same names once for each instruction set: `number` (an element), `real` (a vector of `lanes` of them),
-/// `bits` (their patterns), load, store, root, quotient. Passes over memory are written once in these names,
-/// in .inc files, and included into each namespace inside a region compiled for its instruction set. (One
-/// template over the instruction set would be compiled with the consumer's flags: its vectors are split into
-/// the baseline's before anything is inlined.) double has one scalar instantiation. The root is a compiler
-/// builtin because <immintrin.h> takes half a second to compile.
+/// Vector types and functions for each instruction set, in one namespace each, with the same names: `number`
+/// (an element), `real` (a vector of `lanes` elements), `bits` (bit patterns), load, store, root, quotient.
+///
+/// A loop over memory is written once with these names, in an .inc file. The file is included into each
+/// namespace, in a region that is compiled for the namespace's instruction set. A template over the
+/// instruction set would be compiled with the consumer's flags: the compiler would split its vectors into
+/// baseline vectors before inlining. double has only a scalar variant. root() uses compiler
+/// builtins, because <immintrin.h> adds half a second of compile time.
 namespace cohort::detail {
 
 namespace baseline_f32 {
@@ -53,23 +55,23 @@ using number = float;
 using real [[gnu::vector_size(64)]] = float;
 using bits [[gnu::vector_size(64)]] = std::uint32_t;
 inline constexpr short all_lanes = -1;
-// The divider takes some 16 cycles for a vector and bounds AdaGrad and Adam on data in a cache. These two,
-// from 14-bit estimates by a step of Newton's method, are within 2 units in the last place (where denormals
-// are flushed, roots of numbers above 1e-30). Infinity gives NaN; the smallest normal number keeps the
-// estimate of √0 finite.
-inline real fused(real a, real b, real c) {
+// A vector division or square root takes about 16 cycles, which limits AdaGrad and Adam on data in a cache.
+// root and quotient refine a 14-bit estimate by one Newton step instead. Their error is at most 2 units in
+// the last place. If denormals are flushed, root's bound holds only for numbers above 1e-30. For infinity the
+// result is NaN. Adding the smallest normal number keeps the estimate for √0 finite.
+inline real fused_multiply_add(real a, real b, real c) {
   constexpr int current_rounding = 4;
   return __builtin_ia32_vfmaddps512_mask(a, b, c, all_lanes, current_rounding);
 }
 inline real root(real x) {
   real const estimate = __builtin_ia32_rsqrt14ps512_mask(x + 0x1p-126F, x, all_lanes);
   real const first = x * estimate;
-  return fused(0.5F * estimate, fused(-first, first, x), first);
+  return fused_multiply_add(0.5F * estimate, fused_multiply_add(-first, first, x), first);
 }
 inline real quotient(real a, real b) {
   real const one = real{} + 1.0F;
   real const estimate = __builtin_ia32_rcp14ps512_mask(b, b, all_lanes);
-  return a * fused(estimate, fused(-b, estimate, one), estimate);
+  return a * fused_multiply_add(estimate, fused_multiply_add(-b, estimate, one), estimate);
 }
 #include <cohort/execution/detail/simd_vector.inc>
 }  // namespace avx512_f32

@@ -10,29 +10,30 @@
 
 namespace cohort::detail {
 
-/// With a fixed number of decimals, whatever the locale; "-" for a number that does not exist.
-[[gnu::noinline]] std::string decimal_text(std::optional<double> number, int decimals);
+/// Formats a number with a fixed number of decimals, independent of the locale; "-" for nullopt.
+std::string decimal_text(std::optional<double> number, int decimals);
 
-/// How many characters begin in a UTF-8 text.
+/// Returns the number of characters (code points) in a UTF-8 text.
 std::size_t characters_in(std::string_view text);
 
-/// How the columns of a text_table after its `left` ones are aligned; `even`: to the right, all of one width.
+/// Alignment of the columns after the first table_layout::left ones. `even`: right-aligned, all of one width.
 enum class columns : std::uint8_t { left, right, even };
 
 struct table_layout {
-  columns others = columns::left;
-  std::size_t left = 1;    // so many columns at the beginning are aligned to the left
-  std::size_t indent = 2;  // spaces before each line
+  columns others = columns::left;  // alignment of the remaining columns
+  std::size_t left = 1;            // number of leading columns that are left-aligned
+  std::size_t indent = 2;          // spaces before each line
 };
 
-/// Rows of cells in aligned columns, two spaces apart. Width counts characters.
+/// A plain-text table: aligned columns separated by two spaces. Widths count characters, not bytes.
 class text_table {
  public:
   explicit text_table(table_layout layout) : layout_(layout) {}
 
   [[gnu::noinline]] void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
-  [[gnu::noinline]] void add(std::initializer_list<text_piece> cells);
+  void add(std::initializer_list<text_piece> cells);
 
+  /// Returns the table, one line per row, without trailing spaces.
   std::string text() const;
 
  private:

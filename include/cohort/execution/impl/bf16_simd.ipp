@@ -6,14 +6,14 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void round_to_bf16([[maybe_unused]] isa which, float* w, float const* kept, bf16* q,
+COHORT_CORE_INLINE void round_to_bf16([[maybe_unused]] isa which, float* w, float const* residual, bf16* q,
                                       std::size_t n) {
   auto* const patterns = &q->pattern;
 #if defined(__x86_64__) || defined(__i386__)
-  if (which == isa::avx512) return avx512_f32::round_to_bf16(w, kept, patterns, n);
-  if (which == isa::avx2) return avx2_f32::round_to_bf16(w, kept, patterns, n);
+  if (which == isa::avx512) return avx512_f32::round_to_bf16(w, residual, patterns, n);
+  if (which == isa::avx2) return avx2_f32::round_to_bf16(w, residual, patterns, n);
 #endif
-  baseline_f32::round_to_bf16(w, kept, patterns, n);
+  baseline_f32::round_to_bf16(w, residual, patterns, n);
 }
 
 COHORT_CORE_INLINE void widen([[maybe_unused]] isa which, bf16 const* q, float* w, std::size_t n) {

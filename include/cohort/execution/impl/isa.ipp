@@ -22,14 +22,14 @@ COHORT_CORE_INLINE isa machine_isa() {
 
 COHORT_CORE_INLINE isa best_isa() {
   isa const machine = machine_isa();
-  char const* const cap = std::getenv("COHORT_ISA");
-  if (!cap) return machine;
+  char const* const limit = std::getenv("COHORT_ISA");
+  if (!limit) return machine;
   for (isa const known : {isa::baseline, isa::avx2, isa::avx512})
-    if (cap == name_of(known)) return std::min(machine, known);
+    if (limit == name_of(known)) return std::min(machine, known);
   throw setting_error({.what = "unknown instruction set",
                        .where = "environment variable COHORT_ISA",
                        .expected = "baseline, avx2 or avx512",
-                       .got = {'"', cap, '"'}});
+                       .got = {'"', limit, '"'}});
 }
 
 }  // namespace cohort

@@ -7,13 +7,13 @@
 
 namespace cohort::detail {
 
-/// What a worker's barrier throws when another worker has failed: unwinds its job, never seen outside.
-struct released_from_barrier {};
+/// Thrown by a barrier if another worker has failed. Unwinds the job; team_state::run_worker catches it.
+struct barrier_aborted {};
 
-COHORT_CORE_INLINE team_state::team_state(int workers, team_settings how)
-    : settings(std::move(how)),
+COHORT_CORE_INLINE team_state::team_state(int workers, team_settings options)
+    : settings(std::move(options)),
       size(workers),
-      crowded(static_cast<unsigned>(workers) > std::thread::hardware_concurrency()),
+      oversubscribed(static_cast<unsigned>(workers) > std::thread::hardware_concurrency()),
       slots(static_cast<std::size_t>(workers)) {}
 
 COHORT_CORE_INLINE void team_state::wake() {
@@ -22,79 +22,81 @@ COHORT_CORE_INLINE void team_state::wake() {
   changed.notify_all();
 }
 
-COHORT_CORE_INLINE deadline_error team_state::late(std::string what, std::string who) const {
+COHORT_CORE_INLINE deadline_error team_state::missed_deadline(std::string what,
+                                                              std::string missing_workers) const {
   return deadline_error({.what = std::move(what),
-                         .where = {"a team of ", size},
-                         .expected = {"all within ", settings.deadline.count(), " ms"},
-                         .got = {"no sign of ", std::move(who)}});
+                         .where = {"team of ", size, " workers"},
+                         .expected = {"all workers within ", settings.deadline.count(), " ms"},
+                         .got = {"no response from ", std::move(missing_workers)}});
 }
 
 COHORT_CORE_INLINE void team_state::barrier(int worker) {
-  slot& mine = of(worker);
-  std::uint64_t const phase = mine.arrived.load(std::memory_order_relaxed) + 1;
-  mine.arrived.store(phase);
+  slot& mine = slot_of(worker);
+  std::uint64_t const phase = mine.barriers_reached.load(std::memory_order_relaxed) + 1;
+  mine.barriers_reached.store(phase);
   wake();
   for (int other = 0; other < size; ++other) {
-    slot const& theirs = of(other);
+    slot const& theirs = slot_of(other);
     bool const in_time =
-        wait([&] { return theirs.arrived.load() >= phase || failed.load(); }, settings.deadline);
-    if (failed.load()) throw released_from_barrier{};
+        wait([&] { return theirs.barriers_reached.load() >= phase || failed.load(); }, settings.deadline);
+    if (failed.load()) throw barrier_aborted{};
     if (!in_time)
-      throw late("a barrier was not reached in time",
-                 names_of([&](int w) { return of(w).arrived.load() < phase; }));
+      throw missed_deadline("not all workers reached a barrier in time",
+                            worker_list([&](int w) { return slot_of(w).barriers_reached.load() < phase; }));
   }
 }
 
-COHORT_CORE_INLINE void team_state::work(int worker, std::uint64_t run) noexcept {
-  slot& mine = of(worker);
+COHORT_CORE_INLINE void team_state::run_worker(int worker, std::uint64_t run) noexcept {
+  slot& mine = slot_of(worker);
   try {
     job(context, worker);
-  } catch (released_from_barrier const&) {
+  } catch (barrier_aborted const&) {
   } catch (...) {
     mine.failure = std::current_exception();
     failed.store(true);
   }
-  mine.finished.store(run);
+  mine.last_finished_run.store(run);
   wake();
 }
 
-COHORT_CORE_INLINE void team_state::live(int worker) noexcept {
+COHORT_CORE_INLINE void team_state::thread_main(int worker) noexcept {
   std::uint64_t run = 1;
-  slot& mine = of(worker);
+  slot& mine = slot_of(worker);
   try {
     if (settings.enter) settings.enter(worker);
   } catch (...) {
     mine.failure = std::current_exception();
   }
-  mine.finished.store(run);
+  mine.last_finished_run.store(run);
   wake();
   for (;;) {
-    // An idle worker waits as long as the team lives; the deadline is only how often it looks again.
-    while (!wait([&] { return started.load() != run || ending.load(); }, settings.deadline)) {
+    // An idle worker waits as long as the team exists. The deadline only sets how often it checks again.
+    while (!wait([&] { return current_run.load() != run || stopping.load(); }, settings.deadline)) {
     }
-    if (ending.load()) break;
-    run = started.load();
-    work(worker, run);
+    if (stopping.load()) break;
+    run = current_run.load();
+    run_worker(worker, run);
   }
   try {
     if (settings.leave) settings.leave(worker);
-  } catch (...) {  // nobody is left to be told
+  } catch (...) {  // no caller is left to receive it
   }
-  mine.finished.store(gone);
+  mine.last_finished_run.store(thread_ended);
   wake();
 }
 
 COHORT_CORE_INLINE bool team_state::all_finished(std::uint64_t run) {
   for (int worker = 1; worker < size; ++worker)
-    if (of(worker).finished.load() < run) return false;
+    if (slot_of(worker).last_finished_run.load() < run) return false;
   return true;
 }
 
-COHORT_CORE_INLINE std::string team_state::unfinished(std::uint64_t run) {
-  return names_of([&](int worker) { return worker > 0 && of(worker).finished.load() < run; });
+COHORT_CORE_INLINE std::string team_state::unfinished_workers(std::uint64_t run) {
+  return worker_list(
+      [&](int worker) { return worker > 0 && slot_of(worker).last_finished_run.load() < run; });
 }
 
-COHORT_CORE_INLINE void team_state::rethrow() {
+COHORT_CORE_INLINE void team_state::rethrow_first_failure() {
   std::exception_ptr first;
   for (slot& each : slots) {
     if (!first) first = each.failure;
@@ -103,14 +105,14 @@ COHORT_CORE_INLINE void team_state::rethrow() {
   if (first) std::rethrow_exception(first);
 }
 
-COHORT_CORE_INLINE void team_state::end() {
-  ending.store(true);
+COHORT_CORE_INLINE void team_state::shut_down() {
+  stopping.store(true);
   wake();
   for (int worker = 1; worker < size; ++worker) {
-    slot& each = of(worker);
+    slot& each = slot_of(worker);
     if (!each.thread.joinable()) continue;
-    if (wait([&] { return each.finished.load() == gone; }, settings.deadline))
-      each.thread.join();  // bounded: the thread has nothing left to do
+    if (wait([&] { return each.last_finished_run.load() == thread_ended; }, settings.deadline))
+      each.thread.join();  // bounded: the thread function is about to return
     else
       each.thread.detach();
   }
@@ -122,22 +124,23 @@ namespace cohort {
 
 COHORT_CORE_INLINE team::team(int workers, team_settings settings) {
   if (workers < 1)
-    throw setting_error({.what = "a team needs workers", .expected = "at least 1", .got = {workers}});
+    throw setting_error(
+        {.what = "a team needs workers", .where = "team", .expected = "at least 1", .got = {workers}});
   if (settings.deadline < std::chrono::milliseconds(1) || settings.deadline > std::chrono::hours(1000))
-    throw setting_error({.what = "a team cannot wait like this",
+    throw setting_error({.what = "the team's deadline is out of range",
                          .where = "team_settings.deadline",
                          .expected = "1 ms to 1,000 hours",
                          .got = {settings.deadline.count(), " ms"}});
   state_ = std::make_shared<detail::team_state>(workers, std::move(settings));
-  state_->started.store(1);
+  state_->current_run.store(1);
   try {
     for (int worker = 1; worker < workers; ++worker)
-      state_->of(worker).thread = std::thread([state = state_, worker] { state->live(worker); });
+      state_->slot_of(worker).thread = std::thread([state = state_, worker] { state->thread_main(worker); });
     if (!state_->wait([&] { return state_->all_finished(1); }, state_->settings.deadline))
-      throw state_->late("a team did not start in time", state_->unfinished(1));
-    state_->rethrow();
+      throw state_->missed_deadline("a team did not start in time", state_->unfinished_workers(1));
+    state_->rethrow_first_failure();
   } catch (...) {
-    state_->end();
+    state_->shut_down();
     throw;
   }
 }
@@ -145,16 +148,20 @@ COHORT_CORE_INLINE team::team(int workers, team_settings settings) {
 COHORT_CORE_INLINE void team::run_job(void (*job)(void*, int), void* context) {
   detail::team_state& s = *state_;
   if (s.running.exchange(true))
-    throw setting_error(
-        {.what = "a team runs one job at a time", .where = "team::run", .got = "a second one"});
+    throw setting_error({.what = "the team is already running",
+                         .where = "team::run",
+                         .expected = "one run at a time",
+                         .got = "a nested or concurrent run"});
   struct guard {
     std::atomic<bool>& flag;
     ~guard() { flag.store(false); }
-  } const done{s.running};
-  std::uint64_t const last = s.started.load();
-  if (!s.all_finished(last)) throw s.late("a team cannot run again", s.unfinished(last));
+  } const reset_at_end{s.running};
+  std::uint64_t const last = s.current_run.load();
+  if (!s.all_finished(last))
+    throw s.missed_deadline("the team cannot run again before its last run has ended",
+                            s.unfinished_workers(last));
   for (auto& slot : s.slots) {
-    slot.arrived.store(0, std::memory_order_relaxed);
+    slot.barriers_reached.store(0, std::memory_order_relaxed);
     slot.failure = nullptr;
   }
   s.failed.store(false);
@@ -166,13 +173,13 @@ COHORT_CORE_INLINE void team::run_job(void (*job)(void*, int), void* context) {
     ~leaver() {
       if (s.settings.leave) s.settings.leave(0);
     }
-  } const left{s};
-  s.started.store(last + 1);
+  } const leave_at_end{s};
+  s.current_run.store(last + 1);
   s.wake();
-  s.work(0, last + 1);
+  s.run_worker(0, last + 1);
   if (!s.wait([&] { return s.all_finished(last + 1); }, s.settings.deadline))
-    throw s.late("a worker did not finish in time", s.unfinished(last + 1));
-  s.rethrow();
+    throw s.missed_deadline("a worker did not finish in time", s.unfinished_workers(last + 1));
+  s.rethrow_first_failure();
 }
 
 }  // namespace cohort

@@ -7,7 +7,7 @@
 namespace cohort {
 
 COHORT_CORE_INLINE graph::graph(builder net) {
-  if (!net.problem_.found()) net.settle_order();
+  if (!net.problem_.found()) net.sort_nodes();
   if (net.problem_.found())
     throw graph_error({.what = {"the network is not well formed: ", net.problem_.text().view()}});
   if (net.nodes_.empty()) throw graph_error({.what = "the network has no layers"});

@@ -15,7 +15,8 @@ COHORT_CORE_INLINE std::vector<int> named_layers(graph_view net, std::span<std::
       std::string known;
       for (int other = 0; other < net.size(); ++other)
         if (net.kind(other).role != layer_role::input) known += (known.empty() ? "" : ", ") + net.name(other);
-      throw setting_error({.what = "the network has no layer of this name", .expected = known, .got = name});
+      throw setting_error(
+          {.what = "the network has no layer with this name", .expected = {"one of ", known}, .got = name});
     }
     ids.push_back(id);
   }

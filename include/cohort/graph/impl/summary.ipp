@@ -35,7 +35,7 @@ COHORT_CORE_INLINE std::string padding_text(padding const& p) {
          + std::to_string(p.right);
 }
 
-/// A field's value; nothing for a boolean that is true, and for the output's shape.
+/// Text of a field's value; empty for a boolean that is true and for a shape that equals the output's.
 COHORT_CORE_INLINE std::string field_text(field_info const& info, double const* from, shape const& output) {
   switch (info.type) {
     case field_type::integer:
@@ -106,14 +106,14 @@ COHORT_CORE_INLINE std::string summary(graph_view net) {
   std::int64_t parameters = 0;
   double flops = 0;
   for (int id = 0; id < net.size(); ++id) {
-    std::int64_t own = 0;
+    std::int64_t elements = 0;
     if (net.owner(id) == id)
-      for (parameter_spec const& spec : net.parameters(id)) own += spec.dims.elements();
+      for (parameter_spec const& spec : net.parameters(id)) elements += spec.dims.elements();
     double const cost = net.flops(id);
-    parameters += own;
+    parameters += elements;
     flops += cost;
     std::vector<std::string> row{net.name(id), detail::layer_text(net, id), to_string(net[id].output),
-                                 own > 0 ? std::to_string(own) : "",
+                                 elements > 0 ? std::to_string(elements) : "",
                                  cost > 0 ? detail::decimal_text(cost / 1e6, 3) : ""};
     if (!chain) {
       std::string reads;

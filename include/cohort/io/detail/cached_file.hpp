@@ -6,31 +6,33 @@
 
 namespace cohort::detail {
 
-/// What can be made again, as a file in a cache: a head, the description of all that the content depends on, the content. The
-/// description's hash names the file and need not be trusted: what is read is compared.
+/// A cache entry, whose content can be computed again. The file consists of a header, the key and the
+/// content. Its name is the hash of the key. Reading compares the whole key, so a hash collision only causes
+/// a cache miss.
 ///
-/// Shapes    `what`: the head's first words, as "cohort kernels 1", with a version of the content's form; `ending` of the name.
-/// Errors    none: what is wrong with a file or its folder costs making the content again.
+/// Shapes    `format`: first words of the header, with a format version: "cohort kernels 1".
+///           `extension`: of the file name.   `key`: describes everything that the content depends on.
+/// Errors    none: if a file is damaged or a folder is not accessible, the caller computes the content again.
 class cached_file {
  public:
-  cached_file(std::string folder, std::string what, char const* ending, std::string description);
+  cached_file(std::string folder, std::string format, char const* extension, std::string key);
 
   std::string const& path() const { return path_; }
 
-  /// The content; "" if there is no such file, or it is damaged, or of another description whose hash is the same.
+  /// Returns the content; "" if the file does not exist, is damaged, or contains another key.
   std::string read() const;
 
-  /// As a whole or not at all. Where the folder is "" or cannot be written, nothing is.
+  /// Writes the file atomically. Does nothing if the folder is "" or not writable.
   void write(std::string_view content) const;
 
  private:
-  static constexpr std::size_t largest = std::size_t{64} << 20;
+  static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
-  std::string head_of(std::string_view content) const;
+  std::string header_for(std::string_view content) const;
 
   std::string folder_;
-  std::string what_;
-  std::string description_;
+  std::string format_;
+  std::string key_;
   std::string path_;
 };
 

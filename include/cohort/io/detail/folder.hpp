@@ -10,27 +10,28 @@
 #include <string>
 #include <vector>
 
-/// Folders by their paths; what cannot be done is a file_error.
+/// File system operations on paths. They throw file_error on failure.
 namespace cohort::detail {
 
-/// What is in the folder, in no order; nothing if there is no such folder.
-std::optional<std::vector<std::string>> names_in(std::string const& folder);
+/// Returns the names of the folder's entries, in any order; nullopt if the folder does not exist.
+std::optional<std::vector<std::string>> list_folder(std::string const& folder);
 
-/// Whether it is a folder itself, not a link to one.
+/// Returns whether the path is a folder. A link to a folder does not count.
 bool is_folder(std::string const& path);
 
-/// The bytes of a regular file; nothing if there is none.
+/// Returns the size of a regular file in bytes; nullopt if there is no regular file at the path.
 std::optional<std::uint64_t> size_of_file(std::string const& path);
 
-/// After     it is there, also if it was; so are the folders above it.
+/// Creates the folder and its parent folders. Does nothing if the path already exists.
 void make_folder(std::string const& path);
 
-/// Before    `to` does not exist, or is an empty folder.
+/// Renames a folder.  Before: `to` does not exist or is an empty folder.
 void rename_folder(std::string const& from, std::string const& to);
 
+/// Removes the file if it exists.
 void remove_file(std::string const& path);
 
-/// After     it is gone, unless something is in it.
+/// Removes the folder if it exists and is empty.
 void remove_empty_folder(std::string const& path);
 
 }  // namespace cohort::detail

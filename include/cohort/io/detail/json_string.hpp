@@ -5,23 +5,25 @@
 #include <string>
 #include <string_view>
 
-/// Strings as JSON has them: UTF-8 without surrogates or overlong forms (RFC 3629), escaped as RFC 8259 says.
+/// JSON strings: UTF-8 without surrogates or overlong forms (RFC 3629), escaped according to RFC 8259.
 namespace cohort::detail {
 
-/// The bytes of the character that begins `text`; 0 if these bytes begin none.
+/// Returns the size in bytes of the first character; 0 if the text is empty or does not start with valid
+/// UTF-8.
 std::size_t utf8_length(std::string_view text);
 
-/// The first byte that belongs to no character; text.size() if there is none.
+/// Returns the position of the first byte that is not valid UTF-8; text.size() if all bytes are valid.
 std::size_t invalid_utf8_at(std::string_view text);
 
-/// Before: code ≤ 0x10ffff and no surrogate.
+/// Appends the UTF-8 encoding of a code point.  Before: code ≤ 0x10ffff and no surrogate.
 void append_utf8(std::string& out, std::uint32_t code);
 
-/// Appends a valid UTF-8 text in quotes, escaping what JSON requires and no more.
+/// Appends the text in quotes, with only the escapes that JSON requires.  Before: `text` is valid UTF-8.
 void append_quoted(std::string& out, std::string_view text);
 
-/// A text in quotes for an error: hostile bytes become '?', what is long is cut at 60 characters.
-std::string shown(std::string_view text);
+/// Returns the text in quotes for an error message: invalid bytes become '?', text after 60 characters is
+/// cut.
+std::string quote_for_error(std::string_view text);
 
 }  // namespace cohort::detail
 

@@ -15,24 +15,24 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE cached_file::cached_file(std::string folder, std::string what, char const* ending,
-                                            std::string description)
-    : folder_(std::move(folder)), what_(std::move(what)), description_(std::move(description)) {
+COHORT_CORE_INLINE cached_file::cached_file(std::string folder, std::string format, char const* extension,
+                                            std::string key)
+    : folder_(std::move(folder)), format_(std::move(format)), key_(std::move(key)) {
   char name[32];
-  std::snprintf(name, sizeof name, "/%016llx", static_cast<unsigned long long>(fnv1a(description_)));
-  path_ = folder_ + name + ending;
+  std::snprintf(name, sizeof name, "/%016llx", static_cast<unsigned long long>(fnv1a(key_)));
+  path_ = folder_ + name + extension;
 }
 
 COHORT_CORE_INLINE std::string cached_file::read() const try {
   if (folder_.empty() || !size_of_file(path_)) return {};
-  std::vector<std::byte> const bytes = read_file(path_, largest);
+  std::vector<std::byte> const bytes = read_file(path_, max_bytes);
   std::string_view const whole(reinterpret_cast<char const*>(bytes.data()), bytes.size());
   std::size_t const begin = whole.find('\n');
   if (begin == whole.npos) return {};
   std::string_view const rest = whole.substr(begin + 1);
-  if (rest.substr(0, description_.size()) != description_) return {};
-  std::string_view const content = rest.substr(description_.size());
-  return whole.substr(0, begin + 1) == head_of(content) ? std::string(content) : std::string();
+  if (rest.substr(0, key_.size()) != key_) return {};
+  std::string_view const content = rest.substr(key_.size());
+  return whole.substr(0, begin + 1) == header_for(content) ? std::string(content) : std::string();
 } catch (file_error const&) {
   return {};
 }
@@ -41,19 +41,18 @@ COHORT_CORE_INLINE void cached_file::write(std::string_view content) const try {
   if (folder_.empty()) return;
   make_folder(folder_);
   file_writer file(path_);
-  file.write(head_of(content));
-  file.write(description_);
+  file.write(header_for(content));
+  file.write(key_);
   file.write(content);
   file.commit();
 } catch (file_error const&) {
 }
 
-COHORT_CORE_INLINE std::string cached_file::head_of(std::string_view content) const {
+COHORT_CORE_INLINE std::string cached_file::header_for(std::string_view content) const {
   char numbers[80];
-  std::snprintf(numbers, sizeof numbers, ", %zu + %zu bytes, crc32c %08x\n", description_.size(),
-                content.size(),
+  std::snprintf(numbers, sizeof numbers, ", %zu + %zu bytes, crc32c %08x\n", key_.size(), content.size(),
                 crc32c(isa::baseline, std::as_bytes(std::span(content.data(), content.size()))));
-  return what_ + numbers;
+  return format_ + numbers;
 }
 
 }  // namespace cohort::detail

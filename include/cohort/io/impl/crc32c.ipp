@@ -6,9 +6,10 @@
 
 namespace cohort::detail {
 
+/// The Castagnoli polynomial with reversed bits.
 inline constexpr std::uint32_t castagnoli = 0x82f63b78;
 
-/// [j][b]: the effect of byte b with j bytes behind it.
+/// table[j][b] is the CRC of byte b followed by j zero bytes.
 inline constexpr auto crc32c_table = [] {
   std::array<std::array<std::uint32_t, 256>, 8> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {

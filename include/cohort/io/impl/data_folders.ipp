@@ -16,22 +16,22 @@ COHORT_CORE_INLINE std::string environment_variable(char const* name) {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string cache_folder(std::string const& inside) {
+COHORT_CORE_INLINE std::string cache_folder(std::string const& subfolder) {
   std::string cache = detail::environment_variable("XDG_CACHE_HOME");
   if (cache.empty()) {
     cache = detail::environment_variable("HOME");
     if (cache.empty()) return {};
     cache += "/.cache";
   }
-  return cache + "/cohort" + (inside.empty() ? "" : '/' + inside);
+  return cache + "/cohort" + (subfolder.empty() ? "" : '/' + subfolder);
 }
 
-COHORT_CORE_INLINE std::vector<std::string> data_folders(std::string const& in_cache) {
+COHORT_CORE_INLINE std::vector<std::string> data_folders(std::string const& cache_subfolder) {
   std::vector<std::string> folders;
   if (std::string data = detail::environment_variable("COHORT_DATA"); !data.empty())
     folders.push_back(std::move(data));
   folders.push_back("data");
-  if (std::string cache = cache_folder(in_cache); !cache.empty()) folders.push_back(std::move(cache));
+  if (std::string cache = cache_folder(cache_subfolder); !cache.empty()) folders.push_back(std::move(cache));
   return folders;
 }
 

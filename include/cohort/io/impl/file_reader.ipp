@@ -21,22 +21,22 @@ COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int err
 namespace cohort {
 
 COHORT_CORE_INLINE file_reader::file_reader(std::string path) : path_(std::move(path)) {
-  // O_NONBLOCK: a pipe nobody writes to would otherwise block here.
+  // O_NONBLOCK: opening a pipe without a writer would block otherwise.
   file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file_ < 0) detail::refuse_file("cannot open the file", path_, errno);
-  struct stat facts {};
-  int const told = ::fstat(file_, &facts);
+  struct stat status {};
+  int const result = ::fstat(file_, &status);
   int const error_number = errno;
-  if (told == 0 && S_ISREG(facts.st_mode)) {
-    size_ = static_cast<std::uint64_t>(facts.st_size);
+  if (result == 0 && S_ISREG(status.st_mode)) {
+    size_ = static_cast<std::uint64_t>(status.st_size);
     return;
   }
   ::close(file_);
-  if (told != 0) detail::refuse_file("cannot open the file", path_, error_number);
+  if (result != 0) detail::refuse_file("cannot open the file", path_, error_number);
   throw file_error({.what = "cannot read the file",
                     .where = path_,
                     .expected = "a regular file",
-                    .got = S_ISDIR(facts.st_mode) ? "a directory" : "a device, pipe or socket"});
+                    .got = S_ISDIR(status.st_mode) ? "a directory" : "a device, pipe or socket"});
 }
 
 COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) {
@@ -51,13 +51,13 @@ COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) 
   return done;
 }
 
-COHORT_CORE_INLINE std::string read_text(std::string const& path, std::uint64_t most) {
+COHORT_CORE_INLINE std::string read_text(std::string const& path, std::uint64_t max_bytes) {
   file_reader file(path);
-  if (file.size() > most) {
-    throw data_error({.what = "cannot read the file",
+  if (file.size() > max_bytes) {
+    throw data_error({.what = "the file is too large",
                       .where = path,
-                      .expected = {"at most ", most, " bytes"},
-                      .got = {file.size()}});
+                      .expected = {"at most ", max_bytes, " bytes"},
+                      .got = {file.size(), " bytes"}});
   }
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   text.resize(file.read(text.data(), text.size()));

@@ -11,32 +11,33 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE void synchronise_folder(std::string const& folder) {
   int const handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0) refuse_file("cannot write the folder to the disk", folder, errno);
-  // EINVAL: a file system that has no such operation.
+  if (handle < 0) refuse_file("cannot synchronise the folder with the disk", folder, errno);
+  // EINVAL: the file system does not support fsync on folders.
   int const error_number = ::fsync(handle) == 0 || errno == EINVAL ? 0 : errno;
   ::close(handle);
-  if (error_number != 0) refuse_file("cannot write the folder to the disk", folder, error_number);
+  if (error_number != 0) refuse_file("cannot synchronise the folder with the disk", folder, error_number);
 }
 
 }  // namespace cohort::detail
 
 namespace cohort {
 
-COHORT_CORE_INLINE file_writer::file_writer(std::string path) : path_(resolved(std::move(path))) {
-  struct stat old {};
-  bool const exists = ::stat(path_.c_str(), &old) == 0;
-  if (exists && !S_ISREG(old.st_mode)) {
+COHORT_CORE_INLINE file_writer::file_writer(std::string path) : path_(resolve_links(std::move(path))) {
+  struct stat existing {};
+  bool const exists = ::stat(path_.c_str(), &existing) == 0;
+  if (exists && !S_ISREG(existing.st_mode)) {
     throw file_error({.what = "cannot write the file",
                       .where = path_,
                       .expected = "a new name or a regular file",
-                      .got = S_ISDIR(old.st_mode) ? "a directory" : "a device, pipe or socket"});
+                      .got = S_ISDIR(existing.st_mode) ? "a directory" : "a device, pipe or socket"});
   }
   for (int number = 0; file_ < 0; ++number) {
     temporary_ = path_ + ".partial-" + std::to_string(::getpid()) + '-' + std::to_string(number);
     file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file_ < 0 && (errno != EEXIST || number == 1000)) refuse("cannot create the file");
+    if (file_ < 0 && (errno != EEXIST || number == 1000)) throw_error("cannot create the file");
   }
-  if (exists && ::fchmod(file_, old.st_mode & 07777) != 0) fail("cannot set the file's permissions");
+  if (exists && ::fchmod(file_, existing.st_mode & 07777) != 0)
+    discard_and_throw("cannot set the file's permissions");
 }
 
 COHORT_CORE_INLINE void file_writer::write(char const* data, std::size_t bytes) {
@@ -44,7 +45,7 @@ COHORT_CORE_INLINE void file_writer::write(char const* data, std::size_t bytes) 
   while (bytes > 0) {
     ssize_t const count = ::write(file_, data, bytes);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("cannot write the file");
+    if (count < 0) discard_and_throw("cannot write the file");
     data += count;
     bytes -= static_cast<std::size_t>(count);
   }
@@ -54,17 +55,17 @@ COHORT_CORE_INLINE void file_writer::write(std::string_view text) { write(text.d
 
 COHORT_CORE_INLINE void file_writer::commit() {
   check_open();
-  if (::fsync(file_) != 0) fail("cannot write the file to the disk");
-  if (::close(std::exchange(file_, -1)) != 0) fail("cannot write the file to the disk");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot give the file its name");
+  if (::fsync(file_) != 0) discard_and_throw("cannot synchronise the file with the disk");
+  if (::close(std::exchange(file_, -1)) != 0) discard_and_throw("cannot synchronise the file with the disk");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) discard_and_throw("cannot rename the temporary file");
   temporary_.clear();
   std::size_t const slash = path_.rfind('/');
   detail::synchronise_folder(slash == std::string::npos ? "." : path_.substr(0, slash + 1));
 }
 
-COHORT_CORE_INLINE std::string file_writer::resolved(std::string path) {
+COHORT_CORE_INLINE std::string file_writer::resolve_links(std::string path) {
   char* const target = ::realpath(path.c_str(), nullptr);
-  if (target == nullptr) return path;  // nothing there yet, or open will say why not
+  if (target == nullptr) return path;  // does not exist yet, or open() reports the error
   std::string text = target;
   std::free(target);
   return text;
@@ -74,8 +75,8 @@ COHORT_CORE_INLINE void file_writer::check_open() const {
   if (file_ < 0) {
     throw file_error({.what = "cannot write the file",
                       .where = path_,
-                      .expected = "a file that is being written",
-                      .got = "one that was committed or has failed"});
+                      .expected = "an open file",
+                      .got = "a file that was committed or has failed"});
   }
 }
 
@@ -85,7 +86,7 @@ COHORT_CORE_INLINE void file_writer::discard() noexcept {
   temporary_.clear();
 }
 
-COHORT_CORE_INLINE void file_writer::fail(char const* what) {
+COHORT_CORE_INLINE void file_writer::discard_and_throw(char const* what) {
   int const error_number = errno;
   discard();
   detail::refuse_file(what, path_, error_number);

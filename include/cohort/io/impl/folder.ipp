@@ -8,38 +8,39 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE std::optional<std::vector<std::string>> names_in(std::string const& folder) {
-  DIR* const open = ::opendir(folder.c_str());
-  if (open == nullptr && errno == ENOENT) return std::nullopt;
-  if (open == nullptr) refuse_file("cannot read the folder", folder, errno);
+COHORT_CORE_INLINE std::optional<std::vector<std::string>> list_folder(std::string const& folder) {
+  DIR* const handle = ::opendir(folder.c_str());
+  if (handle == nullptr && errno == ENOENT) return std::nullopt;
+  if (handle == nullptr) refuse_file("cannot read the folder", folder, errno);
   std::vector<std::string> names;
   errno = 0;
-  while (dirent const* entry = ::readdir(open)) {
+  while (dirent const* entry = ::readdir(handle)) {
     std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(std::move(name));
     errno = 0;
   }
   int const error_number = errno;
-  ::closedir(open);
+  ::closedir(handle);
   if (error_number != 0) refuse_file("cannot read the folder", folder, error_number);
   return names;
 }
 
 COHORT_CORE_INLINE bool is_folder(std::string const& path) {
-  struct stat facts {};
-  return ::lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 COHORT_CORE_INLINE std::optional<std::uint64_t> size_of_file(std::string const& path) {
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
-  return static_cast<std::uint64_t>(facts.st_size);
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 COHORT_CORE_INLINE void make_folder(std::string const& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    ::mkdir(path.substr(0, slash).c_str(), 0777);  // what fails here fails below
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) refuse_file("cannot make the folder", path, errno);
+    ::mkdir(path.substr(0, slash).c_str(), 0777);  // a failure here makes the mkdir below fail too
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
+    refuse_file("cannot create the folder", path, errno);
 }
 
 COHORT_CORE_INLINE void rename_folder(std::string const& from, std::string const& to) {

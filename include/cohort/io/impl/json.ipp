@@ -27,16 +27,17 @@ class json_parser {
                            .expected = "1 to 1000",
                            .got = {limits_.max_depth}});
     }
-    // Positions and value numbers are kept in 32 bits.
+    // Positions and value indices have 32 bits.
     std::size_t const most = std::min<std::size_t>(limits_.max_bytes, 0xffff'fff0u);
     limits_.max_values = std::min<std::size_t>(limits_.max_values, 0x7fff'fff0u);
     if (text_.size() > most) {
       throw data_error({.what = "cannot read JSON",
                         .where = tree_.name,
                         .expected = {"at most ", most, " bytes"},
-                        .got = {text_.size()}});
+                        .got = {text_.size(), " bytes"}});
     }
-    tree_.strings.reserve(text_.size());  // decoding never lengthens, so the views stay valid
+    // Decoded strings are never longer than the text, so no reallocation invalidates the views.
+    tree_.strings.reserve(text_.size());
     skip_space();
     value(0, 0, {});
     skip_space();
@@ -44,10 +45,10 @@ class json_parser {
   }
 
  private:
-  // ---- where we are ----
+  // ---- position ----
   bool at_end() const { return at_ == text_.size(); }
   char peek() const { return at_end() ? '\0' : text_[at_]; }
-  bool take(char c) {
+  bool consume(char c) {
     if (at_end() || text_[at_] != c) return false;
     ++at_;
     return true;
@@ -56,7 +57,7 @@ class json_parser {
     while (!at_end() && (peek() == ' ' || peek() == '\n' || peek() == '\t' || peek() == '\r')) ++at_;
   }
 
-  /// Moves line_ and column_ to `at_`, which only grows: one pass over the text in all.
+  /// Advances line_ and column_ to at_. at_ only grows, so all calls together scan the text once.
   void locate() {
     for (; located_ < at_; ++located_) {
       if (text_[located_] == '\n') {
@@ -94,10 +95,10 @@ class json_parser {
     }
     auto const id = static_cast<std::uint32_t>(tree_.nodes.size());
     locate();
-    json_node fresh;
-    fresh.line = line_, fresh.column = column_;
-    fresh.parent = parent, fresh.position = position, fresh.key = key;
-    tree_.nodes.push_back(fresh);
+    json_node added;
+    added.line = line_, added.column = column_;
+    added.parent = parent, added.position = position, added.key = key;
+    tree_.nodes.push_back(added);
     pending_.push_back(id);
     current_ = id;
     if (peek() == '{') {
@@ -133,13 +134,13 @@ class json_parser {
 
   void array(std::uint32_t id) {
     std::size_t const children = open(id, json_kind::array);
-    if (!take(']')) {
+    if (!consume(']')) {
       for (std::uint32_t position = 0;; ++position) {
         skip_space();
         value(id, position, {});
         skip_space();
-        if (take(']')) break;
-        if (!take(',')) refuse("',' or ']'");
+        if (consume(']')) break;
+        if (!consume(',')) refuse("',' or ']'");
       }
     }
     close(id, children);
@@ -147,18 +148,18 @@ class json_parser {
 
   void object(std::uint32_t id) {
     std::size_t const children = open(id, json_kind::object);
-    if (!take('}')) {
+    if (!consume('}')) {
       for (std::uint32_t position = 0;; ++position) {
         skip_space();
         if (peek() != '"') refuse(position == 0 ? "a field name in quotes or '}'" : "a field name in quotes");
         std::string_view const key = string();
         skip_space();
-        if (!take(':')) refuse("':' after the field name " + shown(key));
+        if (!consume(':')) refuse("':' after the field name " + quote_for_error(key));
         skip_space();
         value(id, position, key);
         skip_space();
-        if (take('}')) break;
-        if (!take(',')) refuse("',' or '}'");
+        if (consume('}')) break;
+        if (!consume(',')) refuse("',' or '}'");
       }
     }
     close(id, children);
@@ -176,7 +177,7 @@ class json_parser {
     return pending_.size();
   }
 
-  /// The children of `id` are those left on pending_ since `first`.
+  /// Ends a container. Its children are the elements of pending_ from `first` on.
   void close(std::uint32_t id, std::size_t first) {
     --depth_;
     node(id).first_child = static_cast<std::uint32_t>(tree_.order.size());
@@ -186,6 +187,7 @@ class json_parser {
     pending_.resize(first);
   }
 
+  /// Appends the object's children sorted by key to `order` and rejects duplicate keys.
   void index_by_key(std::uint32_t id) {
     auto& order = tree_.order;
     auto const first = static_cast<std::ptrdiff_t>(order.size());
@@ -196,12 +198,12 @@ class json_parser {
       int const three_way = node(a).key.compare(node(b).key);
       return three_way != 0 ? three_way < 0 : a < b;
     });
-    auto const twice = std::adjacent_find(order.begin() + first, order.end(),
-                                          [&](auto a, auto b) { return node(a).key == node(b).key; });
-    if (twice == order.end()) return;
-    json_node const& second = node(*(twice + 1));
-    tree_.refuse(*(twice + 1), second.line, second.column, "each field once",
-                 "a second field " + shown(second.key));
+    auto const duplicate = std::adjacent_find(order.begin() + first, order.end(),
+                                              [&](auto a, auto b) { return node(a).key == node(b).key; });
+    if (duplicate == order.end()) return;
+    json_node const& second = node(*(duplicate + 1));
+    tree_.refuse(*(duplicate + 1), second.line, second.column, "unique field names",
+                 "a second field " + quote_for_error(second.key));
   }
 
   // ---- numbers ----
@@ -213,15 +215,15 @@ class json_parser {
 
   void number(std::uint32_t id) {
     std::size_t const start = at_;
-    bool const negative = take('-');
+    bool const negative = consume('-');
     std::size_t const whole = at_;
-    if (!take('0')) digits();
+    if (!consume('0')) digits();
     std::string_view const magnitude = text_.substr(whole, at_ - whole);
     bool integral = true;
-    if (take('.')) integral = false, digits();
-    if (take('e') || take('E')) {
+    if (consume('.')) integral = false, digits();
+    if (consume('e') || consume('E')) {
       integral = false;
-      if (!take('+')) take('-');
+      if (!consume('+')) consume('-');
       digits();
     }
     json_node& n = node(id);
@@ -242,7 +244,7 @@ class json_parser {
                         == std::errc{};
   }
 
-  /// Whether an unsigned number outside the range of a double is below it (and not above).
+  /// Returns whether an unsigned number outside the range of double is too small, not too large.
   static bool underflows(std::string_view number) {
     std::size_t const e = std::min(number.find_first_of("eE"), number.size());
     std::string_view const mantissa = number.substr(0, e);
@@ -290,7 +292,7 @@ class json_parser {
     if (which != std::string_view::npos) {
       out += bytes[which];
       ++at_;
-    } else if (take('u')) {
+    } else if (consume('u')) {
       append_utf8(out, code_point());
     } else {
       refuse("one of \" \\ / b f n r t u after a backslash");
@@ -301,7 +303,7 @@ class json_parser {
     std::uint32_t const first = four_hex_digits();
     if (first < 0xd800 || first > 0xdfff) return first;
     if (first > 0xdbff) refuse("the first half of a surrogate pair before its second half");
-    if (!take('\\') || !take('u')) refuse("the second half of a surrogate pair");
+    if (!consume('\\') || !consume('u')) refuse("the second half of a surrogate pair");
     std::uint32_t const second = four_hex_digits();
     if (second < 0xdc00 || second > 0xdfff) refuse("the second half of a surrogate pair");
     return 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
@@ -329,7 +331,7 @@ class json_parser {
   std::size_t located_ = 0;
   std::uint32_t line_ = 1;
   std::uint32_t column_ = 1;
-  std::uint32_t current_ = 0;  // the value that is being read
+  std::uint32_t current_ = 0;  // the value being parsed
   int depth_ = 0;
   std::vector<std::uint32_t> pending_;  // children of all open containers
 };

@@ -12,7 +12,8 @@ COHORT_CORE_INLINE std::size_t utf8_length(std::string_view text) {
   if (lead < 0x80) return 1;
   std::size_t const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
   if (length == 0 || text.size() < length) return 0;
-  // The second byte alone excludes overlong forms, surrogates and all above U+10FFFF (Unicode, table 3-7).
+  // The second byte's range excludes overlong forms, surrogates and values above U+10FFFF (Unicode, table
+  // 3-7).
   unsigned const low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   unsigned const high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   if (byte(1) < low || byte(1) > high) return 0;
@@ -86,19 +87,19 @@ COHORT_CORE_INLINE void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
-COHORT_CORE_INLINE std::string shown(std::string_view text) {
-  std::string kept;
+COHORT_CORE_INLINE std::string quote_for_error(std::string_view text) {
+  std::string printable;
   for (int count = 0; !text.empty(); ++count) {
     if (count == 60) {
-      kept += "…";
+      printable += "…";
       break;
     }
     std::size_t const length = utf8_length(text);
-    kept += length == 0 ? std::string_view("?") : text.substr(0, length);
+    printable += length == 0 ? std::string_view("?") : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }
   std::string quoted;
-  append_quoted(quoted, kept);
+  append_quoted(quoted, printable);
   return quoted;
 }
 

@@ -10,17 +10,17 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE std::string json_tree::path(std::uint32_t id) const {
-  std::vector<std::uint32_t> way;
-  for (; id != nodes[id].parent; id = nodes[id].parent) way.push_back(id);
+  std::vector<std::uint32_t> ancestors;
+  for (; id != nodes[id].parent; id = nodes[id].parent) ancestors.push_back(id);
   std::string text = "$";
-  for (auto step = way.rbegin(); step != way.rend(); ++step) {
+  for (auto step = ancestors.rbegin(); step != ancestors.rend(); ++step) {
     json_node const& node = nodes[*step];
     if (nodes[node.parent].kind == json_kind::array) {
       text += '[' + std::to_string(node.position) + ']';
-    } else if (is_plain(node.key)) {
+    } else if (is_identifier(node.key)) {
       text += '.' + std::string(node.key);
     } else {
-      text += '[' + shown(node.key) + ']';
+      text += '[' + quote_for_error(node.key) + ']';
     }
   }
   return text;
@@ -34,7 +34,7 @@ COHORT_CORE_INLINE void json_tree::refuse(std::uint32_t id, std::uint32_t line, 
                     .got = std::move(got)});
 }
 
-COHORT_CORE_INLINE bool json_tree::is_plain(std::string_view key) {
+COHORT_CORE_INLINE bool json_tree::is_identifier(std::string_view key) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   auto inner = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
   return !key.empty() && key.size() <= 60 && letter(key[0]) && std::all_of(key.begin(), key.end(), inner);
@@ -70,7 +70,7 @@ COHORT_CORE_INLINE json_value json_value::at(std::size_t index) const {
 
 COHORT_CORE_INLINE json_value json_value::at(std::string_view field) const {
   if (auto found = find(field)) return *found;
-  refuse("a field " + detail::shown(field), "no such field");
+  refuse("a field " + detail::quote_for_error(field), "no such field");
 }
 
 COHORT_CORE_INLINE std::optional<json_value> json_value::find(std::string_view field) const {
@@ -90,7 +90,7 @@ COHORT_CORE_INLINE void json_value::expect_only(std::initializer_list<std::strin
     std::string known;
     for (std::string_view field : fields) known += (known.empty() ? "" : ", ") + std::string(field);
     item.refuse(known.empty() ? "no field" : "one of the fields " + known,
-                "an unknown field " + detail::shown(item.key()));
+                "an unknown field " + detail::quote_for_error(item.key()));
   }
 }
 
@@ -126,7 +126,7 @@ COHORT_CORE_INLINE std::string json_value::description() const {
     case json_kind::boolean:
       return n.truth ? "true" : "false";
     case json_kind::string:
-      return "the string " + detail::shown(n.text);
+      return "the string " + detail::quote_for_error(n.text);
     case json_kind::array:
       return "an array of " + std::to_string(n.children);
     case json_kind::object:

@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/layer/layers.hpp>
 
-/// The kernels that built-in layers bring are in the compiled library: see impl/host_kernels.ipp.
+/// The compiled library contains the kernels of the built-in layers: see impl/host_kernels.ipp.
 namespace cohort::detail {
 
 extern template struct host_kernels<softmax_cross_entropy>;

@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// The fields of every kind of convolution, in their order.
+/// Fields of every kind of convolution, in their order.
 template <class L>
 constexpr auto convolution_fields() {
   return std::tuple{field{"filters", &L::filters},   field{"kernel", &L::kernel},
@@ -13,7 +13,8 @@ constexpr auto convolution_fields() {
                     field{"bias", &L::bias}};
 }
 
-/// `made`, if the groups of a convolution are whole: what convolutions of every kind refuse alike.
+/// Returns `made`, or the first mistake in it, in the filters or in the groups. Checks common to all
+/// convolutions.
 constexpr inference grouped(inference const& made, shape const& input, int filters, int groups) {
   if (filters < 1) return {"a convolution needs at least one filter", labelled_number("filters", filters)};
   if (made.problem.found()) return made;
@@ -27,10 +28,10 @@ constexpr inference grouped(inference const& made, shape const& input, int filte
   return made;
 }
 
-/// Weights K×(C/groups)×taps and, where there is one, the bias K.
+/// Returns the parameters of a convolution: weights K×(C/groups)×taps and, with `bias`, a bias K.
 ///
-/// Shapes    taps: R×S, or R alone.
-/// Units     fan_in, fan_out: of one group.
+/// Shapes    taps: R×S, or R for one dimension.
+/// Units     fan_in and fan_out count the connections within one group.
 constexpr parameter_list convolution_parameters(int channels, int filters, int groups, shape const& taps,
                                                 bool bias) {
   int const depth = channels / groups, area = static_cast<int>(taps.elements());

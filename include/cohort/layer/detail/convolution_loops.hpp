@@ -6,19 +6,19 @@
 
 namespace cohort::detail {
 
-/// A row of products of a convolution: neighbours in the map, elements a stride apart in the image, one weight.
+/// One row of products: `count` neighbours in the map, elements at the stride in the image, one weight.
 struct product_row {
-  std::size_t map;
-  std::size_t image;
-  std::size_t weight;
+  std::size_t map;     ///< first element in the map
+  std::size_t image;   ///< first element in the image
+  std::size_t weight;  ///< the weight
   int count;
 };
 
-/// A window that moves over an image C×H×W and makes a map K×P×Q. A convolution reads the image and writes the map, a
-/// transposed one reads the map and writes the image.
+/// Loops of a convolution between an image C×H×W and a map K×P×Q. A convolution reads the image and writes
+/// the map; a transposed convolution reads the map and writes the image.
 ///
-/// Shapes    weights: filters of the layer's output × channels of its input in a group × R×S, both ways.
-/// Exact     every sum runs in the order of channels and taps, or of examples and rows: the same bits each time.
+/// Shapes    weights, for both: channels of the layer's output × channels of its input per group × R×S.
+/// Exact     sums have a fixed order (channels and taps, or examples and rows): the same bits in every run.
 struct convolution_loops {
   shape image;
   shape map;
@@ -26,6 +26,7 @@ struct convolution_loops {
   int groups = 1;
   bool transposed = false;
 
+  /// Calls visit(product_row) for all products of the batch; products with padding are skipped.
   template <class Visit>
   void each_row(int batch, Visit visit) const {
     int const channels = image[0] / groups, filters = map[0] / groups;

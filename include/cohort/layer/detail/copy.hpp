@@ -5,12 +5,12 @@
 
 namespace cohort::detail {
 
-/// output ← input, for layers that change no number, also where both are one.
+/// output ← input, for layers that do not change values. Does nothing if both share one array.
 template <class T>
 void copy_forward(host_arguments<T> const& a) {
   if (a.output != a.inputs[0]) std::copy_n(a.inputs[0], a.elements_of_output(), a.output);
 }
-/// diff_input ← diff_output.
+/// diff_input ← diff_output. Does nothing if both share one array or no gradient is needed.
 template <class T>
 void copy_backward(host_arguments<T> const& a) {
   if (a.diff_inputs[0] && a.diff_inputs[0] != a.diff_output)

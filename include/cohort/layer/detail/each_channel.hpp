@@ -5,9 +5,9 @@
 
 namespace cohort::detail {
 
-/// Calls visit(n, c, first, area) for channel c of each example n: its `area` elements begin at `first`.
+/// Calls visit(n, c, first, area) for each channel c of each example n. Its `area` elements begin at `first`.
 ///
-/// Before    the shape has at least one extent: the first is the channels'.
+/// Before    the shape has at least one extent; the first is the number of channels.
 template <class Visit>
 void each_channel(int batch, shape const& s, Visit visit) {
   int const channels = s[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The compiled library's kernels of built-in layers. No header includes this file.
+// Kernels of the built-in layers in the compiled library. No header includes this file.
 #include <cohort/layer/layers.hpp>
 
 namespace cohort::detail {

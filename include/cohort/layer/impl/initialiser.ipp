@@ -30,7 +30,7 @@ COHORT_CORE_INLINE void initialiser::check() const {
   if (finite && !(magnitude && parameter < 0)) return;
   char got[32];
   std::snprintf(got, sizeof got, "%g", parameter);
-  throw setting_error({.what = "a setting makes no sense",
+  throw setting_error({.what = "a setting is out of range",
                        .where = {"init::", name()},
                        .expected = magnitude ? "a finite number, at least 0" : "a finite number",
                        .got = got});
@@ -40,7 +40,7 @@ COHORT_CORE_INLINE void initialiser::check() const {
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE double spread_of(initialiser const& how, double fan_in, double fan_out) {
+COHORT_CORE_INLINE double deviation_or_bound(initialiser const& how, double fan_in, double fan_out) {
   using kind = initialiser::kind;
   switch (how.which) {
     case kind::xavier:

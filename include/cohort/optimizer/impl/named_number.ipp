@@ -12,7 +12,7 @@ namespace cohort::detail {
 COHORT_CORE_INLINE void require_setting(bool allowed, std::string_view owner, std::string_view field,
                                         char const* expected, double value) {
   if (allowed && is_finite(value)) return;
-  throw setting_error({.what = "a setting makes no sense",
+  throw setting_error({.what = "a setting is out of range",
                        .where = {owner, '.', field},
                        .expected = expected,
                        .got = {value}});

@@ -25,8 +25,8 @@ COHORT_CORE_INLINE void optimizer_settings::check(std::size_t r) const {
     penalties{row.bias_l1.value_or(0), row.bias_l2.value_or(0)}.check("biases");
     if (row.constraint) row.constraint->check();
     if (row.bias_constraint) row.bias_constraint->check();
-  } catch (setting_error const& refused) {
-    refusal const& why = refused.why();
+  } catch (setting_error const& error) {
+    refusal const& why = error.why();
     throw setting_error({.what = why.what,
                          .where = {"layers[", r, "] ", row.layer, ": ", why.where},
                          .expected = why.expected,

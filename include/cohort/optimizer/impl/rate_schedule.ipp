@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Half a wave: from `a` at t = 0 to `b` at t = 1.
-COHORT_CORE_INLINE double eased(double a, double b, double t) {
+/// Half a cosine wave from `a` at t = 0 to `b` at t = 1.
+COHORT_CORE_INLINE double half_cosine(double a, double b, double t) {
   return a + (b - a) * (1 - std::cos(std::numbers::pi * t)) / 2;
 }
 
@@ -22,8 +22,8 @@ COHORT_CORE_INLINE double rate_schedule::value(std::int64_t step, std::int64_t e
   };
   double const now = value_at(counted(by_));
   if (warm_up_ <= 0) return now;
-  double const share = (counted(warm_up_by_) + 1) / warm_up_;
-  return share < 1 ? share * now : now;
+  double const progress = (counted(warm_up_by_) + 1) / warm_up_;
+  return progress < 1 ? progress * now : now;
 }
 
 COHORT_CORE_INLINE double rate_schedule::value_at(double x) const {
@@ -55,12 +55,12 @@ COHORT_CORE_INLINE double rate_schedule::value_at(double x) const {
       } else {
         for (; x >= length; length *= n[4]) x -= length;
       }
-      return detail::eased(n[0], n[2], x / length);
+      return detail::half_cosine(n[0], n[2], x / length);
     }
     case rule::one_cycle: {
       double const top = n[4] * n[3];
-      if (x < top) return detail::eased(n[0], n[1], x / top);
-      return x < n[3] ? detail::eased(n[1], n[2], (x - top) / (n[3] - top)) : n[2];
+      if (x < top) return detail::half_cosine(n[0], n[1], x / top);
+      return x < n[3] ? detail::half_cosine(n[1], n[2], (x - top) / (n[3] - top)) : n[2];
     }
   }
   return n[0];
@@ -133,13 +133,13 @@ COHORT_CORE_INLINE void rate_schedule::check(std::string_view owner, bool below_
   if (rule_ == rule::map) check_map(owner);
 }
 
-/// From 0 on, each entry later than the one before it, and nothing behind the last.
+/// Keys begin at 0 and increase; all entries after the last used one are unused.
 COHORT_CORE_INLINE void rate_schedule::check_map(std::string_view owner) const {
-  detail::require_setting(numbers_[0] == 0, owner, row().fields[0], "a map that begins at 0", numbers_[0]);
+  detail::require_setting(numbers_[0] == 0, owner, row().fields[0], "0, the first key of a map", numbers_[0]);
   for (std::size_t k = 2; k < numbers_.size(); k += 2)
     detail::require_setting(
         k < used() ? numbers_[k] > numbers_[k - 2] : numbers_[k] == -1 && numbers_[k + 1] == 0, owner,
-        row().fields[k], "entries that rise, one after another", numbers_[k]);
+        row().fields[k], "increasing keys, without unused entries between them", numbers_[k]);
 }
 
 }  // namespace cohort

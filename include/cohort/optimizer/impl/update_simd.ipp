@@ -102,10 +102,13 @@ void apply_update([[maybe_unused]] isa which, updater const& settings, update_sc
                   T const* const* gradient_parts, int parts, T* const* state, std::size_t n) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
   if (n % 16 != 0)
-    throw shape_error(
-        {.what = "an updater's range is not padded", .expected = "a multiple of 16 elements", .got = {n}});
+    throw shape_error({.what = "the length of an update is not padded",
+                       .expected = "a multiple of 16 elements",
+                       .got = {n}});
   if (settings.needs_norms() && (now.needed_norm < 0 || now.parameter_norm < 0))
-    throw setting_error({.what = "an updater needs norms", .where = {settings.name()}});
+    throw setting_error({.what = "the norms for an updater are missing",
+                         .where = {settings.name()},
+                         .expected = "update_scalars::needed_norm and parameter_norm of at least 0"});
   detail::update_constants const k = detail::constants_of(settings, now);
   if constexpr (std::is_same_v<T, double>) {
     detail::scalar_f64::update(settings.rule(), k, w, gradient_parts, parts, state, n);

@@ -10,14 +10,14 @@ namespace cohort {
 COHORT_CORE_INLINE void updater::check() const {
   rate_.check();
   if (rule_ == rule_of::no_op && rate_ != rate_schedule(1))
-    throw setting_error({.what = "an updater without a rate has one", .where = "no_op", .expected = "1"});
+    throw setting_error({.what = "updater no_op has no rate", .where = "no_op.rate", .expected = "1"});
   if (has_momentum()) momentum_.check("momentum", true);
   for (named_number const& field : fields()) {
     auto const require = [&](bool allowed, char const* expected) {
       detail::require_setting(allowed, name(), field.name, expected, field.value);
     };
     if (field.name == "epsilon")
-      require(field.value >= std::numeric_limits<float>::min(), "a finite number of at least 1.2e-38");
+      require(field.value >= std::numeric_limits<float>::min(), "a finite number, at least 1.2e-38");
     else if (field.name == "trust")
       require(field.value > 0, "a finite number above 0");
     else if (field.name == "initial" || field.name == "decay")

@@ -16,7 +16,7 @@
 
 namespace cohort::detail {
 
-/// What plan and contexts share; it outlives both.
+/// Data that a plan and its contexts share. It outlives both.
 template <tensor_backend B>
 struct compiled {
   std::shared_ptr<parameter_store<B>> store;
@@ -40,14 +40,14 @@ class bound_context final : public context {
         own_gradients_(made_->training && !gradients ? made_->store->arena_bytes() : 0, passes_.space()),
         gradients_(gradients ? gradients : own_gradients_.data()),
         inputs_(made_->inputs, made_->code.targets, made_->batch, made_->training, passes_),
-        fetched_(made_->outputs.size()),
+        host_outputs_(made_->outputs.size()),
         losses_(made_->code.targets.size() * sizeof(loss_sum), passes_.results()) {
     memory_.arena.resize(made_->code.arena_bytes, passes_.space());
     bind();
   }
 
   void forward(forward_request const& request) override {
-    inputs_.take(request);
+    inputs_.load(request);
     if (arena_ != memory_.arena.data()) bind();
     for (std::size_t i = 0; i < request.inputs.size(); ++i) point(static_cast<int>(i), inputs_.input(i));
     std::size_t const before = request.late ? first_use(request.late_from) : 0;
@@ -79,7 +79,7 @@ class bound_context final : public context {
   tensor_view output(int which) const override {
     if (which < 0 || static_cast<std::size_t>(which) >= made_->code.output_slots.size())
       throw setting_error(
-          {.what = "this plan has no such output",
+          {.what = "the plan has no output with this index",
            .expected = {made_->code.output_slots.size(),
                         (made_->training ? " outputs: it is a plan for training" : " outputs")},
            .got = {"output ", which}});
@@ -91,8 +91,8 @@ class bound_context final : public context {
   }
 
   std::string first_non_finite() override {
-    inputs_.scalars().sums = nullptr;  // the others do not compute again
-    for (outside const& o : outside_) {
+    inputs_.scalars().sums = nullptr;  // other workers do not run forward again
+    for (bound_input const& o : bound_inputs_) {
       auto const& dims = made_->inputs[static_cast<std::size_t>(o.input)];
       auto const count = static_cast<std::size_t>(dims.batched(made_->batch).elements());
       if (!passes_.finite(element_of<T>, static_cast<std::byte const*>(o.now), count)) return "the input";
@@ -132,45 +132,46 @@ class bound_context final : public context {
     int row;
     std::vector<int> gradients;  ///< parameters whose gradients it overwrites
   };
-  /// An argument that is an input of the batch, set anew at each step.
-  struct outside {
+  /// Argument that is an input of the batch, set at each step.
+  struct bound_input {
     bound* command;
     std::size_t argument;
     int input;
     void* now;
   };
 
-  /// A run of calls as a device has it, once it has been done and nothing has changed since but what the device reads.
+  /// Sequence of calls recorded on a device. Valid while nothing changes except the data that the device
+  /// reads.
   struct recording {
     std::vector<bound> const* calls;
     std::size_t first, last;
-    bool adds;
+    bool accumulates;
     std::uint64_t version;
     std::byte const* sums;
     bool done = false;
     int tries = 2;
-    std::function<void()> again{};
+    std::function<void()> replay{};
   };
 
   void bind() {
     recordings_.clear();
     arena_ = memory_.arena.data();
-    outside_.clear();
+    bound_inputs_.clear();
     bind(made_->code.forward, forward_);
     bind(made_->code.backward, backward_);
   }
   void bind(std::vector<command<B>> const& from, std::vector<bound>& to) {
     to.clear();
-    to.reserve(from.size());  // what is set from outside keeps addresses of its elements
+    to.reserve(from.size());  // bound_inputs_ has addresses of its elements
     for (command<B> const& c : from) {
       std::vector<void*> addresses;
       bound b{{B::bind(c.kernel, resolve(c.arguments, addresses))}, c.row, {}};
       for (address const& a : c.arguments)
-        if (a.where == place::gradient && !c.adds) b.gradients.push_back(a.index);
+        if (a.where == place::gradient && !c.accumulates) b.gradients.push_back(a.index);
       to.push_back(std::move(b));
       for (std::size_t i = 0; i < c.arguments.size(); ++i)
         if (c.arguments[i].where == place::input)
-          outside_.push_back({&to.back(), i, c.arguments[i].index, nullptr});
+          bound_inputs_.push_back({&to.back(), i, c.arguments[i].index, nullptr});
     }
   }
 
@@ -214,7 +215,7 @@ class bound_context final : public context {
   }
 
   void point(int input, void* to) {
-    for (outside& o : outside_)
+    for (bound_input& o : bound_inputs_)
       if (o.input == input && o.now != to) {
         recordings_.clear();
         o.command->call.set(o.argument, to);
@@ -222,39 +223,39 @@ class bound_context final : public context {
       }
   }
 
-  /// The place in forward of the first kernel that has to do with parameters from this one on.
+  /// Index in forward of the first kernel that uses parameters with this index or a higher one.
   std::size_t first_use(int parameter) {
-    if (parameter == asked_for_) return first_use_;
-    auto const is_theirs = [&](address const& a) {
+    if (parameter == first_use_parameter_) return first_use_;
+    auto const uses_them = [&](address const& a) {
       return (a.where == place::copy && made_->store->parameter_of_copy(a.index) >= parameter)
              || (a.where == place::parameter && a.index >= parameter);
     };
     auto const& calls = made_->code.forward;
     auto const first = std::ranges::find_if(
-        calls, [&](command<B> const& c) { return std::ranges::any_of(c.arguments, is_theirs); });
-    asked_for_ = parameter;
+        calls, [&](command<B> const& c) { return std::ranges::any_of(c.arguments, uses_them); });
+    first_use_parameter_ = parameter;
     return first_use_ = static_cast<std::size_t>(first - calls.begin());
   }
 
-  /// The first time as it is; then recorded, where that can be.
+  /// Runs calls. On a device, the first run is direct; then the calls are recorded and replayed, if possible.
   void run(std::vector<bound>& calls, std::size_t first, std::size_t last) {
     if (first == last) return;
     if (!passes_.space() || profiling_) return call(calls, first, last);
-    recording& it = find(calls, first, last);
+    recording& it = find_recording(calls, first, last);
     if (it.done && it.tries > 0) {
       --it.tries;
-      it.again = passes_.record([&] { call(calls, first, last); });
-      if (it.again) it.tries = 0;
+      it.replay = passes_.record([&] { call(calls, first, last); });
+      if (it.replay) it.tries = 0;
     }
-    it.again ? it.again() : call(calls, first, last);
+    it.replay ? it.replay() : call(calls, first, last);
     it.done = true;
   }
-  recording& find(std::vector<bound> const& calls, std::size_t first, std::size_t last) {
-    bool const adds = accumulate_ && &calls == &backward_;
+  recording& find_recording(std::vector<bound> const& calls, std::size_t first, std::size_t last) {
+    bool const accumulates = accumulate_ && &calls == &backward_;
     auto const is_it = [&](recording const& one) {
-      return one.calls == &calls && one.first == first && one.last == last && one.adds == adds;
+      return one.calls == &calls && one.first == first && one.last == last && one.accumulates == accumulates;
     };
-    recording const now{&calls, first, last, adds, inputs_.version(), memory_.sums.data()};
+    recording const now{&calls, first, last, accumulates, inputs_.version(), memory_.sums.data()};
     auto const found = std::ranges::find_if(recordings_, is_it);
     if (found == recordings_.end()) return recordings_.emplace_back(now);
     if (found->version != now.version || found->sums != now.sums) *found = now;
@@ -264,8 +265,8 @@ class bound_context final : public context {
   void call(std::vector<bound>& calls, std::size_t first, std::size_t last) {
     for (std::size_t c = first; c < last; ++c) {
       bound& one = calls[c];
-      bool const adds = accumulate_ && &calls == &backward_ && !one.gradients.empty();
-      if (adds) keep(one.gradients);
+      bool const accumulates = accumulate_ && &calls == &backward_ && !one.gradients.empty();
+      if (accumulates) save_sums(one.gradients);
       if (profiling_) {
         auto const start = std::chrono::steady_clock::now();
         one.call();
@@ -276,20 +277,20 @@ class bound_context final : public context {
       } else {
         one.call();
       }
-      if (adds) add_kept(one.gradients);
+      if (accumulates) add_saved_sums(one.gradients);
     }
   }
 
-  /// Kernels overwrite: to accumulate, the sum so far is put aside and added again.
-  void keep(std::vector<int> const& parameters) {
-    memory_.sums.resize(made_->code.kept_bytes, passes_.space());
+  /// Saves gradients before a kernel overwrites them. add_saved_sums adds them again: gradient accumulation.
+  void save_sums(std::vector<int> const& parameters) {
+    memory_.sums.resize(made_->code.saved_gradient_bytes, passes_.space());
     std::byte* to = memory_.sums.data();
     for (int p : parameters) {
       passes_.copy(made_->store->parameter_data(p, gradients_), to, bytes_of_parameter(p));
       to += bytes_of_parameter(p);
     }
   }
-  void add_kept(std::vector<int> const& parameters) {
+  void add_saved_sums(std::vector<int> const& parameters) {
     std::byte const* from = memory_.sums.data();
     for (int p : parameters) {
       passes_.add(from, made_->store->parameter_data(p, gradients_), bytes_of_parameter(p) / sizeof(T));
@@ -300,31 +301,31 @@ class bound_context final : public context {
     return made_->store->table()[static_cast<std::size_t>(p)].room * sizeof(T);
   }
 
-  /// An output where its reader can see it.
-  std::byte const* on_host(std::byte const* lies, std::size_t which) const {
-    if (!passes_.space()) return lies;
+  /// Address of an output in the processor's memory.
+  std::byte const* on_host(std::byte const* device_address, std::size_t which) const {
+    if (!passes_.space()) return device_address;
     std::size_t const bytes =
         static_cast<std::size_t>(made_->outputs[which].batched(made_->batch).elements()) * sizeof(T);
-    fetched_[which].resize(bytes);
-    passes_.fetch(lies, fetched_[which].data(), bytes);
-    return fetched_[which].data();
+    host_outputs_[which].resize(bytes);
+    passes_.download(device_address, host_outputs_[which].data(), bytes);
+    return host_outputs_[which].data();
   }
 
   std::shared_ptr<compiled<B> const> made_;
   arena_passes& passes_;
   context_memory own_memory_;
   context_memory& memory_;
-  std::byte* arena_ = nullptr;  // that calls are bound to
+  std::byte* arena_ = nullptr;  // address that calls are bound to
   buffer own_gradients_;
   std::byte* gradients_;
   step_inputs<T> inputs_;
-  mutable std::vector<reusable_buffer> fetched_;  // outputs, where their reader is
-  buffer losses_;                                 // a loss_sum of each target
+  mutable std::vector<reusable_buffer> host_outputs_;  // copies of outputs on the host
+  buffer losses_;                                      // one loss_sum per target
   std::vector<bound> forward_;
   std::vector<bound> backward_;
-  std::vector<outside> outside_;
+  std::vector<bound_input> bound_inputs_;
   std::vector<recording> recordings_;
-  int asked_for_ = -1;  // the parameter whose first use is known
+  int first_use_parameter_ = -1;  // the parameter whose first use is known
   std::size_t first_use_ = 0;
   bool accumulate_ = false;
   bool profiling_ = false;

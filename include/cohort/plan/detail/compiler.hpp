@@ -16,8 +16,8 @@
 
 namespace cohort::detail {
 
-/// Turns steps into commands: asks the backend for each step's kernels, puts reorders where layouts differ, sums the
-/// gradients of values with several readers, and says from when to when each piece of memory is needed.
+/// Compiles steps to commands: requests kernels from the backend, inserts reorders where layouts differ, and
+/// sums gradients of values with several consumers. Determines the lifetime of each memory slot.
 template <tensor_backend B>
 class compiler {
  public:
@@ -29,28 +29,28 @@ class compiler {
         backend_(store.backend()),
         batch_(settings.batch),
         training_(settings.training),
-        tune_(tuning_of<B>(settings)) {
+        tune_(autotuner_of<B>(settings)) {
     low_ = lower(
         net, [&](kind const& a, kind const& b) { return backend_.fuses(a, b, training_); }, settings.outputs,
         !training_);
     prepare_steps();
     store_.allocate();
     if (training_ && settings.recompute.any())
-      again_ = choose_recomputed(net_, low_, operations_, backend_, settings.recompute);
-    write_in_place(low_, operations_, values_, made_.slots, again_);
+      recomputed_ = choose_recomputed(net_, low_, operations_, backend_, settings.recompute);
+    write_in_place(low_, operations_, values_, made_.slots, recomputed_);
     for (std::size_t s = 0; s < low_.steps.size(); ++s)
       emit_forward(static_cast<int>(s), made_.forward, pass::forward);
     if (training_)
       emit_backward();
     else
       emit_outputs();
-    made_.arena_bytes = arrange(made_.slots);
-    made_.kept_bytes = largest_gradient();
-    made_.bytes_kept_less = again_.bytes_kept_less;
+    made_.arena_bytes = assign_offsets(made_.slots);
+    made_.saved_gradient_bytes = largest_gradient();
+    made_.bytes_saved = recomputed_.bytes_saved;
   }
 
-  program<B> take_program() { return std::move(made_); }
-  std::vector<plan_row> take_rows() { return std::move(rows_.rows); }
+  program<B> release_program() { return std::move(made_); }
+  std::vector<plan_row> release_rows() { return std::move(rows_.rows); }
   lowered_graph const& lowered() const { return low_; }
 
  private:
@@ -67,9 +67,9 @@ class compiler {
           {place::input, static_cast<int>(i)}, backend_.plain(low_.values[v].dims.batched(batch_)), {}};
     }
     int loss = 0;
-    maker_.assign(low_.values.size(), -1);
+    producer_.assign(low_.values.size(), -1);
     for (plan_step const& step : low_.steps) {
-      maker_[static_cast<std::size_t>(step.output)] = static_cast<int>(operations_.size());
+      producer_[static_cast<std::size_t>(step.output)] = static_cast<int>(operations_.size());
       operations_.push_back(prepare(step));
       loss_of_.push_back(net_.kind(step.node).role == layer_role::loss ? loss++ : -1);
       if (loss_of_.back() >= 0)
@@ -94,7 +94,7 @@ class compiler {
     std::vector<char> wants;
     bool needs = false;
     for (int v : step.inputs) {
-      layouts.push_back(values_[static_cast<std::size_t>(v)]->lies);
+      layouts.push_back(values_[static_cast<std::size_t>(v)]->layout);
       wants.push_back(training_ && needs_gradient_[static_cast<std::size_t>(v)]);
       needs = needs || wants.back() != 0;
     }
@@ -106,15 +106,15 @@ class compiler {
     operation<B> made = tune_ ? tune_->prepare(backend_, asked.request) : backend_.prepare(asked.request);
     int const parameters = net_.parameters(step.node).count;
     for (int p = 0; p < parameters; ++p)
-      store_.settle(parameter_of(step, p), made.parameters[static_cast<std::size_t>(p)]);
+      store_.fix_layout(parameter_of(step, p), made.parameters[static_cast<std::size_t>(p)]);
     needs_gradient_[static_cast<std::size_t>(step.output)] =
         training_ && (needs || (parameters > 0 && !frozen));
     return made;
   }
 
-  /// A step's parameter of that index: its number in the store's table.
+  /// Index in the store's table of a step's parameter.
   int parameter_of(plan_step const& step, int index) const { return store_.first_of(step.node) + index; }
-  /// Calls visit(bucket) for each gradient that a step makes.
+  /// Calls visit(bucket) for each parameter gradient that a step computes.
   template <class Visit>
   void each_gradient(std::size_t s, Visit visit) const {
     plan_step const& step = low_.steps[s];
@@ -129,9 +129,9 @@ class compiler {
 
   // ---- memory --------------------------------------------------------------------------------------------
 
-  address new_slot(layout const& lies) {
+  address new_slot(layout const& wanted) {
     arena_slot slot;
-    slot.bytes = backend_.bytes(lies);
+    slot.bytes = backend_.bytes(wanted);
     made_.slots.push_back(slot);
     return {place::arena, static_cast<int>(made_.slots.size()) - 1};
   }
@@ -145,25 +145,25 @@ class compiler {
     to.push_back({std::move(kernel), std::move(arguments), row});
   }
 
-  /// Where a value lies in the layout that a kernel wants: converted once, if need be.
+  /// Address of a value in the layout that a kernel requires; reorders it once if necessary.
   address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step,
                     pass p, shape const& dims) {
-    if (value.lies == wanted) return value.at;
-    for (auto const& [lies, at] : value.also)
-      if (lies == wanted) return at;
+    if (value.layout == wanted) return value.at;
+    for (auto const& [other, at] : value.copies)
+      if (other == wanted) return at;
     address const at = new_slot(wanted);
-    emit(to, backend_.reorder(value.lies, wanted), {value.at, at},
+    emit(to, backend_.reorder(value.layout, wanted), {value.at, at},
          rows_.add_move(backend_, step, p, dims, wanted, false));
-    value.also.emplace_back(wanted, at);
+    value.copies.emplace_back(wanted, at);
     return at;
   }
 
-  /// The place of an operand that forward and backward have in common.
-  address common(int s, operand<layout> const& o, std::vector<command<B>>& to, pass p) {
+  /// Address of an operand that is not a gradient.
+  address operand_address(int s, operand<layout> const& o, std::vector<command<B>>& to, pass p) {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     std::string const name = name_of(net_, step);
     auto const value = [&](int v) {
-      if (p == pass::backward) make_again(maker_[static_cast<std::size_t>(v)]);
+      if (p == pass::backward) emit_recomputation(producer_[static_cast<std::size_t>(v)]);
       return in_layout(*values_[static_cast<std::size_t>(v)], o.layout, to, name, p,
                        low_.values[static_cast<std::size_t>(v)].dims.batched(batch_));
     };
@@ -176,11 +176,11 @@ class compiler {
         if (!step.folded.empty())
           return {place::copy, store_.folded_copy(folding_of(net_, store_, step), o.index, o.layout)};
         int const parameter = parameter_of(step, o.index);
-        if (*store_.settled(parameter) == o.layout) return {place::parameter, parameter};
+        if (*store_.fixed_layout(parameter) == o.layout) return {place::parameter, parameter};
         return {place::copy, store_.copy(parameter, o.layout, training_)};
       }
       case operand_role::workspace:
-        if (p == pass::backward) make_again(s);
+        if (p == pass::backward) emit_recomputation(s);
         if (workspaces_.size() <= static_cast<std::size_t>(s)) workspaces_.resize(low_.steps.size());
         if (!workspaces_[static_cast<std::size_t>(s)])
           workspaces_[static_cast<std::size_t>(s)] = new_slot(o.layout);
@@ -202,7 +202,7 @@ class compiler {
     if (int const count = sums_of(step).forward; count > 0) made_.sums.forward.push_back(count);
     for (invocation<B>& call : op.forward) {
       std::vector<address> arguments;
-      for (auto const& o : call.operands) arguments.push_back(common(s, o, to, p));
+      for (auto const& o : call.operands) arguments.push_back(operand_address(s, o, to, p));
       int const row = add_row(s, call, p);
       int result = -1;
       for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -214,17 +214,17 @@ class compiler {
     }
   }
 
-  /// Runs a step's forward once more in front of what backward does next, if it is one of those and has not run yet.
-  void make_again(int s) {
-    if (s < 0 || !again_[static_cast<std::size_t>(s)]) return;
-    again_.again[static_cast<std::size_t>(s)] = false;
+  /// Emits a step's forward once more, before the current backward command, if the step is to be recomputed.
+  void emit_recomputation(int s) {
+    if (s < 0 || !recomputed_[static_cast<std::size_t>(s)]) return;
+    recomputed_.recomputed[static_cast<std::size_t>(s)] = false;
     operation<B> const& op = operations_[static_cast<std::size_t>(s)];
     values_[static_cast<std::size_t>(low_.steps[static_cast<std::size_t>(s)].output)] =
         stored{new_slot(op.output), op.output, {}};
     if (!workspaces_.empty()) workspaces_[static_cast<std::size_t>(s)].reset();
     std::size_t const first = rows_.rows.size();
     emit_forward(s, made_.backward, pass::backward);
-    for (std::size_t r = first; r < rows_.rows.size(); ++r) rows_.rows[r].again = true;
+    for (std::size_t r = first; r < rows_.rows.size(); ++r) rows_.rows[r].recomputed = true;
   }
 
   int add_row(int s, invocation<B> const& call, pass p) {
@@ -243,7 +243,7 @@ class compiler {
   void emit_outputs() {
     for (int v : low_.output_values) {
       auto const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
-      layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->lies);
+      layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->layout);
       address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output",
                                    pass::forward, dims);
       made_.output_slots.push_back(at.index);
@@ -254,8 +254,8 @@ class compiler {
 
   void emit_backward() {
     diffs_.resize(low_.values.size());
-    begun_.assign(store_.table().size(), 0);
-    std::vector<int> missing(store_.buckets().size());  // gradients of each bucket
+    gradients_begun_.assign(store_.table().size(), 0);
+    std::vector<int> missing(store_.buckets().size());  // number of gradients per bucket
     for (std::size_t s = 0; s < low_.steps.size(); ++s)
       each_gradient(s, [&](int b) { ++missing[static_cast<std::size_t>(b)]; });
     for (int s = static_cast<int>(low_.steps.size()) - 1; s >= 0; --s) {
@@ -272,7 +272,7 @@ class compiler {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     auto& diff_output = diffs_[static_cast<std::size_t>(step.output)];
     bool const is_loss = loss_of_[static_cast<std::size_t>(s)] >= 0;
-    if (!is_loss && !diff_output) return;  // nobody reads it: its gradient is zero, as the arena is at first
+    if (!is_loss && !diff_output) return;  // no consumer: its gradients are zero, as in the initial arena
     if (int const count = sums_of(step).backward; count > 0 && !op.backward.empty())
       made_.sums.backward.push_back(count);
     std::string const name = name_of(net_, step);
@@ -284,7 +284,7 @@ class compiler {
       for (auto const& o : call.operands) {
         switch (o.role) {
           case operand_role::diff_output:
-            if (!(diff_output->lies == o.layout))
+            if (!(diff_output->layout == o.layout))
               diff_output =
                   stored{in_layout(*diff_output, o.layout, made_.backward, name, pass::backward,
                                    low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_)),
@@ -298,10 +298,10 @@ class compiler {
           case operand_role::diff_parameter: {
             int const parameter = parameter_of(step, o.index);
             if (frozen) {
-              arguments.push_back(new_slot(o.layout));  // where nobody looks
-            } else if (!begun_[static_cast<std::size_t>(parameter)]
-                       && *store_.settled(parameter) == o.layout) {
-              begun_[static_cast<std::size_t>(parameter)] = 1;
+              arguments.push_back(new_slot(o.layout));  // discarded
+            } else if (!gradients_begun_[static_cast<std::size_t>(parameter)]
+                       && *store_.fixed_layout(parameter) == o.layout) {
+              gradients_begun_[static_cast<std::size_t>(parameter)] = 1;
               arguments.push_back({place::gradient, parameter});
             } else {
               arguments.push_back(new_slot(o.layout));
@@ -310,23 +310,24 @@ class compiler {
             break;
           }
           default:
-            arguments.push_back(common(s, o, made_.backward, pass::backward));
+            arguments.push_back(operand_address(s, o, made_.backward, pass::backward));
         }
       }
       int const row = add_row(s, call, pass::backward);
       emit(made_.backward, call.kernel, std::move(arguments), row);
-      for (auto const& [o, at] : after) finish(s, o, at);
+      for (auto const& [o, at] : after) finish_gradient(s, o, at);
     }
   }
 
-  /// Where a step writes the gradient of an input: the value's own place for the first reader, else beside it.
+  /// Address for the gradient of an input. First consumer: the value's gradient slot; others: a separate
+  /// slot, added later.
   address diff_input(int s, operand<layout> const& o, bool overwrites,
                      std::vector<std::pair<operand<layout>, address>>& after) {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     auto& diff = diffs_[static_cast<std::size_t>(step.inputs[static_cast<std::size_t>(o.index)])];
     auto const& diff_output = diffs_[static_cast<std::size_t>(step.output)];
     if (!diff) {
-      bool const in_place = overwrites && diff_output && diff_output->lies == o.layout;
+      bool const in_place = overwrites && diff_output && diff_output->layout == o.layout;
       diff = stored{in_place ? diff_output->at : new_slot(o.layout), o.layout, {}};
       return diff->at;
     }
@@ -335,34 +336,34 @@ class compiler {
     return beside;
   }
 
-  /// Brings what a kernel wrote beside its place to where it belongs: a gradient in another layout, or one more
-  /// summand of a value's gradient.
-  void finish(int s, operand<layout> const& o, address at) {
+  /// Moves a gradient from a separate slot to its destination: reorders a parameter's gradient, or adds one
+  /// more summand of a gradient.
+  void finish_gradient(int s, operand<layout> const& o, address at) {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     std::string const name = name_of(net_, step);
     if (o.role == operand_role::diff_parameter) {
       int const parameter = parameter_of(step, o.index);
       shape const& dims = store_.table()[static_cast<std::size_t>(parameter)].spec.dims;
-      layout const& lies = *store_.settled(parameter);
-      if (begun_[static_cast<std::size_t>(parameter)]++ == 0) {
-        emit(made_.backward, backend_.reorder(o.layout, lies), {at, {place::gradient, parameter}},
-             rows_.add_move(backend_, name, pass::backward, dims, lies, false));
+      layout const& fixed = *store_.fixed_layout(parameter);
+      if (gradients_begun_[static_cast<std::size_t>(parameter)]++ == 0) {
+        emit(made_.backward, backend_.reorder(o.layout, fixed), {at, {place::gradient, parameter}},
+             rows_.add_move(backend_, name, pass::backward, dims, fixed, false));
         return;
       }
       stored summand{at, o.layout, {}};
-      address const from = in_layout(summand, lies, made_.backward, name, pass::backward, dims);
-      emit(made_.backward, backend_.accumulate(lies), {from, {place::gradient, parameter}},
-           rows_.add_move(backend_, name, pass::backward, dims, lies, true));
-      made_.backward.back().adds = true;
+      address const from = in_layout(summand, fixed, made_.backward, name, pass::backward, dims);
+      emit(made_.backward, backend_.accumulate(fixed), {from, {place::gradient, parameter}},
+           rows_.add_move(backend_, name, pass::backward, dims, fixed, true));
+      made_.backward.back().accumulates = true;
       return;
     }
     int const v = step.inputs[static_cast<std::size_t>(o.index)];
     stored& diff = *diffs_[static_cast<std::size_t>(v)];
     shape const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
     stored summand{at, o.layout, {}};
-    address const from = in_layout(summand, diff.lies, made_.backward, name, pass::backward, dims);
-    emit(made_.backward, backend_.accumulate(diff.lies), {from, diff.at},
-         rows_.add_move(backend_, name, pass::backward, dims, diff.lies, true));
+    address const from = in_layout(summand, diff.layout, made_.backward, name, pass::backward, dims);
+    emit(made_.backward, backend_.accumulate(diff.layout), {from, diff.at},
+         rows_.add_move(backend_, name, pass::backward, dims, diff.layout, true));
   }
 
   std::size_t largest_gradient() const {
@@ -384,13 +385,13 @@ class compiler {
   step_autotuner<B>* tune_;
   lowered_graph low_;
   std::vector<operation<B>> operations_;
-  std::vector<int> maker_;  // of each value: a step, or -1
-  recomputed_steps again_;  // that have not run again yet
+  std::vector<int> producer_;    // per value: its step, or -1
+  recomputed_steps recomputed_;  // whose second forward is not emitted yet
   std::vector<int> loss_of_;
   std::vector<char> needs_gradient_;
   std::vector<std::optional<stored>> values_;
   std::vector<std::optional<stored>> diffs_;
-  std::vector<int> begun_;  // parameters that have a gradient already
+  std::vector<int> gradients_begun_;  // per parameter: gradients emitted so far
   std::vector<std::optional<address>> workspaces_;
   plan_rows rows_;
   program<B> made_;

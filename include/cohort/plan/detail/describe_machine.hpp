@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// "AMD EPYC …, avx512, onednn, oneDNN 3.2.0 …": what times depend on beside what runs.
+/// Properties of the machine that run times depend on: "AMD EPYC …, avx512, onednn, oneDNN 3.2.0 …".
 template <tensor_backend B>
 std::string describe_machine() {
   std::string text = processor_name() + ", " + std::string(B::name);

@@ -11,22 +11,22 @@
 
 namespace cohort::detail {
 
-/// A value in memory: its own place and layout, and copies of it in other layouts.
+/// Value in memory: its address and layout, and copies of it in other layouts.
 template <class Layout>
 struct stored_value {
   address at;
-  Layout lies;
-  std::vector<std::pair<Layout, address>> also;
+  Layout layout;
+  std::vector<std::pair<Layout, address>> copies;
 };
 
-/// Whether value v, as forward has made it, is read by anything but the forward of step `reader`. `again`: the steps that run once
-/// more in backward, which reads what these make then.
+/// Returns whether anything but the forward of step `reader` reads value v as forward computed it.
+/// `recomputed`: steps that run again in backward, which then reads their new results.
 template <class Operation, class Again>
-bool is_read_otherwise(lowered_graph const& low, std::vector<Operation> const& operations, std::size_t v,
-                       std::size_t reader, Again const& again) {
-  bool remade = false;
+bool has_other_readers(lowered_graph const& low, std::vector<Operation> const& operations, std::size_t v,
+                       std::size_t reader, Again const& recomputed) {
+  bool is_recomputed = false;
   for (std::size_t s = 0; s < low.steps.size(); ++s)
-    remade = remade || (again[s] && static_cast<std::size_t>(low.steps[s].output) == v);
+    is_recomputed = is_recomputed || (recomputed[s] && static_cast<std::size_t>(low.steps[s].output) == v);
   for (int sink : low.output_values)
     if (static_cast<std::size_t>(sink) == v) return true;
   for (std::size_t s = 0; s < low.steps.size(); ++s) {
@@ -42,32 +42,32 @@ bool is_read_otherwise(lowered_graph const& low, std::vector<Operation> const& o
       return false;
     };
     for (auto const& call : operations[s].forward)
-      if ((s != reader || (again[s] && !remade)) && reads(call, false)) return true;
+      if ((s != reader || (recomputed[s] && !is_recomputed)) && reads(call, false)) return true;
     for (auto const& call : operations[s].backward)
-      if (!remade && reads(call, true)) return true;
+      if (!is_recomputed && reads(call, true)) return true;
   }
   return false;
 }
 
-/// Lets a step write where its input lies, where nobody reads the input afterwards.
+/// Lets steps write in-place over their inputs, where nothing reads the input afterwards.
 template <class Operation, class Layout, class Again>
 void write_in_place(lowered_graph const& low, std::vector<Operation> const& operations,
                     std::vector<std::optional<stored_value<Layout>>> const& values,
-                    std::vector<arena_slot>& slots, Again const& again) {
+                    std::vector<arena_slot>& slots, Again const& recomputed) {
   for (std::size_t s = 0; s < low.steps.size(); ++s) {
     plan_step const& step = low.steps[s];
     auto const over = static_cast<std::size_t>(operations[s].overwritten);
     if (!operations[s].overwrites || (over == 0 && step.inputs.size() != 1)) continue;
     auto const from = static_cast<std::size_t>(step.inputs[over]);
     auto const& input = *values[from];
-    if (input.at.where != place::arena || !(input.lies == operations[s].output)
-        || is_read_otherwise(low, operations, from, s, again))
+    if (input.at.where != place::arena || !(input.layout == operations[s].output)
+        || has_other_readers(low, operations, from, s, recomputed))
       continue;
     int root = input.at.index;
     if (slots[static_cast<std::size_t>(root)].same_as >= 0)
       root = slots[static_cast<std::size_t>(root)].same_as;
-    int const own = values[static_cast<std::size_t>(step.output)]->at.index;
-    slots[static_cast<std::size_t>(own)].same_as = root;
+    int const target = values[static_cast<std::size_t>(step.output)]->at.index;
+    slots[static_cast<std::size_t>(target)].same_as = root;
   }
 }
 

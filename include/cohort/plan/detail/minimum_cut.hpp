@@ -6,32 +6,35 @@
 
 namespace cohort::detail {
 
-/// A directed network of pipes, cut where the cut pipes carry least.
+/// Minimum cut of a directed graph with edge capacities.
 ///
-/// Units     room: what a pipe can carry, at least 0; `unlimited`: it is never cut.
-/// Source    Ford and Fulkerson, Maximal flow through a network, 1956; shortest ways first: Edmonds and Karp, 1972.
+/// Units     capacity: at least 0; `unlimited`: the edge is never cut.
+/// Source    Ford and Fulkerson, Maximal flow through a network, 1956; shortest augmenting paths: Edmonds and
+///           Karp, 1972.
 class minimum_cut {
  public:
   static constexpr std::int64_t unlimited = std::int64_t{1} << 60;
 
-  explicit minimum_cut(std::size_t nodes) : pipes_of_(nodes) {}
+  explicit minimum_cut(std::size_t nodes) : edges_of_(nodes) {}
 
-  void add(std::size_t from, std::size_t to, std::int64_t room);
+  /// Adds an edge.
+  void add(std::size_t from, std::size_t to, std::int64_t capacity);
 
-  /// Whether each node is on the end's side: of the least cuts, the one that leaves fewest there.
-  std::vector<char> behind(std::size_t beginning, std::size_t end);
+  /// Returns, per node, whether it is on the sink's side of the minimum cut. Of several minimum cuts: the one
+  /// with the fewest nodes there.
+  std::vector<char> sink_side(std::size_t source, std::size_t sink);
 
  private:
-  struct pipe {
+  struct edge {
     std::size_t to;
-    std::int64_t room;  // that is left; the pipe beside it leads back
+    std::int64_t capacity;  // remaining; edge i ^ 1 is the reverse of edge i
   };
 
-  /// Fills the shortest way that has room left.
-  bool carry(std::size_t beginning, std::size_t end);
+  /// Augments the flow along the shortest path with remaining capacity. Returns false if there is none.
+  bool augment(std::size_t source, std::size_t sink);
 
-  std::vector<pipe> pipes_;
-  std::vector<std::vector<std::size_t>> pipes_of_;
+  std::vector<edge> edges_;
+  std::vector<std::vector<std::size_t>> edges_of_;
 };
 
 }  // namespace cohort::detail

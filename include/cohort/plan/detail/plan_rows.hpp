@@ -8,8 +8,9 @@
 
 namespace cohort::detail {
 
-/// The bytes of a kernel's tensors: an input or a parameter counts once, diff_output as often as it is named, since who works in
-/// place reads and writes it; scratch is taken to stay in a cache.
+/// Bytes of a kernel's tensors. An input or a parameter counts once. diff_output counts as often as it is
+/// listed, because an in-place kernel reads and writes it. Scratch is assumed to stay in a cache and does not
+/// count.
 template <tensor_backend B>
 double bytes_of_tensors(B const& backend, invocation<B> const& call) {
   double bytes = 0;
@@ -17,37 +18,37 @@ double bytes_of_tensors(B const& backend, invocation<B> const& call) {
     auto const& one = call.operands[i];
     using enum operand_role;
     if (one.role == scratch || one.role == target || one.role == loss || one.role == scalars) continue;
-    bool again = false;
+    bool counted = false;
     for (std::size_t k = 0; k < i && one.role != diff_output; ++k)
-      again = again || (call.operands[k].role == one.role && call.operands[k].index == one.index);
-    if (!again) bytes += static_cast<double>(backend.bytes(one.layout));
+      counted = counted || (call.operands[k].role == one.role && call.operands[k].index == one.index);
+    if (!counted) bytes += static_cast<double>(backend.bytes(one.layout));
   }
   return bytes;
 }
 
-/// A plan's rows as it is made.
+/// Collects the rows of a plan while it is compiled.
 class plan_rows {
  public:
-  /// A kernel that reads and writes so many bytes; returns its row.
+  /// Adds a kernel that reads and writes `bytes` bytes; returns the index of its row.
   template <tensor_backend B>
   int add(B const& backend, std::string step, std::string implementation, pass direction, shape const& dims,
-          typename B::layout const& lies, double flops, double bytes) {
+          typename B::layout const& tensor_layout, double flops, double bytes) {
     rows.push_back({.step = std::move(step),
                     .implementation = std::move(implementation),
                     .direction = direction,
                     .output = dims,
-                    .layout = backend.describe(lies),
+                    .layout = backend.describe(tensor_layout),
                     .flops = flops,
                     .bytes = bytes,
-                    .bf16 = backend.element(lies) == element_type::bf16});
+                    .bf16 = backend.element(tensor_layout) == element_type::bf16});
     return static_cast<int>(rows.size()) - 1;
   }
-  /// One that moves or sums whole tensors that lie so: "reorder" of two, "accumulate" of three.
+  /// Adds a kernel on whole tensors of this layout: "reorder" of two, or "accumulate" of three.
   template <tensor_backend B>
   int add_move(B const& backend, std::string step, pass direction, shape const& dims,
-               typename B::layout const& lies, bool sums) {
-    return add(backend, std::move(step), sums ? "accumulate" : "reorder", direction, dims, lies, 0,
-               (sums ? 3 : 2) * static_cast<double>(backend.bytes(lies)));
+               typename B::layout const& tensor_layout, bool sums) {
+    return add(backend, std::move(step), sums ? "accumulate" : "reorder", direction, dims, tensor_layout, 0,
+               (sums ? 3 : 2) * static_cast<double>(backend.bytes(tensor_layout)));
   }
 
   std::vector<plan_row> rows;

@@ -6,21 +6,23 @@
 
 namespace cohort {
 
-/// Running statistics m, v of a normalising layer travel as gradients do, so that workers and ranks merge them by the sum
-/// that they make anyway. What the layer writes for a part of the batch with mean b and biased variance s, weighing
-/// a = weights of the part / weights of the rank's batch:
+/// Running statistics m, v of a normalising layer are exchanged like gradients. So the sums of gradients over
+/// workers and ranks also merge the statistics. For a part of the batch with mean b, biased variance s and
+/// weight a = weights of the part / weights of the rank's batch, the layer writes:
 ///
 ///     gradient of running_mean       a·(b − m)
 ///     gradient of running_variance   a·(s + (b − m)²)
 ///
-/// With D and S, their sums over all parts: the whole batch has mean m + D and variance S − D², the mean of the variances and
-/// the variance of the means. A step then leaves kept·m + (1 − kept)·(m + D) and kept·v + (1 − kept)·(S − D²).
+/// D and S are their sums over all parts. The whole batch has mean m + D and variance S − D²: the mean of the
+/// variances plus the variance of the means. With momentum k, a step sets m to k·m + (1 − k)·(m + D) and v to
+/// k·v + (1 − k)·(S − D²).
 ///
 /// Order     a layer lists its running_mean directly before the running_variance of the same shape.
-/// Exact     the sums are taken around m, which is near every b: nothing cancels.
+/// Exact     the sums are centred at m, which is close to every b: no cancellation.
 namespace detail {
 
-/// Takes the step of those among some parameters.  Before: no kernel runs that uses them.
+/// Updates the running statistics among the parameters of `which`.  Before: no kernel that uses them is
+/// running.
 void follow_statistics(parameter_set& parameters, std::span<std::byte* const> parts,
                        parameter_range const& which = {});
 

@@ -17,16 +17,18 @@
 
 namespace cohort::detail {
 
-/// What a step has from outside, checked, in the plan's types, and where kernels read it.
+/// External data of a step: checks it, converts it to the plan's types, and provides the addresses that
+/// kernels read.
 ///
-/// Shapes    inputs filled up with zeros to the plan's batch; targets as they came, or numbers in T.
-/// Order     take, then scale.  Before: what a request points to lives until backward has run.
-/// Moves     to where arenas lie, if that is not here: each input that is not used, and in one piece all else.
-/// Errors    take: shape_error; data_error for a target out of range.
+/// Shapes    inputs are padded with zeros to the plan's batch; targets are unchanged, or numbers in T.
+/// Order     load, then scale.  Before: data of a request lives until backward has run.
+/// Moves     to arenas outside of the processor's memory: uploads each input, and all other data in one
+///           block.
+/// Errors    load: shape_error; data_error if a target is out of range.
 template <class T>
 class step_inputs {
  public:
-  /// The shapes are those of one example.
+  /// Shapes are those of one example.
   step_inputs(std::span<shape const> inputs, std::span<target_spec const> targets, int batch, bool training,
               arena_passes& passes)
       : shapes_(inputs),
@@ -35,46 +37,47 @@ class step_inputs {
         training_(training),
         passes_(passes),
         staging_(inputs.size()),
-        brought_(inputs.size()),
+        device_inputs_(inputs.size()),
         inputs_(inputs.size()),
         target_staging_(targets.size()),
         targets_(targets.size()) {}
 
-  void take(forward_request const& request) {
+  void load(forward_request const& request) {
     check_inputs(request.inputs);
     for (std::size_t i = 0; i < request.inputs.size(); ++i) inputs_[i] = staged(i, request.inputs[i]);
     if (!training_) return;
-    take_targets(request.targets);
+    load_targets(request.targets);
     scalars_.seed = request.seed;
     scalars_.step = request.step;
     scalars_.sums = request.sums;
-    scalars_.weights = one_an_example(request.weights, "weights");
-    scalars_.indices = one_an_example(request.indices, "indices");
+    scalars_.weights = per_example(request.weights, "weights");
+    scalars_.indices = per_example(request.indices, "indices");
     if (passes_.space())
-      bring(request);
+      upload_block(request);
     else
-      targets_ = wanted_;
+      targets_ = host_targets_;
   }
-  /// The factor that makes the gradient that of a mean.
+  /// Sets the factor that makes the gradient that of a mean.
   void scale(double factor) {
     scalars_.gradient_scale = factor;
-    if (!passes_.space() || factor == brought_scale_) return;
-    brought_scale_ = factor;
-    passes_.bring(reinterpret_cast<std::byte const*>(&brought_scale_),
-                  there_.data() + offsetof(step_constants, gradient_scale), sizeof factor);
+    if (!passes_.space() || factor == uploaded_scale_) return;
+    uploaded_scale_ = factor;
+    passes_.upload(reinterpret_cast<std::byte const*>(&uploaded_scale_),
+                   device_block_.data() + offsetof(step_constants, gradient_scale), sizeof factor);
   }
 
   int examples() const { return examples_; }
   void* input(std::size_t i) const { return inputs_[i]; }
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
-  /// Another one where a device's kernels find another address or type among targets and scalars than in the step before.
+  /// Changes if kernels of a device find targets or scalars at another address, or in another type, than in
+  /// the step before.
   std::uint64_t version() const { return version_; }
 
  private:
   void check_inputs(std::span<tensor_view const> inputs) {
     if (inputs.size() != shapes_.size())
-      throw shape_error({.what = "the batch has another number of inputs than the network",
+      throw shape_error({.what = "the batch has the wrong number of inputs",
                          .expected = {shapes_.size()},
                          .got = {inputs.size()}});
     examples_ = inputs[0].dims.rank > 0 ? inputs[0].dims[0] : 0;
@@ -82,24 +85,24 @@ class step_inputs {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       shape const wanted = shapes_[i].batched(fits ? examples_ : batch_);
       if (!fits || !(inputs[i].dims == wanted))
-        throw shape_error({.what = "an input has another shape than the network's",
+        throw shape_error({.what = "an input of the batch has the wrong shape",
                            .where = {"input ", i},
                            .expected = to_string(wanted),
                            .got = to_string(inputs[i].dims)});
       if (inputs[i].type != element_type::f32 && inputs[i].type != element_of<T>)
-        throw shape_error({.what = "an input has an element type that the network cannot take",
+        throw shape_error({.what = "an input of the batch has an unsupported element type",
                            .where = {"input ", i},
                            .expected = {"f32 or ", name_of(element_of<T>)},
                            .got = {name_of(inputs[i].type)}});
     }
   }
 
-  void take_targets(std::span<tensor_view const> targets) {
+  void load_targets(std::span<tensor_view const> targets) {
     if (targets.size() != specs_.size())
-      throw shape_error({.what = "the batch has another number of targets than the network has losses",
-                         .expected = {specs_.size()},
+      throw shape_error({.what = "the batch has the wrong number of targets",
+                         .expected = {specs_.size(), ", one for each loss"},
                          .got = {targets.size()}});
-    wanted_.assign(targets.begin(), targets.end());
+    host_targets_.assign(targets.begin(), targets.end());
     for (std::size_t t = 0; t < targets.size(); ++t) {
       tensor_view const& given = targets[t];
       target_spec const& wanted = specs_[t];
@@ -112,8 +115,8 @@ class step_inputs {
                            .got = {to_string(given.dims), " x ", name_of(given.type)}});
       if (indices) check_indices(t, given.as<std::int32_t>(), wanted.classes);
       if (numbers && given.type != element_of<T>)
-        wanted_[t] = {converted(target_staging_[t], given, given.dims.elements()), given.dims};
-      if (numbers) check_numbers(t, wanted_[t].template as<T>(), wanted);
+        host_targets_[t] = {converted(target_staging_[t], given, given.dims.elements()), given.dims};
+      if (numbers) check_numbers(t, host_targets_[t].template as<T>(), wanted);
     }
   }
   std::string expectation(target_spec const& wanted) const {
@@ -143,28 +146,28 @@ class step_inputs {
                           .got = {one}});
   }
   template <class E>
-  E const* one_an_example(std::span<E const> values, char const* what) const {
+  E const* per_example(std::span<E const> values, char const* what) const {
     if (!values.empty() && values.size() != static_cast<std::size_t>(batch_))
-      throw shape_error({.what = {"the batch has another number of ", what, " than examples"},
-                         .expected = {batch_},
+      throw shape_error({.what = {"the batch has the wrong number of ", what},
+                         .expected = {batch_, ", one for each example"},
                          .got = {values.size()}});
     return values.empty() ? nullptr : values.data();
   }
 
-  /// The input itself where a kernel can read it in place, else a copy of the plan's batch and element type, which is brought
-  /// to where arenas lie.
+  /// Address of an input for kernels: the input itself if kernels can read it in place, otherwise a copy with
+  /// the plan's batch and element type. Uploaded if arenas are outside of the processor's memory.
   void* staged(std::size_t i, tensor_view const& input) {
     std::int64_t const elements = shapes_[i].batched(batch_).elements();
-    void* here = const_cast<std::byte*>(input.data);
-    if (input.type != element_of<T> || examples_ != batch_) here = converted(staging_[i], input, elements);
+    void* host = const_cast<std::byte*>(input.data);
+    if (input.type != element_of<T> || examples_ != batch_) host = converted(staging_[i], input, elements);
     auto const space = passes_.space();
-    if (!space) return here;
+    if (!space) return host;
     std::size_t const bytes = static_cast<std::size_t>(elements) * sizeof(T);
-    brought_[i].resize(bytes, space);
-    passes_.bring(static_cast<std::byte const*>(here), brought_[i].data(), bytes);
-    return brought_[i].data();
+    device_inputs_[i].resize(bytes, space);
+    passes_.upload(static_cast<std::byte const*>(host), device_inputs_[i].data(), bytes);
+    return device_inputs_[i].data();
   }
-  /// A copy in T, filled up with zeros to `whole` elements.
+  /// Copies a tensor to T, padded with zeros to `whole` elements.
   static T* converted(buffer& memory, tensor_view const& from, std::int64_t whole) {
     auto const size = static_cast<std::size_t>(whole), count = static_cast<std::size_t>(from.dims.elements());
     if (memory.bytes() == 0) memory = buffer(size * sizeof(T));
@@ -177,10 +180,10 @@ class step_inputs {
     return to;
   }
 
-  /// All but inputs to where arenas lie, one behind the other; targets and scalars point there then.
-  void bring(forward_request const& request) {
-    std::vector<tensor_view> const& targets = wanted_;
-    step_constants const now{brought_scale_, scalars_.weight_of(batch_), request.seed,
+  /// Uploads all data except inputs in one block; targets and scalars then point there.
+  void upload_block(forward_request const& request) {
+    std::vector<tensor_view> const& targets = host_targets_;
+    step_constants const now{uploaded_scale_, scalars_.weight_of(batch_), request.seed,
                              static_cast<std::uint64_t>(request.step)};
     auto const size_of = [](tensor_view const& one) {
       return static_cast<std::size_t>(one.dims.elements()) * bytes_of(one.type);
@@ -193,29 +196,29 @@ class step_inputs {
                       indices = room(request.indices.size_bytes());
     offsets_.clear();
     for (tensor_view const& one : targets) offsets_.push_back(room(size_of(one)));
-    here_.resize(bytes);
-    there_.resize(bytes, passes_.space());
+    host_block_.resize(bytes);
+    device_block_.resize(bytes, passes_.space());
     auto const put = [&](std::size_t at, void const* from, std::size_t size) {
-      if (size > 0) std::memcpy(here_.data() + at, from, size);
+      if (size > 0) std::memcpy(host_block_.data() + at, from, size);
     };
     put(constants, &now, sizeof now);
     put(weights, request.weights.data(), request.weights.size_bytes());
     put(indices, request.indices.data(), request.indices.size_bytes());
     for (std::size_t t = 0; t < targets.size(); ++t) put(offsets_[t], targets[t].data, size_of(targets[t]));
-    passes_.bring(here_.data(), there_.data(), bytes);
+    passes_.upload(host_block_.data(), device_block_.data(), bytes);
 
     bool same = true;
-    auto const point = [&](auto& to, auto const& now_there) {
-      same = same && to == now_there;
-      to = now_there;
+    auto const point = [&](auto& to, auto const& new_value) {
+      same = same && to == new_value;
+      to = new_value;
     };
-    std::byte const* const base = there_.data();
-    point(scalars_.device_passes, reinterpret_cast<step_constants const*>(base + constants));
+    std::byte const* const base = device_block_.data();
+    point(scalars_.on_device, reinterpret_cast<step_constants const*>(base + constants));
     scalars_.weights = request.weights.empty() ? nullptr : reinterpret_cast<float const*>(base + weights);
     scalars_.indices =
         request.indices.empty() ? nullptr : reinterpret_cast<std::int64_t const*>(base + indices);
-    point(brought_weights_, scalars_.weights);
-    point(brought_indices_, scalars_.indices);
+    point(device_weights_, scalars_.weights);
+    point(device_indices_, scalars_.indices);
     point(sums_, request.sums);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       point(targets_[t].type, targets[t].type);
@@ -231,18 +234,18 @@ class step_inputs {
   bool training_;
   arena_passes& passes_;
   std::vector<buffer> staging_;
-  std::vector<reusable_buffer> brought_;  // inputs, where arenas lie
+  std::vector<reusable_buffer> device_inputs_;  // inputs in the arenas' memory
   std::vector<void*> inputs_;
   std::vector<buffer> target_staging_;
-  std::vector<tensor_view> wanted_;   // targets, here
-  std::vector<tensor_view> targets_;  // where kernels read them
+  std::vector<tensor_view> host_targets_;  // targets in the processor's memory
+  std::vector<tensor_view> targets_;       // targets as kernels read them
   step_scalars scalars_;
-  reusable_buffer here_, there_;  // what is brought in one piece
+  reusable_buffer host_block_, device_block_;  // data that is uploaded in one block
   std::vector<std::size_t> offsets_;
-  float const* brought_weights_ = nullptr;
-  std::int64_t const* brought_indices_ = nullptr;
+  float const* device_weights_ = nullptr;
+  std::int64_t const* device_indices_ = nullptr;
   batch_sums* sums_ = nullptr;
-  double brought_scale_ = 1;
+  double uploaded_scale_ = 1;
   std::uint64_t version_ = 0;
   int examples_ = 0;
 };

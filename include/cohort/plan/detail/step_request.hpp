@@ -9,7 +9,7 @@
 
 namespace cohort::detail {
 
-/// What a backend is asked for one step, and the lists that the request points to: it stays where it was made.
+/// Request to a backend for one step, with the lists that the request points to. Not copyable.
 template <tensor_backend B>
 struct step_request {
   using layout = typename B::layout;
@@ -17,11 +17,11 @@ struct step_request {
   std::vector<shape> shapes;
   std::vector<layout> layouts;
   parameter_list specs;
-  std::vector<double> fields;  // of a step that others are folded into
-  std::vector<std::optional<layout>> settled;
+  std::vector<double> fields;  // of a step with folded layers
+  std::vector<std::optional<layout>> fixed_layouts;
   operation_request<B> request;
 
-  /// Shapes    inputs: the layouts in which the step's inputs lie; which of them want gradients.
+  /// `inputs`: layouts of the step's inputs. `wants`: which inputs need gradients.
   step_request(graph_view net, parameter_store<B> const& store, lowered_graph const& low,
                plan_step const& step, std::vector<layout> inputs, std::vector<char> wants)
       : layouts(std::move(inputs)), specs(net.parameters(step.node)) {
@@ -31,12 +31,13 @@ struct step_request {
     request.fields = net.fields(step.node);
     request.output_shape = low.values[static_cast<std::size_t>(step.output)].dims;
     if (step.folded.empty()) {
-      for (int p = 0; p < specs.count; ++p) settled.push_back(store.settled(store.first_of(step.node) + p));
-    } else {  // its own copies of weights and bias, in any layout
+      for (int p = 0; p < specs.count; ++p)
+        fixed_layouts.push_back(store.fixed_layout(store.first_of(step.node) + p));
+    } else {  // separate copies of folded weights and bias, in any layout
       specs = folded_parameters(specs, request.output_shape);
       fields = with_bias(*request.kind, request.fields);
       request.fields = fields.data();
-      settled.resize(static_cast<std::size_t>(specs.count));
+      fixed_layouts.resize(static_cast<std::size_t>(specs.count));
     }
     if (step.activation >= 0) {
       request.activation = &net.kind(step.activation);
@@ -47,7 +48,7 @@ struct step_request {
     request.inputs = layouts;
     request.wants_diff_input = std::move(wants);
     request.parameter_specs = {specs.specs.data(), static_cast<std::size_t>(specs.count)};
-    request.parameters = settled;
+    request.parameters = fixed_layouts;
   }
   step_request(step_request const&) = delete;
   step_request& operator=(step_request const&) = delete;

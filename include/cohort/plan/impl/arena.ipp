@@ -13,7 +13,7 @@ COHORT_CORE_INLINE void arena_slot::used(int command) {
   last = command;
 }
 
-COHORT_CORE_INLINE std::size_t arrange(std::span<arena_slot> slots) {
+COHORT_CORE_INLINE std::size_t assign_offsets(std::span<arena_slot> slots) {
   for (arena_slot& slot : slots) {
     if (slot.same_as < 0) continue;
     arena_slot& root = slots[static_cast<std::size_t>(slot.same_as)];
@@ -24,7 +24,7 @@ COHORT_CORE_INLINE std::size_t arrange(std::span<arena_slot> slots) {
   }
   std::vector<arena_slot*> placed;
   std::vector<char> done(slots.size(), 0);
-  auto const largest_left = [&] {
+  auto const largest_unplaced = [&] {
     arena_slot* found = nullptr;
     for (arena_slot& slot : slots)
       if (slot.same_as < 0 && slot.first >= 0 && (!found || slot.bytes > found->bytes)
@@ -32,7 +32,7 @@ COHORT_CORE_INLINE std::size_t arrange(std::span<arena_slot> slots) {
         found = &slot;
     return found;
   };
-  auto const in_the_way = [&](arena_slot const& slot) -> arena_slot const* {
+  auto const conflicting_slot = [&](arena_slot const& slot) -> arena_slot const* {
     for (arena_slot const* other : placed)
       if (other->first <= slot.last && slot.first <= other->last && other->offset < slot.offset + slot.bytes
           && slot.offset < other->offset + round_to_alignment(other->bytes))
@@ -40,9 +40,9 @@ COHORT_CORE_INLINE std::size_t arrange(std::span<arena_slot> slots) {
     return nullptr;
   };
   std::size_t total = 0;
-  while (arena_slot* const slot = largest_left()) {
+  while (arena_slot* const slot = largest_unplaced()) {
     slot->offset = 0;
-    while (arena_slot const* const other = in_the_way(*slot))
+    while (arena_slot const* const other = conflicting_slot(*slot))
       slot->offset = other->offset + round_to_alignment(other->bytes);
     total = std::max(total, slot->offset + round_to_alignment(slot->bytes));
     placed.push_back(slot);

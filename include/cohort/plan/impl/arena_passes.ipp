@@ -17,14 +17,14 @@ namespace detail {
 #include <cohort/plan/detail/statistics_formulas.inc>
 #undef COHORT_FORMULA
 
-/// Arenas of T in the processor's memory, by passes of its own.
+/// Passes over arenas of T in the processor's memory.
 template <class T>
 class passes_on_host final : public arena_passes {
  public:
   std::shared_ptr<memory_space> space() const override { return nullptr; }
   std::shared_ptr<memory_space> results() const override { return nullptr; }
-  void bring(std::byte const*, std::byte*, std::size_t) override {}
-  void fetch(std::byte const*, std::byte*, std::size_t) override {}
+  void upload(std::byte const*, std::byte*, std::size_t) override {}
+  void download(std::byte const*, std::byte*, std::size_t) override {}
   void wait() override {}
 
   void copy(std::byte const* from, std::byte* to, std::size_t bytes) override {
@@ -41,7 +41,7 @@ class passes_on_host final : public arena_passes {
     if (factor == 0) return fill(x, 0, n, 0);
     for (T& one : std::span(at(x, 0), n)) one *= static_cast<T>(factor);
   }
-  /// Piece by piece, so that what is cleared is in the cache.
+  /// Runs chunk by chunk, so that a chunk is still in the cache when it is zeroed.
   void join(std::span<std::byte* const> parts, std::size_t begin, std::size_t n) override {
     T const* from[max_parts];
     for (std::size_t done = 0; done < n; done += chunk) {
@@ -92,8 +92,8 @@ class passes_on_host final : public arena_passes {
     }
   }
   void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
-                         std::size_t variance, std::size_t n, double kept_share) override {
-    T const kept = static_cast<T>(kept_share);
+                         std::size_t variance, std::size_t n, double momentum) override {
+    T const kept = static_cast<T>(momentum);
     T* const m = at(master, mean);
     T* const v = at(master, variance);
     for (std::size_t c = 0; c < n; ++c) {
@@ -119,13 +119,13 @@ class passes_on_host final : public arena_passes {
 
 template <>
 COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<float>() {
-  static passes_on_host<float> passes;  // without state, so that nothing is allocated
+  static passes_on_host<float> passes;  // stateless: shared, without an allocation
   return {std::shared_ptr<void>(), &passes};
 }
 
 template <>
 COHORT_CORE_INLINE std::shared_ptr<arena_passes> passes_on_processor<double>() {
-  static passes_on_host<double> passes;  // without state, so that nothing is allocated
+  static passes_on_host<double> passes;  // stateless: shared, without an allocation
   return {std::shared_ptr<void>(), &passes};
 }
 

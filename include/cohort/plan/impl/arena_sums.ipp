@@ -18,7 +18,7 @@ COHORT_CORE_INLINE arena_sums::arena_sums(parameter_set& parameters)
 }
 
 COHORT_CORE_INLINE double arena_sums::of_layer(std::size_t p) const {
-  std::size_t first = p, last = p;  // which stand together
+  std::size_t first = p, last = p;  // the parameters of a layer are adjacent
   while (first > 0 && table_[first - 1].node == table_[p].node) --first;
   while (last + 1 < table_.size() && table_[last + 1].node == table_[p].node) ++last;
   return total(ranges_[first].first, ranges_[last].end);

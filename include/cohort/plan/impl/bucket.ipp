@@ -16,11 +16,11 @@ COHORT_CORE_INLINE std::vector<bucket> make_buckets(std::span<parameter> table, 
   auto const bytes_of_one = [&](parameter const& p) {
     return static_cast<std::size_t>(p.spec.dims.elements()) * element_bytes;
   };
-  std::size_t left = 0;
+  std::size_t remaining_bytes = 0;
   for (parameter const& p : table)
-    if (!p.frozen) left += bytes_of_one(p);
+    if (!p.frozen) remaining_bytes += bytes_of_one(p);
   std::vector<bucket> buckets;
-  std::size_t limit = first_bytes;  // of the one that is open
+  std::size_t limit = first_bytes;  // of the open bucket
   bool open = false;
   for (std::size_t p = table.size(); p-- > 0;) {
     if (table[p].frozen) {
@@ -31,7 +31,7 @@ COHORT_CORE_INLINE std::vector<bucket> make_buckets(std::span<parameter> table, 
     bool const new_layer = p + 1 == table.size() || table[p].node != table[p + 1].node;
     if (open && new_layer) open = static_cast<std::size_t>(buckets.back().elements) * element_bytes < limit;
     if (!open) {
-      if (!buckets.empty()) limit = std::clamp(left / 2, std::min(last_bytes, bytes), bytes);
+      if (!buckets.empty()) limit = std::clamp(remaining_bytes / 2, std::min(last_bytes, bytes), bytes);
       buckets.push_back({.index = static_cast<int>(buckets.size())});
     }
     open = true;
@@ -41,7 +41,7 @@ COHORT_CORE_INLINE std::vector<bucket> make_buckets(std::span<parameter> table, 
     b.first = table[p].first;
     b.elements += table[p].spec.dims.elements();
     table[p].bucket = b.index;
-    left -= bytes_of_one(table[p]);
+    remaining_bytes -= bytes_of_one(table[p]);
   }
   return buckets;
 }

@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// A network on random inputs and targets in double precision, its loss as a function of its parameters.
+/// Network with random inputs and targets in double precision; its loss is a function of its parameters.
 class checked_network {
  public:
   checked_network(graph_view net, gradient_check_settings const& settings)

@@ -8,7 +8,8 @@ namespace cohort::detail {
 
 inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
 
-/// Rules about who alone reads whom, of what the outputs need: they are read from outside as well.
+/// Number of consumers of each node that the outputs depend on. A requested output has one more consumer,
+/// outside of the graph.
 class consumers {
  public:
   consumers(graph_view net, std::span<int const> outputs)
@@ -23,7 +24,7 @@ class consumers {
     }
   }
   bool is_needed(int id) const { return count_[static_cast<std::size_t>(id)] > 0; }
-  /// The one node that alone reads `id`, or −1.
+  /// The only consumer of `id`, or −1.
   int sole(int id) const {
     return count_[static_cast<std::size_t>(id)] == 1 ? only_[static_cast<std::size_t>(id)] : -1;
   }
@@ -33,13 +34,14 @@ class consumers {
   std::vector<int> only_;
 };
 
-/// Layers that make one step together: the first, and at inference those that are folded into its weights.
+/// Chains of layers that become one step: the first layer and, at inference, the layers folded into its
+/// weights.
 class fusion_chains {
  public:
   fusion_chains(graph_view net, consumers const& by, bool inference)
       : net_(net), by_(by), inference_(inference) {}
 
-  /// What is folded into the chain that begins with `first`: each alone reads what is before it.
+  /// Layers folded into the chain that starts with `first`: each is the only consumer of its predecessor.
   std::vector<int> folded(int first) const {
     std::vector<int> found;
     if (!inference_ || !net_.kind(first).takes_channel_maps) return found;
@@ -56,7 +58,7 @@ class fusion_chains {
   }
 
  private:
-  /// Each channel by a map of its own, made of its element of each parameter.
+  /// Returns whether the layer maps each channel independently, with the channel's element of each parameter.
   bool maps_channels(int id) const {
     if (!net_.kind(id).at_inference || net_.inputs(id).size() != 1) return false;
     shape const& output = net_[id].output;
@@ -95,7 +97,7 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
     for (int from : net.inputs(node)) values.push_back(value_of[static_cast<std::size_t>(from)]);
     return values;
   };
-  /// Which input of a sum is the end of a layer that runs the sum inside its kernel, or −1.
+  /// Index of the input of a sum whose layer runs the sum inside its kernel, or −1.
   auto const summing_input = [&](int id) {
     std::span<int const> const from = net.inputs(id);
     for (int i = 0; net.kind(id) == kind_of<add> && from.size() == 2 && i < 2; ++i)
@@ -109,7 +111,8 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
     int const summing = sum < 0 ? -1 : summing_input(sum);
     return summing >= 0 && net.inputs(sum)[static_cast<std::size_t>(summing)] == last;
   };
-  /// Whether a layer may be the activation of the one that it alone reads: not where it goes behind a pool.
+  /// Whether a layer may be fused as an activation. In training, a rectifier before a pool is moved behind
+  /// the pool instead.
   auto const may_be_inside = [&](int id) {
     if (id < 0 || net.inputs(id).size() != 1) return false;
     int const reader = consumers.sole(id);
@@ -126,7 +129,7 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
     }
     if (!consumers.is_needed(id)) continue;
     plan_step step{.node = id, .folded = fusion_chains.folded(id)};
-    int last = step.folded.empty() ? id : step.folded.back();  // whose result the step makes
+    int last = step.folded.empty() ? id : step.folded.back();  // the node whose result the step computes
     for (int node : step.folded) done[static_cast<std::size_t>(node)] = true;
     if (waits_for_summand(last)) continue;
     if (int const summing = summing_input(id); summing >= 0) {

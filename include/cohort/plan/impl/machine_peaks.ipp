@@ -49,13 +49,13 @@ COHORT_CORE_INLINE machine_peaks measure_peaks(int threads) {
   team workers(threads);
   std::vector<buffer> sums(static_cast<std::size_t>(threads)), more(sums.size());
   machine_peaks best;
-  constexpr int rounds_of_each = 6;  // the first one puts the arrays into memory
+  constexpr int rounds_of_each = 6;  // the first round allocates the arrays' pages
   for (int round = 0; round < rounds_of_each; ++round) {
     std::vector<double> flops(sums.size());
     auto const start = clock::now();
     workers.run([&](int w) {
       alignas(buffer::alignment) float out[16];
-      std::fill_n(out, 16, 1.0F);  // far from denormal numbers
+      std::fill_n(out, 16, 1.0F);  // avoids denormal numbers
       flops[static_cast<std::size_t>(w)] = detail::multiply_and_add(which, out, rounds);
     });
     auto const middle = clock::now();

@@ -20,8 +20,8 @@ class backend_plan final : public plan {
     auto made = std::make_shared<compiled<B>>();
     compiler<B> compile(net, *store, settings);
     made->store = std::move(store);
-    made->code = compile.take_program();
-    made->rows = compile.take_rows();
+    made->code = compile.release_program();
+    made->rows = compile.release_rows();
     for (int v : compile.lowered().batch_values)
       made->inputs.push_back(compile.lowered().values[static_cast<std::size_t>(v)].dims);
     for (int v : compile.lowered().output_values)
@@ -35,11 +35,11 @@ class backend_plan final : public plan {
   bool training() const override { return made_->training; }
   plan_sums const& sums() const override { return made_->code.sums; }
   recomputation_cost recomputed() const override {
-    recomputation_cost cost{.bytes_kept_less = made_->code.bytes_kept_less};
+    recomputation_cost cost{.bytes_saved = made_->code.bytes_saved};
     double all = 0;
     for (plan_row const& row : made_->rows) {
       all += row.bytes;
-      if (!row.again) continue;
+      if (!row.recomputed) continue;
       cost.bytes_moved += row.bytes;
       cost.flops += row.flops;
       ++cost.kernels;
@@ -55,7 +55,7 @@ class backend_plan final : public plan {
             .gradients = made_->training ? made_->store->arena_bytes() : 0,
             .working_copies = made_->store->copy_bytes(),
             .activations = made_->code.arena_bytes,
-            .accumulation = made_->code.kept_bytes};
+            .accumulation = made_->code.saved_gradient_bytes};
   }
   std::unique_ptr<context> make_context(std::byte* gradients, context_memory* memory) const override {
     return std::make_unique<bound_context<B>>(made_, gradients, memory);
@@ -71,10 +71,11 @@ inline std::size_t bytes_needed(plan_memory const& m, plan_settings const& setti
                * static_cast<std::size_t>(settings.contexts);
 }
 
-/// The largest batch whose plan, on a store of its own that only counts, stays within `most` bytes; 0 if none does.
+/// Returns the largest batch whose plan needs at most `limit` bytes, or 0 if none does. The plans use a
+/// separate store that allocates nothing.
 template <tensor_backend B>
 int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings const& settings,
-                  std::size_t most) {
+                  std::size_t limit) {
   plan_settings smaller = settings;
   smaller.tune = nullptr;
   auto const needs = [&](int batch) {
@@ -86,7 +87,7 @@ int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings 
   int fits = 0, too_large = settings.batch;
   while (too_large - fits > 1) {
     int const middle = fits + (too_large - fits) / 2;
-    (needs(middle) <= most ? fits : too_large) = middle;
+    (needs(middle) <= limit ? fits : too_large) = middle;
   }
   return fits;
 }
@@ -97,22 +98,24 @@ template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
                                       plan_settings const& settings) {
   if (settings.batch < 1)
-    throw setting_error({.what = "a plan needs a batch of at least one example", .got = {settings.batch}});
+    throw setting_error({.what = "the batch of a plan is too small",
+                         .expected = "at least one example",
+                         .got = {settings.batch}});
   for (int id : settings.outputs)
     if (id < 0 || id >= net.size() || net.kind(id).role == layer_role::input)
-      throw setting_error({.what = "a plan cannot keep the output of what is no layer",
+      throw setting_error({.what = "a requested output of a plan is not a layer",
                            .expected = {"the id of a layer, below ", net.size()},
                            .got = {id}});
   auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings);
   std::size_t const needed = detail::bytes_needed(made->memory(), settings);
   auto const device = settings.max_bytes > 0 ? nullptr : store->passes().space();
-  std::size_t const most = device ? device->room() : settings.max_bytes;
-  if (most > 0 && needed > most) {
-    int const fits = detail::largest_batch(*store, net, settings, most);
+  std::size_t const limit = device ? device->available_bytes() : settings.max_bytes;
+  if (limit > 0 && needed > limit) {
+    int const fits = detail::largest_batch(*store, net, settings, limit);
     throw memory_error({.what = {"the plan needs more memory than ",
-                                 device ? "its device has left\n" : "allowed\n", table(*made)},
+                                 device ? "is free on its device\n" : "allowed\n", table(*made)},
                         .where = {"batch ", settings.batch},
-                        .expected = {"at most ", most, " bytes",
+                        .expected = {"at most ", limit, " bytes",
                                      (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)
                                                : "; no batch fits")},
                         .got = {needed, " bytes"}});

@@ -21,14 +21,14 @@ COHORT_CORE_INLINE parameter_rules::parameter_rules(std::span<parameter const> t
   }
   for (layer_override const& row : settings.layers) require_named(table, row, &row - settings.layers.data());
   if (frozen)
-    throw setting_error({.what = "every layer is frozen: nothing is left to train", .where = "layers"});
+    throw setting_error({.what = "every layer is frozen: there is nothing to train", .where = "layers"});
 }
 
 COHORT_CORE_INLINE void parameter_rules::require_named(std::span<parameter const> table,
                                                        layer_override const& row, std::ptrdiff_t place) {
   for (parameter const& p : table)
     if (row.names(p.layer())) return;
-  throw setting_error({.what = "there is no such layer with parameters",
+  throw setting_error({.what = "no layer with parameters has this name",
                        .where = {"layers[", place, "]"},
                        .expected = names_in(table),
                        .got = row.layer.empty() ? "no name" : row.layer});

@@ -15,7 +15,7 @@ COHORT_CORE_INLINE parameter_set::arena_range parameter_set::range_of(bucket con
   return {front.offset, back.offset + back.room - front.offset};
 }
 
-COHORT_CORE_INLINE std::size_t parameter_set::place_of(int p) const {
+COHORT_CORE_INLINE std::size_t parameter_set::offset_of(int p) const {
   return p < static_cast<int>(table_.size()) ? table_[static_cast<std::size_t>(p)].offset : arena_elements_;
 }
 
@@ -36,7 +36,7 @@ COHORT_CORE_INLINE void parameter_set::initialise(std::uint64_t seed, initial_pa
       write(p, reinterpret_cast<std::byte const*>(dense.data()), master());
     }
   }
-  changed();
+  mark_changed();
 }
 
 COHORT_CORE_INLINE void parameter_set::read_all(std::byte const* arena, std::byte* dense) const {

@@ -62,7 +62,7 @@ COHORT_CORE_INLINE void parameter_update::measure(int phase, int worker, int wor
 COHORT_CORE_INLINE void parameter_update::apply(int worker, int workers, std::span<std::byte* const> parts,
                                                 std::int64_t step, std::int64_t epoch,
                                                 parameter_range const& which) {
-  for (int phase = 0; workers == 1 && phase < rounds(); ++phase)
+  for (int phase = 0; workers == 1 && phase < norm_phases(); ++phase)
     measure(phase, worker, workers, parts, step, epoch);
   apply_rules(worker, workers, parts, step, epoch, which);
   if (worker == 0) detail::follow_statistics(parameters_, parts, which);
@@ -72,14 +72,14 @@ COHORT_CORE_INLINE void parameter_update::apply(int worker, int workers, std::sp
 COHORT_CORE_INLINE void parameter_update::constrain(int worker, int workers) {
   for (std::size_t c = static_cast<std::size_t>(worker); c < constrained_.size();
        c += static_cast<std::size_t>(workers))
-    detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_as<T>(constrained_[c]); });
+    detail::with_real(parameters_.type(), [&]<class T>(T*) { constrain_tensor<T>(constrained_[c]); });
 }
 
 COHORT_CORE_INLINE void parameter_update::constrain(std::byte* dense) const {
   detail::with_real(parameters_.type(), [&]<class T>(T*) {
     for (constrained const& one : constrained_)
-      hold<T>(one.p,
-              reinterpret_cast<T*>(dense) + parameters_.table()[static_cast<std::size_t>(one.p)].first);
+      clip_tensor<T>(
+          one.p, reinterpret_cast<T*>(dense) + parameters_.table()[static_cast<std::size_t>(one.p)].first);
   });
 }
 
@@ -92,9 +92,10 @@ COHORT_CORE_INLINE bool parameter_update::needs(detail::norm_of norm) const {
 COHORT_CORE_INLINE void parameter_update::require_frozen() const {
   for (std::size_t p = 0; p < rules_.size(); ++p)
     if (parameter const& one = parameters_.table()[p]; rules_[p].frozen && !one.frozen)
-      throw setting_error({.what = "a layer is frozen in the settings only",
-                           .where = one.name,
-                           .expected = "parameter_set::freeze before the first plan"});
+      throw setting_error(
+          {.what = "the optimizer settings freeze a layer that the parameter set does not freeze",
+           .where = one.name,
+           .expected = "parameter_set::freeze before the first plan"});
 }
 
 COHORT_CORE_INLINE void parameter_update::measure_gradients(int worker, int workers,
@@ -115,7 +116,7 @@ COHORT_CORE_INLINE void parameter_update::measure_gradients(int worker, int work
 COHORT_CORE_INLINE void parameter_update::measure_steps(int worker, int workers,
                                                         std::span<std::byte* const> parts, std::int64_t step,
                                                         std::int64_t epoch) {
-  double const whole = factor_of_all();
+  double const whole = network_factor();
   step_squares_->measure(worker, workers, [&](std::size_t p, std::size_t begin, std::size_t n, double* sums) {
     updater const& rule = rules_[p].updater;
     if (rule.needed_norm() == detail::norm_of::step)
@@ -124,7 +125,7 @@ COHORT_CORE_INLINE void parameter_update::measure_steps(int worker, int workers,
   });
 }
 
-COHORT_CORE_INLINE double parameter_update::factor_of_all() const {
+COHORT_CORE_INLINE double parameter_update::network_factor() const {
   gradient_normalisation const& how = settings_.normalisation;
   return how.norm() == scope::network ? how.factor(std::sqrt(gradient_squares_->of_all())) : 1;
 }
@@ -138,12 +139,12 @@ COHORT_CORE_INLINE double parameter_update::factor(std::size_t p, double whole) 
 
 COHORT_CORE_INLINE update_scalars parameter_update::scalars(std::size_t p, double whole, std::int64_t step,
                                                             std::int64_t epoch) const {
-  penalties const& pull = rules_[p].pull;
+  penalties const& penalty = rules_[p].penalty;
   return {.step = step,
           .epoch = epoch,
           .rate_factor = rate_factor_,
-          .l1 = pull.l1,
-          .l2 = pull.l2,
+          .l1 = penalty.l1,
+          .l2 = penalty.l2,
           .gradient_scale = factor(p, whole),
           .clip = settings_.normalisation.element_bound()};
 }
@@ -152,25 +153,25 @@ COHORT_CORE_INLINE void parameter_update::apply_rules(int worker, int workers,
                                                       std::span<std::byte* const> parts, std::int64_t step,
                                                       std::int64_t epoch, parameter_range const& which) {
   constexpr std::size_t unit = 16, in_cache = 16384;
-  std::size_t const front = parameters_.place_of(which.first),
-                    units = (parameters_.place_of(which.last) - front) / unit;
+  std::size_t const front = parameters_.offset_of(which.first),
+                    units = (parameters_.offset_of(which.last) - front) / unit;
   auto const bound = [&](int w) {
     return front + units * static_cast<std::size_t>(w) / static_cast<std::size_t>(workers) * unit;
   };
   std::size_t const first = bound(worker), last = bound(worker + 1);
-  double const whole = factor_of_all();
-  auto const take = [&](std::span<update_range const> ranges) {
+  double const whole = network_factor();
+  auto const update_ranges = [&](std::span<update_range const> ranges) {
     passes_.update(ranges, parameters_.master(), parts, state_);
   };
-  std::array<update_range, 32> together;  // a device takes them in one kernel
+  std::array<update_range, 32> pending;  // a device updates them in one kernel
   std::size_t count = 0;
   for (std::size_t index = 0; index < parameters_.table().size(); ++index) {
     parameter const& p = parameters_.table()[index];
     std::size_t const begin = std::max(first, p.offset), end = std::min(last, p.offset + p.room);
     int const number = static_cast<int>(index);
-    bool const is_followed =
-        p.trains() && parameters_.is_followed(number) && rules_[index].constraint == parameter_constraint();
-    if (is_followed && worker == 0 && which.has(number)) parameters_.followed(number);
+    bool const has_update_copy = p.trains() && parameters_.has_update_copy(number)
+                                 && rules_[index].constraint == parameter_constraint();
+    if (has_update_copy && worker == 0 && which.has(number)) parameters_.mark_update_copy(number);
     if (begin >= end || !p.trains()) continue;
     updater const& rule = rules_[index].updater;
     update_scalars now = scalars(index, whole, step, epoch);
@@ -182,17 +183,17 @@ COHORT_CORE_INLINE void parameter_update::apply_rules(int worker, int workers,
       now.needed_norm = std::sqrt(square);
       now.parameter_norm = std::sqrt(parameter_squares_->of_parameter(index));
     }
-    if (!is_followed) {
-      together[count++] = {&rule, now, begin, end - begin};
-      if (count == together.size()) take(std::span(together).first(std::exchange(count, 0)));
+    if (!has_update_copy) {
+      pending[count++] = {&rule, now, begin, end - begin};
+      if (count == pending.size()) update_ranges(std::span(pending).first(std::exchange(count, 0)));
     }
-    for (std::size_t at = begin; is_followed && at < end; at += in_cache) {
+    for (std::size_t at = begin; has_update_copy && at < end; at += in_cache) {
       update_range const piece{&rule, now, at, std::min(in_cache, end - at)};
-      take({&piece, 1});
-      parameters_.follow(number, at, piece.n);
+      update_ranges({&piece, 1});
+      parameters_.write_update_copy(number, at, piece.n);
     }
   }
-  take(std::span(together).first(count));
+  update_ranges(std::span(pending).first(count));
 }
 
 }  // namespace cohort

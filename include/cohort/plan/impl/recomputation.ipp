@@ -22,7 +22,7 @@ COHORT_CORE_INLINE std::vector<int> rows_of_blocks(graph_view net, recomputation
     std::string known;
     for (int id = 0; id < net.size(); ++id)
       if (net.kind(id).role != layer_role::input) known += (known.empty() ? "" : ", ") + net.name(id);
-    throw setting_error({.what = "no layer is of this block, which is to be recomputed",
+    throw setting_error({.what = "no layer matches this block to recompute",
                          .where = {"recompute.blocks[", row, "]"},
                          .expected = known,
                          .got = how.blocks[row].empty() ? "no name" : how.blocks[row]});

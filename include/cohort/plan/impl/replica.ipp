@@ -11,7 +11,7 @@ COHORT_CORE_INLINE std::size_t replica::bytes() const {
   return static_cast<std::size_t>(parameters.elements()) * bytes_of(parameters.type());
 }
 
-COHORT_CORE_INLINE void replica::keep_frozen(int array, std::byte* dense) const {
+COHORT_CORE_INLINE void replica::restore_frozen(int array, std::byte* dense) const {
   for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p)
     if (parameter const& one = parameters.table()[static_cast<std::size_t>(p)]; one.frozen)
       parameters.read(p, arena(array),

@@ -14,7 +14,7 @@ COHORT_CORE_INLINE void follow_statistics(parameter_set& parameters, std::span<s
     parameter const &of_mean = table[p], &of_variance = table[p + 1];
     parameters.passes().follow_statistics(parameters.master(), parts, of_mean.offset, of_variance.offset,
                                           static_cast<std::size_t>(of_mean.spec.dims.elements()),
-                                          of_mean.spec.kept);
+                                          of_mean.spec.momentum);
   }
 }
 

@@ -42,7 +42,7 @@ COHORT_CORE_INLINE std::string table(std::span<plan_row const> rows, machine_pea
   else
     text.add({"pass", "step", "output", "layout", "implementation", "MFLOP"});
   for (plan_row const& row : rows) {
-    char const* const direction = row.again                        ? "again"
+    char const* const direction = row.recomputed                   ? "recompute"
                                   : row.frozen                     ? "frozen"
                                   : row.direction == pass::forward ? "forward"
                                                                    : "backward";
@@ -63,18 +63,18 @@ COHORT_CORE_INLINE std::string text_of(recomputation_cost const& cost) {
   if (cost.kernels == 0) return {};
   return detail::text_of({cost.kernels, " kernels run again, ", detail::decimal_text(cost.flops / 1e9, 1),
                           " GFLOP and ", detail::in_bytes(cost.bytes_moved), " moved (",
-                          detail::decimal_text(100 * cost.share_of_bytes, 1), " % of a step's), to keep ",
-                          detail::in_bytes(static_cast<double>(cost.bytes_kept_less)), " less"});
+                          detail::decimal_text(100 * cost.share_of_bytes, 1), " % of a step's), to save ",
+                          detail::in_bytes(static_cast<double>(cost.bytes_saved))});
 }
 
 COHORT_CORE_INLINE std::string table(plan const& p) {
   plan_memory const m = p.memory();
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
-  std::string const again = text_of(p.recomputed());
+  std::string const recomputed = text_of(p.recomputed());
   return detail::text_of({table(p.rows()), "batch ", p.batch(), ": parameters ", text(m.parameters),
                           ", gradients ", text(m.gradients), ", working copies ", text(m.working_copies),
                           ", activations ", text(m.activations), ", together ", text(m.total()),
-                          again.empty() ? "" : "\nrecomputation: ", again, '\n'});
+                          recomputed.empty() ? "" : "\nrecomputation: ", recomputed, '\n'});
 }
 
 }  // namespace cohort

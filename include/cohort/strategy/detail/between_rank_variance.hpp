@@ -17,7 +17,7 @@ enum class parameters_in { dense, arena };
 /// Before    `mine` still has this rank's own, which weighs own.weight of `weight` together.
 /// Exact     with one rank no bit changes.
 void add_between_rank_variance(communicator& world, replica const& mine, std::byte* means, parameters_in how,
-                               weighted_sum::share const& own, std::int64_t expected, double weight);
+                               weighted_sum::contribution const& own, std::int64_t expected, double weight);
 
 }  // namespace cohort::detail
 

@@ -8,30 +8,35 @@
 
 namespace cohort::detail {
 
-/// How long exchanges of a rank were under way, and how much of that it spent waiting.
+/// Measures how long a rank's exchanges were in flight, and how long the rank waited for them.
 ///
-/// Units     seconds since the beginning. `transfer_seconds`: from an exchange's first start until its last part was complete on
-///           this rank, so also what other ranks take until they start theirs. `hideable_seconds`: from that start until the
-///           rank begins to wait, for the last time if it goes on in between, whether something is under way so long or not. `waited_seconds`: in waits. `hidden`:
-///           1 − waited / transfer, the share of the transfers in which the rank did something else; never below 0.
-///           `message_bytes`, given into the exchange, stand for `dense_bytes`. `exchanges` counts those that were finished.
-/// Order     start as often as parts begin, during_wait for each of them, finish. One thread at a time.
+/// Units     seconds since the meter was made.
+///             `transfer_seconds`  from an exchange's first start until its last part is complete on this rank; includes
+///                                 the time until other ranks start theirs
+///             `hideable_seconds`  from the first start until the final wait begins
+///             `waited_seconds`    in waits
+///             `hidden`            1 − waited / transfer, at least 0: the fraction of the transfers that overlapped with
+///                                 other work
+///             `message_bytes`     bytes that the rank gave to its exchanges
+///             `dense_bytes`       bytes of the same arrays without compression
+///             `exchanges`         number of finished exchanges
+/// Order     start for each part, measure_wait for each part, finish. One thread at a time.
 class exchange_meter {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// A part of an exchange leaves, of so many bytes; `dense`: what it stands for.
+  /// Records the start of a part of `bytes`, which are `dense` bytes without compression.
   void start(std::size_t bytes, std::size_t dense);
-  /// `until()` waits, and returns when that was complete for which it has waited.
-  template <class Until>
-  void during_wait(Until until) {
+  /// Measures wait(), which blocks and returns when its operation was complete.
+  template <class Wait>
+  void measure_wait(Wait wait) {
     auto const begin = clock::now();
-    if (!std::exchange(waits_, true)) waits_since_ = begin;
-    span_.end = std::max(span_.end, until());
+    if (!std::exchange(waits_, true)) wait_begin_ = begin;
+    span_.end = std::max(span_.end, wait());
     waited_ += clock::now() - begin;
   }
-  /// Of what is left under way the rank does something else again before it waits.
-  void go_on() { waits_ = false; }
+  /// Records that the rank did other work while parts were still pending: the next wait begins the final wait.
+  void end_wait() { waits_ = false; }
   void finish();
   template <class F>
   void encode(F f) {
@@ -46,23 +51,23 @@ class exchange_meter {
     apply_ += clock::now() - begin;
   }
 
-  /// One that was measured elsewhere, as a whole: other exchanges may have been under way meanwhile.
+  /// Adds an exchange that was measured as a whole; other exchanges may have been in flight at the same time.
   void add(exchange_times const& whole, clock::duration hideable, clock::duration waited);
 
-  /// The times of other exchanges beside these: what their meter reports.
-  void add_times(std::vector<measurement> const& others);
+  /// Adds the times in another meter's report.
+  void add_times(std::vector<measurement> const& report);
 
   exchange_times const& last() const { return last_; }
 
   std::vector<measurement> report() const;
-  /// All but the bytes.
-  void tell_times(std::vector<measurement>& to) const;
+  /// Appends all measurements but the bytes.
+  void append_times(std::vector<measurement>& to) const;
 
  private:
   static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
-  bool under_way_ = false, waits_ = false;
-  clock::time_point waits_since_{};
+  bool in_flight_ = false, waits_ = false;
+  clock::time_point wait_begin_{};
   exchange_times::span span_{};
   exchange_times last_{};
   clock::duration encode_{}, transfer_{}, hideable_{}, waited_{}, apply_{};

@@ -8,16 +8,17 @@
 
 namespace cohort::detail {
 
-/// An array of f32 that messages are about, where their codec works: in the processor's memory, or a device's.
+/// Array of f32 in the memory space of its codec: the processor's or a device's.
 ///
-/// Shapes    n elements, zero at first; arrays that are added or copied have as many.
-/// Before    on a device the codec's passes are there as long as the array is used.
+/// Shapes    n elements, zero at first; arrays that are added or copied have the same size.
+/// Before    `device_passes` outlives the array.
 class f32_buffer {
  public:
+  /// `device_passes`: passes over arrays on a device; null: the processor's memory.
   f32_buffer(std::size_t n, threshold_device* device_passes);
 
   std::size_t size() const { return size_; }
-  /// Where they lie.
+  /// The elements, in the array's memory space.
   std::span<float> span() const { return {memory_.as<float>(), size_}; }
 
   void clear();
@@ -25,32 +26,34 @@ class f32_buffer {
   void add(f32_buffer const& other);
   void copy(f32_buffer const& other);
 
-  /// Whether it can be encoded: within_range.
+  /// Returns whether all elements can be encoded: within_range.
   bool is_within_range() const;
   double square_sum() const;
 
-  /// From the processor's memory, and back.
-  void bring(std::span<float const> from);
-  void fetch(std::span<float> to) const;
-  /// change(elements) of them in the processor's memory.
+  /// Copies the elements from the processor's memory.
+  void assign(std::span<float const> from);
+  /// Copies the elements to the processor's memory.
+  void copy_to(std::span<float> to) const;
+  /// Calls change(elements) with the elements in the processor's memory.
   ///
   /// Moves     on a device all elements to the processor and back.
   template <class Change>
   void on_processor(Change change) {
     if (!device_passes_) return change(span());
-    there_.resize(size_);
-    fetch(there_);
-    change(std::span<float>(there_));
-    bring(there_);
+    processor_copy_.resize(size_);
+    copy_to(processor_copy_);
+    change(std::span<float>(processor_copy_));
+    assign(processor_copy_);
   }
 
  private:
+  /// Number of elements with the padding.
   std::size_t room() const { return memory_.bytes() / sizeof(float); }
 
   std::size_t size_;
   threshold_device* device_passes_;
   buffer memory_;
-  std::vector<float> there_;  // on the processor, once it was
+  std::vector<float> processor_copy_;
 };
 
 }  // namespace cohort::detail

@@ -10,12 +10,15 @@
 
 namespace cohort::detail {
 
-/// A count of a checkpoint, or `otherwise` where it has none of that name.
+/// Returns a count of a checkpoint, or `otherwise` if the checkpoint has none of that name.
 std::int64_t count_of(strategy_state const& from, std::string_view name, std::int64_t otherwise);
 
-/// Errors    data_error, if an array of a checkpoint is not of f32 or f64, or has fewer elements than it must.
+/// Checks an array of a checkpoint.
+///
+/// Errors    data_error if its elements are not f32 or f64, or fewer than `least`.
 void require_real(strategy_state::array const& one, std::size_t least = 0);
 
+/// Returns a copy of an array's elements.
 template <class T>
 std::vector<T> values_of(strategy_state::array const& one) {
   std::vector<T> values(one.values.size() / sizeof(T));
@@ -23,11 +26,11 @@ std::vector<T> values_of(strategy_state::array const& one) {
   return values;
 }
 
-/// to += share·values; what `to` has not yet is 0.
+/// to += factor·values; missing elements of `to` are 0.
 template <class T>
-void add_share(std::vector<T> const& values, double share, std::vector<T>& to) {
+void add_scaled(std::vector<T> const& values, double factor, std::vector<T>& to) {
   to.resize(std::max(to.size(), values.size()));
-  for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * share);
+  for (std::size_t i = 0; i < values.size(); ++i) to[i] += static_cast<T>(double{values[i]} * factor);
 }
 
 }  // namespace cohort::detail

@@ -2,6 +2,8 @@
 #pragma once
 #include <cohort/codec/tensor_table.hpp>
 #include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/replica.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,74 +11,71 @@
 
 namespace cohort::detail {
 
-/// The elements of a network that messages are about, as f32, one behind the other: what is trained. Running statistics and
-/// frozen layers are not among them.
+/// The elements of a network that are exchanged as messages: the trained parameters as packed f32. Running statistics
+/// and frozen layers are not exchanged.
 ///
-/// Shapes    parameter p's are [first, first + its elements) of table().elements().
+/// Shapes    parameter p has the elements [first, first + its elements) of table().elements().
 class shared_elements {
  public:
   explicit shared_elements(parameter_set const& parameters);
 
   tensor_table const& table() const { return table_; }
-  /// Whether shared elements that are read and written lie beside the arenas, on their device; at first they do not.
-  void set_beside(bool beside) { beside_ = beside; }
+  /// Whether the shared elements that read and write are given are on the arenas' device; at first they are not.
+  void set_on_device(bool on_device) { on_device_ = on_device; }
 
-  /// Parameters [begin, end) of an arena → their places.
+  /// Copies parameters [begin, end) of an arena to the shared elements.
   void read(parameter_set const& parameters, int begin, int end, std::byte const* arena,
             std::span<float> shared);
-
+  /// Copies all parameters.
   void read(parameter_set const& parameters, std::byte const* arena, std::span<float> shared);
 
-  /// All of them back.
+  /// Copies all shared elements to an arena.
   void write(parameter_set const& parameters, std::span<float const> shared, std::byte* arena);
 
-  /// x = before − after of two arrays in the canonical flat view.
-  template <class T>
-  void subtract(T const* before, T const* after, std::span<float> x) const {
-    each(0, static_cast<int>(places_.size()), [&](int, place const& its) {
-      for (std::size_t i = 0; i < its.count; ++i)
-        x[its.first + i] = static_cast<float>(before[its.in_dense + i] - after[its.in_dense + i]);
-    });
-  }
-  /// w −= factor·x in the canonical flat view.
-  template <class T>
-  void take(T* w, std::span<float const> x, double factor) const {
-    each(0, static_cast<int>(places_.size()), [&](int, place const& its) { take(its, w, x, factor); });
-  }
-  /// The parameters of an arena = before − factor·x; those that are not shared stay.
-  template <class T>
-  void apply(parameter_set const& parameters, T* before, std::span<float const> x, double factor,
-             std::byte* arena) const {
-    each(0, static_cast<int>(places_.size()), [&](int p, place const& its) {
-      take(its, before, x, factor);
-      parameters.write(p, reinterpret_cast<std::byte const*>(before + its.in_dense), arena);
-    });
-  }
+  /// x = before − after, for two arrays in the canonical flat view.
+  void difference(element_type type, std::byte const* before, std::byte const* after,
+                  std::span<float> x) const;
+  /// w −= x in the canonical flat view.
+  void subtract(element_type type, std::byte* w, std::span<float const> x) const;
+  /// Writes the parameters before − factor·x to an arena; parameters that are not shared keep their values.
+  /// After: `before` has the new values too.
+  void apply(parameter_set const& parameters, std::byte* before, std::span<float const> x, double factor,
+             std::byte* arena) const;
 
  private:
-  struct place {
+  struct range {
     bool is_shared;
     std::uint64_t first;
     std::size_t count;
-    std::size_t in_dense;  // where it begins in the canonical flat view
+    std::size_t dense_first;  // in the canonical flat view
   };
 
   template <class T>
-  static void take(place const& its, T* w, std::span<float const> x, double factor) {
-    for (std::size_t i = 0; i < its.count; ++i)
-      w[its.in_dense + i] -= static_cast<T>(factor) * static_cast<T>(x[its.first + i]);
-  }
+  static void subtract(range const& from, T* w, std::span<float const> x, double factor);
 
   template <class F>
-  void each(int begin, int end, F f) const {
-    for (int p = begin; p < end; ++p)
-      if (place const& its = places_[static_cast<std::size_t>(p)]; its.is_shared) f(p, its);
-  }
+  void for_each_shared(int begin, int end, F f) const;
 
-  std::vector<place> places_;
+  std::vector<range> ranges_;
   tensor_table table_;
-  std::vector<double> wide_;
-  bool beside_ = false;
+  std::vector<double> f64_;  // a parameter's elements during a conversion
+  bool on_device_ = false;
+};
+
+/// The step that a rank's own updater has taken, in the canonical flat view.
+class own_step {
+ public:
+  /// Stores the parameters before the step.
+  void begin(replica const& mine);
+  /// x = parameters before the step − parameters now.
+  void read(replica const& mine, shared_elements const& elements, std::span<float> x);
+  /// Replaces the step: parameters = those before it − factor·x, with constraints.
+  void replace(replica const& mine, shared_elements const& elements, std::span<float const> x,
+               double factor);
+
+ private:
+  buffer before_;
+  buffer after_;
 };
 
 }  // namespace cohort::detail

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
+#include <cohort/codec/tensor_table.hpp>
+#include <cohort/codec/threshold_device.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/execution/team.hpp>
 #include <cohort/strategy/allreduce.hpp>
-#include <cohort/strategy/detail/codec_threads.hpp>
-#include <cohort/strategy/detail/message_exchange.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <cohort/strategy/detail/shared_elements.hpp>
-#include <cohort/strategy/detail/statistics_mean.hpp>
 #include <cohort/strategy/detail/unsynced_statistics.hpp>
+#include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/sharing_settings.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,235 +23,142 @@
 
 namespace cohort::detail {
 
-/// What sharing gradients and sharing steps have in common: the exchange, running statistics, and what a checkpoint keeps.
-///
-/// Running statistics are each rank's own, until all take their mean: every `sync_buffers` steps (0: not), at an epoch's end,
-/// and in what evaluation and checkpoints show.
+/// The compressor that make(tensor_table) returns.
 template <class Make>
-class sharing_strategy : public strategy {
+using codec_of = std::invoke_result_t<Make const&, tensor_table>;
+
+/// The threads by which a rank encodes and decodes messages: one per worker, if a message is large enough for them.
+class codec_threads {
  public:
-  ~sharing_strategy() override {
-    if (exchanging_) abandon("a rank gave up in the middle of a step");
-    try {
-      if (exchange_) exchange_->wait();
-    } catch (std::exception const&) {  // nothing is under way any more
+  /// About a millisecond of one thread.
+  static constexpr std::uint64_t least_elements = std::uint64_t{1} << 20;
+
+  void set(int workers) { workers_ = workers; }
+
+  /// Returns make(table, threads, device_passes) if there is a device that the codec can use; make(table, threads), where
+  /// null threads are the calling thread alone; or make(table).
+  template <class Make>
+  auto make(Make const& make, tensor_table table, threshold_device_source* device = nullptr) {
+    using passes = std::shared_ptr<threshold_device>;
+    if constexpr (std::is_invocable_v<Make const&, tensor_table, team*, passes>) {
+      static_assert(requires { make(table, nullptr, passes()).device_passes(); },
+                    "cohort: a compressor made with the passes of a device has device_passes(), which returns them "
+                    "if it uses them");
+      if (device) return make(std::move(table), nullptr, device->thresholds());
+    }
+    if constexpr (std::is_invocable_v<Make const&, tensor_table, team*>) {
+      bool const many = workers_ > 1 && table.elements() >= least_elements;
+      if (many && !team_) team_ = std::make_unique<team>(workers_);
+      return make(std::move(table), many ? team_.get() : nullptr);
+    } else {
+      return make(std::move(table));
     }
   }
 
+ private:
+  int workers_ = 1;
+  std::unique_ptr<team> team_;
+};
+
+/// Common part of the strategies that exchange compressed gradients or steps: settings, the compressor's threads, the
+/// exchanged elements, running statistics, and the residual and thresholds of a checkpoint.
+template <class Make, class Exchange>
+class sharing_strategy : public strategy {
+ public:
   std::string describe() const override { return text_; }
-  bool meets_each_step() const override { return how_.max_staleness == 0; }
   agreement const* agreed() const override { return &agreed_; }
   std::vector<measurement> report() const override {
     return exchange_ ? exchange_->report() : std::vector<measurement>();
   }
   exchange_times last_exchange() const override { return exchange_ ? exchange_->last() : exchange_times(); }
-
   void set_workers(int workers) override { threads_.set(workers); }
-  void end_of_epoch(step_info const&, replica const& mine) override {
-    if (statistics_.steps() > 0) statistics_.synchronise(*world_, mine);
-  }
-  bool diverged() const override { return statistics_.steps() > 0; }
-  void consensus(replica const& mine, std::span<std::byte* const> dense) override {
-    for (std::size_t array = 0; array < dense.size(); ++array)
-      mine.read(static_cast<int>(array), dense[array]);
-    if (statistics_.steps() > 0) statistics_.merge(*world_, mine, dense[0]);
-  }
-
-  void abandon(std::string_view why) noexcept override {
-    bool const waits = exchange_ && exchange_->waiting() > 0;
-    if (std::exchange(exchanging_, false) || waits) world_->abort(std::string(why));
-  }
-
-  strategy_state state() const override {
-    strategy_state now;
-    statistics_.tell(now);
-    auto const add = [&](std::string_view name, element_type type, auto values) {
-      if (!values.empty()) now.arrays.push_back({name, type, std::as_bytes(values)});
-    };
-    add("residual", element_type::f32, exchange_ ? exchange_->residual() : std::span<float const>(residual_));
-    add("thresholds", element_type::f64,
-        exchange_ ? exchange_->state() : std::span<double const>(thresholds_));
-    for (std::size_t k = 0; k < names_.size(); ++k) add(names_[k], element_type::u8, waiting(k));
-    for (std::size_t k = 0; k < lost_.size(); ++k)
-      add(lost_names_[k], element_type::u8, std::span<std::byte const>(lost_[k]));
-    for (std::size_t k = 0; k < lost_.size(); ++k) now.counts.push_back({lost_names_[k], lost_of_[k]});
-    if (!lost_.empty()) now.counts.push_back({"ranks before", ranks_before_});
-    now.counts.push_back({spoke_for_name, exchange_ ? exchange_->speaks_for() : spoke_for_});
-    return now;
-  }
-  void restore(strategy_state const& saved) override {
-    forget();
-    restored_ = true;
-    statistics_.restore(saved);
-    spoke_for_ = rank_count_of(saved, spoke_for_name, 1);
-    ranks_before_ = rank_count_of(saved, "ranks before", 0);
-    for (strategy_state::array const& one : saved.arrays) {
-      if (one.name == "residual") residual_ = values_of<float>(one);
-      if (one.name == "thresholds") thresholds_ = values_of<double>(one);
-      if (one.name.starts_with(message_name)) waiting_.push_back(values_of<std::byte>(one));
-      if (one.name.starts_with(lost_name)) lose(values_of<std::byte>(one), rank_count_of(saved, one.name, 1));
-    }
-  }
-  /// Residuals are summed and split evenly, and so is what messages would have brought; thresholds are averaged.
-  void restore_from_ranks(strategy_state const& theirs, int former, int ranks) override {
-    if (former == 0) forget();
-    int const of = as_ == combined::weighted_mean ? rank_count_of(theirs, spoke_for_name, 1) : 1;
-    ranks_before_ = std::max({ranks_before_, ranks, rank_count_of(theirs, "ranks before", 0)});
-    for (strategy_state::array const& one : theirs.arrays) {
-      if (one.name == "residual") add_share(values_of<float>(one), of * 1.0 / world_->size(), residual_);
-      if (one.name == "thresholds") add_to_mean(values_of<double>(one));
-      if (one.name.starts_with(message_name)) lose(values_of<std::byte>(one), of);
-      if (former == 0 && one.name.starts_with(lost_name))  // which all have
-        lose(values_of<std::byte>(one), rank_count_of(theirs, one.name, 1));
-    }
-  }
 
  protected:
-  using codec = std::invoke_result_t<Make const&, tensor_table>;
+  sharing_strategy(std::unique_ptr<communicator> world, sharing_settings const& settings, std::string text,
+                   Make make)
+      : world_(std::move(world)), settings_(settings), text_(std::move(text)), make_(std::move(make)) {}
 
-  sharing_strategy(std::unique_ptr<communicator> world, sharing_settings const& how, combined as,
-                   std::string text, Make make)
-      : world_(std::move(world)), how_(how), as_(as), text_(std::move(text)), make_(std::move(make)) {
-    for (int k = 0; k < how.max_staleness; ++k) names_.push_back(text_of({message_name, k / 10, k % 10}));
-  }
+  communicator& world() const { return *world_; }
+  shared_elements& elements() { return *elements_; }
+  Exchange& exchange() { return *exchange_; }
+  Exchange const& exchange() const { return *exchange_; }
 
-  /// Before the first step.
-  void prepare(replica const& mine) {
-    if (exchange_) return;
+  /// Returns the compressor of the trained elements.
+  ///
+  /// Errors    setting_error if no parameter is trained.
+  codec_of<Make> make_codec(replica const& mine, threshold_device_source* device = nullptr) {
     elements_.emplace(mine.parameters);
     if (elements_->table().elements() == 0)
       throw setting_error({.what = "there is nothing to share: no parameter is trained", .where = text_});
-    auto* const device = mine.parameters.type() == element_type::f32
-                             ? dynamic_cast<threshold_device_source*>(&mine.parameters.passes())
-                             : nullptr;
-    exchange_.emplace(
-        how_.group == group::process ? process_group(*world_, number_of_process()) : process_group(*world_),
-        threads_.make(make_, elements_->table(), device), how_.way, as_, fnv1a(text_), how_.max_staleness);
-    elements_->set_beside(exchange_->device_passes() != nullptr);
-    if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
-    for (std::size_t k = 0; k < lost_.size(); ++k)
-      exchange_->take_back(lost_[k], ranks_before_,
-                           static_cast<float>(lost_of_[k]) / static_cast<float>(world_->size()));
-    if (restored_ || ranks_before_ > 0) exchange_->resume(waiting_, spoke_for_);
-    residual_ = {};
-    lost_ = waiting_ = {};
-    lost_names_ = {};
-    lost_of_ = {};
     has_statistics_ = has_statistics(mine.parameters);
+    return threads_.make(make_, elements_->table(), device);
+  }
+  /// Broadcasts rank 0's parameters and state, unless a checkpoint was restored.
+  void broadcast_first(replica const& mine) {
     if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
   }
 
-  /// Whether there is something to take: of this step, or of the one as many steps ago as staleness says.
-  bool share(step_info const& now, bool densely = false) {
-    world_->note({now.step, 0});
-    exchanging_ = true;
-    if (densely)
-      exchange_->exchange_densely(now, agreed_);
-    else
-      exchange_->start(now);
-    bool const early = !densely && exchange_->waiting() <= how_.max_staleness;
-    if (!densely && !early) exchange_->finish(agreed_);
-    exchanging_ = false;
-    return !early && agreed_.weight > 0 && !agreed_.all.not_finite;
-  }
-  /// At an epoch's end, with the next that waits, until none does; with `take` false nothing is taken: what was sent is in
-  /// residuals again.
-  bool has_waiting(replica const& mine) {
-    if (!exchange_ && how_.max_staleness > 0) prepare(mine);
-    return exchange_ && exchange_->waiting() > 0;
-  }
-  bool finish_waiting(bool take = true) {
-    exchanging_ = true;
-    exchange_->finish(agreed_, take);
-    exchanging_ = false;
-    return agreed_.weight > 0 && !agreed_.all.not_finite;
-  }
-  /// What a step that comes late is multiplied by.
-  double factor() const {
-    return how_.slower_if_stale && how_.max_staleness > 1 ? 1.0 / how_.max_staleness : 1;
-  }
-
-  /// After a step: so many examples have moved this rank's running statistics.
-  void follow_statistics(step_info const& now, replica const& mine, int examples) {
-    if (!has_statistics_ || world_->size() == 1) return;
-    statistics_.follow(now, examples);
-    if (how_.sync_buffers > 0 && statistics_.steps() >= how_.sync_buffers)
+  /// Counts a step in which `examples` have updated this rank's running statistics, and averages them when due.
+  void count_statistics(step_info const& now, replica const& mine, int examples) {
+    if (has_statistics_) statistics_.add_step(now, examples);
+    if (settings_.sync_buffers > 0 && statistics_.steps() >= settings_.sync_buffers)
       statistics_.synchronise(*world_, mine);
   }
 
-  communicator& world() const { return *world_; }
-  /// Whether a step belongs to the dense beginning.
-  bool is_dense(step_info const& now) const { return now.step < how_.warm_up; }
-  shared_elements& elements() { return *elements_; }
-  message_exchange<codec>& exchange() { return *exchange_; }
-  message_exchange<codec> const& exchange() const { return *exchange_; }
-
-  agreement agreed_{};
-
- private:
-  static constexpr std::string_view message_name = "message ", lost_name = "lost ",
-                                    spoke_for_name = "speaks for";
-
-  static int rank_count_of(strategy_state const& from, std::string_view name, int otherwise) {
-    return static_cast<int>(count_of(from, name, otherwise));
+  static void read_arrays(replica const& mine, std::span<std::byte* const> dense) {
+    for (std::size_t array = 0; array < dense.size(); ++array)
+      mine.read(static_cast<int>(array), dense[array]);
   }
-  /// A message of so many ranks as one.
-  void lose(std::vector<std::byte> message, int of) {
-    lost_names_.push_back(text_of({lost_name, lost_.size()}));
-    lost_.push_back(std::move(message));
-    lost_of_.push_back(of);
+  /// Averages the updaters' state over the ranks.
+  void average_updater_state(replica const& mine, std::span<std::byte* const> dense,
+                             votes const* own = nullptr) {
+    auto const elements = static_cast<std::size_t>(mine.parameters.elements());
+    for (std::size_t array = 1; array < dense.size(); ++array) {
+      mean_over_ranks(*world_, mine.parameters.type(), dense[array], elements, own);
+      mine.restore_frozen(static_cast<int>(array), dense[array]);
+    }
   }
 
-  std::span<std::byte const> waiting(std::size_t k) const {
-    if (!exchange_)
-      return k < waiting_.size() ? std::span<std::byte const>(waiting_[k]) : std::span<std::byte const>();
-    if (static_cast<int>(k) >= exchange_->waiting()) return {};
-    return exchange_->message_waiting(static_cast<int>(k));
+  /// Adds an array to a checkpoint unless it is empty.
+  template <class T>
+  static void save_array(strategy_state& to, std::string_view name, element_type type,
+                         std::span<T const> values) {
+    if (!values.empty()) to.arrays.push_back({name, type, std::as_bytes(values)});
   }
-
-  void add_to_mean(std::vector<double> const& thresholds) {
-    if (averaged_++ == 0) thresholds_.assign(thresholds.size(), 0);
-    for (std::size_t i = 0; i < std::min(thresholds.size(), thresholds_.size()); ++i)
-      thresholds_[i] += (thresholds[i] - thresholds_[i]) / averaged_;
+  void save_residual(strategy_state& to) const {
+    using f32s = std::span<float const>;
+    using f64s = std::span<double const>;
+    save_array(to, residual_name, element_type::f32, exchange_ ? f32s(exchange_->residual()) : f32s(residual_));
+    save_array(to, thresholds_name, element_type::f64,
+               exchange_ ? f64s(exchange_->state()) : f64s(thresholds_));
   }
-
-  /// All of a run before: what comes is another's.
-  void forget() {
-    if (exchange_) exchange_->wait();
+  void restore_residual(strategy_state::array const& one) {
+    if (one.name == residual_name) residual_ = values_of<float>(one);
+    if (one.name == thresholds_name) thresholds_ = values_of<double>(one);
+  }
+  /// Discards everything of an earlier run.
+  void reset_run() {
     exchange_.reset();
     residual_ = {};
     thresholds_ = {};
-    waiting_ = lost_ = {};
-    lost_names_ = {};
-    lost_of_ = {};
-    restored_ = false;
-    ranks_before_ = averaged_ = 0;
-    spoke_for_ = 1;
-    statistics_.forget();
+    statistics_.reset();
   }
 
+  static constexpr std::string_view residual_name = "residual", thresholds_name = "thresholds";
+
   std::unique_ptr<communicator> world_;
-  sharing_settings how_;
-  combined as_;
+  sharing_settings settings_;
   std::string text_;
   Make make_;
   codec_threads threads_;
   std::optional<shared_elements> elements_;
-  std::optional<message_exchange<codec>> exchange_;
-  bool has_statistics_ = false;
+  std::unique_ptr<Exchange> exchange_;
   unsynced_statistics statistics_;
-  bool exchanging_ = false;
+  agreement agreed_{};
+  bool has_statistics_ = false;
   bool restored_ = false;
   std::vector<float> residual_;  // of a checkpoint, until the first step
   std::vector<double> thresholds_;
-  std::vector<std::vector<std::byte>> waiting_;  // own messages that were not finished
-  std::vector<std::vector<std::byte>> lost_;     // messages of other ranks than are here
-  int ranks_before_ = 0;
-  int averaged_ = 0;  // thresholds that thresholds_ is the mean of
-  std::vector<std::string> names_;
-  std::vector<std::string> lost_names_;
-  std::vector<int> lost_of_;
-  int spoke_for_ = 1;  // ranks, as the residual does
 };
 
 }  // namespace cohort::detail

@@ -8,28 +8,47 @@
 
 namespace cohort::detail {
 
-/// Running statistics that each rank moves by its own examples, until all take their mean.
+/// Calls f(p, parameter) for the running statistics that training updates.
+template <class F>
+void for_each_statistic(parameter_set const& parameters, F f) {
+  for (int p = 0; p < static_cast<int>(parameters.table().size()); ++p)
+    if (parameter const& one = parameters.table()[static_cast<std::size_t>(p)];
+        !is_trained(one.spec.role) && !one.frozen)
+      f(p, one);
+}
+
+/// Returns whether training updates running statistics.
+bool has_statistics(parameter_set const& parameters);
+
+/// Running statistics that each rank updates from its own examples, until all ranks take their mean.
 ///
-/// Order     merge and synchronise are collective.
+/// Order     average and synchronise are collective.
 class unsynced_statistics {
  public:
+  /// Steps since all ranks had the same statistics.
   std::int64_t steps() const { return steps_; }
-  /// After a step in which this rank's have been moved by so many examples.
-  void follow(step_info const& now, int examples);
+  /// Counts a step in which `examples` of this rank have updated the statistics.
+  void add_step(step_info const& now, int examples);
 
-  /// In `dense`, all parameters, where this rank's own stand.
-  void merge(communicator& world, replica const& mine, std::byte* dense) const;
-  /// In the replica.
+  /// Replaces this rank's statistics by those of all ranks' examples.
+  ///
+  /// Shapes    `dense`: all parameters of this rank, canonical.
+  /// Before    rank r has seen m_r examples since all had the same statistics.
+  /// After     the mean of the means, and the mean of the variances plus the variance of the means, weighted by
+  ///           m_r; unchanged if no rank has seen any.
+  /// Moves     an allreduce of the statistics and 5 words, and one of the means.
+  void average(communicator& world, replica const& mine, std::byte* dense) const;
+  /// Averages the statistics of the replica.
   void synchronise(communicator& world, replica const& mine);
 
-  void tell(strategy_state& to) const;
+  void save(strategy_state& to) const;
   void restore(strategy_state const& saved);
-  void forget() { steps_ = seen_ = expected_ = 0; }
+  void reset() { steps_ = seen_ = expected_ = 0; }
 
  private:
-  std::int64_t steps_ = 0;     // since all had the same
-  std::int64_t seen_ = 0;      // examples of this rank since then
-  std::int64_t expected_ = 0;  // of all ranks
+  std::int64_t steps_ = 0;
+  std::int64_t seen_ = 0;      // examples of this rank in these steps
+  std::int64_t expected_ = 0;  // examples of all ranks
 };
 
 }  // namespace cohort::detail

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/plan/arena_passes.hpp>
-#include <cohort/strategy/detail/halved_sum.hpp>
+#include <cohort/strategy/detail/split_allreduce.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
@@ -31,28 +31,28 @@ class weighted_sum {
   element_type type() const { return type_; }
   std::byte* data() { return data_; }
   std::size_t bytes() const { return count_ * bytes_of(type_); }
-  bool borrows() const { return where_ != nullptr; }
-  void point(std::byte* data) { data_ = data; }
+  bool is_in_place() const { return passes_ != nullptr; }
+  void set_data(std::byte* data) { data_ = data; }
   /// The same, and the votes behind them.
   std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
 
   /// What a rank has: examples, and what its elements weigh among all ranks'.
-  struct share {
+  struct contribution {
     std::int64_t examples = 0;
     double weight = 0;
   };
 
   /// Weighs with own weight / expected and starts the sum.
-  void start(communicator& world, share const& mine, std::int64_t expected, votes const& own);
+  void start(communicator& world, contribution const& mine, std::int64_t expected, votes const& own);
 
   /// Returns when it was complete, however often it is asked.
-  std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, under_way_.wait()); }
+  std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, pending_.wait()); }
   /// What was voted.  Before: wait, and this one carries votes.
-  agreement voted(std::int64_t meetings);
+  agreement read_agreement(std::int64_t meetings);
   /// Takes what was voted of stopping and saving out.
-  void forget_wishes();
+  void clear_requests();
   /// Makes the sum the mean where all weigh otherwise than expected.  Before: wait; weight > 0.
-  void settle(double weight, std::int64_t expected) { weigh(static_cast<double>(expected), weight); }
+  void make_mean(double weight, std::int64_t expected) { weigh(static_cast<double>(expected), weight); }
 
   /// By a / b; nothing is touched where that is 1, and 0 leaves zeros whatever was there.
   static void scale(element_type type, std::byte* data, std::size_t count, double a, double b);
@@ -72,9 +72,9 @@ class weighted_sum {
   std::size_t words_ = 0;
   buffer memory_;
   std::byte* data_ = nullptr;
-  arena_passes* where_ = nullptr;
+  arena_passes* passes_ = nullptr;
   std::shared_ptr<memory_space> space_;
-  halved_sum under_way_;
+  split_allreduce pending_;
   std::chrono::steady_clock::time_point ended_{};
 };
 

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE bool same_everywhere(communicator& world, std::uint64_t number) {
+COHORT_CORE_INLINE bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
   std::uint64_t both[2]{number, ~number};  // the largest, and the smallest
   world.allreduce(std::span<std::uint64_t>(both), reduction::maximum);
   return both[0] == ~both[1];
@@ -24,7 +24,7 @@ COHORT_CORE_INLINE void broadcast_replica(communicator& world, replica const& mi
         {dense.data(), mine.parameters.type(), static_cast<std::size_t>(mine.parameters.elements())}, 0);
     mine.write(array, dense.data());
   }
-  mine.parameters.changed();
+  mine.parameters.mark_changed();
 }
 
 COHORT_CORE_INLINE std::string allreduce_strategy::describe() const {
@@ -34,7 +34,7 @@ COHORT_CORE_INLINE std::string allreduce_strategy::describe() const {
 }
 
 COHORT_CORE_INLINE void allreduce_strategy::begin(step_info const& now, replica const& mine) {
-  if (alone()) return;
+  if (is_single_rank()) return;
   if (!std::exchange(started_, true)) {
     make_sums(mine.parameters);
     if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
@@ -45,17 +45,17 @@ COHORT_CORE_INLINE void allreduce_strategy::begin(step_info const& now, replica 
 
 COHORT_CORE_INLINE void allreduce_strategy::ready(step_info const& now, bucket const& one,
                                                   gradient_parts& gradients) {
-  if (alone()) return;
-  weighted_sum::share const mine{now.examples, now.weight};
+  if (is_single_rank()) return;
+  weighted_sum::contribution const mine{now.examples, now.weight};
   std::size_t sent = 0;
-  if (leaves(now) && now.mine.not_finite && &one == &gradients.parameters().buckets().back())
-    tell_not_finite(one, gradients);
-  meter_.encode([&] { sent = fill(one, gradients); });
+  if (overlaps(now) && now.mine.not_finite && &one == &gradients.parameters().buckets().back())
+    mark_not_finite(one, gradients);
+  meter_.encode([&] { sent = load_gradient(one, gradients); });
   meter_.start(sent, static_cast<std::size_t>(one.elements) * bytes_of(gradients.parameters().type()));
-  under_way_ = true;
+  in_flight_ = true;
   if (votes_ && one.index == 0) votes_->start(*world_, mine, now.expected, now.mine);
-  if (narrow_)
-    narrow_->start(*world_, one, now.weight, now.expected);
+  if (low_precision_)
+    low_precision_->start(*world_, one, now.weight, now.expected);
   else
     sum_of(one).start(*world_, mine, now.expected, now.mine);
   world_->note({now.step, one.index});
@@ -63,57 +63,57 @@ COHORT_CORE_INLINE void allreduce_strategy::ready(step_info const& now, bucket c
 
 COHORT_CORE_INLINE bool allreduce_strategy::before_update(step_info const& now, gradient_parts& gradients) {
   agreed_ = {agreed_.meetings + 1, now.expected, static_cast<double>(now.expected), now.mine};
-  if (alone()) {
+  if (is_single_rank()) {
     agreed_.examples = now.examples;
     agreed_.weight = now.weight;
-    return proceeds();
+    return is_step_valid();
   }
   if (votes_) {
-    meter_.during_wait([&] { return votes_->wait(); });
-    agreed_ = votes_->voted(agreed_.meetings);
+    meter_.measure_wait([&] { return votes_->wait(); });
+    agreed_ = votes_->read_agreement(agreed_.meetings);
   }
-  if (narrow_) return take_narrow(now, gradients);
+  if (low_precision_) return finish_low_precision(now, gradients);
   expected_ = now.expected;
   if (!votes_ && !sums_.empty()) {
-    meter_.during_wait([&] { return sums_[0].wait(); });
-    agreed_ = sums_[0].voted(agreed_.meetings);
+    meter_.measure_wait([&] { return sums_[0].wait(); });
+    agreed_ = sums_[0].read_agreement(agreed_.meetings);
   }
   bool const resyncs = how_.resync > 0 && (now.step + 1) % how_.resync == 0;
-  left_ = leaves(now) && proceeds() && !resyncs ? now.late : 0;
-  take(gradients, static_cast<std::size_t>(left_), sums_.size());
-  if (left_ == 0) end();
-  return proceeds();
+  pending_buckets_ = overlaps(now) && is_step_valid() && !resyncs ? now.late : 0;
+  finish_buckets(gradients, static_cast<std::size_t>(pending_buckets_), sums_.size());
+  if (pending_buckets_ == 0) end_exchange();
+  return is_step_valid();
 }
 
 COHORT_CORE_INLINE void allreduce_strategy::finish_pending(gradient_parts& gradients) {
-  meter_.go_on();
-  take(gradients, 0, static_cast<std::size_t>(left_));
-  end();
+  meter_.end_wait();
+  finish_buckets(gradients, 0, static_cast<std::size_t>(pending_buckets_));
+  end_exchange();
 }
 
 COHORT_CORE_INLINE void allreduce_strategy::abandon(std::string_view why) noexcept {
-  if (std::exchange(under_way_, false)) world_->abort(std::string(why));
+  if (std::exchange(in_flight_, false)) world_->abort(std::string(why));
 }
 
 COHORT_CORE_INLINE std::size_t allreduce_strategy::bytes(replica const& mine) const {
-  if (alone()) return 0;
+  if (is_single_rank()) return 0;
   parameter_set const& parameters = mine.parameters;
   element_type const type = parameters.type();
-  if (narrows(parameters))
+  if (uses_wire_type(parameters))
     return static_cast<std::size_t>(parameters.elements()) * (2 * bytes_of(type) + bytes_of(*how_.wire));
   std::size_t packed = 0;
   for (bucket const& one : parameters.buckets())
-    if (!lies_close(parameters, one)) packed += static_cast<std::size_t>(one.elements);
+    if (!reduces_in_place(parameters, one)) packed += static_cast<std::size_t>(one.elements);
   return packed * bytes_of(type);
 }
 
 COHORT_CORE_INLINE std::vector<measurement> allreduce_strategy::report() const {
-  return alone() ? std::vector<measurement>() : meter_.report();
+  return is_single_rank() ? std::vector<measurement>() : meter_.report();
 }
 
 COHORT_CORE_INLINE strategy_state allreduce_strategy::state() const {
   strategy_state all;
-  if (narrow_) all.arrays.push_back({kept_name, narrow_->type(), narrow_->kept()});
+  if (low_precision_) all.arrays.push_back({kept_name, low_precision_->type(), low_precision_->kept()});
   if (saved_.bytes() > 0) all.arrays.push_back({kept_name, saved_type_, {saved_.data(), saved_.bytes()}});
   return all;
 }
@@ -145,100 +145,100 @@ COHORT_CORE_INLINE void allreduce_strategy::forget() {
   started_ = false;
   sums_.clear();
   votes_.reset();
-  narrow_.reset();
+  low_precision_.reset();
   saved_ = {};
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::tell_not_finite(bucket const& last, gradient_parts& gradients) {
+COHORT_CORE_INLINE void allreduce_strategy::mark_not_finite(bucket const& last, gradient_parts& gradients) {
   parameter_set const& parameters = gradients.parameters();
   parameters.passes().fill(gradients.first(), parameters.range_of(last).offset, 1,
                            std::numeric_limits<double>::quiet_NaN());
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::narrows(parameter_set const& parameters) const {
+COHORT_CORE_INLINE bool allreduce_strategy::uses_wire_type(parameter_set const& parameters) const {
   return how_.wire && bytes_of(*how_.wire) < bytes_of(parameters.type()) && !parameters.buckets().empty();
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::lies_close(parameter_set const& parameters,
+COHORT_CORE_INLINE bool allreduce_strategy::reduces_in_place(parameter_set const& parameters,
                                                        bucket const& one) const {
   std::shared_ptr<memory_space> const there = parameters.passes().space();
   if (there) return world_->sums_in(*there);
-  return lie_close(static_cast<std::size_t>(one.elements), parameters.range_of(one).room);
+  return is_nearly_packed(static_cast<std::size_t>(one.elements), parameters.range_of(one).room);
 }
 
 COHORT_CORE_INLINE void allreduce_strategy::make_sums(parameter_set const& parameters) {
   element_type const type = parameters.type();
-  if (narrows(parameters)) {
+  if (uses_wire_type(parameters)) {
     votes_.emplace(type, 0, true);  // a wire of few bits does not count
-    narrow_.emplace(parameters, *how_.wire);
-    narrow_->restore({saved_.data(), saved_.bytes()}, saved_type_);
+    low_precision_.emplace(parameters, *how_.wire);
+    low_precision_->restore({saved_.data(), saved_.bytes()}, saved_type_);
   } else {
-    alike_ = same_everywhere(*world_, parameters.layout_hash());
+    same_layout_ = is_same_on_all_ranks(*world_, parameters.layout_hash());
     for (bucket const& one : parameters.buckets()) {
-      if (alike_ && lies_close(parameters, one))
+      if (same_layout_ && reduces_in_place(parameters, one))
         sums_.emplace_back(parameters.passes(), type, parameters.range_of(one).room);
       else
         sums_.emplace_back(type, static_cast<std::size_t>(one.elements),
                            one.index == 0 && !how_.overlap_next_forward);
     }
-    if (!sums_.empty() && (sums_[0].borrows() || how_.overlap_next_forward)) votes_.emplace(type, 0, true);
+    if (!sums_.empty() && (sums_[0].is_in_place() || how_.overlap_next_forward)) votes_.emplace(type, 0, true);
   }
   saved_ = {};
 }
 
-COHORT_CORE_INLINE std::size_t allreduce_strategy::fill(bucket const& one, gradient_parts& gradients) {
-  if (narrow_) {
-    gradients.pack(one, narrow_->data(one));
+COHORT_CORE_INLINE std::size_t allreduce_strategy::load_gradient(bucket const& one, gradient_parts& gradients) {
+  if (low_precision_) {
+    gradients.pack(one, low_precision_->data(one));
     return static_cast<std::size_t>(one.elements) * bytes_of(*how_.wire);
   }
   weighted_sum& sum = sum_of(one);
-  if (sum.borrows()) {
+  if (sum.is_in_place()) {
     gradients.sum(one);
     parameter_set const& parameters = gradients.parameters();
-    sum.point(gradients.first() + parameters.range_of(one).offset * bytes_of(parameters.type()));
+    sum.set_data(gradients.first() + parameters.range_of(one).offset * bytes_of(parameters.type()));
   } else {
     gradients.pack(one, sum.data());
   }
   return sum.bytes();
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::take(gradient_parts& gradients, std::size_t first,
+COHORT_CORE_INLINE void allreduce_strategy::finish_buckets(gradient_parts& gradients, std::size_t first,
                                                  std::size_t last) {
   for (bucket const& one : gradients.parameters().buckets().subspan(first, last - first)) {
     weighted_sum& sum = sum_of(one);
-    meter_.during_wait([&] { return sum.wait(); });
+    meter_.measure_wait([&] { return sum.wait(); });
     if (agreed_.weight == 0) continue;
     meter_.apply([&] {
-      sum.settle(agreed_.weight, expected_);
-      if (!sum.borrows()) gradients.unpack(one, sum.data());
+      sum.make_mean(agreed_.weight, expected_);
+      if (!sum.is_in_place()) gradients.unpack(one, sum.data());
     });
   }
 }
 
-COHORT_CORE_INLINE void allreduce_strategy::end() {
+COHORT_CORE_INLINE void allreduce_strategy::end_exchange() {
   meter_.finish();
-  left_ = 0;
-  under_way_ = false;
+  pending_buckets_ = 0;
+  in_flight_ = false;
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::take_narrow(step_info const& now, gradient_parts& gradients) {
-  meter_.during_wait([&] { return narrow_->wait(); });
+COHORT_CORE_INLINE bool allreduce_strategy::finish_low_precision(step_info const& now, gradient_parts& gradients) {
+  meter_.measure_wait([&] { return low_precision_->wait(); });
   meter_.finish();
-  under_way_ = false;
-  if (agreed_.weight == 0) return proceeds();
+  in_flight_ = false;
+  if (agreed_.weight == 0) return is_step_valid();
   meter_.apply([&] {
-    if (narrow_->finite() && proceeds()) narrow_->keep();
+    if (low_precision_->finite() && is_step_valid()) low_precision_->keep();
     for (bucket const& one : gradients.parameters().buckets())
-      gradients.unpack(one, narrow_->mean(one, agreed_.weight, now.expected));
+      gradients.unpack(one, low_precision_->mean(one, agreed_.weight, now.expected));
   });
-  return proceeds();
+  return is_step_valid();
 }
 
 COHORT_CORE_INLINE void allreduce_strategy::resync(replica const& mine) {
   buffer const dense(mine.bytes());
   mine.read(0, dense.data());
   std::uint64_t const hash = fnv1a({dense.as<char const>(), dense.bytes()});
-  if (!same_everywhere(*world_, hash)) broadcast_replica(*world_, mine, 1);
+  if (!is_same_on_all_ranks(*world_, hash)) broadcast_replica(*world_, mine, 1);
 }
 
 }  // namespace cohort::detail

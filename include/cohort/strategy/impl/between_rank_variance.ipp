@@ -8,7 +8,7 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE void add_between_rank_variance(communicator& world, replica const& mine, std::byte* means,
-                                                  parameters_in how, weighted_sum::share const& own,
+                                                  parameters_in how, weighted_sum::contribution const& own,
                                                   std::int64_t expected, double weight) {
   auto const table = mine.parameters.table();
   std::size_t elements = 0;
@@ -49,7 +49,7 @@ COHORT_CORE_INLINE void add_between_rank_variance(communicator& world, replica c
   visit([](auto apart, auto&, auto& square) { square = apart * apart; });
   spread.start(world, own, expected, {});
   spread.wait();
-  spread.settle(weight, expected);
+  spread.make_mean(weight, expected);
   visit([](auto, auto& variance, auto& square) { variance += square; });
 }
 

@@ -8,15 +8,15 @@ namespace cohort::detail {
 COHORT_CORE_INLINE void exchange_meter::start(std::size_t bytes, std::size_t dense) {
   sent_ += static_cast<double>(bytes);
   dense_ += static_cast<double>(dense);
-  if (!std::exchange(under_way_, true)) span_ = {.begin = clock::now()};
+  if (!std::exchange(in_flight_, true)) span_ = {.begin = clock::now()};
   waits_ = false;
 }
 
 COHORT_CORE_INLINE void exchange_meter::finish() {
-  if (!std::exchange(under_way_, false)) return;
+  if (!std::exchange(in_flight_, false)) return;
   span_.end = std::max(span_.end, span_.begin);
   transfer_ += span_.end - span_.begin;
-  hideable_ += (waits_ ? waits_since_ : span_.end) - span_.begin;
+  hideable_ += (waits_ ? wait_begin_ : span_.end) - span_.begin;
   last_.transfer = span_;
   exchanges_ += 1;
 }
@@ -32,8 +32,8 @@ COHORT_CORE_INLINE void exchange_meter::add(exchange_times const& whole, clock::
   exchanges_ += 1;
 }
 
-COHORT_CORE_INLINE void exchange_meter::add_times(std::vector<measurement> const& others) {
-  for (measurement const& one : others) {
+COHORT_CORE_INLINE void exchange_meter::add_times(std::vector<measurement> const& report) {
+  for (measurement const& one : report) {
     auto const time = std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(one.value));
     if (one.name == "exchanges") exchanges_ += one.value;
     if (one.name == "encode_seconds") encode_ += time;
@@ -46,11 +46,11 @@ COHORT_CORE_INLINE void exchange_meter::add_times(std::vector<measurement> const
 
 COHORT_CORE_INLINE std::vector<measurement> exchange_meter::report() const {
   std::vector<measurement> all{{"message_bytes", sent_, true}, {"dense_bytes", dense_, true}};
-  tell_times(all);
+  append_times(all);
   return all;
 }
 
-COHORT_CORE_INLINE void exchange_meter::tell_times(std::vector<measurement>& to) const {
+COHORT_CORE_INLINE void exchange_meter::append_times(std::vector<measurement>& to) const {
   double const transfer = seconds(transfer_), waited = seconds(waited_);
   to.insert(to.end(), {{"exchanges", exchanges_, true},
                        {"encode_seconds", seconds(encode_), true},

@@ -42,15 +42,15 @@ COHORT_CORE_INLINE double f32_buffer::square_sum() const {
   return device_passes_ ? device_passes_->square_sum(span()) : residual_square_sum(best_isa(), span());
 }
 
-COHORT_CORE_INLINE void f32_buffer::bring(std::span<float const> from) {
+COHORT_CORE_INLINE void f32_buffer::assign(std::span<float const> from) {
   auto const bytes = std::as_bytes(from);
-  if (device_passes_) return device_passes_->arrays().bring(bytes.data(), memory_.data(), bytes.size());
+  if (device_passes_) return device_passes_->arrays().upload(bytes.data(), memory_.data(), bytes.size());
   std::ranges::copy(from, span().begin());
 }
 
-COHORT_CORE_INLINE void f32_buffer::fetch(std::span<float> to) const {
+COHORT_CORE_INLINE void f32_buffer::copy_to(std::span<float> to) const {
   auto const bytes = std::as_writable_bytes(to);
-  if (device_passes_) return device_passes_->arrays().fetch(memory_.data(), bytes.data(), bytes.size());
+  if (device_passes_) return device_passes_->arrays().download(memory_.data(), bytes.data(), bytes.size());
   std::ranges::copy(span(), to.begin());
 }
 

@@ -9,8 +9,8 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/between_rank_variance.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
-#include <cohort/strategy/detail/late_mean.hpp>
-#include <cohort/strategy/detail/outer_state.hpp>
+#include <cohort/strategy/detail/overlapped_mean.hpp>
+#include <cohort/strategy/detail/outer_optimizer.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -34,9 +34,9 @@ class averaging_strategy final : public strategy {
                    ? how.outer
                    : outer_step{how.outer.rate, 1 - 1.0 / world_->size(), how.outer.nesterov}) {}
   ~averaging_strategy() override {
-    if (under_way_) abandon("a rank gave up while parameters were averaged");
+    if (in_flight_) abandon("a rank gave up while parameters were averaged");
     try {
-      late_->drop();
+      late_->discard();
     } catch (...) {  // poisoned: nobody touches its memory any more
     }
   }
@@ -51,37 +51,37 @@ class averaging_strategy final : public strategy {
 
   void begin(step_info const& now, replica const& mine) override {
     prepare(mine);
-    if (steps_ == 0 && !loose_) outer_.begin_at(mine);
+    if (steps_ == 0 && !unsynced_) outer_.start_from(mine);
     world_->note({now.step + steps_to_skip(now), 0});
   }
 
   void after_update(step_info const& now, replica const& mine, bool) override {
     if (now.examples > 0) {
-      ++busy_;
+      ++busy_steps_;
       busy_until_ = clock::now();
     }
     skipped_ = steps_to_skip(now);
     seen_ += now.examples;
     weight_ += now.weight;
     expected_ += now.expected * (1 + skipped_);  // as on the ranks that have data left
-    own_ |= now.mine;
+    votes_ |= now.mine;
     steps_ += 1 + skipped_;
     if (steps_ < period_) return;
-    how_.overlap && world_->size() > 1 ? pass(mine) : meet(mine);
+    how_.overlap && world_->size() > 1 ? exchange_overlapped(mine) : meet(mine);
   }
   void end_of_epoch(step_info const& now, replica const& mine) override {
-    own_ |= now.mine;
-    if (steps_ > 0 || loose_) meet(mine);
+    votes_ |= now.mine;
+    if (steps_ > 0 || unsynced_) meet(mine);
   }
 
-  bool diverged() const override { return steps_ > 0 || loose_ || !how_.average_updater_state; }
+  bool diverged() const override { return steps_ > 0 || unsynced_ || !how_.average_updater_state; }
   void consensus(replica const& mine, std::span<std::byte* const> dense) override {
     prepare(mine);
-    outer_state outer = outer_.copy();
+    outer_optimizer outer = outer_.copy();
     weighted_sum sum(mine.parameters.type(), elements_of(mine) * dense.size(), true);
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
-    if (late_->is_under_way()) late_->correct(mine, outer, sum.data());
+    if (late_->is_pending()) late_->apply_to(mine, outer, sum.data());
     exchange_meter shown;  // what is only shown is no meeting
     bool const agree = average(mine, sum, dense.size(), outer, {}, shown).weight > 0;
     for (std::size_t array = 0; array < dense.size(); ++array)
@@ -92,7 +92,7 @@ class averaging_strategy final : public strategy {
   }
 
   void abandon(std::string_view why) noexcept override {
-    if (std::exchange(under_way_, false) || late_->is_under_way()) world_->abort(std::string(why));
+    if (std::exchange(in_flight_, false) || late_->is_pending()) world_->abort(std::string(why));
   }
   bool meets_each_step() const override { return false; }
   agreement const* agreed() const override { return &agreed_; }
@@ -113,23 +113,23 @@ class averaging_strategy final : public strategy {
                                   {"weight", std::bit_cast<std::int64_t>(weight_)},
                                   {"expected", expected_},
                                   {"period", period_},
-                                  {"loose", loose_ ? 1 : 0}}};
-    outer_.tell(all);
-    late_->tell(all);
+                                  {"loose", unsynced_ ? 1 : 0}}};
+    outer_.save(all);
+    late_->save(all);
     return all;
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
     sum_.reset();  // prepare looks again at what fits
-    late_->drop();
-    own_ = {};
-    busy_ = 0;
+    late_->discard();
+    votes_ = {};
+    busy_steps_ = 0;
     for (strategy_state::count const& one : saved.counts) {
       if (one.name == "steps") steps_ = one.value;
       if (one.name == "seen") seen_ = one.value;
       if (one.name == "weight") weight_ = std::bit_cast<double>(one.value);
       if (one.name == "expected") expected_ = one.value;
-      if (one.name == "loose") loose_ = one.value != 0;
+      if (one.name == "loose") unsynced_ = one.value != 0;
       if (one.name == "period" && how_.seconds > 0) period_ = std::max<std::int64_t>(one.value, 1);
     }
     outer_.restore(saved);
@@ -156,114 +156,114 @@ class averaging_strategy final : public strategy {
   void prepare(replica const& mine) {
     if (sum_) return;
     arrays_ = how_.average_updater_state ? mine.arrays() : 1;
-    bool const may_stay = needs_the_mean_alone(mine);
-    stays_ = same_everywhere(*world_, may_stay ? mine.parameters.layout_hash() : 0) && may_stay;
+    bool const may_stay = can_average_in_place(mine);
+    in_place_ = is_same_on_all_ranks(*world_, may_stay ? mine.parameters.layout_hash() : 0) && may_stay;
     sum_.emplace(
         mine.parameters.type(),
-        (stays_ ? mine.parameters.arena_elements() : elements_of(mine)) * static_cast<std::size_t>(arrays_),
+        (in_place_ ? mine.parameters.arena_elements() : elements_of(mine)) * static_cast<std::size_t>(arrays_),
         true);
     if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
-    if (!late_->fits(mine)) late_->drop();
+    if (!late_->fits(mine)) late_->discard();
     if (!outer_.fits(mine)) {
-      outer_.begin_at(mine);
-      world_->broadcast(outer_.met_at(), 0);
+      outer_.start_from(mine);
+      world_->broadcast(outer_.reference(), 0);
     }
     began_ = clock::now();
   }
 
   /// Whether arrays can be summed as they lie. Ranks that have not been loose meet after steps alone.
-  bool needs_the_mean_alone(replica const& mine) const {
+  bool can_average_in_place(replica const& mine) const {
     parameter_set const& all = mine.parameters;
-    return how_.outer.is_plain() && !how_.overlap && !loose_ && !mine.update.has_constraints()
-           && !all.passes().space() && lie_close(elements_of(mine), all.arena_elements());
+    return how_.outer.is_plain() && !how_.overlap && !unsynced_ && !mine.update.has_constraints()
+           && !all.passes().space() && is_nearly_packed(elements_of(mine), all.arena_elements());
   }
 
   /// An array of this rank in sum_.
-  std::byte* part(replica const& mine, int array) {
+  std::byte* array_in_sum(replica const& mine, int array) {
     return sum_->data()
-           + static_cast<std::size_t>(array) * (stays_ ? mine.parameters.arena_bytes() : mine.bytes());
+           + static_cast<std::size_t>(array) * (in_place_ ? mine.parameters.arena_bytes() : mine.bytes());
   }
 
   /// All ranks meet and hold the same afterwards.
   void meet(replica const& mine) {
     prepare(mine);
-    votes const heard = late_->is_under_way() ? hear(mine).all : votes{};
+    votes const earlier = late_->is_pending() ? finish_overlapped(mine).all : votes{};
     for (int array = 0; array < arrays_; ++array)
-      if (stays_)
-        std::memcpy(part(mine, array), mine.arena(array), mine.parameters.arena_bytes());
+      if (in_place_)
+        std::memcpy(array_in_sum(mine, array), mine.arena(array), mine.parameters.arena_bytes());
       else
-        mine.read(array, part(mine, array));
-    under_way_ = true;
-    agreement met = stays_ ? average_as_they_lie(mine)
-                           : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, own_, meter_);
-    under_way_ = false;
+        mine.read(array, array_in_sum(mine, array));
+    in_flight_ = true;
+    agreement met = in_place_ ? average_in_place(mine)
+                           : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, votes_, meter_);
+    in_flight_ = false;
     if (met.weight > 0) {
       for (int array = 0; array < arrays_; ++array)
-        if (stays_)
-          std::memcpy(mine.arena(array), part(mine, array), mine.parameters.arena_bytes());
+        if (in_place_)
+          std::memcpy(mine.arena(array), array_in_sum(mine, array), mine.parameters.arena_bytes());
         else
-          mine.write(array, part(mine, array));
-      mine.parameters.changed();
+          mine.write(array, array_in_sum(mine, array));
+      mine.parameters.mark_changed();
     }
-    met.all |= heard;
-    agree_on(met);
-    own_ = {};
-    loose_ = false;
+    met.all |= earlier;
+    record_agreement(met);
+    votes_ = {};
+    unsynced_ = false;
     end_period();
   }
 
   /// Takes in the mean of the period before this one, and begins this one's.
-  void pass(replica const& mine) {
+  void exchange_overlapped(replica const& mine) {
     prepare(mine);
-    if (late_->is_under_way()) {
-      agreement const heard = hear(mine);
-      agree_on(heard);
-      if (heard.examples == 0) return end_period();  // of a stream: nobody has any left
-      own_ = {own_.stop && !heard.all.stop, own_.save && !heard.all.save,
-              own_.not_finite && !heard.all.not_finite};  // what is answered now is not asked again
+    if (late_->is_pending()) {
+      agreement const earlier = finish_overlapped(mine);
+      record_agreement(earlier);
+      if (earlier.examples == 0) return end_period();  // of a stream: nobody has any left
+      votes_ = {votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
+              votes_.not_finite && !earlier.all.not_finite};  // what is answered now is not asked again
     }
     start_meter(mine.bytes(), meter_);
-    late_->start(*world_, mine, {seen_, weight_}, expected_, std::exchange(own_, {}));
-    loose_ = true;
+    late_->start(*world_, mine, {seen_, weight_}, expected_, std::exchange(votes_, {}));
+    unsynced_ = true;
     end_period();
   }
 
   /// `sum`, which has this rank's elements, gets the weighted mean of all ranks'; nothing of use where nobody has examples.
-  agreement mean(weighted_sum& sum, weighted_sum::share const& own, std::int64_t expected,
+  agreement mean(weighted_sum& sum, weighted_sum::contribution const& own, std::int64_t expected,
                  votes const& wanted, exchange_meter& meter) {
     start_meter(sum.bytes(), meter);
     sum.start(*world_, own, expected, wanted);
-    meter.during_wait([&] { return sum.wait(); });
+    meter.measure_wait([&] { return sum.wait(); });
     meter.finish();
-    agreement const met = sum.voted(0);
-    if (met.weight > 0) sum.settle(met.weight, expected);
+    agreement const met = sum.read_agreement(0);
+    if (met.weight > 0) sum.make_mean(met.weight, expected);
     return met;
   }
 
   /// The arenas in sum_ get the weighted mean of all ranks'; what is frozen keeps its bits.
-  agreement average_as_they_lie(replica const& mine) {
-    weighted_sum::share const own{seen_, weight_};
-    agreement const met = mean(*sum_, own, expected_, own_, meter_);
+  agreement average_in_place(replica const& mine) {
+    weighted_sum::contribution const own{seen_, weight_};
+    agreement const met = mean(*sum_, own, expected_, votes_, meter_);
     if (met.weight <= 0) return met;
     add_between_rank_variance(*world_, mine, sum_->data(), parameters_in::arena, own, expected_, met.weight);
     std::size_t const size = bytes_of(mine.parameters.type());
     for (parameter const& one : mine.parameters.table())
       for (int array = 0; one.frozen && array < arrays_; ++array) {
         std::size_t const at = one.offset * size;
-        std::memcpy(part(mine, array) + at, mine.arena(array) + at, one.room * size);
+        std::memcpy(array_in_sum(mine, array) + at, mine.arena(array) + at, one.room * size);
       }
     return met;
   }
 
   /// `sum`, which has this rank's arrays, gets the weighted mean of all ranks', its trained parameters an outer step.
-  agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_state& outer,
+  agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_optimizer& outer,
                     votes const& wanted, exchange_meter& meter) {
     bool const met_before =
         steps_ == 0;  // then nobody has seen more than others, and trained parameters are the same
     buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
     std::int64_t const expected = met_before ? world_->size() : expected_;
-    weighted_sum::share const own =
-        met_before ? weighted_sum::share{1, 1} : weighted_sum::share{seen_, weight_};
+    weighted_sum::contribution const own =
+        met_before ? weighted_sum::contribution{1, 1} : weighted_sum::contribution{seen_, weight_};
     agreement const met = mean(sum, own, expected, wanted, meter);
     if (met.weight <= 0) return met;
     add_between_rank_variance(*world_, mine, sum.data(), parameters_in::dense, own, expected, met.weight);
@@ -273,37 +273,37 @@ class averaging_strategy final : public strategy {
         std::memcpy(sum.data() + first * size, same.data() + first * size, count * size);
       });
     else
-      outer.take(mine.parameters, sum.data());
-    if (!met_before && (world_->size() > 1 || outer.met_at().count > 0)) mine.update.constrain(sum.data());
+      outer.step(mine.parameters, sum.data());
+    if (!met_before && (world_->size() > 1 || outer.reference().count > 0)) mine.update.constrain(sum.data());
     for (std::size_t array = 0; array < arrays; ++array)
-      mine.keep_frozen(static_cast<int>(array), sum.data() + array * mine.bytes());
+      mine.restore_frozen(static_cast<int>(array), sum.data() + array * mine.bytes());
     return met;
   }
 
   /// What is under way, when it is complete.
-  agreement hear(replica const& mine) {
-    meter_.during_wait([&] { return late_->wait(); });
+  agreement finish_overlapped(replica const& mine) {
+    meter_.measure_wait([&] { return late_->wait(); });
     meter_.finish();
-    return late_->hear(mine, outer_);
+    return late_->finish(mine, outer_);
   }
   void start_meter(std::size_t bytes, exchange_meter& meter) const {
     if (world_->size() > 1) meter.start(bytes, bytes);
   }
 
-  void agree_on(agreement const& met) {
+  void record_agreement(agreement const& met) {
     agreed_ = {agreed_.meetings + 1, met.examples, met.weight, met.all, skipped_};
   }
 
   void end_period() {
     if (how_.seconds > 0) choose_period();
-    steps_ = busy_ = seen_ = expected_ = skipped_ = 0;
+    steps_ = busy_steps_ = seen_ = expected_ = skipped_ = 0;
     weight_ = 0;
   }
 
   void choose_period() {
     double const passed =
         std::chrono::duration<double>(busy_until_ - std::exchange(began_, clock::now())).count();
-    double slowest = busy_ > 0 ? passed / static_cast<double>(busy_) : 0;
+    double slowest = busy_steps_ > 0 ? passed / static_cast<double>(busy_steps_) : 0;
     world_->allreduce(std::span<double>(&slowest, 1), reduction::maximum);
     if (slowest > 0) period_ = static_cast<std::int64_t>(std::clamp(how_.seconds / slowest, 1.0, 1e9));
   }
@@ -312,23 +312,23 @@ class averaging_strategy final : public strategy {
   parameter_averaging how_;
   std::int64_t period_;
   std::optional<weighted_sum> sum_;
-  outer_state outer_;
-  std::unique_ptr<late_mean> late_ = std::make_unique<late_mean>();
+  outer_optimizer outer_;
+  std::unique_ptr<overlapped_mean> late_ = std::make_unique<overlapped_mean>();
   int arrays_ = 1;
   std::int64_t steps_ = 0;     // since the last meeting
-  std::int64_t busy_ = 0;      // of these, with examples on this rank
+  std::int64_t busy_steps_ = 0;      // of these, with examples on this rank
   std::int64_t seen_ = 0;      // examples of this rank since then
   double weight_ = 0;          // and Σ of their weights
   std::int64_t expected_ = 0;  // examples of all ranks since then
   std::int64_t skipped_ = 0;   // steps left out because this rank's data has ended
-  votes own_{};
+  votes votes_{};
   agreement agreed_{};
   exchange_meter meter_;
   clock::time_point began_{}, busy_until_{};
-  bool loose_ = false;  // a mean came late since all held the same
-  bool under_way_ = false;
+  bool unsynced_ = false;  // a mean came late since all held the same
+  bool in_flight_ = false;
   bool restored_ = false;
-  bool stays_ = false;  // arrays are summed as they lie
+  bool in_place_ = false;  // arrays are summed as they lie
 };
 
 }  // namespace cohort::detail

@@ -23,10 +23,7 @@ COHORT_CORE_INLINE std::unique_ptr<strategy> threshold_sharing::on(communicator&
                     std::shared_ptr<threshold_device> device_passes = nullptr) {
     return threshold_compressor(std::move(table), how, threads, best_isa(), std::move(device_passes));
   };
-  return sharing_by{
-      std::string_view(name), make,
-      sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}
-      .on(world);
+  return sharing_by{std::string_view(name), make, settings}.on(world);
 }
 
 }  // namespace cohort

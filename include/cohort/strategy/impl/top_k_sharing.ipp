@@ -15,10 +15,7 @@ COHORT_CORE_INLINE std::unique_ptr<strategy> top_k_sharing::on(communicator& wor
   auto make = [how = top_k_compression{density}](tensor_table table, team* threads = nullptr) {
     return top_k_compressor(std::move(table), how, threads);
   };
-  return sharing_by{
-      std::string_view(name), make,
-      sharing_settings{share, mean, warm_up, sync_buffers, way, group, max_staleness, slower_if_stale}}
-      .on(world);
+  return sharing_by{std::string_view(name), make, settings}.on(world);
 }
 
 }  // namespace cohort

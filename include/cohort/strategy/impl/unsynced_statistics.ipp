@@ -1,38 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
+#include <cohort/strategy/detail/between_rank_variance.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
-#include <cohort/strategy/detail/statistics_mean.hpp>
 #include <cohort/strategy/detail/unsynced_statistics.hpp>
+#include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cstring>
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void unsynced_statistics::follow(step_info const& now, int examples) {
+COHORT_CORE_INLINE bool has_statistics(parameter_set const& parameters) {
+  bool any = false;
+  for_each_statistic(parameters, [&](int, parameter const&) { any = true; });
+  return any;
+}
+
+COHORT_CORE_INLINE void unsynced_statistics::add_step(step_info const& now, int examples) {
   ++steps_;
   seen_ += examples;
   expected_ += now.expected;
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::merge(communicator& world, replica const& mine,
-                                                   std::byte* dense) const {
-  merge_statistics(world, mine, dense, seen_, expected_);
+COHORT_CORE_INLINE void unsynced_statistics::average(communicator& world, replica const& mine,
+                                                     std::byte* dense) const {
+  parameter_set const& parameters = mine.parameters;
+  std::size_t const width = bytes_of(parameters.type());
+  std::size_t elements = 0;
+  for_each_statistic(parameters, [&](int, parameter const& one) {
+    elements += static_cast<std::size_t>(one.spec.dims.elements());
+  });
+  weighted_sum sum(parameters.type(), elements, true);
+  auto const each = [&](auto copy) {
+    std::byte* at = sum.data();
+    for_each_statistic(parameters, [&](int, parameter const& one) {
+      std::size_t const bytes = static_cast<std::size_t>(one.spec.dims.elements()) * width;
+      copy(at, dense + static_cast<std::size_t>(one.first) * width, bytes);
+      at += bytes;
+    });
+  };
+  each([](std::byte* packed, std::byte* own, std::size_t bytes) { std::memcpy(packed, own, bytes); });
+  weighted_sum::contribution const own{seen_, static_cast<double>(seen_)};
+  sum.start(world, own, expected_, {});
+  sum.wait();
+  double const weight = sum.read_agreement(0).weight;
+  if (weight == 0) return;
+  sum.make_mean(weight, expected_);
+  each([](std::byte* packed, std::byte* to, std::size_t bytes) { std::memcpy(to, packed, bytes); });
+  add_between_rank_variance(world, mine, dense, parameters_in::dense, own, expected_, weight);
 }
 
 COHORT_CORE_INLINE void unsynced_statistics::synchronise(communicator& world, replica const& mine) {
   buffer const dense(mine.bytes());
   mine.read(0, dense.data());
-  merge(world, mine, dense.data());
-  each_statistic(mine.parameters, [&](int p, parameter const& one) {
+  average(world, mine, dense.data());
+  for_each_statistic(mine.parameters, [&](int p, parameter const& one) {
     mine.parameters.write(
         p, dense.data() + static_cast<std::size_t>(one.first) * bytes_of(mine.parameters.type()),
         mine.parameters.master());
   });
-  mine.parameters.changed();
-  forget();
+  mine.parameters.mark_changed();
+  reset();
 }
 
-COHORT_CORE_INLINE void unsynced_statistics::tell(strategy_state& to) const {
+COHORT_CORE_INLINE void unsynced_statistics::save(strategy_state& to) const {
   to.counts.insert(to.counts.end(), {{"statistics apart", steps_}, {"seen", seen_}, {"expected", expected_}});
 }
 

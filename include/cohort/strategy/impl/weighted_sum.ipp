@@ -14,9 +14,9 @@ COHORT_CORE_INLINE weighted_sum::weighted_sum(element_type type, std::size_t cou
       data_(memory_.data()) {}
 
 COHORT_CORE_INLINE weighted_sum::weighted_sum(arena_passes& where, element_type type, std::size_t count)
-    : type_(type), count_(count), where_(&where), space_(where.space()) {}
+    : type_(type), count_(count), passes_(&where), space_(where.space()) {}
 
-COHORT_CORE_INLINE void weighted_sum::start(communicator& world, share const& mine, std::int64_t expected,
+COHORT_CORE_INLINE void weighted_sum::start(communicator& world, contribution const& mine, std::int64_t expected,
                                             votes const& own) {
   weigh(mine.weight, static_cast<double>(expected));
   if (words_ > 0) {
@@ -27,10 +27,10 @@ COHORT_CORE_INLINE void weighted_sum::start(communicator& world, share const& mi
     });
   }
   ended_ = {};
-  under_way_.start(world, {data_, type_, count_ + words_, space_.get()});
+  pending_.start(world, {data_, type_, count_ + words_, space_.get()});
 }
 
-COHORT_CORE_INLINE agreement weighted_sum::voted(std::int64_t meetings) {
+COHORT_CORE_INLINE agreement weighted_sum::read_agreement(std::int64_t meetings) {
   agreement result{.meetings = meetings};
   by_type(type_, data(), [&]<class T>(T const* values) {
     result.examples = static_cast<std::int64_t>(values[count_]);
@@ -40,7 +40,7 @@ COHORT_CORE_INLINE agreement weighted_sum::voted(std::int64_t meetings) {
   return result;
 }
 
-COHORT_CORE_INLINE void weighted_sum::forget_wishes() {
+COHORT_CORE_INLINE void weighted_sum::clear_requests() {
   by_type(type_, data(), [&](auto* values) { values[count_ + 2] = values[count_ + 3] = 0; });
 }
 
@@ -59,8 +59,8 @@ COHORT_CORE_INLINE void weighted_sum::add(element_type type, std::byte* dst, std
 }
 
 COHORT_CORE_INLINE void weighted_sum::weigh(double a, double b) {
-  if (!where_) return scale(type_, data_, count_, a, b);
-  if (a != b) where_->scale(data_, count_, a / b);
+  if (!passes_) return scale(type_, data_, count_, a, b);
+  if (a != b) passes_->scale(data_, count_, a / b);
 }
 
 COHORT_CORE_INLINE votes mean_over_ranks(communicator& world, element_type type, std::byte* dense,
@@ -70,7 +70,7 @@ COHORT_CORE_INLINE votes mean_over_ranks(communicator& world, element_type type,
   sum.start(world, {1, 1}, world.size(), own ? *own : votes());
   sum.wait();
   std::memcpy(dense, sum.data(), sum.bytes());
-  return own ? sum.voted(0).all : votes();
+  return own ? sum.read_agreement(0).all : votes();
 }
 
 }  // namespace cohort::detail

@@ -7,18 +7,21 @@
 
 namespace cohort::detail {
 
-/// Memory that is large enough to gain from pages of 2 MiB instead of 4 KiB begins on such a page's boundary: fewer entries for a
-/// processor to look up, and a first touch that asks the system once for 512 pages.
+/// Size of a huge page, and the least size of a buffer that is placed on huge pages and aligned to one.
+/// Huge pages (2 MiB instead of 4 KiB) need fewer TLB entries, and one page fault maps 512 small pages.
 ///
-/// Units     bytes; rounding up to a whole page costs less than a tenth from `least` on where all of it is touched.
+/// Units     bytes. From `min_buffer_bytes` on, rounding up to whole pages costs less than a tenth of the
+///           buffer if all of it is touched.
 struct huge_page {
   static constexpr std::size_t bytes = std::size_t{1} << 21;
-  static constexpr std::size_t least = 2 * bytes;
+  static constexpr std::size_t min_buffer_bytes = 2 * bytes;
 };
 
-/// Asks the system for them, where it has them and leaves the choice to programs (Linux: `madvise` or `always` in
-/// /sys/kernel/mm/transparent_hugepage/enabled); elsewhere nothing happens.  Before: nobody has touched the memory.
-void ask_for_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
+/// Requests huge pages for a memory range. Has an effect only if the system supports transparent huge pages
+/// (Linux: `madvise` or `always` in /sys/kernel/mm/transparent_hugepage/enabled); does nothing otherwise.
+///
+/// Before    no page of the range has been touched.
+void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes);
 
 }  // namespace cohort::detail
 

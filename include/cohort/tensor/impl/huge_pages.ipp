@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void ask_for_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
+COHORT_CORE_INLINE void request_huge_pages([[maybe_unused]] void* begin, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE)
   madvise(begin, bytes, MADV_HUGEPAGE);
 #endif

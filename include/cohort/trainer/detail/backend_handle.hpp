@@ -9,7 +9,9 @@
 
 namespace cohort::detail {
 
-/// A backend behind functions: all that training needs of it. `state_arrays` are those of the updaters.
+/// A backend behind functions that do not depend on its type. `state_arrays`: number of the updaters' state
+/// arrays. `threads` sets the number of threads of the calling thread's kernels and returns the former
+/// number.
 struct backend_handle {
   std::string name;
   std::shared_ptr<parameter_set> parameters;
@@ -17,5 +19,8 @@ struct backend_handle {
   std::function<int(int)> threads;
   int state_arrays = 0;
 };
+
+template <class B>
+struct plan_templates;
 
 }  // namespace cohort::detail

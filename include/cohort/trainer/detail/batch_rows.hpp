@@ -8,12 +8,14 @@
 
 namespace cohort::detail {
 
-/// Some rows of a batch, as a context takes them; its memory is used again for the next ones.
+/// Makes the request for some rows of a batch. Its memory is reused for the next request.
 class batch_rows {
  public:
-  /// Before    the batch lives for as long as the request is used.
-  forward_request const& take(batch const& from, index_slice rows, bool targets, std::uint64_t seed,
-                              std::int64_t step, batch_sums* sums = nullptr);
+  /// Returns a request that refers to rows `rows` of `from`.
+  ///
+  /// Before    the batch outlives the use of the request.
+  forward_request const& select(batch const& from, index_slice rows, bool targets, std::uint64_t seed,
+                                std::int64_t step, batch_sums* sums = nullptr);
 
  private:
   std::vector<tensor_view> inputs_;

@@ -9,41 +9,50 @@
 
 namespace cohort::detail {
 
-/// The buckets, from the first one on, whose sums may end while the next forward runs: those of the last layers that have half of
-/// what is exchanged, or more. 0: none, where the first layer would be among them, which forward needs at once; where arenas
-/// lie on a device; where the update does not come apart; where steps are left out as a whole; and where layers sum over the
-/// batch, between barriers of their own.
+/// Returns the number of buckets, from the first one on, whose allreduce may finish during the next forward.
+/// These are the buckets of the last layers that hold at least half of the exchanged elements.
+///
+/// Returns 0 in these cases:
+/// - one of the buckets contains the first layer, which forward needs at once;
+/// - the arenas are on a device;
+/// - the update cannot process ranges of parameters;
+/// - steps with numbers that are not finite are skipped;
+/// - layers sum over the batch, because these sums have separate barriers.
 int late_buckets(parameter_set const& parameters, parameter_update const& update, when_not_finite otherwise,
                  bool synchronised);
 
-/// The rest of a step whose strategy has left buckets under way: what is to be done before their parameters are used.
+/// The deferred part of a step whose strategy left buckets pending. It must be finished before the parameters
+/// of these buckets are used.
 class late_update {
  public:
-  late_update() = default;  ///< nothing
-  late_update(strategy& agree, int buckets, gradient_parts& gradients, parameter_update& update,
+  late_update() = default;  ///< nothing pending
+  late_update(strategy& exchange_strategy, int buckets, gradient_parts& gradients, parameter_update& update,
               step_info const& now);
 
-  explicit operator bool() const { return agree_ != nullptr; }
-  strategy& agree() const { return *agree_; }
+  explicit operator bool() const { return exchange_strategy_ != nullptr; }
+  strategy& exchange_strategy() const { return *exchange_strategy_; }
   int first_parameter() const { return which_.first; }
-  /// Those that have taken the step.
-  parameter_range early() const { return agree_ ? parameter_range{.last = which_.first} : parameter_range(); }
+  /// The parameters that the step has updated already.
+  parameter_range early() const {
+    return exchange_strategy_ ? parameter_range{.last = which_.first} : parameter_range();
+  }
 
-  /// Worker's share; wait() returns when every worker has called it as often. `waited`: worker 0 adds the seconds that it waits for
-  /// other ranks.
+  /// Finishes one worker's share of the step. `wait`: a barrier of all workers. `waited`: worker 0 adds the
+  /// seconds that it waits for other ranks.
   ///
-  /// After     these parameters have taken the step, and training's copies of them are fresh.
-  /// Errors    those of the strategy; numeric_error where a sum is not finite though its terms were: on all ranks alike.
+  /// After     these parameters are updated, and so are their working copies for training.
+  /// Errors    those of the strategy; numeric_error, the same on all ranks, if a sum of finite terms is not
+  ///           finite.
   template <class Wait>
-  void take(parameter_set& parameters, int worker, int workers, double& waited, Wait wait) const {
+  void finish(parameter_set& parameters, int worker, int workers, double& waited, Wait wait) const {
     if (worker == 0) {
       auto const begin = std::chrono::steady_clock::now();
-      agree_->finish_pending(*gradients_);
+      exchange_strategy_->finish_pending(*gradients_);
       waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       require_finite(parameters);
     }
     wait();
-    update_->take(worker, workers, gradients_->all(), step_, epoch_, wait, which_);
+    update_->run(worker, workers, gradients_->all(), step_, epoch_, wait, which_);
     wait();
     parameters.refresh(worker, workers, which_);
     wait();
@@ -52,7 +61,7 @@ class late_update {
  private:
   void require_finite(parameter_set const& parameters) const;
 
-  strategy* agree_ = nullptr;
+  strategy* exchange_strategy_ = nullptr;
   gradient_parts* gradients_ = nullptr;
   parameter_update* update_ = nullptr;
   std::int64_t step_ = 0;

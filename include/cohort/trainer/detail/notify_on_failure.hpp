@@ -5,7 +5,8 @@
 
 namespace cohort::detail {
 
-/// Runs f. abandon(why) hears of what it throws, but for a deadline_error: then a worker may still be at work.
+/// Runs f. If f throws, calls abandon(text) and rethrows. After a deadline_error abandon is not called,
+/// because a worker may still be running.
 template <class F, class Abandon>
 void notify_on_failure(F f, Abandon abandon) {
   try {
@@ -16,7 +17,7 @@ void notify_on_failure(F f, Abandon abandon) {
     abandon(e.what());
     throw;
   } catch (...) {
-    abandon("an exception that is no std::exception");
+    abandon("an exception that is not a std::exception");
     throw;
   }
 }

@@ -5,18 +5,19 @@
 
 namespace cohort::detail {
 
-/// As long as it lives, a replica holds what all ranks would agree on now; then its own again, bit for bit.
+/// Temporarily replaces a replica by the cross-rank consensus. The destructor restores the replica bit for
+/// bit.
 ///
-/// Order     collective where ranks differ. The first `arrays` of the replica's arrays are exchanged.
+/// Order     collective if the ranks have diverged. Exchanges the first `arrays` of the replica's arrays.
 class scoped_consensus {
  public:
-  scoped_consensus(strategy& agree, replica const& mine, int arrays);
+  scoped_consensus(strategy& exchange_strategy, replica const& mine, int arrays);
   scoped_consensus(scoped_consensus const&) = delete;
   ~scoped_consensus();
 
  private:
   replica mine_;
-  std::vector<buffer> own_;
+  std::vector<buffer> saved_;
 };
 
 }  // namespace cohort::detail

@@ -9,29 +9,29 @@
 
 namespace cohort::detail {
 
-/// What the workers of a rank work on.
+/// One step, as the workers of a rank process it.
 struct step_job {
   batch const* data = nullptr;
   work_kind kind{};
-  int pieces = 1;
-  int rounds = 0;  ///< of sums over workers and ranks
+  int micro_batches = 1;
+  int rounds = 0;  ///< of layers' sums over workers and ranks
   step_info now{};
-  strategy* agree = nullptr;
+  strategy* exchange_strategy = nullptr;
   parameter_update* update = nullptr;
-  bool exchanges = false;
-  bool takes = true;
-  late_update before{};  ///< of the step before
-  step_times times{};    ///< of worker 0
+  bool exchanges = false;  ///< the strategy exchanges gradients
+  bool is_applied = true;  ///< before_update returned true
+  late_update before{};    ///< of the previous step
+  step_times times{};      ///< of worker 0
 };
 
-/// What a step has come to on this rank.
+/// Results of a step on this rank.
 ///
-/// Units     `loss` is Σ over its examples, weighted; `exchange_seconds` those in which it waited for other ranks.
+/// Units     `loss`: weighted sum over the examples. `exchange_seconds`: waits for other ranks.
 struct step_outcome {
   double loss = 0;
   bool updated = false;
-  bool finite = true;      ///< of this rank's losses and gradients, and of what was exchanged
-  bool all_finite = true;  ///< of what was exchanged: the same on every rank
+  bool finite = true;      ///< this rank's losses and gradients, and the exchanged gradient
+  bool all_finite = true;  ///< the exchanged gradient; the same on every rank
   double exchange_seconds = 0;
   step_times times{};
 };

@@ -13,28 +13,33 @@
 
 namespace cohort::detail {
 
-/// The sums that layers of one network make over the parts of a batch: in workers' order, then over the ranks.
+/// Sums of layers over all parts of a batch (synchronised batch normalisation): over the workers in their
+/// order, then over the ranks.
 ///
-/// Order     in a run of the team each worker computes, with of(w), or takes part by join_forward and join_backward.
+/// Order     in a run of the team, each worker either computes with of(w), or calls join_forward and
+///           join_backward.
 /// Errors    communicator_error on all ranks if one is lost or called abandon.
 class synchronised_sums {
  public:
-  /// `sizes` are those of any of the network's plans for training; `world`: null for one rank alone, else all its ranks do
-  /// this together.
+  /// `sizes`: of any training plan of the network. `world`: null for a single rank; otherwise the constructor
+  /// is collective.
   synchronised_sums(team& workers, plan_sums sizes, std::unique_ptr<communicator> world);
 
-  /// How often each worker takes part, computing or not, when a batch of all ranks is taken in so many pieces: as often as the
-  /// one with most rows has pieces. `examples` below 1: nobody knows how many (a stream that ranks share).
+  /// Returns how often each worker participates, computing or not, for a batch of `examples` examples on all
+  /// ranks: the number of micro-batches of the worker with most rows. `examples` below 1: unknown (a stream
+  /// that ranks share).
   ///
   /// Exact     the same on all ranks.
-  int rounds(std::int64_t examples, int pieces) const;
+  int rounds(std::int64_t examples, int micro_batches) const;
 
+  /// The interface through which a worker's layers sum.
   batch_sums* of(int worker) { return &parts_[static_cast<std::size_t>(worker)]; }
 
-  /// What a worker does instead of computing: it adds nothing, as often as the others add.
+  /// Participates without examples: adds zeros as often as the others add their terms.
   void join_forward(int worker) { join(worker, sizes_.forward); }
   void join_backward(int worker) { join(worker, sizes_.backward); }
 
+  /// Aborts the sums over ranks after an error.
   void abandon(std::string_view why) noexcept;
 
  private:
@@ -42,13 +47,13 @@ class synchronised_sums {
    public:
     part(synchronised_sums& all, int worker) : all_(&all), worker_(worker) {}
     void sum(std::span<double> values) override;
-    void add_nothing(int count);
-    std::span<double const> given() const { return given_; }
+    void add_zeros(int count);
+    std::span<double const> values() const { return values_; }
 
    private:
     synchronised_sums* all_;
     int worker_;
-    std::span<double> given_{};
+    std::span<double> values_{};
     std::vector<double> zeros_{};
   };
 
@@ -59,7 +64,7 @@ class synchronised_sums {
   team& team_;
   std::unique_ptr<communicator> world_;
   plan_sums sizes_;
-  std::vector<int> workers_of_;  // of each rank
+  std::vector<int> workers_by_rank_;  // of each rank
   std::vector<part> parts_;
   std::vector<double> total_;
 };

@@ -9,7 +9,8 @@
 
 namespace cohort::detail {
 
-/// What a plan of a worker is for. `layers`, at inference: nodes whose outputs it keeps; none: the network's outputs.
+/// Key of a worker's plan. `layers`: for inference, the nodes whose outputs are kept; empty: the network's
+/// outputs.
 struct work_kind {
   int examples = 0;
   bool training = true;
@@ -18,46 +19,47 @@ struct work_kind {
   bool operator==(work_kind const&) const = default;
 };
 
-/// The plans of one rank and its workers' contexts, made when they are first asked for, each on the thread that is to use it.
-/// A worker's contexts take turns in one memory: together they need what the largest of them needs.
+/// Plans of one rank and contexts of its workers, made at the first request, each on the thread that uses it.
+/// A worker's contexts share one memory of the size of the largest, because only one of them runs at a time.
 ///
-/// Order     while no worker runs; but find may be called by a worker for itself.
+/// Order     while no worker runs, except find: a worker may call it for its own index.
 class worker_contexts {
  public:
-  worker_contexts(backend_handle const& port, team& threads, std::size_t max_bytes);
+  worker_contexts(backend_handle const& backend, team& threads, std::size_t max_bytes);
 
+  /// Returns the cached plan, or makes it.
   std::shared_ptr<plan const> plan_for(work_kind const& what);
 
-  /// Sees to it that a worker finds one. `gradients` is the worker's arena.
+  /// Makes a worker's context unless it exists. `gradients`: the worker's gradient arena.
   void make(int worker, work_kind const& what, std::byte* gradients);
-  /// Before    it was made.
+  /// Returns the context of a worker.   Before  make was called.
   context& find(int worker, work_kind const& what);
 
-  /// Takes the time of every kernel, or stops to.
+  /// Starts or stops timing every kernel.
   void profile(bool on);
-  /// The rows of a worker's training plans for so many examples, added to those of others.
+  /// Adds the times of a worker's training plans for `examples` examples to `rows`.
   void add_profile(int worker, int examples, std::vector<plan_row>& rows) const;
 
  private:
   template <class T>
-  struct made_for {
+  struct cache_entry {
     work_kind what;
     T made{};
   };
-  /// There are few, so they are searched from front to back.
+  /// Returns the entry for a key, or adds it. Linear search: there are few entries.
   template <class T>
-  static T& entry(std::vector<made_for<T>>& list, work_kind const& what) {
-    for (made_for<T>& one : list)
+  static T& entry(std::vector<cache_entry<T>>& list, work_kind const& what) {
+    for (cache_entry<T>& one : list)
       if (one.what == what) return one.made;
-    return list.emplace_back(made_for<T>{what}).made;
+    return list.emplace_back(cache_entry<T>{what}).made;
   }
 
-  backend_handle const& port_;
+  backend_handle const& backend_;
   team& team_;
   std::size_t max_bytes_;
-  std::vector<made_for<std::shared_ptr<plan const>>> plans_;
+  std::vector<cache_entry<std::shared_ptr<plan const>>> plans_;
   std::vector<context_memory> memory_;  // of each worker
-  std::vector<std::vector<made_for<std::unique_ptr<context>>>> contexts_;
+  std::vector<std::vector<cache_entry<std::unique_ptr<context>>>> contexts_;
   bool profiling_ = false;
 };
 

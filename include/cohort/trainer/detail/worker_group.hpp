@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/trainer/detail/notify_on_failure.hpp>
 #include <atomic>
 #include <chrono>
 #include <cohort/data/batch.hpp>
@@ -11,6 +10,7 @@
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/detail/backend_handle.hpp>
 #include <cohort/trainer/detail/batch_rows.hpp>
+#include <cohort/trainer/detail/notify_on_failure.hpp>
 #include <cohort/trainer/detail/step_job.hpp>
 #include <cohort/trainer/detail/synchronised_sums.hpp>
 #include <cohort/trainer/detail/worker_contexts.hpp>
@@ -24,75 +24,83 @@
 
 namespace cohort::detail {
 
-/// The workers of one rank: threads that share the parameters, split each batch, and update a shard each.
+/// The workers of one rank: threads that share the parameters, split each batch, and update one shard each.
 ///
-/// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a shard.
-///           Two barriers a step where no gradient is exchanged, three where one is; one more for each round of norms and for
-///           constraints, two for each sum of a layer over the whole batch, three where buckets were left under way. Working
-///           copies are derived at the beginning, so that whoever wrote parameters between two steps is heard.
-/// Errors    after a deadline_error a worker may still be at work: group, strategy, update, batch and data must live on.
+/// Order     working copies | barrier | forward and backward | barrier | exchange | barrier | update of a
+///           shard. Two barriers per step without exchange of gradients, three with it. One more for each
+///           round of norms and for constraints, two more for each sum of a layer over the whole batch, three
+///           more if buckets were pending. Working copies are updated at the beginning of the step, so
+///           changes of the parameters between two steps take effect.
+/// Errors    after a deadline_error a worker may still run: group, strategy, update, batch and data must not
+///           be destroyed.
 class worker_group {
  public:
-  /// `exchange` is the longest that a strategy waits: workers wait for the one that waits for it.
-  worker_group(backend_handle port, training_settings const& settings, std::chrono::milliseconds exchange);
+  /// `exchange`: longest wait of a strategy. It is added to the workers' deadline, because they wait for the
+  /// worker that exchanges.
+  worker_group(backend_handle backend, training_settings const& settings, std::chrono::milliseconds exchange);
 
   int size() const { return team_.size(); }
-  backend_handle const& port() const { return port_; }
+  backend_handle const& backend() const { return backend_; }
 
   std::shared_ptr<plan const> plan_for(work_kind const& what) { return contexts_.plan_for(what); }
-  /// The examples of the largest piece when a batch of so many is split over the workers, and by each into pieces.
-  int piece_of(int batch, int pieces = 1) const;
+  /// Largest number of examples in a micro-batch if the workers split `batch` examples, and each worker
+  /// splits its part into `micro_batches`.
+  int micro_batch_size(int batch, int micro_batches = 1) const;
 
-  /// Lets layers that ask for it sum over the workers' parts of a batch, and over those of the ranks of `world`, where
-  /// there is one.
+  /// Enables sums of layers over the workers' parts of a batch and, unless `world` is null, over its ranks.
   void synchronise(plan_sums const& sizes, std::unique_ptr<communicator> world);
   bool is_synchronised() const { return sums_.has_value(); }
 
-  /// Gives every worker its gradient arena.  Before: a plan has been made, so the arena has its size.
+  /// Returns the workers' gradient arenas; allocates them at the first call.
+  ///
+  /// Before    a plan was made: it fixes the size.
   gradient_parts& gradients();
 
-  /// One step on one batch of this rank, which may be empty; each worker takes its rows in so many pieces.
+  /// Makes one step on one batch of this rank, which may be empty. Each worker splits its rows into
+  /// `micro_batches`.
   ///
-  /// After     where something is not finite, the examples weigh nothing or the strategy says so, no parameter has taken this
-  ///           step: trouble() says where a number is not finite.
-  step_outcome step(batch const& b, step_info const& now, strategy& agree, parameter_update& update,
-                    int pieces = 1);
+  /// After     the parameters are unchanged if a number is not finite, the examples' weights are 0, or the
+  ///           strategy rejects the step. non_finite_location() returns the location of a number that is not
+  ///           finite.
+  step_outcome step(batch const& b, step_info const& now, strategy& exchange_strategy,
+                    parameter_update& update, int micro_batches = 1);
 
-  /// Takes what the last step has left under way. Called before anything between two steps reads or writes parameters or the
-  /// updaters' state. Thread-safe.
+  /// Finishes the buckets that the last step left pending. Must be called before parameters or the updaters'
+  /// state are read or written between two steps. Thread-safe.
   ///
   /// Errors    those of a step.
-  void settle();
+  void finish_pending();
 
-  /// Where the last step's numbers are not finite on this rank: "first in conv2d_1"; empty if they are.
-  std::string trouble();
+  /// Returns where a number of the last step is not finite on this rank, "first in conv2d_1", or "" if all
+  /// are finite.
+  std::string non_finite_location();
 
-  /// Runs the batch forward only; `take(worker's first row, context)` is called for each worker's part, in order.
-  /// `layers` are the nodes whose outputs a context then has; none: the network's outputs.
-  template <class Take>
-  void infer(batch const& b, std::span<int const> layers, Take take) {
-    settle();
+  /// Runs inference on a batch. Then calls `consume(first row, context)` for each worker's part, in order.
+  /// `layers`: nodes whose outputs the contexts keep; empty: the network's outputs.
+  template <class Consume>
+  void infer(batch const& b, std::span<int const> layers, Consume consume) {
+    finish_pending();
     job_ = {.data = &b, .kind = {.training = false, .layers = {layers.begin(), layers.end()}}};
     prepare();
     refresh_stale();
     team_.run(inference_);
     for (int w = 0; w < size(); ++w) {
       index_slice const rows = rows_of(w);
-      if (rows.count > 0) take(rows.first, *results_[static_cast<std::size_t>(w)].now);
+      if (rows.count > 0) consume(rows.first, *worker_states_[static_cast<std::size_t>(w)].active);
     }
   }
 
-  /// Takes the time of every kernel of training, or stops to; the sum over the workers.
+  /// Starts or stops timing every kernel of training.
   void profile(bool on) { contexts_.profile(on); }
-  /// The rows of training plans for a batch of that many examples, summed over the workers.
-  std::vector<plan_row> profile_rows(int count, int pieces) const;
+  /// The kernels' times of the training plans for a batch of `count` examples, summed over the workers.
+  std::vector<plan_row> profile_rows(int count, int micro_batches) const;
 
  private:
-  struct alignas(64) worker {
+  struct alignas(64) worker_state {
     double loss = 0;
-    context* now = nullptr;
+    context* active = nullptr;
     ready_function ready{};
-    std::function<void()> late{};
+    std::function<void()> finish_late{};
     batch_rows rows{};
   };
   struct step_call {
@@ -101,7 +109,7 @@ class worker_group {
   };
   struct late_call {
     worker_group* group;
-    void operator()(int w) const { group->take_late(w); }
+    void operator()(int w) const { group->finish_late(w); }
   };
   struct inference_call {
     worker_group* group;
@@ -109,53 +117,57 @@ class worker_group {
   };
 
   template <class F>
-  void notify_on_failure(strategy& agree, F f) {
+  void notify_on_failure(strategy& exchange_strategy, F f) {
     detail::notify_on_failure(f, [&](char const* why) {
       if (sums_) sums_->abandon(why);
-      agree.abandon(why);
+      exchange_strategy.abandon(why);
     });
   }
 
-  /// Brings every working copy up to date, on a thread that has the workers' number of threads.
+  /// Updates all working copies, on a thread with the workers' number of threads.
   void refresh_stale();
 
-  /// Worker's part of the batch, and how many pieces it takes it in: none is empty.
+  /// A worker's part of the batch, and its number of micro-batches; no micro-batch is empty.
   index_slice rows_of(int w) const { return part_of({0, job_.data->count}, w, size()); }
-  int pieces_of(index_slice const& rows) const;
+  int micro_batch_count(index_slice const& rows) const;
   work_kind work_on(index_slice const& rows) const;
 
-  /// Sees to it that every worker has contexts for its pieces, which have one size or two.
+  /// Makes the contexts for every worker's micro-batches, which have at most two sizes.
   void prepare();
 
-  /// `late`: takes what was left under way before it is used.
-  context& forward(int w, index_slice const& rows, bool late = false);
-  void take_late(int w);
+  /// Runs forward. `finishes_late`: finishes the pending buckets of the previous step before their parameters
+  /// are used.
+  context& forward(int w, index_slice const& rows, bool finishes_late = false);
+  void finish_late(int w);
 
-  /// One worker's step.
+  /// Runs one worker's part of a step.
   void work(int w);
 
-  /// Every rank checks the reduced gradient, which lies in the first part, and so all come to the same answer; that this rank's own
-  /// is not finite was its vote.
+  /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
+  /// so all ranks get the same result. Whether the gradient before the exchange was finite is part of this
+  /// rank's vote.
   void finish_exchange();
 
-  /// Gradients of the pieces are added up; buckets get complete in the last one. A loss is a vote that travels with the first bucket;
-  /// where there is none it is asked for last, so that a device is waited for once.
+  /// Runs forward and backward on all micro-batches and accumulates their gradients; buckets become complete
+  /// in the last one. With an exchange, the loss is read before backward, because the vote is sent with the
+  /// first bucket. Without an exchange it is read last, so a device is synchronised only once.
   void compute(int w);
 
-  /// The last worker to complete a bucket announces it. A worker's losses are known before its first bucket.
+  /// Counts a worker's completed bucket; the last worker announces the bucket to the strategy. A worker's
+  /// loss is known before its first bucket.
   void arrive(bucket const& one);
 
   step_info now_with_votes() const;
-  void set_bad();
+  void set_non_finite();
 
   bool finite(bucket const& one, std::byte const* arena) const;
   bool finite(std::byte const* arena, std::size_t first, std::size_t count) const;
-  arena_passes& passes() const { return port_.parameters->passes(); }
+  arena_passes& passes() const { return backend_.parameters->passes(); }
 
   using clock = std::chrono::steady_clock;
   static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
-  backend_handle port_;
+  backend_handle backend_;
   training_settings settings_;
   std::vector<int> former_threads_;
   std::vector<buffer> arenas_;
@@ -163,14 +175,14 @@ class worker_group {
   team team_;
   std::optional<synchronised_sums> sums_;
   worker_contexts contexts_;
-  std::vector<worker> results_;
+  std::vector<worker_state> worker_states_;
   std::vector<std::atomic<int>> arrived_;
-  std::atomic<bool> bad_{false};      // this step cannot be taken
-  std::atomic<bool> own_bad_{false};  // by this rank's own numbers
-  step_job job_{};      // outlives a call that a deadline ends, as everything that workers touch
-  late_update left_{};  // of the last step
-  std::mutex settling_;
-  double late_seconds_ = 0;  // in which that was waited for, until a step reports them
+  std::atomic<bool> rejected_{false};            // the step must not be applied
+  std::atomic<bool> locally_non_finite_{false};  // because of this rank's numbers
+  step_job job_{};         // a member, because late workers still use it after a deadline_error
+  late_update pending_{};  // of the last step
+  std::mutex pending_mutex_;
+  double late_wait_seconds_ = 0;  // waits for pending_, until a step reports them
   step_call const step_{this};
   late_call const late_{this};
   inference_call const inference_{this};

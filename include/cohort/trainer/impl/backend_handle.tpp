@@ -20,7 +20,7 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
   store->freeze([&](std::size_t p) { return rules[p].frozen; });
   auto const owned = std::make_shared<graph const>(net);
   auto const making =
-      std::make_shared<std::mutex>();  // predictions begin beside each other, and beside an evaluation
+      std::make_shared<std::mutex>();  // predictions and an evaluation may make plans concurrently
   auto const make = [store, owned, making, how = settings.recompute,
                      tune = settings.tune](plan_settings wanted) {
     std::lock_guard const one_at_a_time(*making);
@@ -28,7 +28,7 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
     wanted.tune = tune.get();
     return make_plan(store, *owned, wanted);
   };
-  {  // The first plan settles the layouts: one for a worker's whole share of an ordinary batch.
+  {  // The first plan fixes the layouts: it is for a worker's whole part of a typical batch.
     thread_scope<B> const scope(settings.threads);
     int const ordinary = settings.tune ? settings.tune->batch() : 32;
     make({.batch = std::max(1, ordinary / settings.workers),
@@ -55,7 +55,7 @@ backend_handle calibrated_backend_handle(graph_view net, training_settings& sett
     if (is_gpu<B>())
       settings.workers = 1;
     else
-      settings.tune->settle_workers(net, settings, describe_machine<B>(), make_backend_handle<B>);
+      settings.tune->choose_workers(net, settings, describe_machine<B>(), make_backend_handle<B>);
   }
   return make_backend_handle<B>(net, settings);
 }

@@ -7,9 +7,9 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE forward_request const& batch_rows::take(batch const& from, index_slice rows, bool targets,
-                                                           std::uint64_t seed, std::int64_t step,
-                                                           batch_sums* sums) {
+COHORT_CORE_INLINE forward_request const& batch_rows::select(batch const& from, index_slice rows,
+                                                             bool targets, std::uint64_t seed,
+                                                             std::int64_t step, batch_sums* sums) {
   auto const of_tensor = [&](tensor_view all) {
     return all.rows(static_cast<int>(rows.first), static_cast<int>(rows.count));
   };

@@ -11,7 +11,7 @@ COHORT_CORE_INLINE checkpoint_listener::checkpoint_listener(std::string director
                                                             int keep, sink to)
     : directory_(std::move(directory)), every_(every), keep_(keep), to_(to ? std::move(to) : silent_sink()) {
   if (every < 0 || keep < 1)
-    throw setting_error({.what = "checkpoints cannot be written like that",
+    throw setting_error({.what = "invalid checkpoint settings",
                          .where = "checkpoint_listener",
                          .expected = "every ≥ 0 steps, keep ≥ 1",
                          .got = {"every ", every, ", keep ", keep}});
@@ -34,10 +34,10 @@ COHORT_CORE_INLINE void checkpoint_listener::save(training& run) {
   try {
     newest_ = save_checkpoint(run, directory_, keep_);
     saved_step_ = run.step();
-    trouble_.clear();
+    last_error_.clear();
   } catch (file_error const& why) {
     ++failures_;
-    trouble_ = why.what();
+    last_error_ = why.what();
     if (run.world().rank() == 0)
       to_(detail::text_of({"no checkpoint at step ", run.step(), ": ", why.what()}));
   }

@@ -18,7 +18,7 @@ COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(run_function run, std::vecto
   if (how.max_batch < 1 || how.runs < 1 || how.max_queue < how.max_batch || how.max_delay.count() < 0
       || how.max_delay > longest)
     throw setting_error(
-        {.what = "these settings batch nothing",
+        {.what = "invalid batching settings",
          .expected = "max_batch and runs from 1, max_queue from max_batch, max_delay from 0 to 1,000 h",
          .got = {how.max_batch, ", ", how.runs, ", ", how.max_queue, ", ", how.max_delay.count(), " us"}});
   check(how.deadline);
@@ -34,25 +34,25 @@ COHORT_CORE_INLINE pending_predictions dynamic_batcher::submit(std::span<tensor_
                                                                std::chrono::milliseconds deadline) {
   int const count = checked_count(inputs);
   check(deadline);
-  auto const mine = std::make_shared<detail::batched_call>(
+  auto const call = std::make_shared<detail::batched_call>(
       std::vector<tensor_view>(inputs.begin(), inputs.end()), count, clock::now() + deadline);
   std::unique_lock lock(mutex_);
   auto const has_room = [&] {
-    if (!stopping_ && queued_ + count > how_.max_queue) drop_gone();
+    if (!stopping_ && queued_ + count > how_.max_queue) drop_expired();
     return stopping_ || queued_ + count <= how_.max_queue;
   };
-  if (how_.full == when_full::wait) room_.wait_until(lock, mine->limit, has_room);
-  if (stopping_) throw setting_error({.what = "the batcher was stopped: it takes no more calls"});
+  if (how_.full == when_full::wait) space_available_.wait_until(lock, call->limit, has_room);
+  if (stopping_) throw setting_error({.what = "the batcher has been stopped and accepts no calls"});
   if (!has_room())
-    throw deadline_error({.what = "the queue of the batcher is full",
+    throw deadline_error({.what = "the batcher's queue is full",
                           .expected = {"at most ", how_.max_queue, " examples"},
-                          .got = {queued_, " waiting, and ", count}});
-  mine->since = clock::now();
-  waiting_.push_back(mine);
+                          .got = {queued_, " queued, and a call with ", count}});
+  call->since = clock::now();
+  waiting_.push_back(call);
   queued_ += count;
   lock.unlock();
-  arrived_.notify_one();
-  return pending_predictions(mine);
+  work_available_.notify_one();
+  return pending_predictions(call);
 }
 
 COHORT_CORE_INLINE predictions dynamic_batcher::predict(std::span<tensor_view const> inputs,
@@ -65,8 +65,8 @@ COHORT_CORE_INLINE void dynamic_batcher::stop() {
     std::lock_guard const lock(mutex_);
     stopping_ = true;
   }
-  arrived_.notify_all();
-  room_.notify_all();
+  work_available_.notify_all();
+  space_available_.notify_all();
   for (std::thread& one : threads_) one.join();
   threads_.clear();
 }
@@ -78,7 +78,7 @@ COHORT_CORE_INLINE int dynamic_batcher::queued() const {
 
 COHORT_CORE_INLINE void dynamic_batcher::check(std::chrono::milliseconds deadline) {
   if (deadline.count() < 1 || deadline > longest)
-    throw setting_error({.what = "a call cannot have this deadline",
+    throw setting_error({.what = "invalid deadline for a call",
                          .expected = "1 ms to 1,000 h",
                          .got = {deadline.count(), " ms"}});
 }
@@ -92,17 +92,17 @@ COHORT_CORE_INLINE std::vector<shape> dynamic_batcher::inputs_of(graph_view net)
 COHORT_CORE_INLINE int dynamic_batcher::checked_count(std::span<tensor_view const> inputs) const {
   int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
   if (inputs.size() != inputs_.size() || count < 1)
-    throw shape_error({.what = "a call needs all inputs of the network, of one example or more",
+    throw shape_error({.what = "a call needs every input of the network, with one or more examples",
                        .expected = {inputs_.size(), " inputs"},
                        .got = {inputs.size(), " inputs, ", count, " examples"}});
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!(inputs[i].dims == inputs_[i].batched(count)) || inputs[i].type != element_type::f32)
-      throw shape_error({.what = "an input has another shape or type than the network's",
+      throw shape_error({.what = "the shape or type of an input differs from the network's",
                          .where = {"input ", i},
                          .expected = {to_string(inputs_[i].batched(count)), " x f32"},
                          .got = {to_string(inputs[i].dims), " x ", name_of(inputs[i].type)}});
   if (count > how_.max_batch)
-    throw setting_error({.what = "a call brings more examples than a batch takes",
+    throw setting_error({.what = "a call has more examples than a batch",
                          .expected = {"at most ", how_.max_batch},
                          .got = {count}});
   return count;
@@ -114,7 +114,7 @@ COHORT_CORE_INLINE bool dynamic_batcher::is_due() const {
              || clock::now() >= waiting_.front()->since + how_.max_delay);
 }
 
-COHORT_CORE_INLINE void dynamic_batcher::drop_gone() {
+COHORT_CORE_INLINE void dynamic_batcher::drop_expired() {
   std::erase_if(waiting_, [&](auto const& one) {
     bool const gone = one->is_over();
     if (gone) queued_ -= one->count;
@@ -122,7 +122,7 @@ COHORT_CORE_INLINE void dynamic_batcher::drop_gone() {
   });
 }
 
-COHORT_CORE_INLINE dynamic_batcher::calls dynamic_batcher::take() {
+COHORT_CORE_INLINE dynamic_batcher::calls dynamic_batcher::dequeue_batch() {
   calls batch;
   for (int count = 0; !waiting_.empty(); waiting_.pop_front()) {
     auto const& next = waiting_.front();
@@ -138,19 +138,19 @@ COHORT_CORE_INLINE void dynamic_batcher::work() {
   std::vector<reusable_buffer> memory(inputs_.size());
   std::unique_lock lock(mutex_);
   for (;;) {
-    drop_gone();
+    drop_expired();
     if (waiting_.empty()) {
       if (stopping_) return;
-      arrived_.wait_for(lock, std::chrono::seconds(1));
+      work_available_.wait_for(lock, std::chrono::seconds(1));
       continue;
     }
-    if (!is_due()) arrived_.wait_until(lock, waiting_.front()->since + how_.max_delay);
+    if (!is_due()) work_available_.wait_until(lock, waiting_.front()->since + how_.max_delay);
     if (!is_due()) continue;
-    calls const batch = take();
+    calls const batch = dequeue_batch();
     bool const more = !waiting_.empty();
     lock.unlock();
-    room_.notify_all();
-    if (more) arrived_.notify_one();
+    space_available_.notify_all();
+    if (more) work_available_.notify_one();
     if (!batch.empty()) run(batch, memory);
     lock.lock();
   }
@@ -174,7 +174,7 @@ COHORT_CORE_INLINE void dynamic_batcher::run(calls const& batch, std::vector<reu
     predictions const made = run_(inputs);
     auto const size = static_cast<std::ptrdiff_t>(made.example.elements());
     if (std::ssize(made.values) != size * count)
-      throw shape_error({.what = "a run has not given one row of outputs for each example",
+      throw shape_error({.what = "a run did not return one row of outputs per example",
                          .expected = {size * count, " values"},
                          .got = {made.values.size()}});
     auto from = made.values.begin();

@@ -11,43 +11,44 @@
 namespace cohort {
 
 COHORT_CORE_INLINE early_stopping_listener::early_stopping_listener(metric judge, early_stopping_settings how)
-    : judge_(std::move(judge)), how_(std::move(how)) {
-  if (!judge_.of || how_.patience < 1 || how_.every < 1 || !(how_.minimum_delta >= 0))
-    throw setting_error({.what = "a run cannot be stopped like that",
+    : metric_(std::move(judge)), how_(std::move(how)) {
+  if (!metric_.of || how_.patience < 1 || how_.every < 1 || !(how_.minimum_delta >= 0))
+    throw setting_error({.what = "invalid early-stopping settings",
                          .where = "early_stopping_listener",
                          .expected = "a metric, patience ≥ 1, every ≥ 1 epoch, minimum_delta ≥ 0",
-                         .got = {judge_.of ? judge_.name : "no metric", ", patience ", how_.patience,
+                         .got = {metric_.of ? metric_.name : "no metric", ", patience ", how_.patience,
                                  ", every ", how_.every, ", minimum_delta ", how_.minimum_delta}});
   if (!how_.lines) how_.lines = silent_sink();
 }
 
 COHORT_CORE_INLINE void early_stopping_listener::on_epoch(training& run, epoch_report const& done) {
   if ((done.epoch + 1) % how_.every != 0) return;
-  double const now = judge_.of(run);
+  double const now = metric_.of(run);
   bool const best = better(now);
   if (best) {
     best_ = now;
     best_epoch_ = done.epoch;
-    without_ = 0;
+    checks_without_improvement_ = 0;
     if (how_.on_best) how_.on_best(run);
-  } else if (++without_ >= how_.patience) {
-    over_ = true;
+  } else if (++checks_without_improvement_ >= how_.patience) {
+    should_stop_ = true;
   }
-  if (run.world().rank() == 0) say(done.epoch, now, best);
+  if (run.world().rank() == 0) log_check(done.epoch, now, best);
 }
 
 COHORT_CORE_INLINE void early_stopping_listener::on_step(training& run, step_report const&) {
-  if (over_) run.request({.stop = true});
+  if (should_stop_) run.request({.stop = true});
 }
 
 COHORT_CORE_INLINE void early_stopping_listener::on_vote(training&, votes const& all) {
-  if (!all.stop || !over_) return;
-  over_ = false;
-  without_ = 0;
+  if (!all.stop || !should_stop_) return;
+  should_stop_ = false;
+  checks_without_improvement_ = 0;
 }
 
 COHORT_CORE_INLINE std::string early_stopping_listener::state() const {
-  std::string const seen = detail::text_of({best_epoch_, ' ', over_ ? 0 : without_});
+  std::string const seen =
+      detail::text_of({best_epoch_, ' ', should_stop_ ? 0 : checks_without_improvement_});
   char digits[32];
   return best_ ? seen + ' ' + std::string(digits, std::to_chars(digits, digits + 32, *best_).ptr) : seen;
 }
@@ -68,29 +69,29 @@ COHORT_CORE_INLINE void early_stopping_listener::restore(std::string_view text) 
   bool const any = at != end;
   if (any) read(best);
   if (!good || at != end || without < 0 || any != (epoch >= 0))
-    throw data_error({.what = "cannot go on from what was saved",
+    throw data_error({.what = "cannot restore the saved state",
                       .where = name(),
                       .expected = "an epoch, a count and the best number",
                       .got = std::string(text)});
   best_epoch_ = epoch;
-  without_ = without;
+  checks_without_improvement_ = without;
   best_ = any ? std::optional(best) : std::nullopt;
 }
 
 COHORT_CORE_INLINE bool early_stopping_listener::better(double now) const {
   if (!best_) return is_finite(now);
-  return judge_.more_is_better ? now > *best_ + how_.minimum_delta : now < *best_ - how_.minimum_delta;
+  return metric_.more_is_better ? now > *best_ + how_.minimum_delta : now < *best_ - how_.minimum_delta;
 }
 
-COHORT_CORE_INLINE void early_stopping_listener::say(std::int64_t epoch, double now, bool best) const {
+COHORT_CORE_INLINE void early_stopping_listener::log_check(std::int64_t epoch, double now, bool best) const {
   std::string line =
-      detail::text_of({"epoch ", epoch + 1, ": ", judge_.name, " ", detail::decimal_text(now, 4)});
+      detail::text_of({"epoch ", epoch + 1, ": ", metric_.name, " ", detail::decimal_text(now, 4)});
   if (best)
     line += ", the best so far";
   else if (best_)
     line += detail::text_of(
         {", not better than ", detail::decimal_text(*best_, 4), " after epoch ", best_epoch_ + 1});
-  if (over_) line += ": stopping";
+  if (should_stop_) line += ": stopping";
   how_.lines(line);
 }
 

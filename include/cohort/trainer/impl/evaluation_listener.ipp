@@ -37,9 +37,9 @@ COHORT_CORE_INLINE evaluation_listener::evaluation_listener(evaluation_listener_
                                                             evaluation evaluate)
     : settings_(std::move(settings)), evaluate_(std::move(evaluate)) {
   if (settings_.every < 1)
-    throw setting_error({.what = "a data set cannot be evaluated that often",
+    throw setting_error({.what = "invalid evaluation interval",
                          .where = "evaluation_listener",
-                         .expected = "every 1 epoch or more",
+                         .expected = "every ≥ 1 epoch",
                          .got = {settings_.every}});
   if (!settings_.lines) settings_.lines = silent_sink();
 }

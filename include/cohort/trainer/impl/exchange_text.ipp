@@ -15,7 +15,7 @@
 
 namespace cohort::detail {
 
-/// Measurements of an interval, by name; which were asked for is remembered, of the first 64.
+/// Measurements of an interval, by name. Records which of the first 64 were used.
 class measured_interval {
  public:
   measured_interval(std::span<measurement const> now, std::span<measurement const> before)
@@ -24,26 +24,26 @@ class measured_interval {
   std::size_t size() const { return now_.size(); }
   std::string_view name(std::size_t i) const { return now_[i].name; }
   double value(std::size_t i) const {
-    bool const goes_on = now_[i].is_sum && i < before_.size() && before_[i].name == now_[i].name;
-    return now_[i].value - (goes_on ? before_[i].value : 0);
+    bool const has_before = now_[i].is_sum && i < before_.size() && before_[i].name == now_[i].name;
+    return now_[i].value - (has_before ? before_[i].value : 0);
   }
-  std::optional<double> take(std::string_view name) {
+  std::optional<double> use(std::string_view name) {
     for (std::size_t i = 0; i < size(); ++i)
       if (now_[i].name == name) {
-        take(i);
+        use(i);
         return value(i);
       }
     return {};
   }
-  void take(std::size_t i) { taken_ |= std::uint64_t{i < 64} << i % 64; }
-  bool is_taken(std::size_t i) const { return i < 64 && (taken_ >> i & 1) != 0; }
+  void use(std::size_t i) { used_ |= std::uint64_t{i < 64} << i % 64; }
+  bool is_used(std::size_t i) const { return i < 64 && (used_ >> i & 1) != 0; }
 
  private:
   std::span<measurement const> now_, before_;
-  std::uint64_t taken_ = 0;
+  std::uint64_t used_ = 0;
 };
 
-/// With three digits that count: "0.0012", "12.3", "1.2e+06".
+/// Formats with three significant digits: "0.0012", "12.3", "1.2e+06".
 [[gnu::noinline]] COHORT_CORE_INLINE std::string three_digits(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g", number);
@@ -56,8 +56,8 @@ class measured_interval {
   return decimal_text(ms, ms >= 100 ? 0 : ms >= 10 ? 1 : ms >= 1 ? 2 : 3) + " ms";
 }
 
-/// How many steps late what has arrived was taken, where a strategy counts them as "staleness_0", "staleness_1", …: "; 0 steps late
-/// 1.0 %, 4 steps late 99.0 %".
+/// Staleness of the applied messages: "; 0 steps late 1.0 %, 4 steps late 99.0 %". The strategy counts them
+/// as "staleness_0", "staleness_1", ….
 [[gnu::cold, gnu::noinline]] COHORT_CORE_INLINE std::string staleness_text(measured_interval& of) {
   constexpr std::string_view counted = "staleness_";
   double sum = 0;
@@ -66,15 +66,15 @@ class measured_interval {
   std::string text;
   for (std::size_t i = 0; i < of.size(); ++i) {
     if (!of.name(i).starts_with(counted)) continue;
-    of.take(i);
+    of.use(i);
     std::string how_many(of.name(i).substr(counted.size()));
     std::replace(how_many.begin(), how_many.end(), '_', ' ');  // "3_to_4"
     if (of.value(i) > 0)
       text += text_of({text.empty() ? "; " : ", ", how_many, " steps late ",
                        decimal_text(100 * of.value(i) / sum, 1), " %"});
   }
-  of.take("largest_staleness");
-  auto const bound = of.take("staleness");
+  of.use("largest_staleness");
+  auto const bound = of.use("staleness");
   if (text.empty() && bound && *bound > 0) text = text_of({"; ", three_digits(*bound), " steps late"});
   return text;
 }
@@ -89,44 +89,44 @@ namespace cohort {
   using namespace detail;
   measured_interval of(now, before);
   std::string text;
-  auto const add = [&](std::initializer_list<text_piece> pieces) {
-    text += (text.empty() ? "" : "; ") + text_of(pieces);
+  auto const add = [&](std::initializer_list<text_piece> micro_batches) {
+    text += (text.empty() ? "" : "; ") + text_of(micro_batches);
   };
-  auto const sent = of.take("message_bytes"), dense = of.take("dense_bytes"),
-             elements = of.take("sent_elements");
-  if (auto const times = of.take("exchanges"); times && *times != static_cast<double>(steps))
+  auto const sent = of.use("message_bytes"), dense = of.use("dense_bytes"),
+             elements = of.use("sent_elements");
+  if (auto const times = of.use("exchanges"); times && *times != static_cast<double>(steps))
     add({*times, " times"});
   if (sent && dense && *sent != *dense && *dense > 0)
     add({in_bytes(*sent), " of ", in_bytes(*dense), " dense (", three_digits(100 * *sent / *dense), " %)"});
   else if (sent)
     add({in_bytes(*sent), " dense"});
-  if (auto const bound = of.take("entropy_bytes")) text += ", entropy bound " + in_bytes(*bound);
-  auto density = of.take("density");
+  if (auto const bound = of.use("entropy_bytes")) text += ", entropy bound " + in_bytes(*bound);
+  auto density = of.use("density");
   if (elements && dense && *dense > 0) density = *elements * sizeof(float) / *dense;
-  if (auto const threshold = of.take("threshold"))
+  if (auto const threshold = of.use("threshold"))
     add({"threshold ", three_digits(*threshold), ", density ", three_digits(100 * density.value_or(0)),
          " %"});
-  if (auto const norm = of.take("residual_norm")) add({"residual norm ", three_digits(*norm)});
-  if (auto const mass = of.take("clipped_mass"); mass && *mass > 0)
+  if (auto const norm = of.use("residual_norm")) add({"residual norm ", three_digits(*norm)});
+  if (auto const mass = of.use("clipped_mass"); mass && *mass > 0)
     text += ", clipped mass " + three_digits(*mass);
   text += staleness_text(of);
-  auto const transfer = of.take("transfer_seconds"), waited = of.take("waited_seconds");
-  of.take("hideable_seconds");
-  of.take("hidden");
+  auto const transfer = of.use("transfer_seconds"), waited = of.use("waited_seconds");
+  of.use("hideable_seconds");
+  of.use("hidden");
   std::string times;
   auto const add_time = [&](char const* what, std::optional<double> seconds) {
     if (seconds && *seconds > 0 && steps > 0)
       times +=
           text_of({times.empty() ? "" : ", ", what, in_milliseconds(*seconds / static_cast<double>(steps))});
   };
-  add_time("encode ", of.take("encode_seconds"));
+  add_time("encode ", of.use("encode_seconds"));
   add_time("transfer ", transfer);
-  add_time("apply ", of.take("apply_seconds"));
+  add_time("apply ", of.use("apply_seconds"));
   if (!times.empty()) add({times, " a step"});
   if (transfer && waited && *transfer > 0)
     text += ", " + decimal_text(100 * std::max(0.0, 1 - *waited / *transfer), 0) + " % hidden behind compute";
   for (std::size_t i = 0; i < of.size(); ++i)
-    if (!of.is_taken(i)) add({of.name(i), " ", three_digits(of.value(i))});
+    if (!of.is_used(i)) add({of.name(i), " ", three_digits(of.value(i))});
   return text;
 }
 
@@ -144,8 +144,8 @@ namespace cohort {
   auto const gain = [&](double less) {
     return three_digits((compute + exchange) / (compute + exchange / less));
   };
-  return text_of({"the exchange outlasts the step: ", in_milliseconds(exchange / of.steps),
-                  " of it, with waiting for slower ranks, against ", in_milliseconds(compute / of.steps),
+  return text_of({"the exchange takes longer than compute: ", in_milliseconds(exchange / of.steps),
+                  " a step, waits for slower ranks included, against ", in_milliseconds(compute / of.steps),
                   " of compute", reason, ". A batch twice as large would bring ", gain(2),
                   " times the samples/s, exchanging a fifth as often ", gain(5), " times"});
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/data/loader.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
+#include <cohort/trainer/detail/predictor.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/features.hpp>
 #include <memory>
 #include <utility>
@@ -14,31 +18,30 @@ COHORT_CORE_INLINE void feature_set::get(std::int64_t i, example_view& out) cons
   std::size_t part = 0;
   for (predictions const& one : outputs_)
     out.point(part++, one.values.data() + at * static_cast<std::size_t>(one.example.elements()));
-  for (kept const& one : others_) out.point(part++, one.rows.data() + at * one.example_bytes);
-  if (what_.weighted) out.weight = weights_[at];
-  if (what_.keyed) out.key = keys_[at];
+  for (other_tensor const& one : others_) out.point(part++, one.rows.data() + at * one.example_bytes);
+  if (description_.weighted) out.weight = weights_[at];
+  if (description_.keyed) out.key = keys_[at];
 }
 
 COHORT_CORE_INLINE predictions const& feature_set::of(std::string_view layer) const {
   std::string known;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    if (what_.inputs[i].name == layer) return outputs_[i];
-    known += (known.empty() ? "" : ", ") + what_.inputs[i].name;
+    if (description_.inputs[i].name == layer) return outputs_[i];
+    known += (known.empty() ? "" : ", ") + description_.inputs[i].name;
   }
-  throw setting_error(
-      {.what = "there are no features of this layer", .expected = known, .got = std::string(layer)});
+  throw setting_error({.what = "no features of this layer", .expected = known, .got = std::string(layer)});
 }
 
 COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view net,
                                             std::span<int const> layers)
-    : what_(std::move(from)) {
-  what_.inputs.clear();
+    : description_(std::move(from)) {
+  description_.inputs.clear();
   for (int id : layers) {
-    what_.inputs.push_back({.name = net.name(id), .example = net[id].output});
+    description_.inputs.push_back({.name = net.name(id), .example = net[id].output});
     outputs_.push_back({.example = net[id].output, .values = {}});
   }
-  for (auto* const list : {&what_.targets, &what_.masks})
-    for (tensor_description& part : *list) {  // as it arrives in a batch
+  for (auto* const list : {&description_.targets, &description_.masks})
+    for (tensor_description& part : *list) {  // converted, as in a batch
       part.stored = part.type;
       part.scale = 1;
       part.offset = 0;
@@ -51,7 +54,7 @@ COHORT_CORE_INLINE void feature_set::add(batch const& from) {
   for (auto* const list : {&from.targets, &from.masks})
     for (named_tensor const& part : *list) {
       std::byte const* const rows = part.memory.data();
-      kept& to = others_[which++];
+      other_tensor& to = others_[which++];
       to.rows.insert(to.rows.end(), rows, rows + static_cast<std::size_t>(from.count) * to.example_bytes);
     }
   weights_.insert(weights_.end(), from.weights.begin(), from.weights.end());
@@ -65,14 +68,14 @@ COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const
     throw setting_error({.what = "a batch needs at least one example", .where = "features", .got = {batch}});
   graph_view const net = network();
   std::vector<int> const ids = layers.empty() ? net.outputs() : named_layers(net, layers);
-  check_inputs(data);
+  detail::check_inputs(net, data);
   auto const batches = std::make_shared<loader>(
-      data, loader_settings{.batch = batch, .shuffle = false, .deadline = settings_.deadline});
+      data, loader_settings{.batch = batch, .shuffle = false, .deadline = state_->settings.deadline});
   feature_set made(data.describe(), net, ids);
   batches->start(0);
   while (cohort::batch const* const next = batches->next()) {
-    unless_late(batches, [&] {
-      workers_->infer(*next, ids, [&](std::int64_t, context const& done) {
+    state_->run_workers(batches, [&] {
+      state_->workers->infer(*next, ids, [&](std::int64_t, context const& done) {
         for (std::size_t which = 0; which < ids.size(); ++which)
           made.add(which, done.output(static_cast<int>(which)));
       });

@@ -20,7 +20,7 @@ COHORT_CORE_INLINE std::string forecast(scaling_costs const& costs, double examp
                decimal_text(100 * at.efficiency, 1) + " %"});
   }
   return detail::text_of(
-      {"forecast for ranks with processors of their own: ", decimal_text(1e3 * costs.step_seconds, 2),
+      {"forecast for ranks with separate processors: ", decimal_text(1e3 * costs.step_seconds, 2),
        " ms of compute a step, ", detail::in_bytes(costs.bytes),
        costs.every > 1.01 ? " exchanged every " : " exchanged",
        costs.every > 1.01 ? decimal_text(costs.every, 1) + " steps" : "", ", ",

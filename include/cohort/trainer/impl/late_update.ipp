@@ -11,7 +11,7 @@ namespace cohort::detail {
 COHORT_CORE_INLINE int late_buckets(parameter_set const& parameters, parameter_update const& update,
                                     when_not_finite otherwise, bool synchronised) {
   std::span<bucket const> const all = parameters.buckets();
-  if (all.empty() || parameters.passes().space() || !update.comes_apart() || synchronised
+  if (all.empty() || parameters.passes().space() || !update.can_update_ranges() || synchronised
       || otherwise == when_not_finite::skip)
     return 0;
   std::int64_t whole = 0, late = 0;
@@ -21,9 +21,10 @@ COHORT_CORE_INLINE int late_buckets(parameter_set const& parameters, parameter_u
   return count < all.size() ? static_cast<int>(count) : 0;
 }
 
-COHORT_CORE_INLINE late_update::late_update(strategy& agree, int buckets, gradient_parts& gradients,
-                                            parameter_update& update, step_info const& now)
-    : agree_(&agree),
+COHORT_CORE_INLINE late_update::late_update(strategy& exchange_strategy, int buckets,
+                                            gradient_parts& gradients, parameter_update& update,
+                                            step_info const& now)
+    : exchange_strategy_(&exchange_strategy),
       gradients_(&gradients),
       update_(&update),
       step_(now.step),
@@ -32,7 +33,7 @@ COHORT_CORE_INLINE late_update::late_update(strategy& agree, int buckets, gradie
                  gradients.parameters().buckets()[static_cast<std::size_t>(buckets - 1)].first_parameter} {}
 
 COHORT_CORE_INLINE void late_update::require_finite(parameter_set const& parameters) const {
-  std::size_t const first = parameters.place_of(which_.first);
+  std::size_t const first = parameters.offset_of(which_.first);
   if (!parameters.passes().finite(parameters.type(),
                                   gradients_->first() + first * bytes_of(parameters.type()),
                                   parameters.arena_elements() - first))

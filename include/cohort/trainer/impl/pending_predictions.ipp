@@ -33,20 +33,19 @@ COHORT_CORE_INLINE void batched_call::fail(std::exception_ptr why) {
   end();
 }
 
-COHORT_CORE_INLINE void batched_call::give_up() {
+COHORT_CORE_INLINE void batched_call::cancel() {
   std::lock_guard const lock(mutex_);
   end();
 }
 
-COHORT_CORE_INLINE predictions batched_call::take() {
+COHORT_CORE_INLINE predictions batched_call::wait_for_answer() {
   std::unique_lock lock(mutex_);
   if (!ended_.wait_until(lock, limit, [&] { return over_; })) {
     over_ = true;
-    why_ = std::make_exception_ptr(
-        deadline_error({.what = "the call has waited until its deadline, and was not answered"}));
+    why_ = std::make_exception_ptr(deadline_error({.what = "the call was not answered within its deadline"}));
   }
   if (why_) std::rethrow_exception(why_);
-  why_ = std::make_exception_ptr(setting_error({.what = "the answer of this call was taken already"}));
+  why_ = std::make_exception_ptr(setting_error({.what = "get was called twice for one call"}));
   return std::move(made_);
 }
 
@@ -65,7 +64,7 @@ COHORT_CORE_INLINE pending_predictions& pending_predictions::operator=(pending_p
 }
 
 COHORT_CORE_INLINE pending_predictions::~pending_predictions() {
-  if (call_) call_->give_up();
+  if (call_) call_->cancel();
 }
 
 }  // namespace cohort

@@ -15,7 +15,7 @@ namespace cohort {
 COHORT_CORE_INLINE performance_listener::performance_listener(std::int64_t every, sink to)
     : to_(to ? std::move(to) : silent_sink()) {
   if (every < 1 || every > largest_interval)
-    throw setting_error({.what = "the speed cannot be said that often",
+    throw setting_error({.what = "invalid report interval",
                          .where = "performance_listener",
                          .expected = {"every 1 to ", largest_interval, " steps"},
                          .got = {every}});
@@ -30,14 +30,14 @@ COHORT_CORE_INLINE void performance_listener::on_step(training& run, step_report
   exchanging_ += done.exchange_seconds;
   examples_ += done.examples;
   if (seconds_.size() < every_) return;
-  say(done);
-  if (done.ranks > 1) say(run.exchange_report(), run.world().sent());
+  log_speed(done);
+  if (done.ranks > 1) log_exchange(run.exchange_report(), run.world().sent());
   seconds_.clear();
   working_ = waiting_ = exchanging_ = 0;
   examples_ = 0;
 }
 
-COHORT_CORE_INLINE void performance_listener::say(step_report const& done) {
+COHORT_CORE_INLINE void performance_listener::log_speed(step_report const& done) {
   double const all = working_ + waiting_;
   std::string text = line(done.step + 1);
   if (done.ranks > 1) {
@@ -49,7 +49,8 @@ COHORT_CORE_INLINE void performance_listener::say(step_report const& done) {
   to_(text);
 }
 
-COHORT_CORE_INLINE void performance_listener::say(std::vector<measurement> measured, traffic const& sent) {
+COHORT_CORE_INLINE void performance_listener::log_exchange(std::vector<measurement> measured,
+                                                           traffic const& sent) {
   auto const steps = static_cast<std::int64_t>(every_);
   if (std::string const text = exchange_text(measured, measured_before_, steps); !text.empty())
     to_("exchange: " + text);

@@ -3,26 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cohort/detail/config.hpp>
-#include <cohort/trainer/detail/worker_group.hpp>
-#include <cohort/trainer/predictor.hpp>
-
-namespace cohort {
-
-COHORT_CORE_INLINE int predictions::count() const {
-  return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements());
-}
-
-COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const {
-  auto const size = static_cast<std::size_t>(example.elements());
-  return std::span<float const>(values).subspan(static_cast<std::size_t>(i) * size, size);
-}
-
-COHORT_CORE_INLINE int predictions::best(int i) const {
-  auto const row = (*this)[i];
-  return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
-}
-
-}  // namespace cohort
+#include <cohort/error/exceptions.hpp>
+#include <cohort/trainer/detail/predictor.hpp>
 
 namespace cohort::detail {
 
@@ -44,7 +26,7 @@ COHORT_CORE_INLINE portion portion::of(int count, int largest) {
 }
 
 COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int const> layers,
-                                                               std::size_t wanted,
+                                                               std::size_t outputs,
                                                                std::span<tensor_view const> inputs) {
   int const count = inputs.empty() || inputs[0].dims.rank == 0 ? 0 : inputs[0].dims[0];
   for (tensor_view const& input : inputs)
@@ -52,19 +34,19 @@ COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int con
       throw shape_error({.what = "the inputs have different numbers of examples",
                          .expected = {count},
                          .got = to_string(input.dims)});
-  std::vector<predictions> made(wanted);
+  std::vector<predictions> made(outputs);
   std::vector<tensor_view> rows(inputs.begin(), inputs.end());
-  threads_scope const threads(port_, threads_);
+  threads_scope const threads(backend_, threads_);
   refresh();
   lane_scope const on(*this);
   int first = 0;
   do {
     portion const next = portion::of(count - first, largest_batch);
     std::shared_ptr<plan const> const with = plan_for(next.batch, layers);
-    context& run = on.own->context_of(*with);
+    context& run = on.reserved->context_of(*with);
     for (std::size_t i = 0; i < inputs.size(); ++i) rows[i] = inputs[i].rows(first, next.examples);
     run.forward(rows, {});
-    for (std::size_t which = 0; which < wanted; ++which) {
+    for (std::size_t which = 0; which < outputs; ++which) {
       made[which].example = with->outputs()[which];
       auto const size = static_cast<std::size_t>(made[which].example.elements());
       made[which].values.reserve(static_cast<std::size_t>(count) * size);
@@ -84,29 +66,29 @@ COHORT_CORE_INLINE context& predictor::lane::context_of(plan const& with) {
 COHORT_CORE_INLINE predictor::lane_scope::lane_scope(predictor& from) : owner(from) {
   std::lock_guard const lock(owner.mutex_);
   if (!owner.idle_.empty()) {
-    own = std::move(owner.idle_.back());
+    reserved = std::move(owner.idle_.back());
     owner.idle_.pop_back();
   } else {
-    own = std::make_unique<lane>();
+    reserved = std::make_unique<lane>();
   }
 }
 
 COHORT_CORE_INLINE predictor::lane_scope::~lane_scope() {
   std::lock_guard const lock(owner.mutex_);
-  owner.idle_.push_back(std::move(own));
+  owner.idle_.push_back(std::move(reserved));
 }
 
 COHORT_CORE_INLINE void predictor::refresh() {
-  if (fresh_.load() == port_.parameters->version()) return;
+  if (fresh_version_.load() == backend_.parameters->version()) return;
   std::lock_guard const one_at_a_time(making_);
-  if (fresh_.load() == port_.parameters->version()) return;
-  port_.parameters->refresh_stale();
-  fresh_.store(port_.parameters->version());
+  if (fresh_version_.load() == backend_.parameters->version()) return;
+  backend_.parameters->refresh_stale();
+  fresh_version_.store(backend_.parameters->version());
 }
 
 COHORT_CORE_INLINE std::shared_ptr<plan const> predictor::find(int batch, std::span<int const> layers) {
   std::lock_guard const lock(mutex_);
-  for (made_plan const& one : plans_)
+  for (cached_plan const& one : plans_)
     if (one.batch == batch && std::equal(one.layers.begin(), one.layers.end(), layers.begin(), layers.end()))
       return one.made;
   return {};
@@ -116,10 +98,10 @@ COHORT_CORE_INLINE std::shared_ptr<plan const> predictor::plan_for(int batch, st
   if (auto found = find(batch, layers)) return found;
   std::lock_guard const one_at_a_time(making_);
   if (auto found = find(batch, layers)) return found;
-  made_plan one{batch, {layers.begin(), layers.end()}, {}};
+  cached_plan one{batch, {layers.begin(), layers.end()}, {}};
   one.made =
-      port_.make_plan({.batch = batch, .training = false, .max_bytes = max_bytes_, .outputs = one.layers});
-  port_.parameters->refresh_stale();  // its working copies
+      backend_.make_plan({.batch = batch, .training = false, .max_bytes = max_bytes_, .outputs = one.layers});
+  backend_.parameters->refresh_stale();  // for the working copies of the new plan
   std::lock_guard const lock(mutex_);
   return plans_.emplace_back(std::move(one)).made;
 }

@@ -18,7 +18,7 @@ COHORT_CORE_INLINE sink stderr_bar() {
 }
 
 COHORT_CORE_INLINE void progress_listener::on_step(training&, step_report const& done) {
-  // an epoch that was broken off comes again under its number
+  // an interrupted epoch starts again with the same number
   if (done.epoch != epoch_ || done.step_in_epoch == 0) begin(done.epoch);
   loss_ += done.loss * done.examples;
   examples_ += done.examples;
@@ -57,11 +57,11 @@ COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now
       ", loss " + detail::decimal_text(loss_ / static_cast<double>(std::max<std::int64_t>(examples_, 1)), 4);
   if (seconds_ <= 0) return text;
   text += ", " + detail::decimal_text(static_cast<double>(examples_) / seconds_, 0) + " samples/s";
-  if (now.steps_in_epoch > 0) text += ", " + time_text(seconds_ * left(now)) + " left";
+  if (now.steps_in_epoch > 0) text += ", " + time_text(seconds_ * remaining_ratio(now)) + " left";
   return text;
 }
 
-COHORT_CORE_INLINE double progress_listener::left(step_report const& now) {
+COHORT_CORE_INLINE double progress_listener::remaining_ratio(step_report const& now) {
   return static_cast<double>(now.steps_in_epoch - now.step_in_epoch - 1)
          / static_cast<double>(now.step_in_epoch + 1);
 }

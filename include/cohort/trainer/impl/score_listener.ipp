@@ -12,9 +12,9 @@ namespace cohort {
 COHORT_CORE_INLINE score_listener::score_listener(std::int64_t every, sink to)
     : every_(every), to_(to ? std::move(to) : silent_sink()) {
   if (every < 1)
-    throw setting_error({.what = "the loss cannot be said that often",
+    throw setting_error({.what = "invalid report interval",
                          .where = "score_listener",
-                         .expected = "every 1 step or more",
+                         .expected = "every ≥ 1 step",
                          .got = {every}});
 }
 

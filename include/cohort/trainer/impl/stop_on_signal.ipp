@@ -7,10 +7,10 @@
 namespace cohort {
 
 COHORT_CORE_INLINE stop_on_signal::stop_on_signal() : stack_(std::size_t{64} << 10) {
-  stack_t own{};
-  own.ss_sp = stack_.data();
-  own.ss_size = stack_.size();
-  ::sigaltstack(&own, &former_stack_);
+  stack_t stack{};
+  stack.ss_sp = stack_.data();
+  stack.ss_size = stack_.size();
+  ::sigaltstack(&stack, &former_stack_);
   if (users_.fetch_add(1) > 0) return;
   arrived_ = false;
   struct sigaction action {};

@@ -12,7 +12,7 @@ namespace cohort {
 COHORT_CORE_INLINE timeline::timeline(communicator& world, std::int64_t newest) : world_(world.duplicate()) {
   if (newest < 1 || newest > largest)
     throw setting_error(
-        {.what = "a timeline cannot keep so many steps", .expected = {"1 to ", largest}, .got = {newest}});
+        {.what = "invalid number of steps for a timeline", .expected = {"1 to ", largest}, .got = {newest}});
   rows_.reserve(static_cast<std::size_t>(newest));
   began_ = detail::nanoseconds(std::chrono::steady_clock::now());
   clocks_ = detail::read_clocks(*world_);
@@ -68,7 +68,7 @@ COHORT_CORE_INLINE timeline::row timeline::row_of(step_report const& done, excha
           nanoseconds(t.backward),
           nanoseconds(t.exchange),
           nanoseconds(t.update),
-          nanoseconds(t.settle),
+          nanoseconds(t.after_update),
           nanoseconds(t.end),
           span_of(parts.encode),
           span_of(parts.transfer),

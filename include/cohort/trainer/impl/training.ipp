@@ -1,75 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
 #include <cohort/plan/table.hpp>
+#include <cohort/random/hash.hpp>
+#include <cohort/trainer/detail/fit_loop.hpp>
+#include <cohort/trainer/detail/fit_memory.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/training.hpp>
-#include <cstring>
-#include <string_view>
+#include <cstddef>
+#include <utility>
 
 namespace cohort {
 
-COHORT_CORE_INLINE training::training(graph net, detail::backend_handle port, training_settings settings,
-                                      std::shared_ptr<communicator> world, std::unique_ptr<strategy> agree)
-    : net_(std::move(net)),
-      settings_(std::move(settings)),
-      world_(std::move(world)),
-      workers_(std::make_shared<detail::worker_group>(std::move(port), settings_,
-                                                      world_->settings().deadline + patience)),
-      strategy_(std::move(agree)),
-      predictor_(std::make_unique<detail::predictor>(workers_->port(), settings_)) {
-  strategy_->set_workers(workers_->size());
+COHORT_CORE_INLINE training::training(graph net, detail::backend_handle backend, training_settings settings,
+                                      std::shared_ptr<communicator> world,
+                                      std::unique_ptr<strategy> exchange_strategy)
+    : state_(std::make_unique<detail::training_state>(std::move(net), std::move(backend), std::move(settings),
+                                                      std::move(world), std::move(exchange_strategy))) {}
+
+COHORT_CORE_INLINE training::training(training&&) noexcept = default;
+COHORT_CORE_INLINE training& training::operator=(training&&) noexcept = default;
+COHORT_CORE_INLINE training::~training() = default;
+
+COHORT_CORE_INLINE graph_view training::network() const { return state_->net; }
+
+COHORT_CORE_INLINE training_settings const& training::settings() const { return state_->settings; }
+
+COHORT_CORE_INLINE std::string const& training::backend() const { return state_->workers->backend().name; }
+
+COHORT_CORE_INLINE parameter_set& training::parameters() { return state_->parameters(); }
+
+COHORT_CORE_INLINE parameter_set const& training::parameters() const { return state_->parameters(); }
+
+COHORT_CORE_INLINE communicator& training::world() const { return *state_->world; }
+
+COHORT_CORE_INLINE std::vector<measurement> training::exchange_report() const {
+  return state_->exchange_strategy->report();
 }
 
-COHORT_CORE_INLINE void training::request(votes const& wanted) {
-  if (wanted.stop) wishes_->stop.store(true);
-  if (wanted.save) wishes_->save.store(true);
+COHORT_CORE_INLINE exchange_times training::last_exchange() const {
+  return state_->exchange_strategy->last_exchange();
 }
 
-COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::initializer_list<loss_report> reports,
-                                           evaluation_settings const& how) {
-  evaluate(data, std::span<loss_report const>(reports.begin(), reports.size()), how);
+COHORT_CORE_INLINE std::int64_t training::step() const { return state_->position.step; }
+
+COHORT_CORE_INLINE std::int64_t training::epoch() const { return state_->position.epoch; }
+
+COHORT_CORE_INLINE training_position const& training::position() const { return state_->position; }
+
+COHORT_CORE_INLINE fit_report training::fit(dataset const& data, fit_settings const& how) {
+  return detail::fit_loop(*this, *state_, data, how).run();
 }
+
+COHORT_CORE_INLINE bool training::has_common_steps() const {
+  return !state_->active_fit || state_->active_fit->has_common_steps();
+}
+
+COHORT_CORE_INLINE void training::request(votes const& wanted) { state_->voting.request(wanted); }
 
 COHORT_CORE_INLINE predictions training::predict(std::span<tensor_view const> inputs) const {
-  settle();
-  return std::move(predictor_->predict({}, 1, inputs)[0]);
-}
-
-COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
-                                                                 tensor_view input) const {
-  return outputs_of(layers, std::span<tensor_view const>(&input, 1));
-}
-
-COHORT_CORE_INLINE std::string training::plan_table(int batch, int accumulate) {
-  return table(*workers_->plan_for(
-      {.examples = workers_->piece_of(batch, accumulate), .accumulates = accumulate > 1}));
-}
-
-COHORT_CORE_INLINE std::vector<plan_row> training::profile_rows(int batch, int accumulate) {
-  return workers_->profile_rows(batch, accumulate);
-}
-
-COHORT_CORE_INLINE double training::since(clock::time_point start) {
-  return std::chrono::duration<double>(clock::now() - start).count();
-}
-
-COHORT_CORE_INLINE void training::settle() const {
-  unless_late(nullptr, [&] { workers_->settle(); });
-}
-
-COHORT_CORE_INLINE parameter_update& training::update() {
-  if (!update_) update_ = std::make_shared<parameter_update>(parameters(), settings_.optimizer());
-  update_->scale_rates(settings_.plateau ? plateau_.factor : 1);
-  return *update_;
+  state_->finish_pending();
+  return std::move(state_->inference->predict({}, 1, inputs)[0]);
 }
 
 COHORT_CORE_INLINE std::vector<keyed_prediction> training::predict(std::span<std::string const> keys,
                                                                    tensor_view input) const {
   predictions const made = predict(input);
   if (static_cast<std::size_t>(made.count()) != keys.size())
-    throw shape_error({.what = "there is not one key for each example",
+    throw shape_error({.what = "the number of keys differs from the number of examples",
                        .expected = {made.count(), " keys"},
                        .got = {keys.size()}});
   std::vector<keyed_prediction> keyed;
@@ -79,11 +79,16 @@ COHORT_CORE_INLINE std::vector<keyed_prediction> training::predict(std::span<std
 }
 
 COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
+                                                                 tensor_view input) const {
+  return outputs_of(layers, std::span<tensor_view const>(&input, 1));
+}
+
+COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
                                                                  std::span<tensor_view const> inputs) const {
-  settle();
-  graph_view const net = net_;
+  state_->finish_pending();
+  graph_view const net = state_->net;
   std::vector<int> const ids = named_layers(net, layers);
-  return predictor_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
+  return state_->inference->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
 }
 
 COHORT_CORE_INLINE std::string training::checksum() const {
@@ -94,6 +99,21 @@ COHORT_CORE_INLINE std::string training::checksum() const {
   std::string text;
   for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15];
   return text;
+}
+
+COHORT_CORE_INLINE std::string training::plan_table(int batch, int accumulate) {
+  return table(*state_->workers->plan_for(
+      {.examples = state_->workers->micro_batch_size(batch, accumulate), .accumulates = accumulate > 1}));
+}
+
+COHORT_CORE_INLINE run_memory training::memory_of(dataset const& data, fit_settings const& how) {
+  return detail::memory_of_fit(*state_, data, how);
+}
+
+COHORT_CORE_INLINE void training::profile(bool on) { state_->workers->profile(on); }
+
+COHORT_CORE_INLINE std::vector<plan_row> training::profile_rows(int batch, int accumulate) {
+  return state_->workers->profile_rows(batch, accumulate);
 }
 
 }  // namespace cohort

@@ -13,7 +13,7 @@
 
 namespace cohort::detail {
 
-/// Examples of nothing: all inputs are zeros, targets lie where the losses want them.
+/// A batch with inputs of zeros and targets in the range that the losses accept.
 COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type type) {
   batch made;
   made.count = count;
@@ -40,15 +40,15 @@ COHORT_CORE_INLINE batch blank_batch(graph_view net, int count, element_type typ
   return made;
 }
 
-/// A training's step, over and over, with parameters that nobody else has.
+/// Repeats the step of a training, with separate parameters.
 class calibration_run {
  public:
-  calibration_run(backend_handle port, graph_view net, training_settings const& settings, int count)
-      : data_(blank_batch(net, count, port.parameters->type())),
-        workers_(std::move(port), settings, settings.deadline) {
-    auto const made = workers_.plan_for({.examples = workers_.piece_of(count)});
+  calibration_run(backend_handle backend, graph_view net, training_settings const& settings, int count)
+      : data_(blank_batch(net, count, backend.parameters->type())),
+        workers_(std::move(backend), settings, settings.deadline) {
+    auto const made = workers_.plan_for({.examples = workers_.micro_batch_size(count)});
     if (!made->sums().forward.empty()) workers_.synchronise(made->sums(), nullptr);
-    update_.emplace(*workers_.port().parameters, settings.optimizer());
+    update_.emplace(*workers_.backend().parameters, settings.optimizer());
   }
   void operator()() {
     step_info const now{.step = step_++,
@@ -71,46 +71,46 @@ class calibration_run {
 namespace cohort {
 
 COHORT_CORE_INLINE std::size_t timing_autotuner::choose(std::string const& what,
-                                                        std::span<std::string const> ways,
+                                                        std::span<std::string const> variants,
                                                         stopwatch const& seconds_of) {
-  return decide(what, ways, seconds_of).way;
+  return decide(what, variants, seconds_of).choice;
 }
 
-COHORT_CORE_INLINE void timing_autotuner::settle_workers(
+COHORT_CORE_INLINE void timing_autotuner::choose_workers(
     graph_view net, training_settings& settings, std::string const& machine,
-    detail::backend_handle (*port)(graph_view, training_settings const&)) {
+    detail::backend_handle (*make_backend)(graph_view, training_settings const&)) {
   int const processors = std::min(how_.processors > 0 ? how_.processors : usable_processors(),
                                   static_cast<int>(parameter_update::max_parts));
   struct counts {
     int workers, threads;
   };
-  std::vector<counts> const ways{{processors, 1}, {1, processors}};
+  std::vector<counts> const variants{{processors, 1}, {1, processors}};
   std::vector<std::string> names;
-  for (counts const& one : ways) names.push_back(text_of(one.workers, one.threads));
-  decision taken;
+  for (counts const& one : variants) names.push_back(text_of(one.workers, one.threads));
+  decision chosen;
   if (processors > 1)
-    taken = decide(
-        detail::text_of({machine, '\n', processors, " processors, network ", net.hash(), ", batch ",
-                         how_.batch, ", ", detail::describe(settings)}),
-        names, [&](std::size_t way) {
-          training_settings trial = settings;
-          trial.workers = ways[way].workers;
-          trial.threads = ways[way].threads;
-          trial.log = {};
-          try {
-            return detail::least_seconds(detail::calibration_run(port(net, trial), net, trial, how_.batch));
-          } catch (memory_error const&) {
-            return std::numeric_limits<double>::infinity();
-          }
-        });
-  settings.workers = ways[taken.way].workers;
-  settings.threads = ways[taken.way].threads;
+    chosen = decide(detail::text_of({machine, '\n', processors, " processors, network ", net.hash(),
+                                     ", batch ", how_.batch, ", ", detail::describe(settings)}),
+                    names, [&](std::size_t v) {
+                      training_settings trial = settings;
+                      trial.workers = variants[v].workers;
+                      trial.threads = variants[v].threads;
+                      trial.log = {};
+                      try {
+                        return detail::least_seconds(
+                            detail::calibration_run(make_backend(net, trial), net, trial, how_.batch));
+                      } catch (memory_error const&) {
+                        return std::numeric_limits<double>::infinity();
+                      }
+                    });
+  settings.workers = variants[chosen.choice].workers;
+  settings.threads = variants[chosen.choice].threads;
   if (!settings.log) return;
-  std::string text = "calibrated: " + names[taken.way];
-  for (std::size_t way = 0; way < taken.seconds.size(); ++way)
-    text += detail::text_of({way == 0 ? " (" : ", ", names[way], ' ',
-                             detail::decimal_text(1e3 * taken.seconds[way], 2), " ms a step"});
-  settings.log(text + (!taken.seconds.empty() ? ")" : processors > 1 ? " (as was measured before)" : ""));
+  std::string text = "calibrated: " + names[chosen.choice];
+  for (std::size_t v = 0; v < chosen.seconds.size(); ++v)
+    text += detail::text_of({v == 0 ? " (" : ", ", names[v], ' ',
+                             detail::decimal_text(1e3 * chosen.seconds[v], 2), " ms a step"});
+  settings.log(text + (!chosen.seconds.empty() ? ")" : processors > 1 ? " (cached)" : ""));
 }
 
 COHORT_CORE_INLINE std::string timing_autotuner::text_of(int workers, int threads) {
@@ -119,26 +119,27 @@ COHORT_CORE_INLINE std::string timing_autotuner::text_of(int workers, int thread
 }
 
 COHORT_CORE_INLINE timing_autotuner::decision timing_autotuner::decide(std::string const& what,
-                                                                       std::span<std::string const> ways,
+                                                                       std::span<std::string const> variants,
                                                                        stopwatch const& seconds_of) const {
   constexpr int rounds = 3;
   constexpr double worth_it = 0.97, long_enough = 1;
   detail::cached_file const file(how_.folder, "cohort choice 1", ".choice", what + '\n');
-  std::string const kept = file.read();
-  for (std::size_t way = 0; way < ways.size(); ++way)
-    if (ways[way] == kept) return {way};
-  decision taken{.seconds = std::vector<double>(ways.size(), std::numeric_limits<double>::infinity())};
-  double all = 0;  // of what takes long, one round says enough
+  std::string const cached = file.read();
+  for (std::size_t v = 0; v < variants.size(); ++v)
+    if (variants[v] == cached) return {v};
+  decision chosen{.seconds = std::vector<double>(variants.size(), std::numeric_limits<double>::infinity())};
+  double all = 0;  // if the variants are slow, one round is precise enough
   for (int round = 0; round < rounds && all < long_enough; ++round)
-    for (std::size_t way = 0; way < ways.size(); ++way) {
-      double const seconds = seconds_of(way);
-      taken.seconds[way] = std::min(taken.seconds[way], seconds);
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      double const seconds = seconds_of(v);
+      chosen.seconds[v] = std::min(chosen.seconds[v], seconds);
       if (seconds < std::numeric_limits<double>::infinity()) all += seconds;
     }
-  for (std::size_t way = 1; way < ways.size(); ++way)
-    if (taken.seconds[way] < taken.seconds[taken.way] * (taken.way == 0 ? worth_it : 1)) taken.way = way;
-  file.write(ways[taken.way]);
-  return taken;
+  for (std::size_t v = 1; v < variants.size(); ++v)
+    if (chosen.seconds[v] < chosen.seconds[chosen.choice] * (chosen.choice == 0 ? worth_it : 1))
+      chosen.choice = v;
+  file.write(variants[chosen.choice]);
+  return chosen;
 }
 
 }  // namespace cohort

@@ -6,9 +6,9 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE worker_contexts::worker_contexts(backend_handle const& port, team& threads,
+COHORT_CORE_INLINE worker_contexts::worker_contexts(backend_handle const& backend, team& threads,
                                                     std::size_t max_bytes)
-    : port_(port),
+    : backend_(backend),
       team_(threads),
       max_bytes_(max_bytes),
       memory_(static_cast<std::size_t>(threads.size())),
@@ -20,12 +20,12 @@ COHORT_CORE_INLINE std::shared_ptr<plan const> worker_contexts::plan_for(work_ki
                              .training = what.training,
                              .max_bytes = max_bytes_,
                              .contexts = team_.size(),
-                             .state_arrays = what.training ? port_.state_arrays : 0,
+                             .state_arrays = what.training ? backend_.state_arrays : 0,
                              .accumulates = what.accumulates,
                              .outputs = what.layers};
   if (!made)
     team_.run([&](int w) {
-      if (w == 0) made = port_.make_plan(wanted);
+      if (w == 0) made = backend_.make_plan(wanted);
     });
   return made;
 }

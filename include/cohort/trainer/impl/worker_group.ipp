@@ -10,24 +10,24 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE worker_group::worker_group(backend_handle port, training_settings const& settings,
+COHORT_CORE_INLINE worker_group::worker_group(backend_handle backend, training_settings const& settings,
                                               std::chrono::milliseconds exchange)
-    : port_(std::move(port)),
+    : backend_(std::move(backend)),
       settings_(settings),
       former_threads_(static_cast<std::size_t>(settings.workers)),
       team_(settings.workers,
             {.deadline = settings.deadline + exchange,
              .enter =
                  [this](int w) {
-                   former_threads_[static_cast<std::size_t>(w)] = port_.threads(settings_.threads);
+                   former_threads_[static_cast<std::size_t>(w)] = backend_.threads(settings_.threads);
                  },
-             .leave = [this](int w) { port_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
-      contexts_(port_, team_, settings.max_bytes),
-      results_(static_cast<std::size_t>(settings.workers)),
-      arrived_(port_.parameters->buckets().size()) {}
+             .leave = [this](int w) { backend_.threads(former_threads_[static_cast<std::size_t>(w)]); }}),
+      contexts_(backend_, team_, settings.max_bytes),
+      worker_states_(static_cast<std::size_t>(settings.workers)),
+      arrived_(backend_.parameters->buckets().size()) {}
 
-COHORT_CORE_INLINE int worker_group::piece_of(int batch, int pieces) const {
-  return static_cast<int>(part_of({0, part_of({0, batch}, 0, size()).count}, 0, pieces).count);
+COHORT_CORE_INLINE int worker_group::micro_batch_size(int batch, int micro_batches) const {
+  return static_cast<int>(part_of({0, part_of({0, batch}, 0, size()).count}, 0, micro_batches).count);
 }
 
 COHORT_CORE_INLINE void worker_group::synchronise(plan_sums const& sizes,
@@ -39,85 +39,87 @@ COHORT_CORE_INLINE gradient_parts& worker_group::gradients() {
   if (!gradients_) {
     std::vector<std::byte*> parts;
     for (int w = 0; w < size(); ++w) {
-      arenas_.emplace_back(port_.parameters->arena_bytes(), passes().space());
+      arenas_.emplace_back(backend_.parameters->arena_bytes(), passes().space());
       parts.push_back(arenas_.back().data());
     }
-    gradients_.emplace(*port_.parameters, std::move(parts));
+    gradients_.emplace(*backend_.parameters, std::move(parts));
   }
   return *gradients_;
 }
 
-COHORT_CORE_INLINE step_outcome worker_group::step(batch const& b, step_info const& now, strategy& agree,
-                                                   parameter_update& update, int pieces) {
+COHORT_CORE_INLINE step_outcome worker_group::step(batch const& b, step_info const& now,
+                                                   strategy& exchange_strategy, parameter_update& update,
+                                                   int micro_batches) {
   job_ = {.data = &b,
-          .kind = {.accumulates = pieces > 1},
-          .pieces = pieces,
-          .rounds = sums_ ? sums_->rounds(b.global_count, pieces) : 0,
+          .kind = {.accumulates = micro_batches > 1},
+          .micro_batches = micro_batches,
+          .rounds = sums_ ? sums_->rounds(b.global_count, micro_batches) : 0,
           .now = now,
-          .agree = &agree,
+          .exchange_strategy = &exchange_strategy,
           .update = &update,
-          .exchanges = agree.what() == exchanged::gradient};
-  job_.before = std::exchange(left_, {});
-  job_.now.late = late_buckets(*port_.parameters, update, settings_.not_finite, is_synchronised());
-  bad_.store(false, std::memory_order_relaxed);
-  own_bad_.store(false, std::memory_order_relaxed);
+          .exchanges = exchange_strategy.what() == exchanged::gradient};
+  job_.before = std::exchange(pending_, {});
+  job_.now.late = late_buckets(*backend_.parameters, update, settings_.not_finite, is_synchronised());
+  rejected_.store(false, std::memory_order_relaxed);
+  locally_non_finite_.store(false, std::memory_order_relaxed);
   for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
-  replica const mine{*port_.parameters, update};
+  replica const mine{*backend_.parameters, update};
   step_outcome result;
   step_times& times = job_.times;
   times.prepare = clock::now();
-  notify_on_failure(agree, [&] {
+  notify_on_failure(exchange_strategy, [&] {
     prepare();
     gradients();
     auto const beginning = clock::now();
-    agree.begin(job_.now, mine);
+    exchange_strategy.begin(job_.now, mine);
     times.forward = times.backward = times.exchange = times.update = clock::now();
     bool const has_weight = b.count > 0 && now.weight > 0;
     if (job_.exchanges || has_weight) {
-      job_.takes = true;
+      job_.is_applied = true;
       team_.run(step_);
-      result.finite = !own_bad_.load() && !bad_.load();
-      result.all_finite = !bad_.load();
-      result.updated = job_.takes && result.all_finite;
+      result.finite = !locally_non_finite_.load() && !rejected_.load();
+      result.all_finite = !rejected_.load();
+      result.updated = job_.is_applied && result.all_finite;
     }
     if (has_weight)
-      for (worker const& one : results_) result.loss += one.loss;
-    times.settle = clock::now();
+      for (worker_state const& one : worker_states_) result.loss += one.loss;
+    times.after_update = clock::now();
     job_.now.mine.not_finite |= !result.finite;
-    agree.after_update(job_.now, mine, result.updated);
+    exchange_strategy.after_update(job_.now, mine, result.updated);
     times.end = clock::now();
-    result.exchange_seconds = std::exchange(late_seconds_, 0) + seconds(times.forward - beginning)
-                              + seconds(times.update - times.exchange) + seconds(times.end - times.settle);
+    result.exchange_seconds = std::exchange(late_wait_seconds_, 0) + seconds(times.forward - beginning)
+                              + seconds(times.update - times.exchange)
+                              + seconds(times.end - times.after_update);
   });
   result.times = times;
   return result;
 }
 
-COHORT_CORE_INLINE void worker_group::settle() {
-  std::lock_guard const one_at_a_time(settling_);
-  if (!left_) return;
-  job_.before = std::exchange(left_, {});
-  notify_on_failure(job_.before.agree(), [&] { team_.run(late_); });
+COHORT_CORE_INLINE void worker_group::finish_pending() {
+  std::lock_guard const one_at_a_time(pending_mutex_);
+  if (!pending_) return;
+  job_.before = std::exchange(pending_, {});
+  notify_on_failure(job_.before.exchange_strategy(), [&] { team_.run(late_); });
 }
 
-COHORT_CORE_INLINE std::string worker_group::trouble() {
+COHORT_CORE_INLINE std::string worker_group::non_finite_location() {
   std::string where;
-  if (!own_bad_.load()) return where;
+  if (!locally_non_finite_.load()) return where;
   team_.run([&](int w) {
     if (w != 0) return;
-    for (worker& one : results_)
-      if (where.empty() && one.now) where = one.now->first_non_finite();
+    for (worker_state& one : worker_states_)
+      if (where.empty() && one.active) where = one.active->first_non_finite();
   });
   if (!where.empty()) return "first in " + where;
-  return sums_ ? "in backward, or in what workers and ranks sum" : "in backward";
+  return sums_ ? "in backward, or in the layers' sums over workers and ranks" : "in backward";
 }
 
-COHORT_CORE_INLINE std::vector<plan_row> worker_group::profile_rows(int count, int pieces) const {
+COHORT_CORE_INLINE std::vector<plan_row> worker_group::profile_rows(int count, int micro_batches) const {
   std::vector<plan_row> rows;
   for (int w = 0; w < size(); ++w) {
     index_slice const mine = part_of({0, count}, w, size());
-    auto const least = static_cast<int>(part_of(mine, pieces - 1, pieces).count);
-    auto const most = static_cast<int>(part_of(mine, 0, pieces).count);
+    auto const least = static_cast<int>(part_of(mine, micro_batches - 1, micro_batches).count);
+    auto const most = static_cast<int>(part_of(mine, 0, micro_batches).count);
     contexts_.add_profile(w, most, rows);
     if (least != most) contexts_.add_profile(w, least, rows);
   }
@@ -131,12 +133,12 @@ COHORT_CORE_INLINE void worker_group::inference_call::operator()(int w) const {
 
 COHORT_CORE_INLINE void worker_group::refresh_stale() {
   team_.run([&](int w) {
-    if (w == 0) port_.parameters->refresh_stale();
+    if (w == 0) backend_.parameters->refresh_stale();
   });
 }
 
-COHORT_CORE_INLINE int worker_group::pieces_of(index_slice const& rows) const {
-  return static_cast<int>(std::min<std::int64_t>(rows.count, job_.pieces));
+COHORT_CORE_INLINE int worker_group::micro_batch_count(index_slice const& rows) const {
+  return static_cast<int>(std::min<std::int64_t>(rows.count, job_.micro_batches));
 }
 
 COHORT_CORE_INLINE work_kind worker_group::work_on(index_slice const& rows) const {
@@ -147,38 +149,38 @@ COHORT_CORE_INLINE work_kind worker_group::work_on(index_slice const& rows) cons
 
 COHORT_CORE_INLINE void worker_group::prepare() {
   for (int w = 0; w < size(); ++w) {
-    results_[static_cast<std::size_t>(w)].now = nullptr;
+    worker_states_[static_cast<std::size_t>(w)].active = nullptr;
     index_slice const rows = rows_of(w);
-    int const pieces = pieces_of(rows);
-    if (pieces == 0) continue;
-    for (int p : {0, pieces - 1}) {
-      work_kind const what = work_on(part_of(rows, p, pieces));
+    int const micro_batches = micro_batch_count(rows);
+    if (micro_batches == 0) continue;
+    for (int p : {0, micro_batches - 1}) {
+      work_kind const what = work_on(part_of(rows, p, micro_batches));
       contexts_.make(w, what, what.training ? gradients().all()[static_cast<std::size_t>(w)] : nullptr);
     }
   }
 }
 
-COHORT_CORE_INLINE context& worker_group::forward(int w, index_slice const& rows, bool late) {
-  worker& mine = results_[static_cast<std::size_t>(w)];
-  mine.now = &contexts_.find(w, work_on(rows));
+COHORT_CORE_INLINE context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
+  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
+  mine.active = &contexts_.find(w, work_on(rows));
   forward_request request =
-      mine.rows.take(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
-                     sums_ && job_.kind.training ? sums_->of(w) : nullptr);
-  if (late) {
-    if (!mine.late) mine.late = [this, w] { take_late(w); };
+      mine.rows.select(*job_.data, rows, job_.kind.training, settings_.seed, job_.now.step,
+                       sums_ && job_.kind.training ? sums_->of(w) : nullptr);
+  if (finishes_late) {
+    if (!mine.finish_late) mine.finish_late = [this, w] { finish_late(w); };
     request.late_from = job_.before.first_parameter();
-    request.late = &mine.late;
+    request.late = &mine.finish_late;
   }
-  mine.now->forward(request);
-  return *mine.now;
+  mine.active->forward(request);
+  return *mine.active;
 }
 
-COHORT_CORE_INLINE void worker_group::take_late(int w) {
-  job_.before.take(*port_.parameters, w, size(), late_seconds_, [&] { team_.barrier(w); });
+COHORT_CORE_INLINE void worker_group::finish_late(int w) {
+  job_.before.finish(*backend_.parameters, w, size(), late_wait_seconds_, [&] { team_.barrier(w); });
 }
 
 COHORT_CORE_INLINE void worker_group::work(int w) {
-  port_.parameters->refresh(w, size(), job_.before.early());
+  backend_.parameters->refresh(w, size(), job_.before.early());
   team_.barrier(w);
   compute(w);
   team_.barrier(w);
@@ -187,89 +189,91 @@ COHORT_CORE_INLINE void worker_group::work(int w) {
     if (w == 0) finish_exchange();
     team_.barrier(w);
   }
-  if (!job_.takes || bad_.load(std::memory_order_relaxed)) return;
-  if (w == 0) port_.parameters->updated();
-  job_.update->take(
-      w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); }, left_.early());
+  if (!job_.is_applied || rejected_.load(std::memory_order_relaxed)) return;
+  if (w == 0) backend_.parameters->mark_updated();
+  job_.update->run(
+      w, size(), gradients_->all(), job_.now.step, job_.now.epoch, [&] { team_.barrier(w); },
+      pending_.early());
 }
 
 COHORT_CORE_INLINE void worker_group::finish_exchange() {
-  job_.takes = job_.agree->before_update(now_with_votes(), *gradients_);
+  job_.is_applied = job_.exchange_strategy->before_update(now_with_votes(), *gradients_);
   job_.times.update = clock::now();
-  if (int const left = job_.agree->pending_buckets(); left > 0)
-    left_ = late_update(*job_.agree, left, *gradients_, *job_.update, job_.now);
-  bool const voted = job_.agree->agreed() != nullptr;
-  bad_.store(job_.takes
-                 && (!finite(gradients_->first(), 0, port_.parameters->place_of(left_.early().last))
-                     || (!voted && own_bad_.load(std::memory_order_relaxed))),
-             std::memory_order_relaxed);
-  if (left_ && (!job_.takes || bad_.load(std::memory_order_relaxed)))
-    std::exchange(left_, {}).agree().finish_pending(*gradients_);  // sums that nobody wants
+  if (int const pending = job_.exchange_strategy->pending_buckets(); pending > 0)
+    pending_ = late_update(*job_.exchange_strategy, pending, *gradients_, *job_.update, job_.now);
+  bool const voted = job_.exchange_strategy->agreed() != nullptr;
+  rejected_.store(
+      job_.is_applied
+          && (!finite(gradients_->first(), 0, backend_.parameters->offset_of(pending_.early().last))
+              || (!voted && locally_non_finite_.load(std::memory_order_relaxed))),
+      std::memory_order_relaxed);
+  if (pending_ && (!job_.is_applied || rejected_.load(std::memory_order_relaxed)))
+    std::exchange(pending_, {}).exchange_strategy().finish_pending(*gradients_);  // the sums are discarded
 }
 
 COHORT_CORE_INLINE void worker_group::compute(int w) {
-  worker& mine = results_[static_cast<std::size_t>(w)];
+  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   mine.loss = 0;
   std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
   if (job_.exchanges && !mine.ready)
     mine.ready = [this, w](bucket const& one) {
-      if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_bad();
+      if (!finite(one, gradients_->all()[static_cast<std::size_t>(w)])) set_non_finite();
       arrive(one);
     };
   index_slice const rows = rows_of(w);
-  int const pieces = pieces_of(rows);
+  int const micro_batches = micro_batch_count(rows);
   int forwards = 0, done = 0;
-  if (job_.before && pieces == 0) take_late(w);
-  while (done < pieces && is_finite(mine.loss)) {
-    context& now = forward(w, part_of(rows, forwards, pieces), job_.before && forwards == 0);
+  if (job_.before && micro_batches == 0) finish_late(w);
+  while (done < micro_batches && is_finite(mine.loss)) {
+    context& now = forward(w, part_of(rows, forwards, micro_batches), job_.before && forwards == 0);
     ++forwards;
     if (job_.exchanges) mine.loss += now.loss();
     if (!is_finite(mine.loss)) break;
-    if (w == 0 && pieces == 1) job_.times.backward = clock::now();
-    bool const last = done + 1 == pieces;
+    if (w == 0 && micro_batches == 1) job_.times.backward = clock::now();
+    bool const last = done + 1 == micro_batches;
     now.backward({.gradient_scale = job_.now.weight > 0 ? 1.0 / job_.now.weight : 0,
                   .accumulate = done > 0,
                   .ready = job_.exchanges && last ? &mine.ready : nullptr});
     ++done;
     if (job_.exchanges) continue;
-    if (last && !finite(arena, 0, port_.parameters->arena_elements())) set_bad();
+    if (last && !finite(arena, 0, backend_.parameters->arena_elements())) set_non_finite();
     mine.loss += now.loss();
   }
-  if (!is_finite(mine.loss)) set_bad();
-  for (int p = done; p < job_.rounds; ++p) {  // the others count on this worker
+  if (!is_finite(mine.loss)) set_non_finite();
+  for (int p = done; p < job_.rounds; ++p) {  // the other workers' sums include this worker
     if (p >= forwards) sums_->join_forward(w);
     sums_->join_backward(w);
   }
-  if (done > 0 && done == pieces) return;
-  passes().fill(arena, 0, port_.parameters->arena_elements(), 0);
+  if (done > 0 && done == micro_batches) return;
+  passes().fill(arena, 0, backend_.parameters->arena_elements(), 0);
   if (job_.exchanges)
-    for (bucket const& one : port_.parameters->buckets()) arrive(one);
+    for (bucket const& one : backend_.parameters->buckets()) arrive(one);
 }
 
 COHORT_CORE_INLINE void worker_group::arrive(bucket const& one) {
   if (arrived_[static_cast<std::size_t>(one.index)].fetch_add(1, std::memory_order_acq_rel) + 1 == size())
-    job_.agree->ready(now_with_votes(), one, *gradients_);
+    job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
 }
 
 COHORT_CORE_INLINE step_info worker_group::now_with_votes() const {
   step_info now = job_.now;
-  now.mine.not_finite |= own_bad_.load(std::memory_order_relaxed);
+  now.mine.not_finite |= locally_non_finite_.load(std::memory_order_relaxed);
   return now;
 }
 
-COHORT_CORE_INLINE void worker_group::set_bad() {
-  own_bad_.store(true, std::memory_order_relaxed);
-  bad_.store(true, std::memory_order_relaxed);
+COHORT_CORE_INLINE void worker_group::set_non_finite() {
+  locally_non_finite_.store(true, std::memory_order_relaxed);
+  rejected_.store(true, std::memory_order_relaxed);
 }
 
 COHORT_CORE_INLINE bool worker_group::finite(bucket const& one, std::byte const* arena) const {
-  parameter_set::arena_range const lies = port_.parameters->range_of(one);
-  return finite(arena, lies.offset, lies.room);
+  parameter_set::arena_range const range = backend_.parameters->range_of(one);
+  return finite(arena, range.offset, range.room);
 }
 
 COHORT_CORE_INLINE bool worker_group::finite(std::byte const* arena, std::size_t first,
                                              std::size_t count) const {
-  element_type const type = port_.parameters->type();
+  element_type const type = backend_.parameters->type();
   return passes().finite(type, arena + first * bytes_of(type), count);
 }
 

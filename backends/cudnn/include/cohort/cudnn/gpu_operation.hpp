@@ -17,7 +17,7 @@ namespace cohort {
 class tuning;
 }
 
-/// A step on a GPU: functions on the processor that put kernels into the stream.
+/// A step on a GPU: host functions that enqueue kernels into the stream.
 namespace cohort::detail {
 
 using gpu_request = basic_request<gpu_layout>;
@@ -29,32 +29,34 @@ using shared_stream = std::shared_ptr<compute_stream const>;
 class blas_on_gpu;
 class dnn_on_gpu;
 
-/// Where a backend's operations run, how they multiply, and who chooses how by time, if somebody does.
+/// Stream, libraries, precision and autotuner that a backend's operations use.
 struct gpu_target {
   shared_stream stream;
   std::shared_ptr<blas_on_gpu const> blas;
   std::shared_ptr<dnn_on_gpu const> dnn;
   product_precision products = product_precision::f32;
-  tuning* tune = nullptr;
+  tuning* tune = nullptr;  ///< null: the first algorithm that a library proposes
 
-  /// What products read, and leave for the next ones.
+  /// Element type of the products' operands and results in memory.
   element_type type() const;
-  /// What a plan says of a product by this library.
+  /// Name of a product by this library, for the plan's table.
   std::string implementation(std::string const& library) const { return library + (tune ? ", tuned" : ""); }
 };
 
+/// Shape of input i with the batch.
 shape batched_input(gpu_request const& of, std::size_t i = 0);
 inline shape batched_output(gpu_request const& of) { return of.output_shape.batched(of.batch); }
 
-/// Room for so many bytes as a layout.
-shape room_for(std::size_t bytes);
+/// Shape of f32 elements that covers at least `bytes` bytes.
+shape shape_for_bytes(std::size_t bytes);
 
-/// Where the GPU finds what changes from step to step.
+/// Device address of the constants that change from step to step.
 kernels::step_constants const* constants_of(step_scalars const& now);
 
+/// Argument i as the data of an f32 tensor.
 float* tensor_at(std::span<void* const> arguments, std::size_t i);
-/// The same of a tensor that lies so.
-kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& lies);
+/// Argument i as the data of a tensor in the given layout.
+kernels::values values_at(std::span<void* const> arguments, std::size_t i, gpu_layout const& layout);
 
 }  // namespace cohort::detail
 

@@ -11,37 +11,40 @@
 
 namespace cohort {
 
-/// Where the window lies that is cut out of an image.
+/// Position of the window that is cropped from an image: the centre, or random (`anywhere`).
 enum class placing { centre, anywhere };
 
-/// How an example's image is changed on its way into the batch. Field order: window, where, flip, which chance.
+/// Augmentation of an example's image. Field order: window, position, flip, seed.
 ///
 /// Units     pixels.
 struct augmentation {
   int height = 0;  ///< of the window; 0: the image's
   int width = 0;
-  int padding = 0;  ///< zeros around the image, under which the window may reach
+  int padding = 0;  ///< zeros around the image that the window may cover
   placing place = placing::centre;
-  bool flip = false;  ///< exchanges left and right of every other example, by chance
+  bool flip = false;  ///< mirrors each example with probability 1/2
   std::uint64_t seed = 0;
 };
 
-/// What chance makes of one example: a function of (seed, epoch, index) alone.
+/// Random choices for one example: a function of (seed, epoch, index) only.
 struct augmentation_draw {
   image_window window{};
   bool flip = false;
 };
 
+/// Returns the random choices for one example of an image of height × width.
 augmentation_draw drawn(augmentation const& how, int height, int width, std::int64_t epoch,
                         std::int64_t index);
 
-/// A data set whose first input is changed by chance, anew in every epoch: an indexed data set over another one, whose
-/// other parts, keys and weights stay as they are. What its elements are does not matter (bytes are moved).
+/// A data set whose first input is augmented randomly, anew in every epoch. An indexed data set over another
+/// one; its other parts, keys and weights are unchanged. Works for any element type, because only bytes are
+/// moved.
 ///
-/// Shapes    the first input is channels × height × width; it becomes channels × window.
-/// Errors    shape_error for a first input of another rank, or a window larger than the padded image; setting_error for
-///           settings that make no sense.
-/// Exact     an example is a function of (seed, epoch, index): the same on any rank, in any order, by any thread.
+/// Shapes    the first input is channels × height × width and becomes channels × window.
+/// Errors    shape_error for a first input of another rank, or a window larger than the padded image;
+///           setting_error for invalid settings.
+/// Exact     an example is a function of (seed, epoch, index): the same on any rank, in any order, on any
+///           thread.
 template <indexed_dataset D>
 class augmented {
  public:
@@ -55,8 +58,8 @@ class augmented {
     if (how_.height == 0) how_.height = from_[1];
     if (how_.width == 0) how_.width = from_[2];
     refuse_unless(how_.padding >= 0 && how_.padding <= 1 << 16, "padding", "0 to 65536", how_.padding);
-    refuse_unless(how_.padding == 0 || how_.place == placing::anywhere, "padding",
-                  "0 where the window is in the centre", how_.padding);
+    refuse_unless(how_.padding == 0 || how_.place == placing::anywhere, "padding", "0 for a centred window",
+                  how_.padding);
     window_fits("height", from_[1], how_.height);
     window_fits("width", from_[2], how_.width);
     what_.inputs[0].example = shape(from_[0], how_.height, how_.width);
@@ -68,7 +71,7 @@ class augmented {
 
   void get(std::int64_t i, example_view& out) const {
     example_view plain;
-    plain.fit(data_.describe());
+    plain.allocate(data_.describe());
     plain.epoch = out.epoch;
     data_.get(i, plain);
     out.weight = plain.weight;
@@ -99,7 +102,7 @@ class augmented {
   static void refuse_unless(bool sound, char const* field, char const* expected, int got) {
     if (!sound)
       throw setting_error(
-          {.what = "the augmentation makes no sense", .where = field, .expected = expected, .got = {got}});
+          {.what = "invalid augmentation", .where = field, .expected = expected, .got = {got}});
   }
   void window_fits(char const* field, int extent, int window) const {
     refuse_unless(window > 0, field, "at least 1, or 0 for the image's", window);

@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// A part of an image: may reach beyond its edges.
+/// A window of an image; may extend beyond its edges.
 struct image_window {
   int top = 0;
   int left = 0;
@@ -17,7 +17,7 @@ struct image_window {
   bool operator==(image_window const&) const = default;
 };
 
-/// The window in the middle; an odd rest is below and on the right.
+/// Centred window. An odd remainder is below and on the right.
 constexpr image_window centre_window(int height, int width, int window_height, int window_width) {
   auto const before = [](int whole, int part) {
     return (whole - part) / 2 - ((whole - part) % 2 < 0 ? 1 : 0);
@@ -27,8 +27,10 @@ constexpr image_window centre_window(int height, int width, int window_height, i
 
 namespace detail {
 
-/// Copies a window of channels × height × width elements, with left and right exchanged if wanted; zeros (bytes) beyond
-/// the edges.  Before: `to` has room for channels × window; it is not `from`.
+/// Copies a window of channels × height × width elements, mirrored if `flip`. Elements beyond the edges are
+/// zero bytes.
+///
+/// Before    `to` has space for channels × window and does not overlap `from`.
 template <std::size_t Bytes>
 void copy_window(std::byte const* from, shape const& dims, image_window const& window, bool flip,
                  std::byte* to) {
@@ -36,8 +38,8 @@ void copy_window(std::byte const* from, shape const& dims, image_window const& w
     std::byte bytes[Bytes];
   };
   int const width = dims[2];
-  int const first = std::clamp(-window.left, 0, window.width);  // of the window's columns inside the image
-  int const last = std::clamp(width - window.left, first, window.width);  // one behind its last
+  int const first = std::clamp(-window.left, 0, window.width);  // window column: first one inside the image
+  int const last = std::clamp(width - window.left, first, window.width);  // one past the last
   auto const bytes = [](int elements) { return static_cast<std::size_t>(elements) * Bytes; };
   for (int channel = 0; channel < dims[0]; ++channel)
     for (int y = window.top; y < window.top + window.height; ++y, to += bytes(window.width)) {
@@ -61,13 +63,13 @@ void copy_window(std::byte const* from, shape const& dims, image_window const& w
 
 }  // namespace detail
 
-/// The part of the image under a window; zeros where that reaches beyond the edges.
+/// Returns the part of the image in a window; zeros beyond the edges.
 ///
 /// Shapes    channels × window.height × window.width.
-/// Errors    shape_error for a window without an area.
+/// Errors    shape_error for a window without area.
 image cropped(image const& from, image_window const& window, bool flip = false);
 
-/// Left and right exchanged.
+/// Returns the image mirrored left to right.
 image flipped(image const& from);
 
 }  // namespace cohort

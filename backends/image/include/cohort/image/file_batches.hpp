@@ -13,32 +13,35 @@
 
 namespace cohort {
 
-/// Images in zip archives as pack_files makes them (others' too, compressed or not): an indexed data set that reads and
-/// decodes a file when its example is asked for, on the thread that asks.
+/// Images in zip archives, as an indexed data set. The archives are written by pack_files or other programs,
+/// compressed or not. A file is read and decoded by get, on the calling thread.
 ///
-/// Shapes    as image_folder's.
-/// Order     examples by archive, as given, then as they stand in it. A label is the name of the folder in which the file
-///           was, "train/cat/1.jpg" is a cat; labels count these names sorted, or as settings.labels lists them.
-/// Moves     names stay in memory and every archive stays open: `ulimit -n` must allow for as many.
-/// Errors    When made: file_error for an archive that cannot be opened; data_error naming archive and file for one that
-///           is in no folder, is of a class that settings.labels do not have, or is no image by its name (hidden ones
-///           and folders are left out); data_error for a class of settings.labels without a file, or no files at all.
-///           When asked for: data_error naming archive and file.
+/// Shapes    as for image_folder.
+/// Order     examples by archive in the given order, then by entry. A label is the name of the file's folder:
+///           "train/cat/1.jpg" is a cat. Labels are numbered in the order of their sorted names, or of
+///           settings.labels.
+/// Moves     keeps all names in memory and every archive open: `ulimit -n` must be large enough.
+/// Errors    When constructed: file_error for an archive that cannot be opened. data_error naming archive and
+///           file for a file outside any folder, of a class that is not in settings.labels, or whose name is
+///           not that of an image (hidden files and folders are skipped). data_error for a class of
+///           settings.labels without files, or if there are no images.
+///           From get: data_error naming archive and file.
 class file_batches {
  public:
-  /// The archives of one folder, sorted by name; or one archive.
+  /// Opens the archives of one folder, sorted by name, or one archive.
   explicit file_batches(std::string const& path, image_settings settings = {})
       : file_batches(archives_at(path), std::move(settings)) {}
 
+  /// Opens the archives in the given order.
   explicit file_batches(std::vector<std::string> const& archives, image_settings settings = {});
 
   data_description const& describe() const { return what_; }
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   void get(std::int64_t i, example_view& out) const;
 
-  /// The examples' files as they were packed, "train/cat/1.jpg", by their numbers.
+  /// Names of the examples' files in the archives, such as "train/cat/1.jpg", by index.
   std::vector<std::string> const& paths() const { return paths_; }
-  /// The archive in which an example is.
+  /// Path of the archive that holds an example.
   std::string const& archive_of(std::int64_t i) const { return archive(static_cast<std::size_t>(i)).path(); }
 
  private:
@@ -50,16 +53,19 @@ class file_batches {
 
   static std::vector<std::string> archives_at(std::string const& folder);
 
-  /// The folder in which a file is: "cat" of "train/cat/1.jpg"; nothing if it is in none.
+  /// Name of a file's folder: "cat" for "train/cat/1.jpg"; empty if the file is in no folder.
   static std::string_view parent_of(std::string_view path);
 
-  /// Lists all files, and gives the labels.
-  std::vector<std::string> listed(std::vector<std::string> const& archives, std::vector<std::string> labels);
+  /// Lists all files and returns the labels.
+  std::vector<std::string> list_files(std::vector<std::string> const& archives,
+                                      std::vector<std::string> labels);
 
-  /// Gives every file its label, and the list its names if it has none.
-  void number_classes(std::vector<std::string>& labels);
+  /// Assigns a label to every file. Fills `labels` with the classes found if it is empty.
+  void assign_labels(std::vector<std::string>& labels);
 
-  static std::string in(std::string const& archive, std::string const& name) { return archive + ", " + name; }
+  static std::string location(std::string const& archive, std::string const& name) {
+    return archive + ", " + name;
+  }
   detail::zip_reader const& archive(std::size_t i) const { return *archives_[places_[i].archive]; }
   std::string where(std::size_t i) const;
   std::vector<std::byte> bytes_of_file(std::size_t i) const;
@@ -67,7 +73,7 @@ class file_batches {
   std::vector<std::unique_ptr<detail::zip_reader>> archives_;
   std::vector<place> places_;
   std::vector<std::string> paths_;
-  detail::image_reader reader_;  // after the lists, which its labels come from
+  detail::image_reader reader_;  // after the lists, which determine its labels
   data_description what_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace cohort {
 
-/// A picture in memory: 3 (red, green, blue) or 1 (grey) planes of bytes, one after another.
+/// An image in memory: 3 (red, green, blue) or 1 (grey) planes of bytes, one after another.
 ///
 /// Shapes    `dims` is channels × height × width.
 struct image {
@@ -29,10 +29,11 @@ struct image {
 
 namespace detail {
 
-/// The grey that the eye takes a colour for: ITU-R BT.601's luma in 16 fractional bits, as libjpeg computes it.
+/// Grey value of a colour: ITU-R BT.601's luma in 16 fractional bits, as libjpeg computes it.
 std::uint8_t luma(unsigned red, unsigned green, unsigned blue);
 
-/// Planes of pixels that lie `Step` bytes apart: the first one or three of each pixel's bytes are grey or colour.
+/// Converts interleaved pixels, `Step` bytes apart, to planes. The first byte of a pixel is grey, or the
+/// first three are red, green and blue.
 template <int Step>
 image planes_of(std::uint8_t const* from, int channels, int height, int width) {
   constexpr bool coloured = Step >= 3;

@@ -9,16 +9,18 @@
 
 namespace cohort {
 
-/// Images in folders that are named like their classes, folder/cat/1.jpg: an indexed data set that reads and decodes a
-/// file when its example is asked for, on the thread that asks.
+/// Images in folders named after their classes, folder/cat/1.jpg, as an indexed data set. A file is read and
+/// decoded by get, on the calling thread.
 ///
-/// Shapes    input channels × height × width, u8 that arrive as f32 in [0, 1]; label i32.
-/// Order     labels count the class folders in the order of their names' bytes, or as settings.labels lists them;
-///           examples are sorted by label, then by name: the same on every machine that has the same files.
-/// Errors    When made: file_error for a folder that is missing; data_error for a class of settings.labels without a
-///           folder, a folder that they do not name, a file in a class folder that is no image by its name (hidden ones
-///           are left out; files beside the class folders too), and if there are no images.
-///           When asked for: file_error or data_error naming the file.
+/// Shapes    input channels × height × width, stored as u8, delivered as f32 in [0, 1]; label i32.
+/// Order     labels are numbered in the byte order of the class folders' names, or in that of
+///           settings.labels. Examples are sorted by label, then by name: the same on every machine with the
+///           same files.
+/// Errors    When constructed: file_error for a missing folder. data_error for a class of settings.labels
+///           without a folder, a folder that is not in settings.labels, a file in a class folder whose name
+///           is not that of an image (hidden files are skipped, and so are files beside the class folders),
+///           or if there are no images.
+///           From get: file_error or data_error naming the file.
 class image_folder {
  public:
   explicit image_folder(std::string folder, image_settings settings = {});
@@ -27,13 +29,13 @@ class image_folder {
   std::int64_t size() const { return static_cast<std::int64_t>(paths_.size()); }
   void get(std::int64_t i, example_view& out) const;
 
-  /// The examples' files, "cat/1.jpg", by their numbers.
+  /// Names of the examples' files, such as "cat/1.jpg", by index.
   std::vector<std::string> const& paths() const { return paths_; }
 
  private:
   static std::vector<std::string> classes_of(std::string const& folder, std::vector<std::string> labels);
 
-  std::string full(std::string const& path) const { return folder_ + '/' + path; }
+  std::string full_path(std::string const& path) const { return folder_ + '/' + path; }
   std::vector<std::byte> bytes_of_file(std::size_t i) const;
 
   std::string folder_;

@@ -12,40 +12,41 @@
 
 namespace cohort {
 
-/// What becomes of an image that has another size than the examples.
+/// Treatment of an image whose size differs from that of the examples.
 enum class fitting {
   refuse,   ///< data_error naming it
-  stretch,  ///< resized to that size, in other proportions if need be
-  cover     ///< resized in its own proportions until it covers that size, then the middle is cut out
+  stretch,  ///< resized, changing proportions if necessary
+  cover     ///< resized with its proportions until it covers the size, then cropped to the centre
 };
 
-/// How files become examples. Field order: what they become, which labels, which limits.
+/// Conversion of files to examples. Field order: format of the examples, labels, limits.
 struct image_settings {
   int channels = 3;  ///< 3 (red, green, blue) or 1 (grey)
-  int height = 0;    ///< of every example; 0 and 0: those of the first file
+  int height = 0;    ///< of every example; both 0: size of the first file
   int width = 0;
   fitting other_sizes = fitting::refuse;
-  std::vector<std::string> labels =
-      {};                ///< the classes in the order of their numbers; none: those found, sorted
-  bool keyed = false;    ///< examples carry their path as key
-  bool salvage = false;  ///< takes what can be had of a cut or damaged JPEG
-  std::int64_t max_pixels = std::int64_t{1} << 26;    ///< of a file's image, refused before memory is taken
+  std::vector<std::string> labels = {};  ///< the classes by number; empty: the classes found, sorted
+  bool keyed = false;                    ///< use each file's path as the example's key
+  bool salvage = false;                  ///< decodes the readable part of a truncated or damaged JPEG
+  std::int64_t max_pixels = std::int64_t{1} << 26;    ///< of an image; checked before memory is allocated
   std::size_t max_file_bytes = std::size_t{1} << 28;  ///< of a file
 };
 
 namespace detail {
 
-/// The image in the size of the examples.
-image fitted(image from, int height, int width, fitting how, std::string const& where);
+/// Returns the image in the size of the examples.
+///
+/// Errors    data_error naming `where` for another size with fitting::refuse.
+image fit_to_size(image from, int height, int width, fitting how, std::string const& where);
 
-/// Makes examples of files: what data sets of image files share.
+/// Converts files to examples, for all data sets of image files.
 class image_reader {
  public:
   image_reader(image_settings settings, std::vector<std::string> labels);
 
-  /// The size of the examples, if the settings do not say it: that of the first file.
+  /// Whether the settings give no size: use_size_of must then be called with the first file.
   bool needs_size() const { return settings_.height == 0; }
-  void take_size_of(std::span<std::byte const> file, std::string const& where);
+  void use_size_of(std::span<std::byte const> file, std::string const& where);
 
   data_description describe() const;
 
@@ -60,10 +61,12 @@ class image_reader {
   image_settings settings_;
 };
 
-/// Whether a file counts: hidden ones do not, others must be images by their names.
+/// Whether a file counts as an image by its name. Returns false for hidden files.
+///
+/// Errors    data_error for other names.
 bool is_image_file(std::string_view name, std::string const& where);
 
-/// Refuses a list of labels that names one twice.
+/// Throws setting_error for a list with a duplicate label.
 void require_unique(std::vector<std::string> labels);
 
 }  // namespace detail

@@ -9,24 +9,28 @@ namespace cohort {
 
 namespace detail {
 
-/// What each place of a resized axis takes from which places of the old one: whole numbers, so that nothing is rounded.
+/// For each new position along an axis: the old positions that contribute, and their weights. Integers, so
+/// that nothing is rounded.
 struct resize_axis {
   struct place {
-    int first = 0;  ///< the first old place that it takes from
+    int first = 0;  ///< first old position that contributes
     int count = 0;
-    std::size_t weights = 0;  ///< where its weights begin in the list
-    std::uint64_t sum = 0;    ///< of its weights
+    std::size_t weights = 0;  ///< index of its first weight in the list
+    std::uint64_t sum = 0;    ///< of the weights
   };
   std::vector<place> places;
   std::vector<std::uint32_t> weights;
   std::uint64_t largest_sum = 0;
 
-  /// The weight of old place j for the new place i is how far the distance of their centres is from the reach of a
-  /// triangle that is as wide as two of the larger pixels; all times 2·from·to.  Before: 0 < from, to ≤ 2¹⁶.
+  /// Weight of old position j for new position i: the reach of a triangle minus the distance of the centres
+  /// of i and j. The triangle is as wide as two of the larger pixels. All lengths are scaled by 2·from·to.
+  ///
+  /// Before    0 < from, to ≤ 2¹⁶.
   resize_axis(int from, int to);
 };
 
-/// sum / total, rounded to nearest, halves up: the quotient in `Real` may be one off, and is then put right.
+/// Returns sum / total, rounded to nearest, halves up. The quotient in `Real` may be off by one and is then
+/// corrected.
 ///
 /// Before    0 ≤ sum ≤ 255 · total, and `Sum` holds 512 · total.
 template <class Sum, class Real>
@@ -38,12 +42,13 @@ std::uint8_t rounded_quotient(Sum sum, Sum total) {
 
 }  // namespace detail
 
-/// The image in another size: bilinear, and where it becomes smaller each new pixel is a mean over all the old ones
-/// under its triangle (antialiasing), as Pillow's BILINEAR and PyTorch's interpolate(antialias=True) weigh them.
+/// Resizes an image: bilinear with antialiasing. If it becomes smaller, each new pixel is a mean of all old
+/// pixels under its triangle, weighted as in Pillow's BILINEAR and PyTorch's interpolate(antialias=True).
 ///
 /// Shapes    channels × height × width; extents up to 65,536.
 /// Errors    shape_error for extents out of range.
-/// Exact     each pixel is the exact weighted mean, rounded once, halves up: whole numbers, no floating point decides.
+/// Exact     each pixel is the exact weighted mean, rounded once, halves up: integer arithmetic determines
+///           the result.
 image resized(image const& from, int height, int width);
 
 }  // namespace cohort

@@ -12,10 +12,11 @@ namespace cohort {
 
 /// oneDNN (3.2 or newer) on the processor, in f32.
 ///
-/// Order     blocked or channels-last activations, as oneDNN's `any` chooses; parameters in forward's layouts.
-/// Exact     one binary, instruction set and thread count give one result, bit by bit.
-/// Errors    backend_error naming the layer where it has a reference implementation only; reorders and sums of gradients
-///           take what there is.
+/// Order     activations are blocked or channels last, as oneDNN's `any` chooses; parameters have the layouts
+///           of forward.
+/// Exact     one binary, instruction set and thread count give bitwise equal results.
+/// Errors    backend_error naming the layer if oneDNN has only a reference implementation for it. Reorders
+///           and sums of gradients accept reference implementations.
 class onednn {
  public:
   using scalar = float;
@@ -26,10 +27,12 @@ class onednn {
   static constexpr std::string_view name = "onednn";
   onednn() : onednn(dnnl_f32) {}
 
+  /// Checks the version of oneDNN and runs a small convolution.
   static availability probe();
-  /// Sets OpenMP's count for the calling thread; returns the former one.
+  /// Sets OpenMP's number of threads for the calling thread. Returns the previous number.
   static int threads(int count) { return detail::set_openmp_threads(count); }
-  /// What the environment makes this backend do otherwise, for the user to know; or nothing.
+  /// Returns a note for the user if the environment changes the behaviour of this backend, otherwise an empty
+  /// text.
   static std::string environment_note() { return detail::affinity_note(); }
 
   static bool supports(kind const& k);
@@ -43,8 +46,11 @@ class onednn {
   kernel accumulate(layout const& l) const;
   static call bind(kernel const& k, std::span<void* const> addresses) { return {k, addresses}; }
   basic_operation<kernel, layout> prepare(basic_request<layout> const& request) const;
-  /// Of convolutions without groups and of dense layers.
+  /// Returns the names of the layouts to time, for convolutions without groups and for dense layers; none for
+  /// other layers.
   std::vector<std::string> candidates(basic_request<layout> const& request) const;
+  /// Describes everything that timings depend on besides the processor: oneDNN version, instruction set and
+  /// threads.
   static std::string describe_machine();
 
  protected:
@@ -54,21 +60,27 @@ class onednn {
   detail::dnnl_target on_;
 };
 
-/// The same in mixed precision: activations, their gradients and working copies of weights in bf16.
+/// oneDNN in mixed precision: activations, their gradients and working copies of weights are bf16.
 ///
-/// Exact     what is learned stays f32: parameters, their gradients, biases, statistics, losses, updaters' state. Convolutions and
-///           dense layers sum in f32 and round what they give on; so do pools, activations and norms of what is bf16 already;
-///           layers that run by loops of our own, and layer normalisation, work in f32.
-/// Errors    not usable without the processor's bf16 instructions, which oneDNN would emulate (probe).
-/// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16 for Deep Learning
-///           Training, 2019: bf16 needs no scaling of the loss.
+/// Exact     everything that is learned stays f32: parameters, their gradients, biases, statistics, losses,
+///           updaters' state.
+///           Convolutions and dense layers accumulate in f32 and round their results; so do pools,
+///           activations and norms of bf16 inputs. Layers run by Cohort's own loops, and layer normalisation,
+///           compute in f32.
+/// Errors    probe reports the backend as unusable without the processor's bf16 instructions, which oneDNN
+///           would emulate.
+/// Source    Micikevicius et al., Mixed Precision Training, ICLR 2018; Kalamkar et al., A Study of BFLOAT16
+///           for Deep Learning Training, 2019: bf16 needs no loss scaling.
 class onednn_bf16 : public onednn {
  public:
   static constexpr std::string_view name = "onednn_bf16";
   onednn_bf16() : onednn(dnnl_bf16) {}
 
+  /// As onednn::probe; also requires the bf16 instructions.
   static availability probe();
-  bool lies_rounded(layout const& wide, layout const& narrow) const;
+  /// Whether `narrow` is bf16 in the f32 layout `wide`, so that an update can write both.
+  bool is_rounded_copy(layout const& wide, layout const& narrow) const;
+  /// Rounds n values to elements first, first + 1, … of a bf16 copy, with the bits that a reorder gives.
   void round(float const* from, std::byte* to, std::size_t first, std::size_t n) const;
 };
 

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// The curve of each activation, as kernels have it.
+/// The kernels' form of each activation function.
 inline kernels::sigmoid_curve curve_of(sigmoid const&) { return {}; }
 inline kernels::hard_sigmoid_curve curve_of(hard_sigmoid const&) { return {}; }
 inline kernels::tanh_curve curve_of(tanh_activation const&) { return {}; }
@@ -23,40 +23,42 @@ inline kernels::gelu_curve curve_of(gelu const&) { return {}; }
 inline kernels::mish_curve curve_of(mish const&) { return {}; }
 
 template <class Layer>
-concept has_a_curve = requires(Layer const& layer) {
+concept has_curve = requires(Layer const& layer) {
   curve_of(layer);
 };
 
-/// Backward reads the input only where the layer does not work in place.
-template <has_a_curve Layer>
+/// An elementwise activation. Backward reads the input only if the layer does not work in place.
+template <has_curve Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  gpu_layout const lies = request.inputs[0];
-  std::size_t const n = lies.elements();
+  gpu_layout const layout = request.inputs[0];
+  std::size_t const n = layout.elements();
   auto const curve = curve_of(layer);
   using curve_type = std::remove_const_t<decltype(curve)>;
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.overwrites = Layer::in_place;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::activate<curve_type>{curve, values_at(a, 0, lies), values_at(a, 1, lies)}, n);
+         on->launch(kernels::activate<curve_type>{curve, values_at(a, 0, layout), values_at(a, 1, layout)},
+                    n);
        },
-       {{input, 0, lies}, {output, 0, lies}},
+       {{input, 0, layout}, {output, 0, layout}},
        "nvrtc",
        static_cast<double>(n)});
   if (!request.training || !request.wants_diff_input[0]) return made;
-  gpu_operands operands{{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}};
-  if (!Layer::in_place) operands.push_back({input, 0, lies});
-  made.backward.push_back({[=](std::span<void* const> a) {
-                             on->launch(
-                                 kernels::activate_gradient<curve_type>{
-                                     curve, a.size() > 3 ? values_at(a, 3, lies) : nullptr,
-                                     values_at(a, 0, lies), values_at(a, 1, lies), values_at(a, 2, lies)},
-                                 n);
-                           },
-                           std::move(operands), "nvrtc", static_cast<double>(n)});
+  gpu_operands operands{{output, 0, layout}, {diff_output, 0, layout}, {diff_input, 0, layout}};
+  if (!Layer::in_place) operands.push_back({input, 0, layout});
+  made.backward.push_back(
+      {[=](std::span<void* const> a) {
+         on->launch(
+             kernels::activate_gradient<curve_type>{curve, a.size() > 3 ? values_at(a, 3, layout) : nullptr,
+                                                    values_at(a, 0, layout), values_at(a, 1, layout),
+                                                    values_at(a, 2, layout)},
+             n);
+       },
+       std::move(operands), "nvrtc", static_cast<double>(n)});
   return made;
 }
 

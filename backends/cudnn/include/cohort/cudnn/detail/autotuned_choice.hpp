@@ -11,25 +11,26 @@
 
 namespace cohort::detail {
 
-/// Memory of a GPU to time work on: small numbers, which are the same in f32 and in bf16.
-buffer memory_to_time_on(std::shared_ptr<compute_stream const> const& on, std::size_t bytes);
+/// Returns a buffer for timing, filled with a small number that is the same in f32 and in bf16.
+buffer timing_buffer(std::shared_ptr<compute_stream const> const& on, std::size_t bytes);
 
-/// Which of several ways to do the same on a GPU is taken.
+/// Measures the candidates on the GPU and returns the index of the fastest.
 ///
-/// `what`    the work and the library, as text; the GPU is added.  `put`: puts way i into the stream.
-/// Errors    a way that fails is passed over; the first one may not.
+/// `what`    describes the work and the library; the GPU's name is prepended.  `enqueue(i)` puts candidate i
+///           into the stream.
+/// Errors    a candidate that throws backend_error is skipped; the first candidate's exception propagates.
 template <class Put>
 std::size_t autotuned_choice(tuning& by, compute_stream const& on, std::string const& what,
-                             std::span<std::string const> ways, Put put) {
-  constexpr int at_once = 4;  // so that waiting does not count as much
-  return by.choose(on.device().name() + ", " + what, ways, [&](std::size_t way) {
+                             std::span<std::string const> candidates, Put enqueue) {
+  constexpr int runs_per_timing = 4;  // amortises the cost of waiting
+  return by.choose(on.device().name() + ", " + what, candidates, [&](std::size_t candidate) {
     try {
       return least_seconds([&] {
-        for (int time = 0; time < at_once; ++time) put(way);
+        for (int time = 0; time < runs_per_timing; ++time) enqueue(candidate);
         on.wait();
       });
     } catch (backend_error const&) {
-      if (way == 0) throw;
+      if (candidate == 0) throw;
       return std::numeric_limits<double>::infinity();
     }
   });

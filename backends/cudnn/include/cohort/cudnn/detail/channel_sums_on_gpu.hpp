@@ -4,10 +4,11 @@
 
 namespace cohort::detail {
 
-/// Sums over the elements of each channel of N×C×…: blocks sum chunks, and a block for 32 channels adds these up.
+/// Sums over the elements of each channel of N×C×…: each block sums one chunk, then one block adds the
+/// chunks' sums of 32 channels.
 ///
-/// Before    the scratch memory, of scratch_bytes, is used by one sum after the other.
-/// Exact     in double, in an order that the layout alone settles.
+/// Before    concurrent sums do not share scratch memory (scratch_bytes).
+/// Exact     in double, in an order that depends only on the layout.
 class channel_sums_on_gpu {
  public:
   channel_sums_on_gpu(shared_stream on, gpu_layout const& tensor);
@@ -15,27 +16,28 @@ class channel_sums_on_gpu {
   kernels::channel_terms const& terms() const { return terms_; }
   std::size_t scratch_bytes() const { return terms_.channels * terms_.chunks * sizeof(double); }
 
-  /// to[c] = the sum that the kernel leaves of channel c, divided.
+  /// Sets to[c] to the sum of channel c by the kernel `sums`, divided by `divisor`.
   template <class Kernel>
   void run(Kernel sums, float* to, double divisor = 1) const {
     on_->launch(sums, groups_of(terms_.lanes) * terms_.chunks * sum_chunk);
     on_->launch(kernels::finish_channels{{terms_.channels, terms_.chunks}, sums.sums, to, divisor},
-                groups_of(most_lanes) * sum_chunk);
+                groups_of(max_lanes) * sum_chunk);
   }
 
  private:
-  static constexpr std::size_t most_lanes = 32;  // channels beside each other that a warp reads
+  static constexpr std::size_t max_lanes = 32;  // adjacent channels that one warp reads
   std::size_t groups_of(std::size_t lanes) const { return (terms_.channels + lanes - 1) / lanes; }
 
   shared_stream on_;
   kernels::channel_terms terms_;
 };
 
-/// Backward of a number a channel that input is multiplied by; `not_above_0`: only where it is not above 0.
+/// Gradient of a per-channel factor of the input: Σ input·diff_output over each channel. With `not_above_0`,
+/// only over elements where the input is not above 0.
 ///
-/// Shapes    input and diff_output as `lies`, diff_parameter 0 as `each`.
-gpu_invocation channel_factor_gradient(channel_sums_on_gpu const& sums, shape const& lies, shape const& each,
-                                       bool not_above_0);
+/// Shapes    input and diff_output `layout`, diff_parameter 0 `each`.
+gpu_invocation channel_factor_gradient(channel_sums_on_gpu const& sums, shape const& layout,
+                                       shape const& each, bool not_above_0);
 
 }  // namespace cohort::detail
 

@@ -6,13 +6,14 @@
 
 namespace cohort::detail {
 
-/// The options with which NVRTC compiles for a compute capability (90 is 9.0). What a program's text leaves out is device code.
+/// Returns NVRTC's options for a compute capability (90 is 9.0). Functions without an execution space are
+/// device code.
 std::vector<std::string> kernel_options(int capability);
 
-/// A program's machine code. No device is needed.
+/// Compiles a program to machine code. No GPU is needed.
 ///
-/// Errors    backend_error with the compiler's words.
-/// Exact     divisions and roots are rounded as IEEE 754 wants; a product and a sum may be fused, as NVRTC chooses.
+/// Errors    backend_error with the compiler's log.
+/// Exact     divisions and square roots are rounded as IEEE 754 requires; NVRTC may fuse a product and a sum.
 std::string compile_kernels(nvrtc_functions const& compiler, std::string const& program, int capability);
 
 }  // namespace cohort::detail

@@ -17,53 +17,55 @@
 
 namespace cohort::detail {
 
-/// One queue of work on a GPU, with the kernels that go into it, and the GPU's memory.
+/// One queue of work on a GPU, the kernels that it launches, and the GPU's memory.
 ///
-/// Order     work is done in the order in which it was put in, by whatever threads; wait() comes back when it is done. Only fetch
-///           waits by itself, and bring for room where more than staging_memory's is on its way. Memory is given back when
-///           nothing in the queue uses it any more.
-///           While a thread records, others' work waits.
-/// Errors    backend_error with what the driver says; memory_error where the GPU has too little left; deadline_error where its
-///           work takes longer than `longest`.
+/// Order     work runs in the order in which any threads enqueued it. These functions block: wait, download
+///           and deallocate until all of it has run; upload if more than staging_memory's capacity is in
+///           flight. While one thread records, other threads' work waits.
+/// Errors    backend_error with the driver's message; memory_error if the GPU has too little free memory;
+///           deadline_error if its work takes longer than `deadline`.
 class compute_stream final : public memory_space {
  public:
   explicit compute_stream(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"),
-                          std::chrono::milliseconds longest = std::chrono::seconds(120));
+                          std::chrono::milliseconds deadline = std::chrono::seconds(120));
   compute_stream(compute_stream const&) = delete;
   compute_stream& operator=(compute_stream const&) = delete;
   ~compute_stream() override;
 
-  std::byte* take(std::size_t bytes) override;
-  /// Memory that a GPU does not finish with is not given back.
-  void give_back(std::byte* memory) noexcept override;
+  std::byte* allocate(std::size_t bytes) override;
+  /// Frees memory after waiting for the queue; if that fails, the memory is leaked because the GPU may still
+  /// write to it.
+  void deallocate(std::byte* memory) noexcept override;
 
-  std::size_t room() const override;
+  std::size_t available_bytes() const override;
 
   void clear(std::byte* memory, std::size_t bytes) const;
-  /// On return the bytes on the processor have been read.
-  void bring(void const* from, std::byte* to, std::size_t bytes) const;
-  /// On return the bytes are there.
-  void fetch(std::byte const* from, void* to, std::size_t bytes) const;
-  /// The bytes are there after wait().  Before: `to` is page-locked.
-  void fetch_later(std::byte const* from, void* to, std::size_t bytes) const;
+  /// Copies to the GPU. On return `from` has been read.
+  void upload(void const* from, std::byte* to, std::size_t bytes) const;
+  /// Copies to the processor. On return the bytes have arrived.
+  void download(std::byte const* from, void* to, std::size_t bytes) const;
+  /// Enqueues a copy to the processor. The bytes have arrived after wait().  Before: `to` is page-locked.
+  void download_async(std::byte const* from, void* to, std::size_t bytes) const;
   void copy(std::byte const* from, std::byte* to, std::size_t bytes) const;
   template <class Kernel>
   void launch(Kernel const& kernel, std::size_t n) const {
-    auto const held = turn();
+    auto const held = lock_queue();
     kernels_.launch(kernel, n, stream_);
   }
   void wait() const;
 
-  /// To be held by whoever puts something into the queue by itself; the GPU's context is current on this thread.
-  std::shared_lock<std::shared_mutex> turn() const;
+  /// Lock to hold while enqueuing work directly. It also makes the GPU's context current on this thread.
+  std::shared_lock<std::shared_mutex> lock_queue() const;
 
-  /// What `work` puts into the queue, to be put in by launch; nothing of it is done. Null where it cannot be recorded: it waits, brings,
-  /// fetches or throws, or the driver or a library refuses.
+  /// Records the work that `work` enqueues, without running it, as a graph for launch(). Returns null if it
+  /// cannot be recorded: `work` waits, uploads, downloads or throws, or the driver or a library refuses.
   CUgraphExec record(std::function<void()> const& work) const;
-  /// How often work was recorded.
+  /// Number of successful recordings.
   int recorded() const { return recorded_; }
+  /// Enqueues recorded work.
   void launch(CUgraphExec recorded) const;
-  void forget(CUgraphExec recorded) const noexcept;
+  /// Before    the queue has finished with it.
+  void destroy_recorded(CUgraphExec recorded) const noexcept;
 
   gpu const& device() const { return *on_; }
   std::shared_ptr<gpu const> const& shared_device() const { return on_; }
@@ -72,42 +74,45 @@ class compute_stream final : public memory_space {
  private:
   driver_functions const& driver() const { return on_->driver(); }
 
-  /// Asks again and again: the driver's own waits have no deadline. After a millisecond it sleeps in between. Once a deadline has
-  /// passed it asks a single time.
+  /// Polls until the queue is empty, because the driver's own waits have no deadline. Sleeps between polls
+  /// after the first millisecond. After a deadline has passed, later calls poll only once.
   void finish() const;
 
-  /// Counts who reads a piece; meanwhile others may use the staging memory.
-  class reading {
+  /// Counts a reader of a staging piece, and releases the staging lock while it reads.
+  class staging_reader {
    public:
-    reading(std::unique_lock<std::mutex>& lock, int& readers);
-    reading(reading const&) = delete;
-    reading& operator=(reading const&) = delete;
-    ~reading();
+    staging_reader(std::unique_lock<std::mutex>& lock, int& readers);
+    staging_reader(staging_reader const&) = delete;
+    staging_reader& operator=(staging_reader const&) = delete;
+    ~staging_reader();
 
    private:
     std::unique_lock<std::mutex>& lock_;
     int& readers_;
   };
-  /// Waits, and takes all pieces back if no thread was given one meanwhile or reads one.  Before: the lock is held, and after.
+  /// Waits for the queue, then frees all pieces, unless another thread received a piece meanwhile or still
+  /// reads one.
+  /// Before    the lock is held; it is held on return too.
   void free_staging(std::unique_lock<std::mutex>& lock) const;
-  /// A piece for bytes on their way; until they are put in the lock stays.
-  std::span<std::byte> staged(std::unique_lock<std::mutex>& lock, std::size_t bytes) const;
+  /// Returns a staging piece, waiting for one if necessary. The caller keeps the lock until the copy is
+  /// enqueued.
+  std::span<std::byte> staging_piece(std::unique_lock<std::mutex>& lock, std::size_t bytes) const;
   bool records() const { return recorder_.load() == std::this_thread::get_id(); }
-  void refuse_to_record(char const* what) const;
+  void require_not_recording(char const* what) const;
 
   std::shared_ptr<gpu const> on_;
   kernel_module kernels_;
-  std::chrono::milliseconds longest_;
-  mutable std::mutex taken_mutex_;
-  std::map<std::byte const*, std::size_t> taken_;  // bytes
+  std::chrono::milliseconds deadline_;
+  mutable std::mutex allocations_mutex_;
+  std::map<std::byte const*, std::size_t> allocations_;  // bytes of each
   CUstream stream_ = nullptr;
   mutable std::shared_mutex recording_;
   mutable std::atomic<std::thread::id> recorder_{};
-  mutable std::atomic<bool> wants_to_record_ = false, late_ = false;
+  mutable std::atomic<bool> wants_to_record_ = false, deadline_passed_ = false;
   mutable std::atomic<int> recorded_ = 0;
   mutable std::mutex staging_mutex_;
   mutable staging_memory staging_;
-  mutable int readers_ = 0;  // of its pieces
+  mutable int readers_ = 0;  // of staging pieces
 };
 
 }  // namespace cohort::detail

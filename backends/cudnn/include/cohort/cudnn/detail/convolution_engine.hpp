@@ -13,12 +13,13 @@
 
 namespace cohort::detail {
 
-/// What a convolution makes of the other two: its output, the gradient of its input, that of its weights.
+/// The tensor that a pass computes from the other two: the output, the gradient of the input, or the gradient
+/// of the weights.
 enum class convolution_pass { output, input, weights };
 
-/// A convolution on dense tensors, all in one order; f32, but `narrow` ones are bf16.
+/// Sizes of a convolution on packed tensors, all in one order of axes; f32, or bf16 where `narrow`.
 ///
-/// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'; what cuDNN takes groups from.
+/// Shapes    input N×C×H×W, weights K×(C/groups)×R×S, output N×K×H'×W'. cuDNN infers the groups from these.
 struct convolution_extents {
   shape input, weights, output;
   extent2 stride, dilation;
@@ -29,93 +30,101 @@ struct convolution_extents {
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 
-/// cuDNN has no engine that is fit.
+/// cuDNN has no engine that meets the requirements.
 struct no_convolution_engine : backend_error {
   using backend_error::backend_error;
 };
 
-/// One pass of a convolution by cuDNN: the first engine of those that its heuristics name, best first, that keeps to the precision
-/// and gives the same bits each time; where a tuning is given, the fastest of the first eight such.
+/// One pass of a convolution by cuDNN. Uses the first engine in the order of cuDNN's heuristics that keeps
+/// the precision and is deterministic. With `by`, the first eight such engines are timed and the fastest is
+/// used.
 ///
-/// Before    run: found(); operands lie on 16 bytes, the workspace on workspace_alignment.
-/// Exact     engines that round inputs or sums to less than was asked for are left out, and those that are not deterministic: in f32
-///           also those that use tensor cores, which round to TF32.
-/// Errors    backend_error with what cuDNN says of the description; but a mix of types that it does not know is not found().
+/// Before    run: found(); operands are aligned to 16 bytes, the workspace to workspace_alignment.
+/// Exact     engines that round inputs or sums to less than the requested precision are excluded, and so are
+///           non-deterministic engines. In f32, engines that use tensor cores are excluded too, because they
+///           round to TF32.
+/// Errors    backend_error with cuDNN's message if the description is invalid. A mix of types that cuDNN does
+///           not support is not an error: found() is false.
 class convolution_engine {
  public:
   static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
 
-  /// The first place for a workspace in memory that has workspace_alignment more.
+  /// Returns the first aligned address in memory with workspace_alignment spare bytes.
   static void* aligned(std::byte* at);
 
-  /// Asks what is best, or what may do where nothing is.
+  /// Which of cuDNN's heuristics are asked: mode A (`best`), `fallback`, or the fallback after mode A found
+  /// nothing (`both`).
   enum class search { best, fallback, both };
 
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,
-                     convolution_extents const& its, product_precision products = product_precision::f32,
+                     convolution_extents const& extents, product_precision products = product_precision::f32,
                      search among = search::both, tuning* by = nullptr);
 
   bool found() const { return !plans_.empty(); }
-  /// What stood against it, naming `where`.
+  /// Throws no_convolution_engine with the reason, naming `where`.
   [[noreturn]] void refuse(std::string const& where) const;
 
-  /// The engine's number, by which cuDNN's release notes name it.
+  /// The engine's number, as in cuDNN's release notes.
   std::int64_t number() const { return plans_[0].number; }
-  /// Of memory that a run may use, and another after it.
+  /// Bytes of workspace that a run needs; consecutive runs may share it.
   std::size_t workspace_bytes() const { return plans_[0].workspace_bytes; }
 
-  /// Puts it into the stream.
+  /// Enqueues the pass.
   void run(void* input, void* weights, void* output, void* workspace) const;
 
  private:
   static constexpr std::int64_t input_id = 1, weights_id = 2, output_id = 3;
-  static constexpr std::size_t most_to_time = 8;
+  static constexpr std::size_t max_timed = 8;
 
-  /// An engine that can be used, as it is configured.
+  /// A usable engine in one configuration.
   struct usable {
     dnn_description configuration, plan;
     std::int64_t number = -1;
     std::size_t workspace_bytes = 0;
   };
 
-  void look(convolution_pass pass, convolution_extents const& its, search among);
+  void find_engines(convolution_pass pass, convolution_extents const& extents, search among);
 
   void run(usable const& engine, void* input, void* weights, void* output, void* workspace) const;
 
-  void take_fastest(tuning& by, convolution_pass pass, convolution_extents const& its);
+  void choose_fastest(tuning& by, convolution_pass pass, convolution_extents const& extents);
 
   dnn_description tensor(std::int64_t id, shape const& dims, bool channels_last, bool is_narrow) const;
 
-  dnn_description moving(convolution_extents const& its) const;
+  dnn_description convolution(convolution_extents const& extents) const;
 
-  /// The operation's type and the names of its attributes.
+  /// Descriptor type of the operation and names of its attributes.
   struct names {
     cudnnBackendDescriptorType_t operation;
-    cudnnBackendAttributeName_t alpha, beta, moving, input, weights, output;
+    cudnnBackendAttributeName_t alpha, beta, convolution, input, weights, output;
   };
   static names names_of(convolution_pass pass);
 
-  /// Whether cuDNN knows such a graph: tensors of two types it may not know, all others it has to.
-  bool describe(convolution_pass pass, convolution_extents const& its);
+  /// Describes the graph to cuDNN. False if cuDNN does not support its mix of tensor types; for a single
+  /// type, failure throws.
+  bool describe(convolution_pass pass, convolution_extents const& extents);
+  /// Finalizes a description. On failure stores cuDNN's status in refusal_ and returns false.
   bool accepts(dnn_description& one);
 
-  /// Whether one of these engines can be used; the first ones that can are plans.
+  /// Adds plans for the first usable engines of a heuristic, up to max_plans_. Returns whether there is any
+  /// plan.
   bool choose(cudnnBackendHeurMode_t mode);
 
-  /// Makes a plan by an engine as it is configured, if it keeps to the precision and cuDNN can.
-  void take(dnn_description configuration);
+  /// Adds a plan for a configured engine, if it keeps the precision and cuDNN can build the plan.
+  void add_plan(dnn_description configuration);
 
-  std::string describe_text(convolution_pass pass, convolution_extents const& its) const;
+  std::string describe_text(convolution_pass pass, convolution_extents const& extents) const;
 
-  /// An engine with more notes than there were when this was written does not: one may say so.
+  /// Whether the engine keeps the precision and is deterministic. False for an engine with more numerical
+  /// notes than this cuDNN header defines, because an unknown note may exclude it.
   bool keeps_precision(dnn_description const& engine) const;
 
   std::shared_ptr<dnn_on_gpu const> dnn_;
   product_precision products_;
-  std::vector<dnn_description> parts_;  // tensors, the window, the operation, the graph
-  std::size_t most_;                    // plans that are made
-  std::vector<usable> plans_;           // the first one is used
-  int engines_ = 0, left_out_ = 0;
+  std::vector<dnn_description> parts_;  // tensors, convolution, operation, graph
+  std::size_t max_plans_;               // plans to build
+  std::vector<usable> plans_;           // plans_[0] is used
+  int engines_ = 0, rejected_ = 0;
   std::string refusal_;
 };
 

@@ -14,9 +14,10 @@
 
 namespace cohort::detail {
 
-/// A window that moves over an image and makes a map: a convolution reads the image, a transposed one the map.
+/// A window that slides over an image and produces a map. A convolution reads the image; a transposed
+/// convolution reads the map.
 ///
-/// Shapes    image C×H×W, map K×P×Q. Weights K×(C/groups)×R×S, but a transposed layer's C×(K/groups)×R×S.
+/// Shapes    image C×H×W, map K×P×Q. Weights K×(C/groups)×R×S; of a transposed layer C×(K/groups)×R×S.
 struct convolution_windows {
   shape image, map;
   cohort::window window;
@@ -24,8 +25,8 @@ struct convolution_windows {
   bool transposed = false;
 };
 
-/// How a convolution's tensors lie, and what its factors are.
-struct convolution_way {
+/// Order of axes and precision of a convolution's tensors.
+struct convolution_variant {
   bool channels_last;
   product_precision products;
 
@@ -33,56 +34,59 @@ struct convolution_way {
   gpu_layout layout_of(shape const& dims) const;
 };
 
-/// What tensor cores like best first, then what has an engine all the same.
+/// Returns the variants in order of preference: first the layout that is fastest on tensor cores, then those
+/// that have engines otherwise.
 /// Source    NVIDIA, cuDNN Developer Guide: tensor cores read channels last.
-std::vector<convolution_way> ways_of(product_precision products);
+std::vector<convolution_variant> variants_of(product_precision products);
 
-/// One pass of a convolution with what has to be done around cuDNN's engine: weights of a transposed layer change places; where no
-/// engine takes paddings that differ from side to side, the image is padded before, or its gradient cut out after; and where none
-/// makes the gradient of the weights in f32 of images in bf16, it is widened after.
+/// One pass of a convolution, with the steps around cuDNN's engine. The weights of a transposed layer are
+/// permuted. If no engine supports asymmetric padding, the image is padded before, or its gradient cropped
+/// after. If no engine computes an f32 weight gradient from bf16 images, the gradient is computed in bf16 and
+/// widened.
 ///
-/// Shapes    images and maps as the way says, weights too where they are read; their gradient is f32.
+/// Shapes    images, maps and weights as input are in the variant's layout; the weights' gradient is f32.
 /// Before    run: scratch memory of scratch_bytes.
 /// Errors    no_convolution_engine naming `where`.
 class convolution_on_gpu {
  public:
-  convolution_on_gpu(gpu_target const& where, convolution_pass pass, convolution_windows const& its,
-                     int batch, std::string const& name, convolution_way const& way);
+  convolution_on_gpu(gpu_target const& where, convolution_pass pass, convolution_windows const& windows,
+                     int batch, std::string const& name, convolution_variant const& variant);
 
   std::size_t scratch_bytes() const;
   std::int64_t engine() const { return engine_->number(); }
 
-  /// Puts it into the stream; the pass says which of the tensors is written.
+  /// Enqueues the pass; `pass` determines which of the tensors is written.
   void run(void* image, void* weights, void* map, void* scratch) const;
 
  private:
-  /// The weights' gradient rather widened from bf16 than by an engine that is a fallback.
-  void look(gpu_target const& where, convolution_extents extents, product_precision products);
-  /// Moves the padding into the image.
-  void frame(convolution_extents& its);
+  /// Prefers a gradient widened from bf16 over an f32 gradient by a fallback engine.
+  void find_engine(gpu_target const& where, convolution_extents extents, product_precision products);
+  /// Replaces the convolution's padding by a padded copy of the image.
+  void frame(convolution_extents& extents);
   std::size_t framed_bytes() const { return round_to_alignment(framed_ * (narrow_ ? 2 : 4)); }
-  /// Of weights as the engine has them.
+  /// Bytes of the weights in the engine's order and type; 0 if no copy is needed.
   std::size_t ordered_bytes() const;
   shared_stream on_;
   convolution_pass pass_;
   bool last_, narrow_, swaps_, widens_ = false;
-  std::size_t weights_ = 0, image_ = 0, framed_ = 0;  // elements; framed_ 0: no padding of ours
+  std::size_t weights_ = 0, image_ = 0, framed_ = 0;  // elements; framed_ 0: no padded copy
   kernels::size taps_ = 0, depth_ = 0, filters_ = 0;
   kernels::image_frame frame_{};
   std::optional<convolution_engine> engine_;
 };
 
 gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
-                                  convolution_windows const& its, double flops, convolution_way const& way);
+                                  convolution_windows const& windows, double flops,
+                                  convolution_variant const& variant);
 
-/// By the first way that has engines for all passes.
-[[gnu::noinline]] gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
-                                                    convolution_windows const& its, double flops);
+/// Uses the first variant that has engines for all passes.
+gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
+                                                    convolution_windows const& windows, double flops);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer);
-/// A sequence is an image of one row.
+/// A sequence is an image with one row.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv1d const& layer);
-/// Forward is what a convolution does to the gradient of its output.
+/// Forward is the data gradient of a convolution.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d_transposed const& layer);
 
 }  // namespace cohort::detail

@@ -7,31 +7,34 @@
 
 namespace cohort::detail {
 
-/// What the parts of a batch, each in the memory of one GPU, make of their channels' statistics together: the sums of
-/// synchronised_batch_norm, on the processor.
+/// Combines the channel statistics of a batch's parts, each in the memory of one GPU. The sums of
+/// synchronised_batch_norm are computed on the processor.
 ///
-/// Shapes    means and variances C, one behind the other, as the gradients of scale and shift are.
-/// Order     each call waits for the GPU, and then for the other parts.
-/// Exact     in double, from what each part has in f32.
+/// Shapes    means and variances of C elements each, adjacent in memory; likewise the gradients of scale and
+///           shift.
+/// Order     each call waits for the GPU, then for the other parts.
+/// Exact     in double, from each part's f32 values.
 class cross_worker_statistics {
  public:
   cross_worker_statistics(shared_stream on, kernels::channel_terms const& terms);
 
-  /// Before    statistics are this part's.      After     those of all parts. Sums run around `running_mean`.
+  /// Replaces this part's statistics by those of all parts. The sums are centred on `running_mean` to limit
+  /// cancellation.
   void join_statistics(batch_sums& over, float* statistics, float const* running_mean) const;
 
-  /// joined gets the sums over all parts of `sum` and `along`, in units of this part's gradients; gives the elements of a channel
-  /// in all parts. `unit`: the factor of its own batch's mean that a rank's gradients have.
+  /// Writes the sums over all parts of `sum` and `along` to `combined`, in the units of this part's
+  /// gradients. Returns the number of elements of a channel in all parts. `unit` is the factor that a rank's
+  /// gradients have relative to its own batch's mean.
   double join_gradients(batch_sums& over, double unit, float const* sum, float const* along,
-                        float* joined) const;
+                        float* combined) const;
 
  private:
-  /// This thread's own, which stay.
+  /// Buffer of the calling thread, reused by later calls.
   static std::vector<float>& memory();
-  /// Two zeros a channel, and the elements of one.
+  /// Buffer of the calling thread: 2·C zeros, then the number of elements of a channel.
   std::vector<double>& values() const;
-  void fetch(float const* from, float* to, std::size_t n) const;
-  void bring(float const* from, float* to) const;
+  void download(float const* from, float* to, std::size_t n) const;
+  void upload(float const* from, float* to) const;
 
   shared_stream on_;
   std::size_t channels_;

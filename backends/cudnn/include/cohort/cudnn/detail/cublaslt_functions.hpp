@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// The functions of cuBLASLt that are used.
+/// The functions of cuBLASLt that the backend calls.
 struct cublaslt_functions {
   decltype(&::cublasLtGetStatusString) status_text = nullptr;
   decltype(&::cublasLtGetVersion) version = nullptr;

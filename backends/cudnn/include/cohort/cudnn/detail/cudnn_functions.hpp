@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// The functions of cuDNN's graph interface that are used.
+/// The functions of cuDNN's graph API that the backend calls.
 struct cudnn_functions {
   decltype(&::cudnnGetErrorString) error_text = nullptr;
   decltype(&::cudnnGetVersion) version = nullptr;

@@ -5,9 +5,10 @@
 
 namespace cohort::detail {
 
-/// Rows of a tensor are columns for cuBLASLt: a batch of N rows of I elements is a matrix I×N, weights U×I one of I×U.
+/// A dense layer by cuBLASLt, which is column-major: a batch of N rows of I elements is a matrix I×N, and
+/// weights U×I are a matrix I×U.
 ///
-/// In bf16 cuBLASLt reads a working copy of the bias in bf16 too; the gradients of the parameters are f32 all the same.
+/// In bf16 cuBLASLt also reads a bf16 working copy of the bias. The gradients of the parameters are f32.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, dense const& layer);
 
 }  // namespace cohort::detail

@@ -12,9 +12,9 @@
 
 namespace cohort::detail {
 
-/// cuDNN on a GPU, whose work goes into a stream.
+/// A cuDNN handle that enqueues its work into a stream.
 ///
-/// Order     a handle of cuDNN's is not for several threads at a time: whoever gives it away holds alone().
+/// Order     a cuDNN handle is not thread-safe: hold lock_handle() while passing handle() to cuDNN.
 class dnn_on_gpu {
  public:
   explicit dnn_on_gpu(std::shared_ptr<compute_stream const> on);
@@ -27,8 +27,8 @@ class dnn_on_gpu {
   std::shared_ptr<compute_stream const> const& shared_stream() const { return on_; }
   cudnn_functions const& functions() const { return on_->device().networks(); }
   cudnnHandle_t handle() const { return handle_; }
-  /// Waits for other threads that use the handle; the GPU's context is current on this one.
-  std::unique_lock<std::mutex> alone() const;
+  /// Locks the handle and makes the GPU's context current on this thread.
+  std::unique_lock<std::mutex> lock_handle() const;
 
   void execute(cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t operands) const;
 
@@ -38,7 +38,7 @@ class dnn_on_gpu {
   mutable std::mutex mutex_;
 };
 
-/// The type that cuDNN gives an attribute of C++'s type T.
+/// cuDNN's attribute type for the C++ type T.
 template <class T>
 constexpr cudnnBackendAttributeType_t attribute_type() {
   if constexpr (std::same_as<T, std::int64_t>)
@@ -56,14 +56,15 @@ constexpr cudnnBackendAttributeType_t attribute_type() {
   else if constexpr (std::same_as<T, cudnnHandle_t>)
     return CUDNN_TYPE_HANDLE;
   else {
-    static_assert(std::same_as<T, void*>, "a type that cuDNN's attributes are not used with here");
+    static_assert(std::same_as<T, void*>, "not a type of the cuDNN attributes used here");
     return CUDNN_TYPE_VOID_PTR;
   }
 }
 
-/// One of the descriptions that cuDNN's graph interface is made of.
+/// A descriptor of cuDNN's graph API.
 ///
-/// Order     set what it has, then finalize; then it can be used and asked. It outlives those that name it.
+/// Order     set the attributes, then finalize; then use it or get attributes. It must outlive the
+///           descriptors that refer to it.
 class dnn_description {
  public:
   dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type);
@@ -82,17 +83,19 @@ class dnn_description {
   }
   void set(cudnnBackendAttributeName_t name, dnn_description const& other);
 
-  /// Before    `values` has as many as are asked for. Returns how many there are.
+  /// Fills `values` with the attribute's elements. Returns how many elements the attribute has.
+  ///
+  /// Before    `values` has as many elements as are requested.
   template <class T>
   std::size_t get(cudnnBackendAttributeName_t name, std::span<T> values) const {
     return get(name, attribute_type<T>(), values.size(), values.data());
   }
-  /// The descriptions in it, which are filled, or counted only.
+  /// Fills the given descriptors from the attribute; an empty span only counts them. Returns their number.
   std::size_t get(cudnnBackendAttributeName_t name, std::span<cudnnBackendDescriptor_t> others) const;
 
-  /// What cuDNN says to it.
+  /// Finalizes the descriptor and returns cuDNN's status.
   cudnnStatus_t try_finalize() { return dnn_->functions().finalize(made_); }
-  void finalize() { dnn_->check(try_finalize(), "describing a graph to cuDNN"); }
+  void finalize() { dnn_->check(try_finalize(), "building a cuDNN descriptor"); }
   cudnnBackendDescriptor_t handle() const { return made_; }
 
  private:

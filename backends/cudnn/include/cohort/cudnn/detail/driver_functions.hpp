@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// The functions of the CUDA driver (libcuda) that are used, by their names in the library.
+/// The functions of the CUDA driver (libcuda) that the backend calls.
 struct driver_functions {
   decltype(&::cuGetErrorName) error_name = nullptr;
   decltype(&::cuGetErrorString) error_text = nullptr;
@@ -25,11 +25,11 @@ struct driver_functions {
   decltype(&::cuLaunchKernel) launch = nullptr;
   decltype(&::cuMemAlloc_v2) allocate = nullptr;
   decltype(&::cuMemFree_v2) free = nullptr;
-  decltype(&::cuMemHostAlloc) take_page_locked = nullptr;
+  decltype(&::cuMemHostAlloc) allocate_page_locked = nullptr;
   decltype(&::cuMemFreeHost) free_page_locked = nullptr;
   decltype(&::cuMemsetD8Async) set_bytes = nullptr;
-  decltype(&::cuMemcpyHtoDAsync_v2) bring = nullptr;
-  decltype(&::cuMemcpyDtoHAsync_v2) fetch = nullptr;
+  decltype(&::cuMemcpyHtoDAsync_v2) upload = nullptr;
+  decltype(&::cuMemcpyDtoHAsync_v2) download = nullptr;
   decltype(&::cuMemcpyDtoDAsync_v2) copy = nullptr;
   decltype(&::cuStreamCreate) create_stream = nullptr;
   decltype(&::cuStreamDestroy_v2) destroy_stream = nullptr;
@@ -67,11 +67,11 @@ struct driver_functions {
     visit("cuLaunchKernel", launch);
     visit("cuMemAlloc_v2", allocate);
     visit("cuMemFree_v2", free);
-    visit("cuMemHostAlloc", take_page_locked);
+    visit("cuMemHostAlloc", allocate_page_locked);
     visit("cuMemFreeHost", free_page_locked);
     visit("cuMemsetD8Async", set_bytes);
-    visit("cuMemcpyHtoDAsync_v2", bring);
-    visit("cuMemcpyDtoHAsync_v2", fetch);
+    visit("cuMemcpyHtoDAsync_v2", upload);
+    visit("cuMemcpyDtoHAsync_v2", download);
     visit("cuMemcpyDtoDAsync_v2", copy);
     visit("cuStreamCreate", create_stream);
     visit("cuStreamDestroy_v2", destroy_stream);
@@ -89,7 +89,7 @@ struct driver_functions {
     visit("cuEventQuery", query_event);
   }
 
-  /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: what the driver says of it)".
+  /// Errors    backend_error: "<doing> failed (CUDA_ERROR_…: the driver's description)".
   void check(CUresult status, char const* doing) const;
 };
 

@@ -9,16 +9,16 @@ namespace cohort::detail {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, relu const&);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, leaky_relu const& layer);
 
-/// Nothing is done where both are one.
-host_function copy_on_gpu(shared_stream const& on, gpu_layout const& lies);
+/// Returns a copy from argument 0 to argument 1; no operation if they are the same address.
+host_function copy_on_gpu(shared_stream const& on, gpu_layout const& layout);
 
-/// From one layout of a tensor into another.
+/// Returns a conversion from one layout of a tensor to another.
 host_function reorder_on_gpu(shared_stream const& on, gpu_layout const& from, gpu_layout const& to);
 
-/// The same elements in the same order; where the layer works in place, at no cost.
+/// Copies the elements in order; free if the layer works in place.
 gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request, gpu_layout const& from);
 
-/// As the input lies; but where the shape changes, channels come first.
+/// The same in the input's layout, or channels first if the shape changes.
 gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, reshape const&);

@@ -5,11 +5,12 @@
 
 namespace cohort::detail {
 
-/// Forward waits until the GPU has seen that all indices are in the vocabulary.
+/// Forward blocks until the GPU has checked that all indices are in the vocabulary.
 ///
-/// Errors    embedding's.
+/// Errors    as the embedding layer.
 /// Exact     gradients are added in the order of the examples.
-/// Moves     4 bytes a forward. Backward compares each index with those behind it, up to the next one that is the same.
+/// Moves     4 bytes per forward pass. Backward compares each index with the following ones, up to the next
+///           equal index.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, embedding const& layer);
 
 }  // namespace cohort::detail

@@ -4,23 +4,25 @@
 
 namespace cohort::detail {
 
-/// What a step does behind its layer: it adds its last input, if it `sums`; then a rectifier bends what is below 0 by its slope, which is
-/// 1 where there is none.
-struct fused_behind {
+/// Operations fused after a layer. If `sums`, the last input is added. Then a rectifier multiplies negative
+/// values by `slope`; a slope of 1 means no rectifier.
+struct fused_epilogue {
   bool sums;
   float slope = 1;
 
-  explicit fused_behind(gpu_request const& request);
+  explicit fused_epilogue(gpu_request const& request);
   bool rectifies() const { return slope != 1; }
 };
 
-/// Whether a rectifier or a sum can run inside a layer's kernels. Dense layers' are cuBLASLt's, which may make 0 of what is no number.
-bool fuses_on_gpu(kind const& layer, kind const& behind, bool training);
+/// Whether a rectifier or a sum can run inside a layer's kernels. Not inside dense layers: cuBLASLt's
+/// rectifier may turn NaN into 0.
+bool fuses_on_gpu(kind const& layer, kind const& epilogue, bool training);
 
-/// Backward of what is behind a layer: in place in diff_output, which the layer's own backward reads next; then the summand's gradient,
-/// which is nothing to do where that may lie there.
-void add_backward_of(gpu_operation& made, shared_stream const& on, gpu_request const& request,
-                     fused_behind const& behind);
+/// Adds the backward passes of a fused epilogue. The rectifier's works in place in diff_output, which the
+/// layer's own backward reads next. Then diff_output is copied to the summand's gradient, which costs nothing
+/// if both share memory.
+void add_epilogue_backward(gpu_operation& made, shared_stream const& on, gpu_request const& request,
+                           fused_epilogue const& epilogue);
 
 }  // namespace cohort::detail
 

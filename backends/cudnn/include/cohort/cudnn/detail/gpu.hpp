@@ -12,17 +12,17 @@
 
 namespace cohort::detail {
 
-/// One of the GPUs that the driver shows (CUDA_VISIBLE_DEVICES is the driver's to obey), its context, and the libraries to use
-/// it by. Nothing of CUDA's is linked: all is found while the program runs.
+/// One GPU of those that the driver reports (the driver applies CUDA_VISIBLE_DEVICES), its context, and the
+/// CUDA libraries. Nothing of CUDA is linked: all libraries are loaded at run time.
 ///
-/// Order     first what a machine without a GPU lacks, then what may be missing or wrong beside one: driver, its version,
-///           device, what the device can do, its free memory, NVRTC, cuBLASLt, cuDNN.
-/// Errors    backend_error, a sentence for a user: the first of these that is not as it must be.
+/// Order     checks what a machine without a GPU lacks first, then the rest: driver, driver version, device,
+///           compute capability, free memory, NVRTC, cuBLASLt, cuDNN.
+/// Errors    backend_error with a sentence for users, for the first check that fails.
 class gpu {
  public:
   static constexpr int oldest_cuda = 12000;
-  static constexpr int newest_library = 13;                     ///< of CUDA: newer ones have other interfaces
-  static constexpr int least_capability = 75;                   ///< Turing
+  static constexpr int newest_library = 13;    ///< major CUDA version; newer ones change the API
+  static constexpr int least_capability = 75;  ///< Turing
   static constexpr int least_capability_of_tf32_and_bf16 = 80;  ///< Ampere
   static constexpr std::size_t oldest_cudnn = 90000;
   static constexpr std::size_t least_free_bytes = std::size_t{512} << 20;
@@ -32,7 +32,8 @@ class gpu {
   gpu& operator=(gpu const&) = delete;
   ~gpu() { driver_.release_context(device_); }
 
-  /// Makes its context the calling thread's; the driver's functions need that, but for those about contexts.
+  /// Makes this GPU's context current on the calling thread. All driver functions need that, except those
+  /// about contexts.
   CUresult make_current() const noexcept { return driver_.set_context(context_); }
   void use() const { driver_.check(make_current(), "using the GPU's context"); }
   driver_functions const& driver() const { return driver_; }
@@ -40,25 +41,27 @@ class gpu {
   cublaslt_functions const& blas() const { return blas_; }
   cudnn_functions const& networks() const { return dnn_; }
   std::string const& name() const { return name_; }
-  /// Which no other GPU has.
+  /// Unique identifier of this GPU (16 bytes).
   std::span<std::byte const> identity() const { return std::as_bytes(std::span(identity_.bytes)); }
-  /// 90 is compute capability 9.0.
+  /// Compute capability; 90 is 9.0.
   int capability() const { return capability_; }
   struct memory_bytes {
     std::size_t free, total;
   };
   memory_bytes memory() const;
-  /// Memory of the processor that this GPU reads and writes while threads go on.  Before free: it is done with it.
-  std::byte* take_page_locked(std::size_t bytes) const;
+  /// Allocates page-locked host memory, which the GPU reads and writes asynchronously.  Before free: the GPU
+  /// has finished with it.
+  std::byte* allocate_page_locked(std::size_t bytes) const;
   void free_page_locked(std::byte* memory) const noexcept;
+  /// Errors    backend_error below compute capability 8.0, naming the precision `of`.
   void require_tensor_cores(char const* of) const;
 
  private:
   void open_driver(library_source const& from);
 
-  /// Of this process, as whoever starts ranks says: Open MPI, MPICH or Slurm. Else 0.
+  /// Local rank of this process as set by Open MPI, MPICH or Slurm; 0 without them.
   static int rank_on_machine();
-  /// Ranks of one machine take its GPUs in turn.
+  /// Selects the GPU by the local rank, modulo the number of GPUs.
   void choose_device();
   void require(int capability, clause const& what) const;
 
@@ -66,7 +69,7 @@ class gpu {
 
   void open_libraries(library_source const& from);
 
-  /// The library of each major version of CUDA that the driver runs, newest first.
+  /// Names of a library for each major CUDA version that the driver supports, newest first.
   std::vector<std::string> names_of(std::string const& stem) const;
 
   void check_architecture() const;
@@ -78,7 +81,7 @@ class gpu {
   nvrtc_functions nvrtc_;
   cublaslt_functions blas_;
   cudnn_functions dnn_;
-  int cuda_ = 0;  // that the driver supports
+  int cuda_ = 0;  // version that the driver supports
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   std::string name_;

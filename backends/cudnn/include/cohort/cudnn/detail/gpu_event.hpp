@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// A mark in a stream's work.
+/// A CUDA event without timing.
 class gpu_event {
  public:
   explicit gpu_event(std::shared_ptr<gpu const> on);

@@ -9,17 +9,18 @@ namespace cohort::detail {
 
 inline std::size_t elements_of(shape const& s) { return static_cast<std::size_t>(s.elements()); }
 
-/// How a tensor lies in a GPU's memory: densely, axis by axis or with the channels last, in f32 or bf16.
+/// Layout of a tensor in GPU memory: packed, channels first or channels last, in f32 or bf16.
 ///
 /// Shapes    examples × channels × …; weights are filters × channels × ….
-/// Order     channels_last says what makes a difference: it is false where there is one channel, or one place.
+/// Order     channels_last is false if both orders are the same, with one channel or one position per
+///           channel.
 struct gpu_layout {
   shape dims;
   bool channels_last = false;
   element_type type = element_type::f32;
 
   gpu_layout() = default;
-  gpu_layout(shape const& of) : dims(of) {}  // not explicit: most kernels want f32, axis by axis
+  gpu_layout(shape const& of) : dims(of) {}  // implicit: most kernels use f32, channels first
   gpu_layout(shape const& of, bool last, element_type as);
   bool operator==(gpu_layout const&) const = default;
 
@@ -28,14 +29,14 @@ struct gpu_layout {
   std::size_t channels() const { return dims.rank > 1 ? static_cast<std::size_t>(dims[1]) : 1; }
   /// Elements of a channel in one example.
   std::size_t places() const;
-  /// Elements of a channel that lie side by side.
+  /// Adjacent elements of one channel: all positions, or 1 if channels last.
   std::size_t area() const { return channels_last ? 1 : places(); }
-  /// Elements that lie side by side at a place: one, or channels last all.
+  /// Adjacent elements at one position: 1, or all channels if channels last.
   std::size_t depth() const { return channels_last ? channels() : 1; }
   bool is_narrow() const { return type == element_type::bf16; }
   std::string text() const;
-  /// Another tensor that lies likewise.
-  gpu_layout like_this(shape const& other) const { return {other, channels_last, type}; }
+  /// The same order of axes and element type for other dimensions.
+  gpu_layout with_dims(shape const& other) const { return {other, channels_last, type}; }
 };
 
 }  // namespace cohort::detail

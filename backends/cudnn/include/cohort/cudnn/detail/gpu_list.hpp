@@ -11,10 +11,10 @@
 
 namespace cohort::detail {
 
-/// So many T in a GPU's memory, which it keeps when it shrinks. What it holds is lost where it grows, to a power of two of bytes:
-/// lists that grow a little in each step seldom ask for memory.
+/// Array of T in GPU memory. It keeps its memory when it shrinks. Growing rounds up to a power of two bytes
+/// and discards the content, so repeated small growth seldom reallocates.
 ///
-/// Order     as the stream's; what bring and fetch are given has been read, or written, on return.
+/// Order     as the stream's; upload has read its argument, and download has written its argument, on return.
 template <class T>
 class gpu_list {
  public:
@@ -33,14 +33,14 @@ class gpu_list {
   void clear() const {
     if (size_ > 0) on_->clear(memory_.data(), size_ * sizeof(T));
   }
-  /// Has these.
-  void bring(std::span<T const> all) {
+  /// Resizes to the given elements and copies them to the GPU.
+  void upload(std::span<T const> all) {
     resize(all.size());
-    if (!all.empty()) on_->bring(all.data(), memory_.data(), all.size_bytes());
+    if (!all.empty()) on_->upload(all.data(), memory_.data(), all.size_bytes());
   }
-  /// The first of them, as many as there is room for.
-  void fetch(std::span<T> to) const {
-    if (!to.empty()) on_->fetch(memory_.data(), to.data(), to.size_bytes());
+  /// Copies the first to.size() elements to the processor.
+  void download(std::span<T> to) const {
+    if (!to.empty()) on_->download(memory_.data(), to.data(), to.size_bytes());
   }
 
  private:

@@ -6,18 +6,18 @@
 
 namespace cohort::detail {
 
-/// Two inputs by one kernel; a sum of more is rounded after each.
+/// One kernel adds two inputs. With more inputs the sum is rounded to the layout's type after each.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, average const& layer);
 
-/// Backward without a quotient: an input may hold zeros.
+/// Backward multiplies the other inputs instead of dividing, because an input may contain zeros.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, multiply const& layer);
 
-/// Forward leaves in the workspace whose elements were the largest.
+/// Forward stores the index of the largest input of each element in the workspace.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, maximum const& layer);
 
-/// An example's part of each input is a row of the output; channels last, a place's part.
+/// Copies each input's part of an example into a row of the output; channels last, the part at each position.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, concatenate const&);
 
 }  // namespace cohort::detail

@@ -5,10 +5,11 @@
 
 namespace cohort::detail {
 
-/// A program's machine code for a compute capability: from its file in the folder, else compiled and put there. An empty folder
-/// is none.
+/// Returns a program's machine code for a compute capability, read from its file in the folder or compiled
+/// and stored there. An empty folder disables the cache.
 ///
-/// Errors    backend_error as compile_kernels. What is wrong with a file or the folder costs a compilation, no more.
+/// Errors    backend_error as compile_kernels. An invalid file or an unusable folder only costs a
+///           compilation.
 std::string cached_kernels(nvrtc_functions const& compiler, std::string const& program, int capability,
                            std::string const& folder);
 

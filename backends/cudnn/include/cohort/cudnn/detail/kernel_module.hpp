@@ -8,10 +8,10 @@
 
 namespace cohort::detail {
 
-/// The kernels on a GPU, ready to be launched.
+/// The compiled kernels, loaded on a GPU.
 ///
 /// Before    launch: the GPU's context is current on the calling thread.
-/// Errors    backend_error with what the driver or the compiler says.
+/// Errors    backend_error with the driver's or the compiler's message.
 class kernel_module {
  public:
   explicit kernel_module(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"));
@@ -19,7 +19,7 @@ class kernel_module {
   kernel_module& operator=(kernel_module const&) = delete;
   ~kernel_module();
 
-  /// Puts a kernel over n elements into the stream; one that sums has a block for each chunk of sum_chunk of them.
+  /// Enqueues a kernel over n elements. A summing kernel has one block for each chunk of sum_chunk elements.
   template <class Kernel>
   void launch(Kernel kernel, unsigned long long n, CUstream stream) const {
     if (n == 0) return;

@@ -3,18 +3,23 @@
 #include <bit>
 #include <cmath>
 
-/// The kernels, once for the GPU and once for the processor: one text, kept as a string for NVRTC and compiled here.
+/// The kernels, compiled twice from one text: here for the processor, and as a string by NVRTC for the GPU.
 ///
-/// A kernel is a struct whose members are its arguments, so that an object made here is what a launch passes. Either it has
-/// operator()(i), which does element i and touches nothing that another element writes; or term(i), the number that element i
-/// brings to a sum of its chunk, and finish(slot, sum), where `terms` says how terms lie and where their sums go, or each chunk has one
-/// (channels.inc); or marks(i), two bits for element i, and finish(word, first, second),
-/// which gets those of 32 elements together. Elements may write to the same word by or_into, and the same value. The texts use
-/// what updater_formulas.inc may, and: `size`, exponential and the other functions that stand below, pattern_of, number_of (an f32
-/// and its bits; wide: of a double), block_threads, sum_chunk, templates, pointers.
+/// A kernel is a struct whose members are its arguments; a launch passes such an object. Its element function
+/// is one of these:
+/// `operator()(i)`  computes element i; no other element writes the same memory.
+/// `term(i)`        the number that element i adds to its chunk's sum, with finish(slot, sum). `terms`, if present,
+///                  defines the layout of the terms and the addresses of their sums; otherwise each chunk has one
+///                  sum (channels.inc).
+/// `marks(i)`       two bits of element i, with finish(word, first, second), which receives the bits of 32
+///                  elements together.
+/// Several elements may write to one word by or_into, or write the same value. The texts may use what
+/// updater_formulas.inc may use. In addition they use `size`, the functions below such as exponential,
+/// pattern_of and number_of (bits of an f32; wide_: of a double), block_threads, sum_chunk, templates and
+/// pointers.
 namespace cohort::detail {
 
-/// Threads of a block, and elements whose terms one block adds up.
+/// Threads per block, and elements whose terms one block sums.
 inline constexpr int block_threads = 256;
 inline constexpr unsigned long long sum_chunk = 4096;
 
@@ -54,9 +59,9 @@ inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
 #include <cohort/optimizer/detail/updater_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
-// which read and write elements
+// values.inc uses the formulas above
 #include <cohort/cudnn/detail/kernels/values.inc>
-// and what is made of these
+// these use values.inc
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
 #include <cohort/cudnn/detail/kernels/elementwise.inc>
@@ -70,10 +75,10 @@ inline void or_into(unsigned* to, unsigned bits) { *to |= bits; }
 #include <cohort/cudnn/detail/kernels/randoms.inc>
 #include <cohort/cudnn/detail/kernels/residuals.inc>
 #include <cohort/cudnn/detail/kernels/updates.inc>
-// and of sharing
+// gradient sharing
 #include <cohort/cudnn/detail/kernels/bits.inc>
 #include <cohort/cudnn/detail/kernels/thresholds.inc>
-// which messages use
+// uses bits.inc and thresholds.inc
 #include <cohort/cudnn/detail/kernels/messages.inc>
 #undef COHORT_FORMULA
 
@@ -113,9 +118,9 @@ inline constexpr char kernel_text[] =
 #include <cohort/optimizer/detail/updater_formulas.inc>
 #include <cohort/plan/detail/statistics_formulas.inc>
 #include <cohort/tensor/detail/bf16_formulas.inc>
-// which read and write elements
+// values.inc uses the formulas above
 #include <cohort/cudnn/detail/kernels/values.inc>
-// and what is made of these
+// these use values.inc
 #include <cohort/cudnn/detail/kernels/activations.inc>
 #include <cohort/cudnn/detail/kernels/channels.inc>
 #include <cohort/cudnn/detail/kernels/elementwise.inc>
@@ -129,10 +134,10 @@ inline constexpr char kernel_text[] =
 #include <cohort/cudnn/detail/kernels/randoms.inc>
 #include <cohort/cudnn/detail/kernels/residuals.inc>
 #include <cohort/cudnn/detail/kernels/updates.inc>
-// and of sharing
+// gradient sharing
 #include <cohort/cudnn/detail/kernels/bits.inc>
 #include <cohort/cudnn/detail/kernels/thresholds.inc>
-// which messages use
+// uses bits.inc and thresholds.inc
 #include <cohort/cudnn/detail/kernels/messages.inc>
 #undef COHORT_FORMULA
     ;

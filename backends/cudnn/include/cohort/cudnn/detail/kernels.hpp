@@ -8,17 +8,18 @@
 
 namespace cohort::detail {
 
-/// A kernel that adds up the terms of chunks of sum_chunk elements, a sum for each lane of them: `terms` says how they lie, else they
-/// are one row.
+/// A kernel that sums the terms of each chunk of sum_chunk elements, with one sum per lane. `terms` defines
+/// their layout; without it they form one row.
 ///
-/// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order; then halves are added to halves,
-///           until there is one sum a lane.
+/// Exact     thread t of the block adds terms t, t + block_threads, … of the chunk in this order. A binary
+///           tree then adds halves until one sum per lane remains.
 template <class Kernel>
 concept summing_kernel = requires(Kernel const& k) {
   { k.term(0ULL) } -> std::same_as<double>;
 };
 
-/// A kernel that gives each element two bits, and gets those of 32 elements together; zeros stand behind the last element.
+/// A kernel that computes two bits per element and receives the bits of 32 elements together; zeros pad the
+/// last word.
 template <class Kernel>
 concept marking_kernel = requires(Kernel const& k) {
   { k.marks(0ULL) } -> std::same_as<unsigned>;
@@ -26,7 +27,8 @@ concept marking_kernel = requires(Kernel const& k) {
 
 namespace kernels {
 
-/// Calls visit.operator()<Kernel>(type) for each kernel, with its type's name in the kernels' text.
+/// Calls visit.operator()<Kernel>(type) for each kernel, with the name of its type in the kernels' source
+/// text.
 template <class Visit>
 constexpr void each_kernel(Visit&& visit) {
   visit.template operator()<convert>("convert");
@@ -146,7 +148,7 @@ inline constexpr int kernel_count = [] {
   return count;
 }();
 
-/// The place of a kernel in each_kernel's order.
+/// Index of a kernel in each_kernel's order.
 template <class Kernel>
 inline constexpr int kernel_index = [] {
   static_assert(std::is_trivially_copyable_v<Kernel> && sizeof(Kernel) + sizeof(kernels::size) <= 4096);
@@ -155,14 +157,14 @@ inline constexpr int kernel_index = [] {
     if (std::is_same_v<One, Kernel>) found = at;
     ++at;
   });
-  if (found < 0) throw "cohort: a kernel that each_kernel does not list";
+  if (found < 0) throw "cohort: each_kernel does not list this kernel";
   return found;
 }();
 
-/// The function of the module that runs a kernel, by the name of its type.
+/// Returns the name of the module's function for a kernel type.
 std::string kernel_symbol(std::string_view type);
 
-/// The program that NVRTC compiles: the kernels' text, and for each kernel the function that a launch starts.
+/// Returns the program for NVRTC: the kernels' source text and one __global__ function per kernel.
 std::string kernel_program();
 
 }  // namespace cohort::detail

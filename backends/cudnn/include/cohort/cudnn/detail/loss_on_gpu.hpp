@@ -6,10 +6,10 @@
 
 namespace cohort::detail {
 
-/// What a loss's kernels work on: forward without diff_input and scale, backward without input and sums.
+/// Arguments of a loss's kernels. Forward has no diff_input and scale; backward has no input and sums.
 ///
-/// Shapes    targets an index an example (`labels`), or numbers; weights one an example, or null: 1. sums one a chunk of the loss's
-///           terms.
+/// Shapes    targets: one index per example (`labels`), or numbers; weights: one per example, null means 1;
+///           sums: one per chunk of the loss's terms.
 struct loss_pass {
   float const* input = nullptr;
   float* output = nullptr;
@@ -21,23 +21,23 @@ struct loss_pass {
   kernels::mean_factor scale{};
 };
 
-/// A loss of `factor` times the sum of n terms. sum(pass) writes the output and puts the terms' sums into the stream, infer(pass) the
-/// output alone, differentiate(pass) the gradient.
+/// Prepares a loss: `factor` times the sum of n terms. sum(pass) writes the output and enqueues the terms'
+/// sums; infer(pass) writes only the output; differentiate(pass) writes the gradient.
 ///
-/// Order     the loss is there when the stream has been waited for.
+/// Order     the loss is available after waiting for the stream.
 template <class Infer, class Sum, class Differentiate>
 gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, double flops, std::size_t n,
                            double factor, Infer infer, Sum sum, Differentiate differentiate) {
   using enum operand_role;
-  shape const lies = batched_output(request);
+  shape const layout = batched_output(request);
   std::size_t const chunks = (n + sum_chunk - 1) / sum_chunk;
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   if (!request.training) {
     made.forward.push_back({[=](std::span<void* const> a) {
                               infer(loss_pass{.input = tensor_at(a, 0), .output = tensor_at(a, 1)});
                             },
-                            {{input, 0, lies}, {output, 0, lies}},
+                            {{input, 0, layout}, {output, 0, layout}},
                             "nvrtc",
                             flops});
     return made;
@@ -57,15 +57,15 @@ gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, 
          pass.sums = static_cast<double*>(a[5]);
          sum(pass);
          on->launch(kernels::add_chunks{pass.sums, chunks, factor}, std::min<std::size_t>(chunks, sum_chunk));
-         on->fetch_later(static_cast<std::byte const*>(a[5]), &static_cast<loss_sum*>(a[4])->sum,
-                         sizeof(double));
+         on->download_async(static_cast<std::byte const*>(a[5]), &static_cast<loss_sum*>(a[4])->sum,
+                            sizeof(double));
        },
-       {{input, 0, lies},
-        {output, 0, lies},
+       {{input, 0, layout},
+        {output, 0, layout},
         {scalars},
         {target},
         {loss},
-        {scratch, 0, room_for(chunks * sizeof(double))}},
+        {scratch, 0, shape_for_bytes(chunks * sizeof(double))}},
        "nvrtc",
        flops});
   if (request.wants_diff_input[0])
@@ -74,7 +74,7 @@ gpu_operation prepare_loss(shared_stream const& on, gpu_request const& request, 
                                pass.output = tensor_at(a, 0), pass.diff_input = tensor_at(a, 1);
                                differentiate(pass);
                              },
-                             {{output, 0, lies}, {diff_input, 0, lies}, {scalars}, {target}},
+                             {{output, 0, layout}, {diff_input, 0, layout}, {scalars}, {target}},
                              "nvrtc",
                              flops});
   return made;

@@ -12,10 +12,10 @@
 
 namespace cohort::detail {
 
-/// cuBLASLt on a GPU, and the memory that its products may use besides their operands.
+/// A cuBLASLt handle and the workspace of its products.
 class blas_on_gpu {
  public:
-  /// As much as cuBLAS is recommended to have on Hopper.
+  /// The size recommended for cuBLAS on Hopper.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
   explicit blas_on_gpu(std::shared_ptr<compute_stream> on);
@@ -36,13 +36,14 @@ class blas_on_gpu {
   cublasLtHandle_t handle_ = nullptr;
 };
 
-/// D = op(A)·op(B), and where wanted a bias for each row of D.
+/// D = op(A)·op(B), optionally plus a bias for each row of D.
 ///
-/// Shapes    columns lie one behind the other: op(A) m×k, op(B) k×n, D m×n, the bias m. A is stored k×m where it is transposed.
-///           A and B are bf16 where products are, D and the bias what `result` says.
-/// Before    operands lie on buffer::alignment, on the stream's GPU.
-/// Exact     parts of a sum are f32 and added in one order: one GPU and library give one result, bit by bit.
-/// Errors    backend_error where cuBLASLt has no algorithm, or fails.
+/// Shapes    matrices are column-major: op(A) m×k, op(B) k×n, D m×n, the bias m. A transposed A is stored
+///           k×m. A and B are bf16 if products are; D and the bias have the type `result`.
+/// Before    operands are aligned to buffer::alignment, on the stream's GPU.
+/// Exact     partial sums are f32 and added in a fixed order: one GPU and library gives bitwise equal
+///           results.
+/// Errors    backend_error if cuBLASLt has no algorithm, or fails.
 class matrix_product {
  public:
   struct extents {
@@ -51,14 +52,14 @@ class matrix_product {
     element_type result = element_type::f32;
   };
 
-  matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& its,
+  matrix_product(std::shared_ptr<blas_on_gpu const> blas, extents const& sizes,
                  product_precision products = product_precision::f32, tuning* by = nullptr);
 
-  /// Puts it into the stream.
+  /// Enqueues the product.
   void run(void const* a, void const* b, void const* bias, void* result) const;
 
  private:
-  static constexpr std::size_t most_to_time = 8;
+  static constexpr std::size_t max_timed = 8;
 
   void run(cublasLtMatmulAlgo_t const& algorithm, void const* a, void const* b, void const* bias,
            void* result) const;
@@ -83,17 +84,17 @@ class matrix_product {
   template <class T>
   void prefer(cublasLtMatmulPreferenceAttributes_t attribute, T const& value) const {
     blas_->check(blas_->functions().set_preference(descriptors_.preference, attribute, &value, sizeof value),
-                 "saying what a matrix product may use");
+                 "setting the preferences of a matrix product");
   }
   void describe(cublasLtMatrixLayout_t& matrix, element_type type, int rows, int columns) const;
 
   void choose();
 
-  void take_fastest(tuning& by, extents const& its, product_precision products);
+  void choose_fastest(tuning& by, extents const& sizes, product_precision products);
 
   std::shared_ptr<blas_on_gpu const> blas_;
   descriptors descriptors_;
-  std::vector<cublasLtMatmulAlgo_t> algorithms_;  // the first one is used
+  std::vector<cublasLtMatmulAlgo_t> algorithms_;  // algorithms_[0] is used
   mutable std::mutex mutex_;
 };
 

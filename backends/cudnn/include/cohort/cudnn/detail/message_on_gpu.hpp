@@ -10,22 +10,23 @@
 
 namespace cohort::detail {
 
-/// The elements of a sparse message on a GPU, looked at before any of them is used.
+/// The elements of a sparse message on a GPU, validated before use.
 ///
-/// Order     read; then add and merged, with the message that was read, as often as wanted.
-/// Moves     to the GPU the message's codes and 40 bytes a block; its list there takes 4 bytes an element sent.
+/// Order     call read first; then add and merged for that message, any number of times.
+/// Moves     to the GPU: the message's codes and 40 bytes per block. Its list there takes 4 bytes per sent
+///           element.
 /// Exact     add: the sums of add_blocks.
 class message_on_gpu {
  public:
   explicit message_on_gpu(std::shared_ptr<compute_stream> on);
 
-  /// False: its codes are not what the tables say.
+  /// Decodes the message. Returns false if its codes contradict its tables.
   bool read(message_view const& message);
 
-  /// to += scale · what it brings.
+  /// to += scale · the message's values.
   void add(message_view const& message, std::span<std::uint64_t const> ends, float scale, float* to);
 
-  /// It, to be merged with another.
+  /// Returns the message in the form that merge_messages reads.
   kernels::merged_message merged(message_view const& message, std::span<std::uint64_t const> ends);
 
  private:
@@ -39,11 +40,11 @@ class message_on_gpu {
   gpu_list<kernels::element_value> added_;
   gpu_list<kernels::element_multiple> multiples_;
 
-  std::vector<kernels::coded_block> of_blocks_;  // and below: what goes to the GPU
+  std::vector<kernels::coded_block> host_blocks_;  // this and the following: host copies to upload
   std::vector<unsigned> words_;
   std::vector<float> numbers_;
   std::vector<kernels::element_value> sums_;
-  std::vector<kernels::element_multiple> far_;
+  std::vector<kernels::element_multiple> host_multiples_;
 };
 
 }  // namespace cohort::detail

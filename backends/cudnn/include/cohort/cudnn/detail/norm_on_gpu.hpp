@@ -10,50 +10,51 @@
 namespace cohort::detail {
 
 template <class Layer>
-inline constexpr bool sums_over_parts = std::same_as<Layer, synchronised_batch_norm>;
+inline constexpr bool sums_across_parts = std::same_as<Layer, synchronised_batch_norm>;
 
-/// A norm of channels, as a kernel has it.
+/// The kernels' arguments of a channel norm.
 inline kernels::norm_of_groups norm_of_channels(kernels::channel_terms const& terms, double epsilon,
                                                 float const* means, float const* variances,
                                                 float const* scale, float const* shift) {
   return {means, variances, scale, shift, static_cast<float>(epsilon), terms.channels, terms.area, false};
 }
 
-/// A norm's step, but for its kernels. A sum behind it may lie where the summand lies, which backward does not read.
-inline gpu_operation begin_norm(gpu_request const& request, fused_behind const& behind) {
+/// A norm's step without its kernels. A fused sum may overwrite the summand, which backward does not read.
+inline gpu_operation begin_norm(gpu_request const& request, fused_epilogue const& epilogue) {
   gpu_operation made;
   made.output = request.inputs[0];
   made.parameters.assign(4, shape{request.output_shape[0]});
-  made.overwrites = behind.sums;
-  made.overwritten = behind.sums ? 1 : 0;
+  made.overwrites = epilogue.sums;
+  made.overwritten = epilogue.sums ? 1 : 0;
   return made;
 }
 
-/// By running statistics, which are constants in both passes.
+/// Normalises by running statistics, which are constants in both passes.
 template <class Layer>
 gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
-  gpu_layout const lies = request.inputs[0];
+  gpu_layout const layout = request.inputs[0];
   shape const each{request.output_shape[0]};
-  kernels::channel_terms const terms = channel_sums_on_gpu(on, lies).terms();
-  std::size_t const n = lies.elements();
-  fused_behind const behind(request);
-  gpu_operation made = begin_norm(request, behind);
-  gpu_operands operands{{input, 0, lies},     {output, 0, lies},    {parameter, 0, each},
+  kernels::channel_terms const terms = channel_sums_on_gpu(on, layout).terms();
+  std::size_t const n = layout.elements();
+  fused_epilogue const epilogue(request);
+  gpu_operation made = begin_norm(request, epilogue);
+  gpu_operands operands{{input, 0, layout},   {output, 0, layout},  {parameter, 0, each},
                         {parameter, 1, each}, {parameter, 2, each}, {parameter, 3, each}};
-  if (behind.sums) operands.push_back({input, 1, lies});
+  if (epilogue.sums) operands.push_back({input, 1, layout});
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
          on->launch(
              kernels::normalise_groups{norm_of_channels(terms, epsilon, tensor_at(a, 4), tensor_at(a, 5),
                                                         tensor_at(a, 2), tensor_at(a, 3)),
-                                       values_at(a, 0, lies), behind.sums ? values_at(a, 6, lies) : nullptr,
-                                       values_at(a, 1, lies), behind.slope},
+                                       values_at(a, 0, layout),
+                                       epilogue.sums ? values_at(a, 6, layout) : nullptr,
+                                       values_at(a, 1, layout), epilogue.slope},
              n);
        },
        std::move(operands), "nvrtc", layer.flops(request.input_shapes.first(1)) * request.batch});
   if (!request.training) return made;
-  add_backward_of(made, on, request, behind);
+  add_epilogue_backward(made, on, request, epilogue);
   if (request.wants_diff_input[0])
     made.backward.push_back(
         {[=, epsilon = layer.epsilon](std::span<void* const> a) {
@@ -61,53 +62,55 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
                kernels::normalise_groups_gradient{
                    norm_of_channels(terms, epsilon, nullptr, tensor_at(a, 1), tensor_at(a, 0), nullptr),
                    nullptr,
-                   {values_at(a, 2, lies)},
+                   {values_at(a, 2, layout)},
                    nullptr,
                    nullptr,
-                   values_at(a, 3, lies),
+                   values_at(a, 3, layout),
                    1},
                n);
          },
-         {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, lies}, {diff_input, 0, lies}},
+         {{parameter, 0, each}, {parameter, 3, each}, {diff_output, 0, layout}, {diff_input, 0, layout}},
          "nvrtc",
          static_cast<double>(n)});
   return made;
 }
 
-/// By the statistics of the batch: of this part of it, or of all parts where their sums are given. Forward leaves means and
-/// variances in the workspace. What a rectifier behind it lets through of the gradient is found anew from the input; behind a sum it is
-/// done first. Running statistics follow by gradients of their own: plan/detail/running_statistics.hpp.
+/// Normalises by the statistics of the batch: of this part, or of all parts if sums over parts are given.
+/// Forward stores means and variances in the workspace. Backward recomputes the mask of a fused rectifier
+/// from the input; behind a sum, the rectifier's backward runs as a kernel before. Running statistics are
+/// updated by their own gradients: plan/detail/running_statistics.hpp.
 ///
-/// Order     where sums over parts are given, each pass waits for this part's, and for the other parts.
-/// Moves     where sums are given 5·C floats between GPU and processor in forward, 4·C in backward, with two waits each.
+/// Order     if sums over parts are given, each pass waits for this part's sums, then for the other parts.
+/// Moves     if sums are given: 5·C floats between GPU and processor in forward and 4·C in backward, with two
+///           waits each.
 template <class Layer>
 gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, Layer const& layer) {
   using enum operand_role;
   if (!request.training || request.frozen) return prepare_frozen_norm(on, request, layer);
-  gpu_layout const lies = request.inputs[0];
+  gpu_layout const layout = request.inputs[0];
   shape const each{request.output_shape[0]}, statistics{2 * request.output_shape[0]};
-  channel_sums_on_gpu const sums(on, lies);
+  channel_sums_on_gpu const sums(on, layout);
   kernels::channel_terms const terms = sums.terms();
   cross_worker_statistics const parts(on, terms);
-  std::size_t const n = lies.elements();
+  std::size_t const n = layout.elements();
   auto const count = static_cast<double>(terms.count);
   double const flops = layer.flops(request.input_shapes.first(1)) * request.batch;
-  shape const room = room_for(sums.scratch_bytes());
-  auto const shared = [](step_scalars const& now) { return sums_over_parts<Layer> ? now.sums : nullptr; };
-  fused_behind const behind(request);
-  gpu_operation made = begin_norm(request, behind);
-  gpu_operands forward{{input, 0, lies},
-                       {output, 0, lies},
+  shape const room = shape_for_bytes(sums.scratch_bytes());
+  auto const shared = [](step_scalars const& now) { return sums_across_parts<Layer> ? now.sums : nullptr; };
+  fused_epilogue const epilogue(request);
+  gpu_operation made = begin_norm(request, epilogue);
+  gpu_operands forward{{input, 0, layout},
+                       {output, 0, layout},
                        {parameter, 0, each},
                        {parameter, 1, each},
                        {parameter, 2, each},
                        {workspace, 0, statistics},
                        {scalars},
                        {scratch, 0, room}};
-  if (behind.sums) forward.push_back({input, 1, lies});
+  if (epilogue.sums) forward.push_back({input, 1, layout});
   made.forward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         kernels::values const x = values_at(a, 0, lies);
+         kernels::values const x = values_at(a, 0, layout);
          float *const means = tensor_at(a, 5), *const variances = means + terms.channels;
          auto* const partial = static_cast<double*>(a[7]);
          sums.run(kernels::channel_sums{terms, x, partial}, means, count);
@@ -117,19 +120,19 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
          on->launch(
              kernels::normalise_groups{
                  norm_of_channels(terms, epsilon, means, variances, tensor_at(a, 2), tensor_at(a, 3)), x,
-                 behind.sums ? values_at(a, 8, lies) : nullptr, values_at(a, 1, lies), behind.slope},
+                 epilogue.sums ? values_at(a, 8, layout) : nullptr, values_at(a, 1, layout), epilogue.slope},
              n);
        },
        std::move(forward), "nvrtc", flops});
 
-  bool const apart = behind.sums;  // what is behind has a backward of its own
-  if (apart) add_backward_of(made, on, request, behind);
-  gpu_operands operands{{input, 0, lies},
+  bool const separate_backward = epilogue.sums;  // the epilogue has its own backward kernels
+  if (separate_backward) add_epilogue_backward(made, on, request, epilogue);
+  gpu_operands operands{{input, 0, layout},
                         {parameter, 0, each},
                         {parameter, 2, each},
                         {workspace, 0, statistics},
                         {scalars},
-                        {diff_output, 0, lies},
+                        {diff_output, 0, layout},
                         {diff_parameter, 0, each},
                         {diff_parameter, 1, each},
                         {diff_parameter, 2, each},
@@ -137,11 +140,11 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
                         {scratch, 0, room},
                         {scratch, 1, statistics},
                         {parameter, 1, each}};
-  if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, lies});
+  if (request.wants_diff_input[0]) operands.push_back({diff_input, 0, layout});
   made.backward.push_back(
       {[=, epsilon = layer.epsilon](std::span<void* const> a) {
-         kernels::values const x = values_at(a, 0, lies);
-         kernels::gradient_of_norm const dy{values_at(a, 5, lies), apart ? 1 : behind.slope};
+         kernels::values const x = values_at(a, 0, layout);
+         kernels::gradient_of_norm const dy{values_at(a, 5, layout), separate_backward ? 1 : epilogue.slope};
          float *const means = tensor_at(a, 3), *const variances = means + terms.channels,
                       *const diff_scale = tensor_at(a, 6), *const diff_shift = tensor_at(a, 7);
          auto const& now = *static_cast<step_scalars const*>(a[4]);
@@ -161,7 +164,7 @@ gpu_operation prepare_norm(shared_stream const& on, gpu_request const& request, 
            sum = joined, along = joined + terms.channels;
          }
          if (a.size() > 13)
-           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, values_at(a, 13, lies),
+           on->launch(kernels::normalise_groups_gradient{norm, x, dy, along, sum, values_at(a, 13, layout),
                                                          static_cast<float>(over_elements)},
                       n);
        },

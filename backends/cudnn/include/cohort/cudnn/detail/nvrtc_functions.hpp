@@ -4,7 +4,7 @@
 
 namespace cohort::detail {
 
-/// The functions of NVRTC, the compiler at run time, that are used.
+/// The functions of NVRTC, CUDA's run-time compiler, that the backend calls.
 struct nvrtc_functions {
   decltype(&::nvrtcGetErrorString) error_text = nullptr;
   decltype(&::nvrtcVersion) version = nullptr;

@@ -7,14 +7,15 @@
 
 namespace cohort::detail {
 
-/// Buffers of the processor that a stream's work writes: compute_stream::fetch_later.
+/// Page-locked host memory that a stream's work writes: compute_stream::download_async.
 class page_locked_space final : public memory_space {
  public:
   explicit page_locked_space(std::shared_ptr<compute_stream const> on) : on_(std::move(on)) {}
 
-  std::byte* take(std::size_t bytes) override;
-  /// Memory that a GPU does not finish with is not given back.
-  void give_back(std::byte* memory) noexcept override;
+  std::byte* allocate(std::size_t bytes) override;
+  /// Frees memory after waiting for the stream; if that fails, the memory is leaked because the GPU may still
+  /// write to it.
+  void deallocate(std::byte* memory) noexcept override;
 
  private:
   std::shared_ptr<compute_stream const> on_;

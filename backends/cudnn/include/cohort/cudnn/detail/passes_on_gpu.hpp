@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Arenas of f32 on a GPU. Parts are joined before they are read: after any call but wait, bring, fetch and copy the first part may
-/// have the range's sum, the others zeros.
+/// Operations on f32 arenas in GPU memory. Parts are summed before they are read. After any call except wait,
+/// upload, download and copy, the first part may hold the range's sum and the others zeros.
 class passes_on_gpu : public arena_passes {
  public:
   static_assert(chunk == sum_chunk);
@@ -23,8 +23,8 @@ class passes_on_gpu : public arena_passes {
 
   std::shared_ptr<memory_space> space() const override { return on_; }
   std::shared_ptr<memory_space> results() const override { return std::make_shared<page_locked_space>(on_); }
-  void bring(std::byte const* host, std::byte* to, std::size_t bytes) override;
-  void fetch(std::byte const* from, std::byte* host, std::size_t bytes) override;
+  void upload(std::byte const* host, std::byte* to, std::size_t bytes) override;
+  void download(std::byte const* from, std::byte* host, std::size_t bytes) override;
   void wait() override { on_->wait(); }
   std::function<void()> record(std::function<void()> const& work) override;
   void copy(std::byte const* from, std::byte* to, std::size_t bytes) override;
@@ -39,14 +39,14 @@ class passes_on_gpu : public arena_passes {
   void step_square_sums(updater const& rule, update_scalars const& now, std::byte* master,
                         std::span<std::byte* const> parts, std::span<std::byte* const> state,
                         std::size_t begin, std::size_t n, double* sums) override;
-  /// A kernel for each formula, and for most_parts ranges.
+  /// Launches one kernel for each update formula and up to most_parts ranges.
   void update(std::span<update_range const> ranges, std::byte* master, std::span<std::byte* const> parts,
               std::span<std::byte* const> state) override;
   void follow_statistics(std::byte* master, std::span<std::byte* const> parts, std::size_t mean,
                          std::size_t variance, std::size_t n, double kept) override;
 
  private:
-  static constexpr std::size_t most = kernels::most_parts;
+  static constexpr std::size_t max_ranges = kernels::most_parts;
 
   static float* at(std::byte* arena, std::size_t begin) { return reinterpret_cast<float*>(arena) + begin; }
   static float const* at(std::byte const* arena, std::size_t begin);
@@ -68,19 +68,19 @@ class passes_on_gpu : public arena_passes {
     return step;
   }
 
-  /// The sums of n elements' chunks by the kernel that make(where they go) gives.
+  /// Enqueues the kernel make(address of the results) over n elements, then the download of its chunks' sums.
   template <class Make>
-  void put_sums(std::size_t n, double* sums, Make make) {
+  void download_sums(std::size_t n, double* sums, Make make) {
     std::lock_guard const one_at_a_time(mutex_);
     std::size_t const bytes = (n + chunk - 1) / chunk * sizeof(double);
     results_.resize(bytes, on_);
     on_->launch(make(reinterpret_cast<double*>(results_.data())), n);
-    on_->fetch_later(results_.data(), sums, bytes);
+    on_->download_async(results_.data(), sums, bytes);
   }
 
   std::shared_ptr<compute_stream> on_;
   std::mutex mutex_;
-  reusable_buffer results_;  // on their way to the processor
+  reusable_buffer results_;  // until they are downloaded
 };
 
 }  // namespace cohort::detail

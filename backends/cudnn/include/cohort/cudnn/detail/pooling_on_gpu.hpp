@@ -13,7 +13,7 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, avg_p
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, global_max_pool const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, global_avg_pool const& layer);
 
-/// The gradient of a pool whose windows do not overlap and sum; that pool is its own gradient.
+/// Forward is the gradient of a sum pool with disjoint windows; backward is that pool.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, upsampling const& layer);
 
 }  // namespace cohort::detail

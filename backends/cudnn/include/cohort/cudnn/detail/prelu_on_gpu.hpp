@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// As a rectifier whose slopes are parameters. One slope for all is that of one channel.
+/// A rectifier with learned slopes. A single slope is treated as that of one channel.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, prelu const& layer);
 
 }  // namespace cohort::detail

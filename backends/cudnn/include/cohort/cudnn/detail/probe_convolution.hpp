@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-/// Runs a convolution whose result is known, as most of a network's would be: whether the GPU computes by cuDNN.
+/// Runs a small convolution through cuDNN in the given precision and compares it with the known result.
 availability probe_convolution(std::shared_ptr<compute_stream> const& on, product_precision products);
 
 }  // namespace cohort::detail

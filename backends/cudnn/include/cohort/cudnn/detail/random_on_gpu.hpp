@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// A layer's random numbers: those of the processor.
+/// Random numbers of a layer: the same as on the processor.
 class random_on_gpu {
  public:
   explicit random_on_gpu(gpu_request const& request) : purpose_(purpose_of("layer", request.name)) {}
@@ -22,7 +22,7 @@ class random_on_gpu {
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, dropout const& layer);
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, spatial_dropout const& layer);
 
-/// Normal numbers are made in double, as on the processor; gradients pass.
+/// Normal numbers are computed in double, as on the processor. Backward copies the gradient.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, gaussian_noise const& layer);
 
 }  // namespace cohort::detail

@@ -6,14 +6,14 @@
 
 namespace cohort::detail {
 
-/// What compute_stream::record has recorded.
+/// Owner of a graph that compute_stream::record returned.
 class recorded_work {
  public:
   recorded_work(std::shared_ptr<compute_stream const> on, CUgraphExec made)
       : on_(std::move(on)), made_(made) {}
   recorded_work(recorded_work const&) = delete;
   recorded_work& operator=(recorded_work const&) = delete;
-  /// What a GPU does not finish is not forgotten.
+  /// Waits for the stream and destroys the graph; if waiting fails, the graph is leaked.
   ~recorded_work();
 
   void run() const { on_->launch(made_); }

@@ -11,7 +11,8 @@
 
 namespace cohort::detail {
 
-/// Losses of numbers, as kernels have them: by distances ½·d², d², |d|, or the one near and the other far.
+/// Elementwise losses in the kernels' form, by the distance d: ½·d², d², |d|, or a quadratic near 0 and
+/// linear beyond.
 inline constexpr float everywhere = std::numeric_limits<float>::infinity();
 inline constexpr kernels::distance_loss half_square{everywhere, 0.5F, 0, 0};
 
@@ -26,8 +27,8 @@ concept is_loss_of_numbers = requires(Layer const& layer) {
   loss_of(layer);
 };
 
-/// The mean over an example's outputs. The output is the input, or of logits their probabilities: then the gradient is half the squared
-/// distance's.
+/// The mean over an example's outputs. The output equals the input; for losses of logits it holds the
+/// probabilities, and the gradient is that of half the squared distance.
 template <is_loss_of_numbers Layer>
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, Layer const& layer) {
   shared_stream const on = where.stream;

@@ -13,24 +13,27 @@
 
 namespace cohort::detail {
 
-/// How shared libraries and their functions are found: by the system, or as a test wants them.
+/// Functions that open shared libraries and find their symbols: the system's, or a test's.
 struct library_source {
-  /// A handle, or null and why.
+  /// Returns a handle, or null with the reason in `why`.
   std::function<void*(std::string const& name, std::string& why)> open;
-  /// An address, or null.
+  /// Returns an address, or null.
   std::function<void*(void* library, char const* symbol)> find;
 };
 
-/// Where CUDA's libraries are looked for after the system's own places: $CUDA_PATH, the toolkit's folder, and the cache
-/// that cmake/setup.sh --cuda fills.
+/// Returns the folders to search for CUDA's libraries after the system's: $CUDA_PATH/lib64, the toolkit's
+/// folder, and the cache that cmake/setup.sh --cuda fills.
 std::vector<std::string> cuda_library_folders();
 
-/// The system's loader; why says what is wrong with a library that is there. One that is open stays open: what CUDA's register to be run at exit would outlive it.
+/// Returns the system's loader. `why` gives the error of a library that exists but does not load. Libraries
+/// are never closed, because CUDA's exit handlers still need them.
 library_source system_libraries();
 
-/// A table of functions, which are its `each`, from the first of `names` that opens. `what` is the library's name for a user.
+/// Loads the functions that Functions::each visits from the first of `names` that opens. `what` is the
+/// library's name in messages.
 ///
-/// Errors    backend_error where none opens, with the reason of the first; where a function is missing, naming it.
+/// Errors    backend_error if none opens, with the first name's reason; or if a function is missing, naming
+///           it.
 template <class Functions>
 Functions load_functions(library_source const& from, char const* what, std::span<std::string const> names) {
   void* library = nullptr;

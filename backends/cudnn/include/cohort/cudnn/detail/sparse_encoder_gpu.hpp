@@ -10,12 +10,12 @@
 
 namespace cohort::detail {
 
-/// Which elements are sent, two bits each (kernels/thresholds.inc), and the codes of a message made of them.
+/// Marks of the elements to send, two bits each (kernels/thresholds.inc), and their encoding as a message.
 ///
-///     marks ──► groups of 1024: counts ──► blocks: what is in front ──► groups: bits of gaps ──► blocks: the smaller coding
-///           ──► where each block begins ──► groups: codes ──► the processor
+///     marks ──► groups of 1024: counts ──► blocks: prefix sums ──► groups: bits of gaps ──► blocks: the smaller coding
+///           ──► offset of each block ──► groups: codes ──► the processor
 ///
-/// Moves     on the device n/4 bytes three times; to the processor 40 bytes a block and the codes.
+/// Moves     on the device n/4 bytes three times; to the processor 40 bytes per block and the codes.
 /// Exact     the codes of write_block.
 class sparse_encoder_gpu {
  public:
@@ -24,16 +24,16 @@ class sparse_encoder_gpu {
 
   explicit sparse_encoder_gpu(std::shared_ptr<compute_stream> on);
 
-  /// Room for the marks of n elements, whose bits are anything.
+  /// Allocates the marks of n elements, uninitialised.
   void resize(std::size_t n);
   void clear() { marks_.clear(); }
   unsigned* sent() const { return marks_.data(); }
   unsigned* negative() const { return marks_.data() + words_; }
 
-  /// What the marks say is sent, with these thresholds; r gives what is beyond 2¹⁶ of them.
+  /// Encodes the marked elements with these thresholds. `r` supplies the values beyond 2¹⁶ thresholds.
   ///
   /// Errors    numeric_error if such an element of r is not finite.
-  threshold_device::taken code(kernels::threshold_table const& t, float* r);
+  threshold_device::extracted code(kernels::threshold_table const& t, float* r);
 
  private:
   void fetch_multiples(kernels::marked_elements const& all, kernels::threshold_table const& t, float* r,
@@ -41,7 +41,7 @@ class sparse_encoder_gpu {
 
   void fetch_codes(kernels::marked_elements const& all, std::size_t bits);
 
-  /// How many elements of each threshold are sent, multiples among them.
+  /// Counts the sent elements of each threshold, multiples included.
   void count(kernels::marked_elements const& all, kernels::threshold_table const& t, std::uint64_t sum);
 
   std::shared_ptr<compute_stream> on_;
@@ -53,10 +53,10 @@ class sparse_encoder_gpu {
   gpu_list<kernels::element_multiple> multiples_;
   gpu_list<kernels::size> taken_;
 
-  std::vector<kernels::marked_block> of_blocks_;  // and below: what has come to the processor
+  std::vector<kernels::marked_block> host_blocks_;  // this and the following: host copies
   std::vector<block_entry> entries_;
   std::vector<std::byte> bytes_;
-  std::vector<sent_multiple> found_;
+  std::vector<sent_multiple> host_multiples_;
   std::vector<kernels::size> up_to_;
   std::vector<std::uint64_t> counts_;
 };

@@ -16,10 +16,11 @@
 
 namespace cohort::detail {
 
-/// What threshold_compressors do to arrays in a GPU's memory.
+/// The operations of threshold_compressor on arrays in GPU memory.
 ///
-/// Moves     over PCIe messages, 2 bytes for each element of a threshold's sample, 40 a block, and single numbers.
-/// Errors    backend_error, memory_error and deadline_error as compute_stream; all else is as threshold_device says.
+/// Moves     over PCIe: messages, 2 bytes for each element of a threshold's sample, 40 bytes per block, and
+///           single numbers.
+/// Errors    backend_error, memory_error and deadline_error as compute_stream; otherwise as threshold_device.
 class threshold_on_gpu final : public threshold_device {
  public:
   explicit threshold_on_gpu(std::shared_ptr<compute_stream> on);
@@ -33,21 +34,21 @@ class threshold_on_gpu final : public threshold_device {
   void count_levels(float const* r, float const* x, element_sample const& from,
                     std::span<std::uint32_t> counts) override;
 
-  taken take(std::span<float> r, std::span<float const> x, std::span<std::uint64_t const> ends,
-             std::span<bf16 const> t) override;
+  extracted extract(std::span<float> r, std::span<float const> x, std::span<std::uint64_t const> ends,
+                    std::span<bf16 const> t) override;
 
   bool read(side which, message_view const& message) override { return of(which).read(message); }
   void add(side which, message_view const& message, std::span<std::uint64_t const> ends, float scale,
            float* dense) override;
-  taken merge(message_view const& lower, message_view const& upper, std::span<std::uint64_t const> ends,
-              std::span<bf16 const> t, std::span<float> r) override;
+  extracted merge(message_view const& lower, message_view const& upper, std::span<std::uint64_t const> ends,
+                  std::span<bf16 const> t, std::span<float> r) override;
 
  private:
   message_on_gpu& of(side which) { return messages_[static_cast<std::size_t>(which)]; }
 
-  kernels::threshold_table bring(std::span<std::uint64_t const> ends, std::span<bf16 const> t);
+  kernels::threshold_table upload(std::span<std::uint64_t const> ends, std::span<bf16 const> t);
 
-  /// The sum over n elements by the kernel that make(where chunks' sums go) gives.
+  /// Returns the sum over n elements by the kernel make(address of the chunks' sums).
   template <class Make>
   double summed(std::size_t n, Make make) {
     if (n == 0) return 0;
@@ -56,7 +57,7 @@ class threshold_on_gpu final : public threshold_device {
     on_->launch(make(to), n);
     on_->launch(kernels::add_chunks{to, chunks, 1}, std::min<std::size_t>(chunks, sum_chunk));
     double sum = 0;
-    sums_.fetch({&sum, 1});
+    sums_.download({&sum, 1});
     return sum;
   }
 
@@ -71,7 +72,7 @@ class threshold_on_gpu final : public threshold_device {
   std::vector<unsigned short> of_sample_;
 };
 
-/// The passes of arenas on a GPU whose gradients can be shared by thresholds there.
+/// Arena operations on a GPU that also support threshold_sharing there.
 class sharing_passes_on_gpu final : public passes_on_gpu, public threshold_device_source {
  public:
   explicit sharing_passes_on_gpu(std::shared_ptr<compute_stream> on)

@@ -11,22 +11,23 @@
 
 namespace cohort::detail {
 
-/// Thresholds, and where the elements of each end, for kernels. Ends that it has are not brought again.
+/// Table of thresholds and of the ends of their element ranges, for kernels. Unchanged ends are not uploaded
+/// again.
 class threshold_table_on_gpu {
  public:
   explicit threshold_table_on_gpu(std::shared_ptr<compute_stream> const& on)
       : on_gpu_(on), ends_on_gpu_(on) {}
 
-  /// value(k) of each threshold; valid until the next call.
+  /// Uploads value(k) for each threshold k. The result is valid until the next call.
   template <class Value>
-  kernels::threshold_table bring(std::span<std::uint64_t const> ends, Value value) {
+  kernels::threshold_table upload(std::span<std::uint64_t const> ends, Value value) {
     patterns_.resize(ends.size());
     for (std::size_t k = 0; k < ends.size(); ++k) patterns_[k] = std::bit_cast<unsigned>(float{value(k)});
-    on_gpu_.bring(patterns_);
+    on_gpu_.upload(patterns_);
     if (!std::equal(ends.begin(), ends.end(), ends_.begin(), ends_.end())) {
-      ends_.clear();  // until they are there
+      ends_.clear();  // in case the upload fails
       std::vector<kernels::size> const now(ends.begin(), ends.end());
-      ends_on_gpu_.bring(now);
+      ends_on_gpu_.upload(now);
       ends_ = now;
     }
     return {on_gpu_.data(), ends_on_gpu_.data(), ends.size()};

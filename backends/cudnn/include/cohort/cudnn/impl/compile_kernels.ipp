@@ -24,7 +24,7 @@ COHORT_CUDNN_INLINE std::string compile_kernels(nvrtc_functions const& compiler,
     ~made_program() { compiler.destroy(&handle); }
   } made{compiler};
   check(compiler.create(&made.handle, program.c_str(), "cohort_kernels.cu", 0, nullptr, nullptr),
-        "giving NVRTC the kernels");
+        "passing the kernels to NVRTC");
   std::vector<std::string> const options = kernel_options(capability);
   std::vector<char const*> arguments;
   for (std::string const& option : options) arguments.push_back(option.c_str());
@@ -32,16 +32,16 @@ COHORT_CUDNN_INLINE std::string compile_kernels(nvrtc_functions const& compiler,
       compiler.compile(made.handle, static_cast<int>(arguments.size()), arguments.data());
   std::size_t bytes = 0;
   if (status != NVRTC_SUCCESS) {
-    check(compiler.log_size(made.handle, &bytes), "asking NVRTC what it said");
+    check(compiler.log_size(made.handle, &bytes), "reading NVRTC's log");
     std::string said(bytes, '\0');
-    check(compiler.get_log(made.handle, said.data()), "asking NVRTC what it said");
+    check(compiler.get_log(made.handle, said.data()), "reading NVRTC's log");
     throw backend_error({.what = "NVRTC cannot compile the kernels",
                          .where = {options[0], ": ", compiler.error_text(status)},
                          .got = said.c_str()});
   }
-  check(compiler.cubin_size(made.handle, &bytes), "asking NVRTC for the kernels' size");
+  check(compiler.cubin_size(made.handle, &bytes), "reading the size of the compiled kernels");
   std::string code(bytes, '\0');
-  check(compiler.get_cubin(made.handle, code.data()), "asking NVRTC for the kernels");
+  check(compiler.get_cubin(made.handle, code.data()), "reading the compiled kernels");
   return code;
 }
 

@@ -11,9 +11,9 @@ namespace cohort::detail {
 inline CUdeviceptr device_address(void const* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
 COHORT_CUDNN_INLINE compute_stream::compute_stream(std::shared_ptr<gpu const> on, std::string const& cache,
-                                                   std::chrono::milliseconds longest)
-    : on_(std::move(on)), kernels_(on_, cache), longest_(longest), staging_(on_) {
-  driver().check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream on the GPU");
+                                                   std::chrono::milliseconds deadline)
+    : on_(std::move(on)), kernels_(on_, cache), deadline_(deadline), staging_(on_) {
+  driver().check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "creating a stream on the GPU");
 }
 
 COHORT_CUDNN_INLINE compute_stream::~compute_stream() {
@@ -26,98 +26,98 @@ COHORT_CUDNN_INLINE compute_stream::~compute_stream() {
   driver().destroy_stream(stream_);
 }
 
-COHORT_CUDNN_INLINE std::byte* compute_stream::take(std::size_t bytes) {
+COHORT_CUDNN_INLINE std::byte* compute_stream::allocate(std::size_t bytes) {
   CUdeviceptr taken = 0;
   CUresult status = CUDA_SUCCESS;
   {
-    auto const held = turn();
+    auto const held = lock_queue();
     status = driver().allocate(&taken, bytes);
   }
   if (status == CUDA_ERROR_OUT_OF_MEMORY) {
     auto const [free, total] = on_->memory();
-    throw memory_error({.what = "the GPU has too little memory left",
+    throw memory_error({.what = "the GPU has too little free memory",
                         .where = on_->name(),
                         .expected = {bytes, " bytes"},
-                        .got = {free, " of ", total}});
+                        .got = {free, " of ", total, " bytes free"}});
   }
-  driver().check(status, "taking memory of the GPU");
+  driver().check(status, "allocating GPU memory");
   auto* const memory = reinterpret_cast<std::byte*>(taken);
   {
-    std::lock_guard const one_at_a_time(taken_mutex_);
-    taken_[memory] = bytes;
+    std::lock_guard const one_at_a_time(allocations_mutex_);
+    allocations_[memory] = bytes;
   }
   clear(memory, bytes);
   return memory;
 }
 
-COHORT_CUDNN_INLINE void compute_stream::give_back(std::byte* memory) noexcept try {
+COHORT_CUDNN_INLINE void compute_stream::deallocate(std::byte* memory) noexcept try {
   wait();
   {
-    std::lock_guard const one_at_a_time(taken_mutex_);
-    taken_.erase(memory);
+    std::lock_guard const one_at_a_time(allocations_mutex_);
+    allocations_.erase(memory);
   }
-  auto const held = turn();
+  auto const held = lock_queue();
   driver().free(device_address(memory));
 } catch (error const&) {
 }
 
-COHORT_CUDNN_INLINE std::size_t compute_stream::room() const {
+COHORT_CUDNN_INLINE std::size_t compute_stream::available_bytes() const {
   std::size_t bytes = on_->memory().free;
-  std::lock_guard const one_at_a_time(taken_mutex_);
-  for (auto const& one : taken_) bytes += one.second;
+  std::lock_guard const one_at_a_time(allocations_mutex_);
+  for (auto const& one : allocations_) bytes += one.second;
   return bytes;
 }
 
 COHORT_CUDNN_INLINE void compute_stream::clear(std::byte* memory, std::size_t bytes) const {
-  auto const held = turn();
-  driver().check(driver().set_bytes(device_address(memory), 0, bytes, stream_), "clearing the GPU's memory");
+  auto const held = lock_queue();
+  driver().check(driver().set_bytes(device_address(memory), 0, bytes, stream_), "clearing GPU memory");
 }
 
-COHORT_CUDNN_INLINE void compute_stream::bring(void const* from, std::byte* to, std::size_t bytes) const {
-  refuse_to_record("what is brought");
-  std::unique_lock in_turn(staging_mutex_);
+COHORT_CUDNN_INLINE void compute_stream::upload(void const* from, std::byte* to, std::size_t bytes) const {
+  require_not_recording("a copy to the GPU");
+  std::unique_lock staging_lock(staging_mutex_);
   for (std::size_t done = 0; done < bytes;) {
-    std::span<std::byte> const piece = staged(in_turn, bytes - done);
+    std::span<std::byte> const piece = staging_piece(staging_lock, bytes - done);
     std::memcpy(piece.data(), static_cast<std::byte const*>(from) + done, piece.size());
-    auto const held = turn();
-    driver().check(driver().bring(device_address(to + done), piece.data(), piece.size(), stream_),
+    auto const held = lock_queue();
+    driver().check(driver().upload(device_address(to + done), piece.data(), piece.size(), stream_),
                    "copying to the GPU");
     done += piece.size();
   }
 }
 
-COHORT_CUDNN_INLINE void compute_stream::fetch(std::byte const* from, void* to, std::size_t bytes) const {
-  refuse_to_record("what is fetched");
+COHORT_CUDNN_INLINE void compute_stream::download(std::byte const* from, void* to, std::size_t bytes) const {
+  require_not_recording("a copy to the processor");
   for (std::size_t done = 0; done < bytes;) {
-    std::unique_lock in_turn(staging_mutex_);
-    std::span<std::byte> const piece = staged(in_turn, bytes - done);
-    fetch_later(from + done, piece.data(), piece.size());
-    reading const until_it_is_read(in_turn, readers_);
+    std::unique_lock staging_lock(staging_mutex_);
+    std::span<std::byte> const piece = staging_piece(staging_lock, bytes - done);
+    download_async(from + done, piece.data(), piece.size());
+    staging_reader const until_it_is_read(staging_lock, readers_);
     finish();
     std::memcpy(static_cast<std::byte*>(to) + done, piece.data(), piece.size());
     done += piece.size();
   }
 }
 
-COHORT_CUDNN_INLINE void compute_stream::fetch_later(std::byte const* from, void* to,
-                                                     std::size_t bytes) const {
-  auto const held = turn();
-  driver().check(driver().fetch(to, device_address(from), bytes, stream_), "copying from the GPU");
+COHORT_CUDNN_INLINE void compute_stream::download_async(std::byte const* from, void* to,
+                                                        std::size_t bytes) const {
+  auto const held = lock_queue();
+  driver().check(driver().download(to, device_address(from), bytes, stream_), "copying from the GPU");
 }
 
 COHORT_CUDNN_INLINE void compute_stream::copy(std::byte const* from, std::byte* to, std::size_t bytes) const {
-  auto const held = turn();
+  auto const held = lock_queue();
   driver().check(driver().copy(device_address(to), device_address(from), bytes, stream_),
                  "copying on the GPU");
 }
 
 COHORT_CUDNN_INLINE void compute_stream::wait() const {
-  refuse_to_record("what is waited for");
-  std::unique_lock in_turn(staging_mutex_);
-  free_staging(in_turn);
+  require_not_recording("waiting for the GPU");
+  std::unique_lock staging_lock(staging_mutex_);
+  free_staging(staging_lock);
 }
 
-COHORT_CUDNN_INLINE std::shared_lock<std::shared_mutex> compute_stream::turn() const {
+COHORT_CUDNN_INLINE std::shared_lock<std::shared_mutex> compute_stream::lock_queue() const {
   on_->use();
   std::shared_lock<std::shared_mutex> held(recording_, std::defer_lock);
   if (!records()) held.lock();
@@ -134,7 +134,7 @@ COHORT_CUDNN_INLINE CUgraphExec compute_stream::record(std::function<void()> con
   bool whole = true;
   try {
     work();
-  } catch (...) {  // it comes again where the work is done
+  } catch (...) {  // the work throws again when it is run instead
     whole = false;
   }
   recorder_ = std::thread::id();
@@ -148,11 +148,11 @@ COHORT_CUDNN_INLINE CUgraphExec compute_stream::record(std::function<void()> con
 }
 
 COHORT_CUDNN_INLINE void compute_stream::launch(CUgraphExec recorded) const {
-  auto const held = turn();
+  auto const held = lock_queue();
   driver().check(driver().launch_graph(recorded, stream_), "launching a graph");
 }
 
-COHORT_CUDNN_INLINE void compute_stream::forget(CUgraphExec recorded) const noexcept {
+COHORT_CUDNN_INLINE void compute_stream::destroy_recorded(CUgraphExec recorded) const noexcept {
   on_->make_current();
   driver().destroy_executable(recorded);
 }
@@ -162,30 +162,31 @@ COHORT_CUDNN_INLINE void compute_stream::finish() const {
   clock::time_point const begin = clock::now();
   auto const ask = [&] {
     while (wants_to_record_ && !records()) std::this_thread::yield();
-    auto const held = turn();
+    auto const held = lock_queue();
     return driver().query(stream_);
   };
   for (CUresult status; (status = ask()) != CUDA_SUCCESS;) {
     if (status != CUDA_ERROR_NOT_READY) driver().check(status, "waiting for the GPU");
     clock::duration const waited = clock::now() - begin;
-    if (waited > longest_ || late_) {
-      late_ = true;
-      throw deadline_error({.what = "the GPU does not finish its work",
+    if (waited > deadline_ || deadline_passed_) {
+      deadline_passed_ = true;
+      throw deadline_error({.what = "the GPU did not finish its work in time",
                             .where = on_->name(),
-                            .expected = {"at most ", longest_.count(), " ms"}});
+                            .expected = {"at most ", deadline_.count(), " ms"}});
     }
     if (waited > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  late_ = false;
+  deadline_passed_ = false;
 }
 
-COHORT_CUDNN_INLINE compute_stream::reading::reading(std::unique_lock<std::mutex>& lock, int& readers)
+COHORT_CUDNN_INLINE compute_stream::staging_reader::staging_reader(std::unique_lock<std::mutex>& lock,
+                                                                   int& readers)
     : lock_(lock), readers_(readers) {
   ++readers_;
   lock_.unlock();
 }
 
-COHORT_CUDNN_INLINE compute_stream::reading::~reading() {
+COHORT_CUDNN_INLINE compute_stream::staging_reader::~staging_reader() {
   lock_.lock();
   --readers_;
 }
@@ -198,18 +199,18 @@ COHORT_CUDNN_INLINE void compute_stream::free_staging(std::unique_lock<std::mute
   if (staging_.given() == before && readers_ == 0) staging_.clear();
 }
 
-COHORT_CUDNN_INLINE std::span<std::byte> compute_stream::staged(std::unique_lock<std::mutex>& lock,
-                                                                std::size_t bytes) const {
+COHORT_CUDNN_INLINE std::span<std::byte> compute_stream::staging_piece(std::unique_lock<std::mutex>& lock,
+                                                                       std::size_t bytes) const {
   for (;;) {
     {
-      auto const held = turn();  // the first one takes memory
-      if (std::span<std::byte> const piece = staging_.take(bytes); !piece.empty()) return piece;
+      auto const held = lock_queue();  // the first piece allocates memory
+      if (std::span<std::byte> const piece = staging_.reserve(bytes); !piece.empty()) return piece;
     }
     free_staging(lock);
   }
 }
 
-COHORT_CUDNN_INLINE void compute_stream::refuse_to_record(char const* what) const {
+COHORT_CUDNN_INLINE void compute_stream::require_not_recording(char const* what) const {
   if (records()) throw backend_error({.what = {what, " cannot be recorded"}});
 }
 

@@ -17,22 +17,21 @@ COHORT_CUDNN_INLINE void* convolution_engine::aligned(std::byte* at) {
 
 COHORT_CUDNN_INLINE convolution_engine::convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn,
                                                            convolution_pass pass,
-                                                           convolution_extents const& its,
+                                                           convolution_extents const& extents,
                                                            product_precision products, search among,
                                                            tuning* by)
-    : dnn_(std::move(dnn)), products_(products), most_(by ? most_to_time : 1) {
-  look(pass, its, among);
-  if (by && plans_.size() > 1) take_fastest(*by, pass, its);
+    : dnn_(std::move(dnn)), products_(products), max_plans_(by ? max_timed : 1) {
+  find_engines(pass, extents, among);
+  if (by && plans_.size() > 1) choose_fastest(*by, pass, extents);
 }
 
 COHORT_CUDNN_INLINE void convolution_engine::refuse(std::string const& where) const {
-  throw no_convolution_engine(
-      {.what = "cuDNN has no engine for this convolution",
-       .where = where,
-       .expected = {"one in ", name_of(products_), products_ == product_precision::f32 ? "" : " or f32",
-                    " that gives the same bits each time"},
-       .got = {engines_, " engines, ", left_out_, " of them not so",
-               refusal_.empty() ? "" : ", and the answer " + refusal_}});
+  throw no_convolution_engine({.what = "cuDNN has no engine for this convolution",
+                               .where = where,
+                               .expected = {"a deterministic engine in ", name_of(products_),
+                                            products_ == product_precision::f32 ? "" : " or f32"},
+                               .got = {engines_, " engines, ", rejected_, " of them rejected",
+                                       refusal_.empty() ? "" : ", status " + refusal_}});
 }
 
 COHORT_CUDNN_INLINE void convolution_engine::run(void* input, void* weights, void* output,
@@ -40,10 +39,10 @@ COHORT_CUDNN_INLINE void convolution_engine::run(void* input, void* weights, voi
   run(plans_[0], input, weights, output, workspace);
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::look(convolution_pass pass, convolution_extents const& its,
-                                                  search among) {
-  auto const held = dnn_->alone();
-  if (!describe(pass, its)) return;
+COHORT_CUDNN_INLINE void convolution_engine::find_engines(convolution_pass pass,
+                                                          convolution_extents const& extents, search among) {
+  auto const held = dnn_->lock_handle();
+  if (!describe(pass, extents)) return;
   if (among != search::fallback && choose(CUDNN_HEUR_MODE_A)) return;
   if (among != search::best) choose(CUDNN_HEUR_MODE_FALLBACK);
 }
@@ -59,8 +58,8 @@ COHORT_CUDNN_INLINE void convolution_engine::run(usable const& engine, void* inp
   dnn_->execute(engine.plan.handle(), operands.handle());
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::take_fastest(tuning& by, convolution_pass pass,
-                                                          convolution_extents const& its) {
+COHORT_CUDNN_INLINE void convolution_engine::choose_fastest(tuning& by, convolution_pass pass,
+                                                            convolution_extents const& extents) {
   std::vector<std::string> names;
   std::vector<std::int64_t> numbers;
   for (usable const& one : plans_) {
@@ -70,21 +69,22 @@ COHORT_CUDNN_INLINE void convolution_engine::take_fastest(tuning& by, convolutio
     numbers.push_back(one.number);
   }
   std::vector<buffer> memory;
-  auto const put = [&](std::size_t way) {
+  auto const enqueue = [&](std::size_t candidate) {
     if (memory.empty()) {
       std::size_t room = 0;
       for (usable const& one : plans_) room = std::max(room, one.workspace_bytes);
       for (std::size_t const bytes :
-           {its.bytes(its.input, its.narrow_images), its.bytes(its.weights, its.narrow_weights),
-            its.bytes(its.output, its.narrow_images), room + workspace_alignment})
-        memory.push_back(memory_to_time_on(dnn_->shared_stream(), bytes));
+           {extents.bytes(extents.input, extents.narrow_images),
+            extents.bytes(extents.weights, extents.narrow_weights),
+            extents.bytes(extents.output, extents.narrow_images), room + workspace_alignment})
+        memory.push_back(timing_buffer(dnn_->shared_stream(), bytes));
     }
-    run(plans_[way], memory[0].data(), memory[1].data(), memory[2].data(), aligned(memory[3].data()));
+    run(plans_[candidate], memory[0].data(), memory[1].data(), memory[2].data(), aligned(memory[3].data()));
   };
-  std::size_t const taken = autotuned_choice(
-      by, dnn_->stream(), text_of({"cuDNN ", dnn_->functions().version(), ", ", describe_text(pass, its)}),
-      names, put);
-  std::swap(plans_[0], plans_[taken]);
+  std::size_t const chosen = autotuned_choice(
+      by, dnn_->stream(),
+      text_of({"cuDNN ", dnn_->functions().version(), ", ", describe_text(pass, extents)}), names, enqueue);
+  std::swap(plans_[0], plans_[chosen]);
   plans_.erase(plans_.begin() + 1, plans_.end());
 }
 
@@ -108,16 +108,17 @@ COHORT_CUDNN_INLINE dnn_description convolution_engine::tensor(std::int64_t id, 
   return made;
 }
 
-COHORT_CUDNN_INLINE dnn_description convolution_engine::moving(convolution_extents const& its) const {
+COHORT_CUDNN_INLINE dnn_description
+convolution_engine::convolution(convolution_extents const& extents) const {
   using pair = std::array<std::int64_t, 2>;
   dnn_description made(*dnn_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   made.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   made.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
   made.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
-  made.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, pair{its.dilation.height, its.dilation.width});
-  made.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, pair{its.stride.height, its.stride.width});
-  made.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pair{its.rows.before, its.columns.before});
-  made.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pair{its.rows.after, its.columns.after});
+  made.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, pair{extents.dilation.height, extents.dilation.width});
+  made.set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, pair{extents.stride.height, extents.stride.width});
+  made.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pair{extents.rows.before, extents.columns.before});
+  made.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pair{extents.rows.after, extents.columns.after});
   made.finalize();
   return made;
 }
@@ -151,20 +152,21 @@ COHORT_CUDNN_INLINE convolution_engine::names convolution_engine::names_of(convo
   }
 }
 
-COHORT_CUDNN_INLINE bool convolution_engine::describe(convolution_pass pass, convolution_extents const& its) {
+COHORT_CUDNN_INLINE bool convolution_engine::describe(convolution_pass pass,
+                                                      convolution_extents const& extents) {
   names const of = names_of(pass);
-  parts_.push_back(tensor(input_id, its.input, its.channels_last, its.narrow_images));
-  parts_.push_back(tensor(weights_id, its.weights, its.channels_last, its.narrow_weights));
-  parts_.push_back(tensor(output_id, its.output, its.channels_last, its.narrow_images));
-  parts_.push_back(moving(its));
+  parts_.push_back(tensor(input_id, extents.input, extents.channels_last, extents.narrow_images));
+  parts_.push_back(tensor(weights_id, extents.weights, extents.channels_last, extents.narrow_weights));
+  parts_.push_back(tensor(output_id, extents.output, extents.channels_last, extents.narrow_images));
+  parts_.push_back(convolution(extents));
   dnn_description operation(*dnn_, of.operation);
   operation.set(of.alpha, 1.0F);
   operation.set(of.beta, 0.0F);
   operation.set(of.input, parts_[0]);
   operation.set(of.weights, parts_[1]);
   operation.set(of.output, parts_[2]);
-  operation.set(of.moving, parts_[3]);
-  bool const is_mixed = its.narrow_images != its.narrow_weights;
+  operation.set(of.convolution, parts_[3]);
+  bool const is_mixed = extents.narrow_images != extents.narrow_weights;
   if (!is_mixed) operation.finalize();
   if (is_mixed && !accepts(operation)) return false;
   parts_.push_back(std::move(operation));
@@ -195,19 +197,19 @@ COHORT_CUDNN_INLINE bool convolution_engine::choose(cudnnBackendHeurMode_t mode)
     handles.push_back(found.emplace_back(*dnn_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR).handle());
   std::size_t const count =
       std::min(wanted.get(CUDNN_ATTR_ENGINEHEUR_RESULTS, std::span(handles)), handles.size());
-  for (std::size_t i = 0; i < count && plans_.size() < most_; ++i) {
+  for (std::size_t i = 0; i < count && plans_.size() < max_plans_; ++i) {
     ++engines_;
-    take(std::move(found[i]));
+    add_plan(std::move(found[i]));
   }
   return !plans_.empty();
 }
 
-COHORT_CUDNN_INLINE void convolution_engine::take(dnn_description configuration) {
+COHORT_CUDNN_INLINE void convolution_engine::add_plan(dnn_description configuration) {
   dnn_description engine(*dnn_, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t handle = engine.handle();
   configuration.get(CUDNN_ATTR_ENGINECFG_ENGINE, std::span(&handle, 1));
   if (!keeps_precision(engine)) {
-    ++left_out_;
+    ++rejected_;
     return;
   }
   dnn_description plan(*dnn_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
@@ -221,33 +223,33 @@ COHORT_CUDNN_INLINE void convolution_engine::take(dnn_description configuration)
 }
 
 COHORT_CUDNN_INLINE std::string convolution_engine::describe_text(convolution_pass pass,
-                                                                  convolution_extents const& its) const {
+                                                                  convolution_extents const& extents) const {
   auto const sides = [](border const& one) { return text_of({one.before, '+', one.after}); };
   return text_of({"convolution's ",
                   pass == convolution_pass::output  ? "output"
                   : pass == convolution_pass::input ? "input"
                                                     : "weights",
                   ", input ",
-                  to_string(its.input),
+                  to_string(extents.input),
                   ", weights ",
-                  to_string(its.weights),
+                  to_string(extents.weights),
                   ", output ",
-                  to_string(its.output),
+                  to_string(extents.output),
                   ", stride ",
-                  its.stride.height,
+                  extents.stride.height,
                   'x',
-                  its.stride.width,
+                  extents.stride.width,
                   ", dilation ",
-                  its.dilation.height,
+                  extents.dilation.height,
                   'x',
-                  its.dilation.width,
+                  extents.dilation.width,
                   ", padding ",
-                  sides(its.rows),
+                  sides(extents.rows),
                   ' ',
-                  sides(its.columns),
-                  its.channels_last ? ", channels last" : "",
-                  its.narrow_images ? ", bf16" : "",
-                  its.narrow_weights ? ", weights bf16" : "",
+                  sides(extents.columns),
+                  extents.channels_last ? ", channels last" : "",
+                  extents.narrow_images ? ", bf16" : "",
+                  extents.narrow_weights ? ", weights bf16" : "",
                   ", by ",
                   name_of(products_)});
 }

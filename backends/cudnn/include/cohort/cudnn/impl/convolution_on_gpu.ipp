@@ -11,11 +11,11 @@
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE gpu_layout convolution_way::layout_of(shape const& dims) const {
+COHORT_CUDNN_INLINE gpu_layout convolution_variant::layout_of(shape const& dims) const {
   return {dims, channels_last, is_narrow() ? element_type::bf16 : element_type::f32};
 }
 
-COHORT_CUDNN_INLINE std::vector<convolution_way> ways_of(product_precision products) {
+COHORT_CUDNN_INLINE std::vector<convolution_variant> variants_of(product_precision products) {
   using enum product_precision;
   switch (products) {
     case f32:
@@ -28,34 +28,34 @@ COHORT_CUDNN_INLINE std::vector<convolution_way> ways_of(product_precision produ
 }
 
 COHORT_CUDNN_INLINE convolution_on_gpu::convolution_on_gpu(gpu_target const& where, convolution_pass pass,
-                                                           convolution_windows const& its, int batch,
+                                                           convolution_windows const& windows, int batch,
                                                            std::string const& name,
-                                                           convolution_way const& way)
+                                                           convolution_variant const& variant)
     : on_(where.stream),
       pass_(pass),
-      last_(way.channels_last),
-      narrow_(way.is_narrow()),
-      swaps_(its.transposed) {
-  int const depth = its.image[0] / its.groups, filters = its.map[0] / its.groups;
-  int const rows = its.window.size.height, columns = its.window.size.width;
-  weights_ = elements_of({its.map[0], depth, rows, columns});
+      last_(variant.channels_last),
+      narrow_(variant.is_narrow()),
+      swaps_(windows.transposed) {
+  int const depth = windows.image[0] / windows.groups, filters = windows.map[0] / windows.groups;
+  int const rows = windows.window.size.height, columns = windows.window.size.width;
+  weights_ = elements_of({windows.map[0], depth, rows, columns});
   taps_ = static_cast<kernels::size>(rows * columns);
   depth_ = static_cast<kernels::size>(depth);
   filters_ = static_cast<kernels::size>(filters);
-  convolution_extents extents{its.image.batched(batch),
-                              {its.map[0], depth, rows, columns},
-                              its.map.batched(batch),
-                              its.window.stride,
-                              its.window.dilation,
-                              vertical_border(its.window, its.image[1]),
-                              horizontal_border(its.window, its.image[2]),
+  convolution_extents extents{windows.image.batched(batch),
+                              {windows.map[0], depth, rows, columns},
+                              windows.map.batched(batch),
+                              windows.window.stride,
+                              windows.window.dilation,
+                              vertical_border(windows.window, windows.image[1]),
+                              horizontal_border(windows.window, windows.image[2]),
                               last_,
                               narrow_,
                               narrow_ && pass != convolution_pass::weights};
-  look(where, extents, way.products);
+  find_engine(where, extents, variant.products);
   if (!engine_->found() && !extents.is_symmetric()) {
     frame(extents);
-    look(where, extents, way.products);
+    find_engine(where, extents, variant.products);
   }
   if (!engine_->found()) engine_->refuse(name);
 }
@@ -88,8 +88,8 @@ COHORT_CUDNN_INLINE void convolution_on_gpu::run(void* image, void* weights, voi
     on_->launch(kernels::convert{{ordered, true}, {weights, false}}, weights_);
 }
 
-COHORT_CUDNN_INLINE void convolution_on_gpu::look(gpu_target const& where, convolution_extents extents,
-                                                  product_precision products) {
+COHORT_CUDNN_INLINE void convolution_on_gpu::find_engine(gpu_target const& where, convolution_extents extents,
+                                                         product_precision products) {
   using search = convolution_engine::search;
   bool const may_widen = narrow_ && pass_ == convolution_pass::weights;
   for (search const among : {search::best, search::fallback})
@@ -101,20 +101,20 @@ COHORT_CUDNN_INLINE void convolution_on_gpu::look(gpu_target const& where, convo
     }
 }
 
-COHORT_CUDNN_INLINE void convolution_on_gpu::frame(convolution_extents& its) {
-  shape const image = its.input;
-  its.input[2] += its.rows.before + its.rows.after;
-  its.input[3] += its.columns.before + its.columns.after;
+COHORT_CUDNN_INLINE void convolution_on_gpu::frame(convolution_extents& extents) {
+  shape const image = extents.input;
+  extents.input[2] += extents.rows.before + extents.rows.after;
+  extents.input[3] += extents.columns.before + extents.columns.after;
   frame_ = {static_cast<kernels::size>(image[2]),
             static_cast<kernels::size>(image[3]),
-            static_cast<kernels::size>(its.rows.before),
-            static_cast<kernels::size>(its.columns.before),
-            static_cast<kernels::size>(its.input[2]),
-            static_cast<kernels::size>(its.input[3]),
+            static_cast<kernels::size>(extents.rows.before),
+            static_cast<kernels::size>(extents.columns.before),
+            static_cast<kernels::size>(extents.input[2]),
+            static_cast<kernels::size>(extents.input[3]),
             last_ ? static_cast<kernels::size>(image[1]) : 1};
-  its.rows = its.columns = {};
+  extents.rows = extents.columns = {};
   image_ = elements_of(image);
-  framed_ = elements_of(its.input);
+  framed_ = elements_of(extents.input);
 }
 
 COHORT_CUDNN_INLINE std::size_t convolution_on_gpu::ordered_bytes() const {
@@ -123,19 +123,21 @@ COHORT_CUDNN_INLINE std::size_t convolution_on_gpu::ordered_bytes() const {
 }
 
 COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
-                                                      convolution_windows const& its, double flops,
-                                                      convolution_way const& way) {
+                                                      convolution_windows const& windows, double flops,
+                                                      convolution_variant const& variant) {
   using enum operand_role;
-  gpu_layout const from = way.layout_of(batched_input(request)), to = way.layout_of(batched_output(request)),
-                   weights = way.layout_of(request.parameter_specs[0].dims),
-                   learned(weights.dims, way.channels_last, element_type::f32);
-  bool const has_bias = request.parameter_specs.size() > 1, back = its.transposed;
+  gpu_layout const from = variant.layout_of(batched_input(request)),
+                   to = variant.layout_of(batched_output(request)),
+                   weights = variant.layout_of(request.parameter_specs[0].dims),
+                   parameters_layout(weights.dims, variant.channels_last, element_type::f32);
+  bool const has_bias = request.parameter_specs.size() > 1, back = windows.transposed;
   gpu_operation made;
   made.output = to;
-  made.parameters.push_back(learned);
+  made.parameters.push_back(parameters_layout);
   if (has_bias) made.parameters.push_back(request.parameter_specs[1].dims);
   auto const pass = [&](convolution_pass which) {
-    return std::make_shared<convolution_on_gpu const>(where, which, its, request.batch, request.name, way);
+    return std::make_shared<convolution_on_gpu const>(where, which, windows, request.batch, request.name,
+                                                      variant);
   };
   auto const named = [&](convolution_on_gpu const& one) {
     return where.implementation("cudnn:" + std::to_string(one.engine()));
@@ -143,26 +145,26 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
   channel_sums_on_gpu const sums(where.stream, to);
 
   auto const forward = pass(back ? convolution_pass::input : convolution_pass::output);
-  fused_behind const behind(request);
+  fused_epilogue const epilogue(request);
   gpu_operands operands{{input, 0, from},
                         {parameter, 0, weights},
                         {output, 0, to},
-                        {scratch, 0, room_for(forward->scratch_bytes())}};
+                        {scratch, 0, shape_for_bytes(forward->scratch_bytes())}};
   std::size_t const bias = operands.size(), summand = bias + (has_bias ? 1 : 0);
   if (has_bias) operands.push_back({parameter, 1, made.parameters[1]});
-  if (behind.sums) operands.push_back({input, static_cast<int>(request.inputs.size()) - 1, to});
+  if (epilogue.sums) operands.push_back({input, static_cast<int>(request.inputs.size()) - 1, to});
   made.forward.push_back(
       {[=, on = where.stream](std::span<void* const> a) {
          forward->run(a[back ? 2 : 0], a[1], a[back ? 0 : 2], a[3]);
-         if (!has_bias && !behind.sums && !behind.rectifies()) return;
+         if (!has_bias && !epilogue.sums && !epilogue.rectifies()) return;
          on->launch(kernels::add_and_rectify{has_bias ? tensor_at(a, bias) : nullptr,
-                                             behind.sums ? values_at(a, summand, to) : nullptr,
-                                             values_at(a, 2, to), behind.slope, to.channels(), to.area()},
+                                             epilogue.sums ? values_at(a, summand, to) : nullptr,
+                                             values_at(a, 2, to), epilogue.slope, to.channels(), to.area()},
                     to.elements());
        },
        std::move(operands), named(*forward), flops});
   if (!request.training) return made;
-  add_backward_of(made, where.stream, request, behind);
+  add_epilogue_backward(made, where.stream, request, epilogue);
 
   if (!request.frozen) {
     auto const correlate = pass(convolution_pass::weights);
@@ -170,8 +172,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
         {[=](std::span<void* const> a) { correlate->run(a[back ? 1 : 0], a[2], a[back ? 0 : 1], a[3]); },
          {{input, 0, from},
           {diff_output, 0, to},
-          {diff_parameter, 0, learned},
-          {scratch, 0, room_for(correlate->scratch_bytes())}},
+          {diff_parameter, 0, parameters_layout},
+          {scratch, 0, shape_for_bytes(correlate->scratch_bytes())}},
          named(*correlate),
          flops});
   }
@@ -183,7 +185,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
          },
          {{diff_output, 0, to},
           {diff_parameter, 1, made.parameters[1]},
-          {scratch, 0, room_for(sums.scratch_bytes())}},
+          {scratch, 0, shape_for_bytes(sums.scratch_bytes())}},
          "nvrtc",
          static_cast<double>(to.elements())});
   if (request.wants_diff_input[0]) {
@@ -193,7 +195,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
          {{parameter, 0, weights},
           {diff_output, 0, to},
           {diff_input, 0, from},
-          {scratch, 0, room_for(data->scratch_bytes())}},
+          {scratch, 0, shape_for_bytes(data->scratch_bytes())}},
          named(*data),
          flops});
   }
@@ -202,12 +204,12 @@ COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where, g
 
 [[gnu::noinline]] COHORT_CUDNN_INLINE gpu_operation prepare_convolution(gpu_target const& where,
                                                                         gpu_request const& request,
-                                                                        convolution_windows const& its,
+                                                                        convolution_windows const& windows,
                                                                         double flops) {
   std::exception_ptr refused;
-  for (convolution_way const& way : ways_of(where.products)) {
+  for (convolution_variant const& variant : variants_of(where.products)) {
     try {
-      return prepare_convolution(where, request, its, flops, way);
+      return prepare_convolution(where, request, windows, flops, variant);
     } catch (no_convolution_engine const&) {
       if (!refused) refused = std::current_exception();
     }

@@ -29,7 +29,7 @@ namespace cohort {
 
 namespace detail {
 
-/// The function that prepares layers of kind `k`, one of L...; null if it is none of them.
+/// Returns the function that prepares layers of kind `k`, if it is one of L...; otherwise null.
 template <layer... L>
 auto prepare_function_of(kind const& k) {
   gpu_operation (*found)(gpu_target const&, gpu_request const&) = nullptr;
@@ -57,8 +57,8 @@ COHORT_CUDNN_INLINE std::shared_ptr<arena_passes> cudnn::passes() const {
   return std::make_shared<detail::sharing_passes_on_gpu>(stream_);
 }
 
-COHORT_CUDNN_INLINE bool cudnn::fuses(kind const& layer, kind const& behind, bool training) const {
-  return detail::fuses_on_gpu(layer, behind, training);
+COHORT_CUDNN_INLINE bool cudnn::fuses(kind const& layer, kind const& follower, bool training) const {
+  return detail::fuses_on_gpu(layer, follower, training);
 }
 
 COHORT_CUDNN_INLINE cudnn::kernel cudnn::reorder(layout const& from, layout const& to) const {

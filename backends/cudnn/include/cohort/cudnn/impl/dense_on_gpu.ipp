@@ -15,10 +15,10 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
             units = layer.units;
   double const flops = layer.flops(request.input_shapes) * rows;
   gpu_layout const from(batched_input(request), false, where.type()),
-      to = from.like_this(batched_output(request)), weights = from.like_this({units, inputs}),
-      bias = from.like_this({units});
-  auto const product = [&](matrix_product::extents const& its) {
-    return std::make_shared<matrix_product const>(where.blas, its, where.products, where.tune);
+      to = from.with_dims(batched_output(request)), weights = from.with_dims({units, inputs}),
+      bias = from.with_dims({units});
+  auto const product = [&](matrix_product::extents const& sizes) {
+    return std::make_shared<matrix_product const>(where.blas, sizes, where.products, where.tune);
   };
 
   gpu_operation made;

@@ -11,7 +11,7 @@ COHORT_CUDNN_INLINE dnn_on_gpu::dnn_on_gpu(std::shared_ptr<compute_stream const>
   if (cudnnStatus_t const status = functions().set_stream(handle_, on_->handle());
       status != CUDNN_STATUS_SUCCESS) {
     functions().destroy(handle_);
-    check(status, "giving cuDNN its stream");
+    check(status, "setting cuDNN's stream");
   }
 }
 
@@ -25,7 +25,7 @@ COHORT_CUDNN_INLINE void dnn_on_gpu::check(cudnnStatus_t status, char const* doi
     throw backend_error({.what = {doing, " failed"}, .where = functions().error_text(status)});
 }
 
-COHORT_CUDNN_INLINE std::unique_lock<std::mutex> dnn_on_gpu::alone() const {
+COHORT_CUDNN_INLINE std::unique_lock<std::mutex> dnn_on_gpu::lock_handle() const {
   std::unique_lock<std::mutex> held(mutex_);
   on_->device().use();
   return held;
@@ -33,14 +33,14 @@ COHORT_CUDNN_INLINE std::unique_lock<std::mutex> dnn_on_gpu::alone() const {
 
 COHORT_CUDNN_INLINE void dnn_on_gpu::execute(cudnnBackendDescriptor_t plan,
                                              cudnnBackendDescriptor_t operands) const {
-  auto const turn = on_->turn();
-  auto const held = alone();
-  check(functions().execute(handle_, plan, operands), "running a plan of cuDNN's");
+  auto const queue_lock = on_->lock_queue();
+  auto const held = lock_handle();
+  check(functions().execute(handle_, plan, operands), "running a cuDNN plan");
 }
 
 COHORT_CUDNN_INLINE dnn_description::dnn_description(dnn_on_gpu const& dnn, cudnnBackendDescriptorType_t type)
     : dnn_(&dnn) {
-  dnn.check(dnn.functions().create_descriptor(type, &made_), "making a description for cuDNN");
+  dnn.check(dnn.functions().create_descriptor(type, &made_), "creating a cuDNN descriptor");
 }
 
 COHORT_CUDNN_INLINE dnn_description& dnn_description::operator=(dnn_description&& other) noexcept {
@@ -67,7 +67,7 @@ COHORT_CUDNN_INLINE void dnn_description::set(cudnnBackendAttributeName_t name,
                                               cudnnBackendAttributeType_t type, std::size_t count,
                                               void const* values) {
   dnn_->check(dnn_->functions().set_attribute(made_, name, type, static_cast<std::int64_t>(count), values),
-              "describing a graph to cuDNN");
+              "building a cuDNN descriptor");
 }
 
 COHORT_CUDNN_INLINE std::size_t dnn_description::get(cudnnBackendAttributeName_t name,
@@ -76,7 +76,7 @@ COHORT_CUDNN_INLINE std::size_t dnn_description::get(cudnnBackendAttributeName_t
   std::int64_t found = 0;
   dnn_->check(dnn_->functions().get_attribute(made_, name, type, static_cast<std::int64_t>(count), &found,
                                               count > 0 ? values : nullptr),
-              "asking cuDNN");
+              "reading a cuDNN descriptor's attribute");
   return static_cast<std::size_t>(found);
 }
 

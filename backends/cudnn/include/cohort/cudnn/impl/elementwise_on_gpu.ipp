@@ -5,31 +5,31 @@
 
 namespace cohort::detail {
 
-/// relu (slope 0) and leaky relu: the gradient needs the output alone.
+/// relu (slope 0) and leaky relu: the gradient needs only the output.
 COHORT_CUDNN_INLINE gpu_operation prepare_rectifier(shared_stream const& on, gpu_request const& request,
                                                     double slope) {
   using enum operand_role;
-  gpu_layout const lies = request.inputs[0];
-  std::size_t const n = lies.elements();
+  gpu_layout const layout = request.inputs[0];
+  std::size_t const n = layout.elements();
   kernels::rectifier_slopes const slopes{static_cast<float>(slope), nullptr, 1, 1};
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.overwrites = true;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         on->launch(kernels::rectify{values_at(a, 0, lies), values_at(a, 1, lies), slopes}, n);
+         on->launch(kernels::rectify{values_at(a, 0, layout), values_at(a, 1, layout), slopes}, n);
        },
-       {{input, 0, lies}, {output, 0, lies}},
+       {{input, 0, layout}, {output, 0, layout}},
        "nvrtc",
        static_cast<double>(n)});
   if (request.training && request.wants_diff_input[0])
     made.backward.push_back({[=](std::span<void* const> a) {
                                on->launch(
-                                   kernels::rectify_gradient{values_at(a, 0, lies), values_at(a, 1, lies),
-                                                             values_at(a, 2, lies), slopes},
+                                   kernels::rectify_gradient{values_at(a, 0, layout), values_at(a, 1, layout),
+                                                             values_at(a, 2, layout), slopes},
                                    n);
                              },
-                             {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
+                             {{output, 0, layout}, {diff_output, 0, layout}, {diff_input, 0, layout}},
                              "nvrtc",
                              static_cast<double>(n)});
   return made;
@@ -44,8 +44,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   return prepare_rectifier(where.stream, request, layer.slope);
 }
 
-COHORT_CUDNN_INLINE host_function copy_on_gpu(shared_stream const& on, gpu_layout const& lies) {
-  return [on, bytes = lies.bytes()](std::span<void* const> a) {
+COHORT_CUDNN_INLINE host_function copy_on_gpu(shared_stream const& on, gpu_layout const& layout) {
+  return [on, bytes = layout.bytes()](std::span<void* const> a) {
     if (a[0] != a[1]) on->copy(static_cast<std::byte const*>(a[0]), static_cast<std::byte*>(a[1]), bytes);
   };
 }
@@ -66,7 +66,7 @@ COHORT_CUDNN_INLINE host_function reorder_on_gpu(shared_stream const& on, gpu_la
 COHORT_CUDNN_INLINE gpu_operation prepare_copy(shared_stream const& on, gpu_request const& request,
                                                gpu_layout const& from) {
   using enum operand_role;
-  gpu_layout const to = from.like_this(batched_output(request));
+  gpu_layout const to = from.with_dims(batched_output(request));
   gpu_operation made;
   made.output = to;
   made.overwrites = request.kind->in_place;

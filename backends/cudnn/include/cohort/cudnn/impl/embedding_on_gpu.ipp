@@ -28,13 +28,16 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                      reinterpret_cast<unsigned*>(unknown),
                                      static_cast<kernels::size>(layer.vocabulary.value), width, places},
                     made_elements);
-         on->fetch(unknown, &found, sizeof found);
+         on->download(unknown, &found, sizeof found);
          if (found == 0) return;
          std::vector<float> indices(count);
-         on->fetch(static_cast<std::byte const*>(a[0]), indices.data(), count * sizeof(float));
+         on->download(static_cast<std::byte const*>(a[0]), indices.data(), count * sizeof(float));
          for (std::size_t i = 0; i < count; ++i) layer.row_of(indices[i], i / places, i % places);
        },
-       {{input, 0, from}, {output, 0, to}, {parameter, 0, vectors}, {scratch, 0, room_for(sizeof(unsigned))}},
+       {{input, 0, from},
+        {output, 0, to},
+        {parameter, 0, vectors},
+        {scratch, 0, shape_for_bytes(sizeof(unsigned))}},
        "nvrtc",
        0});
   if (!request.training) return made;
@@ -51,7 +54,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
        {{input, 0, from},
         {diff_output, 0, to},
         {diff_parameter, 0, vectors},
-        {scratch, 0, room_for(2 * count * sizeof(unsigned))}},
+        {scratch, 0, shape_for_bytes(2 * count * sizeof(unsigned))}},
        "nvrtc",
        static_cast<double>(made_elements)});
   if (request.wants_diff_input[0])

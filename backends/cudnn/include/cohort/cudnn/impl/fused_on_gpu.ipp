@@ -14,7 +14,7 @@
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE fused_behind::fused_behind(gpu_request const& request) : sums(request.sums) {
+COHORT_CUDNN_INLINE fused_epilogue::fused_epilogue(gpu_request const& request) : sums(request.sums) {
   if (!request.activation) return;
   bool const leaks = *request.activation == kind_of<leaky_relu>;
   slope = leaks ? static_cast<float>(decode<leaky_relu>(request.activation_fields).slope) : 0;
@@ -29,26 +29,26 @@ COHORT_CUDNN_INLINE bool fuses_on_gpu(kind const& layer, kind const& behind, boo
   return rectifier && (norm || convolution);
 }
 
-COHORT_CUDNN_INLINE void add_backward_of(gpu_operation& made, shared_stream const& on,
-                                         gpu_request const& request, fused_behind const& behind) {
+COHORT_CUDNN_INLINE void add_epilogue_backward(gpu_operation& made, shared_stream const& on,
+                                               gpu_request const& request, fused_epilogue const& behind) {
   using enum operand_role;
-  gpu_layout const lies = made.output;
-  auto const n = lies.elements();
+  gpu_layout const layout = made.output;
+  auto const n = layout.elements();
   if (behind.rectifies())
     made.backward.push_back(
         {[=](std::span<void* const> a) {
-           kernels::values const diff = values_at(a, 1, lies);
+           kernels::values const diff = values_at(a, 1, layout);
            on->launch(
-               kernels::rectify_gradient{values_at(a, 0, lies), diff, diff, {behind.slope, nullptr, 1, 1}},
+               kernels::rectify_gradient{values_at(a, 0, layout), diff, diff, {behind.slope, nullptr, 1, 1}},
                n);
          },
-         {{output, 0, lies}, {diff_output, 0, lies}},
+         {{output, 0, layout}, {diff_output, 0, layout}},
          "nvrtc",
          static_cast<double>(n)});
   int const summand = static_cast<int>(request.inputs.size()) - 1;
   if (behind.sums && request.wants_diff_input[static_cast<std::size_t>(summand)])
     made.backward.push_back(
-        {copy_on_gpu(on, lies), {{diff_output, 0, lies}, {diff_input, summand, lies}}, "copy", 0});
+        {copy_on_gpu(on, layout), {{diff_output, 0, layout}, {diff_input, summand, layout}}, "copy", 0});
 }
 
 }  // namespace cohort::detail

@@ -7,12 +7,12 @@
 
 namespace cohort::detail {
 
-/// "12.4" of 12040, as the driver and the toolkit number CUDA's versions.
+/// CUDA version as text: 12040 is "12.4".
 COHORT_CUDNN_INLINE std::string cuda_version_text(int version) {
   return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
 }
 
-/// "9.1.2" of 90102, "8.9.7" of 8907, as cuDNN numbers its versions.
+/// cuDNN version as text: 90102 is "9.1.2", 8907 is "8.9.7".
 COHORT_CUDNN_INLINE std::string cudnn_version_text(std::size_t version) {
   std::size_t const major = version < 90000 ? 1000 : 10000;
   return std::to_string(version / major) + '.' + std::to_string(version % major / 100) + '.'
@@ -22,7 +22,7 @@ COHORT_CUDNN_INLINE std::string cudnn_version_text(std::size_t version) {
 COHORT_CUDNN_INLINE gpu::gpu(library_source const& from) {
   open_driver(from);
   choose_device();
-  driver_.check(driver_.retain_context(&context_, device_), "making a context on the GPU");
+  driver_.check(driver_.retain_context(&context_, device_), "creating a context on the GPU");
   try {
     check_memory();
     open_libraries(from);
@@ -35,19 +35,19 @@ COHORT_CUDNN_INLINE gpu::gpu(library_source const& from) {
 COHORT_CUDNN_INLINE gpu::memory_bytes gpu::memory() const {
   use();
   memory_bytes now{};
-  driver_.check(driver_.memory(&now.free, &now.total), "asking for a GPU's memory");
+  driver_.check(driver_.memory(&now.free, &now.total), "reading a GPU's free memory");
   return now;
 }
 
-COHORT_CUDNN_INLINE std::byte* gpu::take_page_locked(std::size_t bytes) const {
+COHORT_CUDNN_INLINE std::byte* gpu::allocate_page_locked(std::size_t bytes) const {
   use();
   void* taken = nullptr;
-  CUresult const status = driver_.take_page_locked(&taken, bytes, 0);
+  CUresult const status = driver_.allocate_page_locked(&taken, bytes, 0);
   if (status == CUDA_ERROR_OUT_OF_MEMORY)
-    throw memory_error({.what = "the system has too little memory that a GPU can reach",
+    throw memory_error({.what = "the system has too little page-locked memory",
                         .where = name_,
                         .expected = {bytes, " bytes"}});
-  driver_.check(status, "taking memory that the GPU can reach");
+  driver_.check(status, "allocating page-locked memory");
   return static_cast<std::byte*>(taken);
 }
 
@@ -63,7 +63,7 @@ COHORT_CUDNN_INLINE void gpu::require_tensor_cores(char const* of) const {
 COHORT_CUDNN_INLINE void gpu::open_driver(library_source const& from) {
   std::string const names[]{"libcuda.so.1"};
   driver_ = load_functions<driver_functions>(from, "the NVIDIA driver", names);
-  driver_.check(driver_.version(&cuda_), "asking the NVIDIA driver for its version");
+  driver_.check(driver_.version(&cuda_), "reading the NVIDIA driver's version");
   if (cuda_ < oldest_cuda)
     throw backend_error({.what = "the NVIDIA driver is too old",
                          .expected = {"one for CUDA ", cuda_version_text(oldest_cuda), " or newer"},
@@ -77,22 +77,22 @@ COHORT_CUDNN_INLINE int gpu::rank_on_machine() {
 }
 
 COHORT_CUDNN_INLINE void gpu::choose_device() {
-  char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");  // which hides all where it is empty
+  char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");  // an empty value hides all GPUs
   std::string hint;
-  if (visible) hint = std::string(", where CUDA_VISIBLE_DEVICES is ") + (*visible ? visible : "empty");
+  if (visible) hint = std::string("; CUDA_VISIBLE_DEVICES is ") + (*visible ? visible : "empty");
   CUresult const status = driver_.init(0);
   int count = 0;
   if (status != CUDA_ERROR_NO_DEVICE) {
     driver_.check(status, "starting the NVIDIA driver");
     driver_.check(driver_.device_count(&count), "counting the GPUs");
   }
-  if (count == 0) throw backend_error({.what = {"the NVIDIA driver shows no GPU", hint}});
+  if (count == 0) throw backend_error({.what = {"the NVIDIA driver reports no GPU", hint}});
   int const number = rank_on_machine() % count;
-  driver_.check(driver_.device(&device_, number), "asking for a GPU");
+  driver_.check(driver_.device(&device_, number), "selecting a GPU");
   char name[128] = {};
-  driver_.check(driver_.device_name(name, sizeof name, device_), "asking for a GPU's name");
+  driver_.check(driver_.device_name(name, sizeof name, device_), "reading a GPU's name");
   name_ = count == 1 ? name : text_of({name, ", number ", number, " of ", count});
-  driver_.check(driver_.device_identity(&identity_, device_), "asking for a GPU's identity");
+  driver_.check(driver_.device_identity(&identity_, device_), "reading a GPU's UUID");
   capability_ = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
                 + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   require(least_capability, "the GPU is too old");
@@ -127,7 +127,7 @@ COHORT_CUDNN_INLINE void gpu::open_libraries(library_source const& from) {
                          .expected = {cudnn_version_text(oldest_cudnn), " or newer"},
                          .got = cudnn_version_text(version)});
   if (auto const made_for = static_cast<int>(dnn_.cuda_version()); made_for / 1000 > cuda_ / 1000)
-    throw backend_error({.what = "cuDNN is for a newer NVIDIA driver",
+    throw backend_error({.what = "cuDNN needs a newer NVIDIA driver",
                          .where = {"cuDNN ", cudnn_version_text(version)},
                          .expected = {"one for CUDA ", cuda_ / 1000},
                          .got = {"one for CUDA ", made_for / 1000}});
@@ -148,7 +148,7 @@ COHORT_CUDNN_INLINE void gpu::check_architecture() const {
   if (std::find(known.begin(), known.end(), capability_) != known.end()) return;
   int major = 0, minor = 0;
   nvrtc_.version(&major, &minor);
-  throw backend_error({.what = "NVRTC does not compile for this GPU",
+  throw backend_error({.what = "NVRTC does not support this GPU",
                        .where = name_,
                        .expected = {"compute capability ", capability_text(capability_)},
                        .got = {"NVRTC ", major, '.', minor}});
@@ -156,7 +156,7 @@ COHORT_CUDNN_INLINE void gpu::check_architecture() const {
 
 COHORT_CUDNN_INLINE int gpu::attribute(CUdevice_attribute which) const {
   int value = 0;
-  driver_.check(driver_.device_attribute(&value, which, device_), "asking what a GPU can do");
+  driver_.check(driver_.device_attribute(&value, which, device_), "reading a GPU's attribute");
   return value;
 }
 

@@ -9,7 +9,7 @@ namespace cohort::detail {
 COHORT_CUDNN_INLINE gpu_event::gpu_event(std::shared_ptr<gpu const> on) : on_(std::move(on)) {
   on_->use();
   on_->driver().check(on_->driver().create_event(&event_, CU_EVENT_DISABLE_TIMING),
-                      "making an event on the GPU");
+                      "creating an event on the GPU");
 }
 
 COHORT_CUDNN_INLINE gpu_event::~gpu_event() {

@@ -16,7 +16,7 @@ COHORT_CUDNN_INLINE std::size_t gpu_layout::places() const {
 }
 
 COHORT_CUDNN_INLINE std::string gpu_layout::text() const {
-  return std::string(channels_last ? "channels last" : "axis by axis") + (is_narrow() ? " bf16" : "");
+  return std::string(channels_last ? "channels last" : "channels first") + (is_narrow() ? " bf16" : "");
 }
 
 }  // namespace cohort::detail

@@ -14,7 +14,7 @@ COHORT_CUDNN_INLINE shape batched_input(gpu_request const& of, std::size_t i) {
   return of.input_shapes[i].batched(of.batch);
 }
 
-COHORT_CUDNN_INLINE shape room_for(std::size_t bytes) {
+COHORT_CUDNN_INLINE shape shape_for_bytes(std::size_t bytes) {
   return {static_cast<int>((bytes + sizeof(float) - 1) / sizeof(float))};
 }
 
@@ -25,7 +25,7 @@ COHORT_CUDNN_INLINE kernels::step_constants const* constants_of(step_scalars con
       sizeof(here) == sizeof(there) && offsetof(here, gradient_scale) == offsetof(there, gradient_scale)
       && offsetof(here, weight) == offsetof(there, weight) && offsetof(here, seed) == offsetof(there, seed)
       && offsetof(here, step) == offsetof(there, step));
-  return reinterpret_cast<kernels::step_constants const*>(now.device_passes);
+  return reinterpret_cast<kernels::step_constants const*>(now.on_device);
 }
 
 COHORT_CUDNN_INLINE float* tensor_at(std::span<void* const> arguments, std::size_t i) {
@@ -33,8 +33,8 @@ COHORT_CUDNN_INLINE float* tensor_at(std::span<void* const> arguments, std::size
 }
 
 COHORT_CUDNN_INLINE kernels::values values_at(std::span<void* const> arguments, std::size_t i,
-                                              gpu_layout const& lies) {
-  return {arguments[i], lies.is_narrow()};
+                                              gpu_layout const& layout) {
+  return {arguments[i], layout.is_narrow()};
 }
 
 }  // namespace cohort::detail

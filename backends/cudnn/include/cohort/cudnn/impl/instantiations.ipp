@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The compiled library's plans and parameters of this component's backends. No header includes this file.
+// The plans and parameter stores of this component's backends in the compiled library.
+// No header includes this file.
 #include <cohort/cudnn.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 

@@ -17,15 +17,15 @@ COHORT_CUDNN_INLINE gpu_layout layout_of_joined(gpu_request const& request) {
       any([](gpu_layout const& one) { return one.is_narrow(); }) ? element_type::bf16 : element_type::f32};
 }
 
-/// The output, and behind it all inputs, which lie as `lies` does.
-COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request, gpu_layout const& lies) {
-  gpu_operands made{{operand_role::output, 0, lies.like_this(batched_output(request))}};
+/// The output, followed by all inputs in the order of axes and type of `layout`.
+COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request, gpu_layout const& layout) {
+  gpu_operands made{{operand_role::output, 0, layout.with_dims(batched_output(request))}};
   for (std::size_t i = 0; i < request.input_shapes.size(); ++i)
-    made.push_back({operand_role::input, static_cast<int>(i), lies.like_this(batched_input(request, i))});
+    made.push_back({operand_role::input, static_cast<int>(i), layout.with_dims(batched_input(request, i))});
   return made;
 }
 
-/// The same in f32, axis by axis.
+/// The same in f32, channels first.
 COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request) {
   return joined_operands(request, batched_output(request));
 }
@@ -33,22 +33,22 @@ COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request) {
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  gpu_layout const lies = layout_of_joined(request);
-  std::size_t const n = lies.elements(), inputs = request.input_shapes.size();
+  gpu_layout const layout = layout_of_joined(request);
+  std::size_t const n = layout.elements(), inputs = request.input_shapes.size();
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         kernels::values const sum = values_at(a, 0, lies);
+         kernels::values const sum = values_at(a, 0, layout);
          for (std::size_t i = 2; i < a.size(); ++i)
-           on->launch(kernels::sum_of_two{i == 2 ? values_at(a, 1, lies) : sum, values_at(a, i, lies), sum},
-                      n);
+           on->launch(
+               kernels::sum_of_two{i == 2 ? values_at(a, 1, layout) : sum, values_at(a, i, layout), sum}, n);
        },
-       joined_operands(request, lies), "nvrtc", static_cast<double>((inputs - 1) * n)});
+       joined_operands(request, layout), "nvrtc", static_cast<double>((inputs - 1) * n)});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
     if (request.wants_diff_input[i])
-      made.backward.push_back({copy_on_gpu(on, lies),
-                               {{diff_output, 0, lies}, {diff_input, static_cast<int>(i), lies}},
+      made.backward.push_back({copy_on_gpu(on, layout),
+                               {{diff_output, 0, layout}, {diff_input, static_cast<int>(i), layout}},
                                "copy",
                                0});
   return made;
@@ -58,26 +58,26 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           average const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
-  float const share = 1 / static_cast<float>(inputs);
+  shape const layout = batched_output(request);
+  std::size_t const n = elements_of(layout), inputs = request.input_shapes.size();
+  float const factor = 1 / static_cast<float>(inputs);
   double const flops = layer.flops(request.input_shapes) * request.batch;
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.forward.push_back({[=](std::span<void* const> a) {
                             on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]),
                                      n * sizeof(float));
                             for (std::size_t i = 2; i < a.size(); ++i)
                               on->launch(kernels::add_to{tensor_at(a, i), tensor_at(a, 0)}, n);
-                            on->launch(kernels::scale{tensor_at(a, 0), share}, n);
+                            on->launch(kernels::scale{tensor_at(a, 0), factor}, n);
                           },
                           joined_operands(request), "nvrtc", flops});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
     if (request.wants_diff_input[i])
       made.backward.push_back({[=](std::span<void* const> a) {
-                                 on->launch(kernels::scaled{tensor_at(a, 0), tensor_at(a, 1), share}, n);
+                                 on->launch(kernels::scaled{tensor_at(a, 0), tensor_at(a, 1), factor}, n);
                                },
-                               {{diff_output, 0, lies}, {diff_input, static_cast<int>(i), lies}},
+                               {{diff_output, 0, layout}, {diff_input, static_cast<int>(i), layout}},
                                "nvrtc",
                                static_cast<double>(n)});
   return made;
@@ -87,12 +87,12 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           multiply const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
+  shape const layout = batched_output(request);
+  std::size_t const n = elements_of(layout), inputs = request.input_shapes.size();
   double const flops = layer.flops(request.input_shapes) * request.batch;
   gpu_operation made;
-  made.output = lies;
-  // the first argument gets the second, times all behind it
+  made.output = layout;
+  // argument 0 = argument 1 · argument 2 · …
   host_function const product = [=](std::span<void* const> a) {
     on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]), n * sizeof(float));
     for (std::size_t i = 2; i < a.size(); ++i)
@@ -101,9 +101,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   made.forward.push_back({product, joined_operands(request), "nvrtc", flops});
   for (std::size_t i = 0; request.training && i < inputs; ++i) {
     if (!request.wants_diff_input[i]) continue;
-    gpu_operands operands{{diff_input, static_cast<int>(i), lies}, {diff_output, 0, lies}};
+    gpu_operands operands{{diff_input, static_cast<int>(i), layout}, {diff_output, 0, layout}};
     for (std::size_t other = 0; other < inputs; ++other)
-      if (other != i) operands.push_back({input, static_cast<int>(other), lies});
+      if (other != i) operands.push_back({input, static_cast<int>(other), layout});
     made.backward.push_back({product, std::move(operands), "nvrtc", flops});
   }
   return made;
@@ -113,20 +113,20 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           maximum const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request), places = room_for(elements_of(lies) * sizeof(int));
-  std::size_t const n = elements_of(lies), inputs = request.input_shapes.size();
+  shape const layout = batched_output(request), places = shape_for_bytes(elements_of(layout) * sizeof(int));
+  std::size_t const n = elements_of(layout), inputs = request.input_shapes.size();
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   gpu_operands operands = joined_operands(request);
   if (request.training) operands.push_back({workspace, 0, places});
   made.forward.push_back(
       {[=](std::span<void* const> a) {
-         int* const whose = a.size() > inputs + 1 ? static_cast<int*>(a[inputs + 1]) : nullptr;
-         if (whose) on->clear(static_cast<std::byte*>(a[inputs + 1]), n * sizeof(int));
+         int* const winners = a.size() > inputs + 1 ? static_cast<int*>(a[inputs + 1]) : nullptr;
+         if (winners) on->clear(static_cast<std::byte*>(a[inputs + 1]), n * sizeof(int));
          on->copy(static_cast<std::byte const*>(a[1]), static_cast<std::byte*>(a[0]), n * sizeof(float));
          for (std::size_t i = 1; i < inputs; ++i)
-           on->launch(kernels::take_larger{tensor_at(a, i + 1), tensor_at(a, 0), whose, static_cast<int>(i)},
-                      n);
+           on->launch(
+               kernels::take_larger{tensor_at(a, i + 1), tensor_at(a, 0), winners, static_cast<int>(i)}, n);
        },
        std::move(operands), "nvrtc", layer.flops(request.input_shapes) * request.batch});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
@@ -137,7 +137,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                                  tensor_at(a, 2), static_cast<int>(i)},
                         n);
            },
-           {{diff_output, 0, lies}, {workspace, 0, places}, {diff_input, static_cast<int>(i), lies}},
+           {{diff_output, 0, layout}, {workspace, 0, places}, {diff_input, static_cast<int>(i), layout}},
            "nvrtc",
            static_cast<double>(n)});
   return made;
@@ -147,9 +147,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           concatenate const&) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  gpu_layout const lies = layout_of_joined(request);
-  std::size_t const places = lies.channels_last ? lies.places() : 1,
-                    rows = static_cast<std::size_t>(request.batch) * places, whole = lies.elements() / rows,
+  gpu_layout const layout = layout_of_joined(request);
+  std::size_t const places = layout.channels_last ? layout.places() : 1,
+                    rows = static_cast<std::size_t>(request.batch) * places, whole = layout.elements() / rows,
                     inputs = request.input_shapes.size();
   std::vector<std::size_t> widths, begins;
   for (shape const& one : request.input_shapes) {
@@ -157,25 +157,27 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
     widths.push_back(elements_of(one) / places);
   }
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.forward.push_back({[=](std::span<void* const> a) {
                             for (std::size_t i = 0; i < inputs; ++i)
-                              on->launch(kernels::copy_rows{values_at(a, i + 1, lies), values_at(a, 0, lies),
-                                                            widths[i], 0, widths[i], begins[i], whole},
-                                         rows * widths[i]);
+                              on->launch(
+                                  kernels::copy_rows{values_at(a, i + 1, layout), values_at(a, 0, layout),
+                                                     widths[i], 0, widths[i], begins[i], whole},
+                                  rows * widths[i]);
                           },
-                          joined_operands(request, lies), "nvrtc", 0});
+                          joined_operands(request, layout), "nvrtc", 0});
   for (std::size_t i = 0; request.training && i < inputs; ++i)
     if (request.wants_diff_input[i])
-      made.backward.push_back({[=, width = widths[i], begin = begins[i]](std::span<void* const> a) {
-                                 on->launch(kernels::copy_rows{values_at(a, 0, lies), values_at(a, 1, lies),
-                                                               width, begin, whole, 0, width},
-                                            rows * width);
-                               },
-                               {{diff_output, 0, lies},
-                                {diff_input, static_cast<int>(i), lies.like_this(batched_input(request, i))}},
-                               "nvrtc",
-                               0});
+      made.backward.push_back(
+          {[=, width = widths[i], begin = begins[i]](std::span<void* const> a) {
+             on->launch(kernels::copy_rows{values_at(a, 0, layout), values_at(a, 1, layout), width, begin,
+                                           whole, 0, width},
+                        rows * width);
+           },
+           {{diff_output, 0, layout},
+            {diff_input, static_cast<int>(i), layout.with_dims(batched_input(request, i))}},
+           "nvrtc",
+           0});
   return made;
 }
 

@@ -10,11 +10,11 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           layer_norm const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request), each = layer.last_axes(request.output_shape);
-  std::size_t const n = elements_of(lies);
+  shape const layout = batched_output(request), each = layer.last_axes(request.output_shape);
+  std::size_t const n = elements_of(layout);
   int const places = static_cast<int>(each.elements()), rows = static_cast<int>(n / elements_of(each));
   channel_sums_on_gpu const by_rows(on, shape{1, rows, places}), by_places(on, shape{rows, places});
-  shape const statistics{2 * rows}, room = room_for(by_rows.scratch_bytes());
+  shape const statistics{2 * rows}, room = shape_for_bytes(by_rows.scratch_bytes());
   double const flops = layer.flops(request.input_shapes) * request.batch;
   auto const norm = [=, epsilon = static_cast<float>(layer.epsilon)](float const* found, float const* scale,
                                                                      float const* shift = nullptr) {
@@ -28,7 +28,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                    true};
   };
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.parameters.assign(2, each);
   made.forward.push_back(
       {[=](std::span<void* const> a) {
@@ -40,8 +40,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                               tensor_at(a, 1)},
                     n);
        },
-       {{input, 0, lies},
-        {output, 0, lies},
+       {{input, 0, layout},
+        {output, 0, layout},
         {parameter, 0, each},
         {parameter, 1, each},
         {request.training ? workspace : scratch, 0, statistics},
@@ -59,12 +59,12 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                  by_places.terms(), norm(tensor_at(a, 1), nullptr), x, {dy}, partial, false, true},
              tensor_at(a, 3));
        },
-       {{input, 0, lies},
+       {{input, 0, layout},
         {workspace, 0, statistics},
-        {diff_output, 0, lies},
+        {diff_output, 0, layout},
         {diff_parameter, 0, each},
         {diff_parameter, 1, each},
-        {scratch, 0, room_for(by_places.scratch_bytes())}},
+        {scratch, 0, shape_for_bytes(by_places.scratch_bytes())}},
        "nvrtc",
        flops});
   if (request.wants_diff_input[0])
@@ -81,11 +81,11 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                    by, x, {dy}, along, sum, tensor_at(a, 4), static_cast<float>(places)},
                n);
          },
-         {{input, 0, lies},
+         {{input, 0, layout},
           {parameter, 0, each},
           {workspace, 0, statistics},
-          {diff_output, 0, lies},
-          {diff_input, 0, lies},
+          {diff_output, 0, layout},
+          {diff_input, 0, layout},
           {scratch, 0, statistics},
           {scratch, 1, room}},
          "nvrtc",

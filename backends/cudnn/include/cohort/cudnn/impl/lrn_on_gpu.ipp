@@ -9,8 +9,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           lrn const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  std::size_t const n = elements_of(lies);
+  shape const layout = batched_output(request);
+  std::size_t const n = elements_of(layout);
   auto const channels = static_cast<kernels::size>(request.output_shape[0]);
   kernels::near_channels const beside{channels, elements_of(request.output_shape) / channels,
                                       static_cast<kernels::size>(layer.n / 2)};
@@ -19,9 +19,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
              factor = static_cast<float>(-2 * layer.alpha * layer.beta);
   double const flops = layer.flops(request.input_shapes) * request.batch;
   gpu_operation made;
-  made.output = lies;
-  gpu_operands operands{{input, 0, lies}, {output, 0, lies}};
-  if (request.training) operands.push_back({workspace, 0, lies});
+  made.output = layout;
+  gpu_operands operands{{input, 0, layout}, {output, 0, layout}};
+  if (request.training) operands.push_back({workspace, 0, layout});
   made.forward.push_back({[=](std::span<void* const> a) {
                             on->launch(kernels::normalise_response{tensor_at(a, 0), tensor_at(a, 1),
                                                                    a.size() > 2 ? tensor_at(a, 2) : nullptr,
@@ -37,11 +37,11 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                                     tensor_at(a, 3), tensor_at(a, 4), beside, factor, beta},
                n);
          },
-         {{input, 0, lies},
-          {output, 0, lies},
-          {workspace, 0, lies},
-          {diff_output, 0, lies},
-          {diff_input, 0, lies}},
+         {{input, 0, layout},
+          {output, 0, layout},
+          {workspace, 0, layout},
+          {diff_output, 0, layout},
+          {diff_input, 0, layout}},
          "nvrtc",
          2 * flops});
   return made;

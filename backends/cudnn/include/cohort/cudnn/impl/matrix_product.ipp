@@ -21,7 +21,8 @@ COHORT_CUDNN_INLINE void blas_on_gpu::check(cublasStatus_t status, char const* d
 }
 
 COHORT_CUDNN_INLINE matrix_product::matrix_product(std::shared_ptr<blas_on_gpu const> blas,
-                                                   extents const& its, product_precision products, tuning* by)
+                                                   extents const& sizes, product_precision products,
+                                                   tuning* by)
     : blas_(std::move(blas)), descriptors_{blas_->functions()} {
   cublaslt_functions const& f = blas_->functions();
   descriptors& d = descriptors_;
@@ -30,16 +31,16 @@ COHORT_CUDNN_INLINE matrix_product::matrix_product(std::shared_ptr<blas_on_gpu c
           &d.product, products == product_precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
           CUDA_R_32F),
       "describing a matrix product");
-  cublasOperation_t const as_it_is = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
-  set(CUBLASLT_MATMUL_DESC_TRANSA, its.transposes_a ? transposed : as_it_is);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, its.transposes_b ? transposed : as_it_is);
-  if (its.has_bias) set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+  cublasOperation_t const not_transposed = CUBLAS_OP_N, transposed = CUBLAS_OP_T;
+  set(CUBLASLT_MATMUL_DESC_TRANSA, sizes.transposes_a ? transposed : not_transposed);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, sizes.transposes_b ? transposed : not_transposed);
+  if (sizes.has_bias) set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
   auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
-  describe(d.a, factor, its.transposes_a ? its.k : its.m, its.transposes_a ? its.m : its.k);
-  describe(d.b, factor, its.transposes_b ? its.n : its.k, its.transposes_b ? its.k : its.n);
-  describe(d.result, its.result, its.m, its.n);
+  describe(d.a, factor, sizes.transposes_a ? sizes.k : sizes.m, sizes.transposes_a ? sizes.m : sizes.k);
+  describe(d.b, factor, sizes.transposes_b ? sizes.n : sizes.k, sizes.transposes_b ? sizes.k : sizes.n);
+  describe(d.result, sizes.result, sizes.m, sizes.n);
   choose();
-  if (by && algorithms_.size() > 1) take_fastest(*by, its, products);
+  if (by && algorithms_.size() > 1) choose_fastest(*by, sizes, products);
   algorithms_.resize(1);
 }
 
@@ -50,8 +51,8 @@ COHORT_CUDNN_INLINE void matrix_product::run(void const* a, void const* b, void 
 
 COHORT_CUDNN_INLINE void matrix_product::run(cublasLtMatmulAlgo_t const& algorithm, void const* a,
                                              void const* b, void const* bias, void* result) const {
-  auto const turn = blas_->stream().turn();
-  std::lock_guard const one_at_a_time(mutex_);  // the bias is a property of the description
+  auto const queue_lock = blas_->stream().lock_queue();
+  std::lock_guard const one_at_a_time(mutex_);  // the bias address is an attribute of the shared descriptor
   if (bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   float const one = 1, zero = 0;
   descriptors const& d = descriptors_;
@@ -79,25 +80,25 @@ COHORT_CUDNN_INLINE void matrix_product::describe(cublasLtMatrixLayout_t& matrix
 COHORT_CUDNN_INLINE void matrix_product::choose() {
   cublaslt_functions const& f = blas_->functions();
   descriptors& d = descriptors_;
-  blas_->check(f.create_preference(&d.preference), "saying what a matrix product may use");
+  blas_->check(f.create_preference(&d.preference), "creating the preferences of a matrix product");
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, blas_on_gpu::workspace_bytes);
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   for (auto const operand :
        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
     prefer(operand, static_cast<std::uint32_t>(buffer::alignment));
-  std::array<cublasLtMatmulHeuristicResult_t, most_to_time> found{};
+  std::array<cublasLtMatmulHeuristicResult_t, max_timed> found{};
   int count = 0;
   blas_->stream().device().use();
   blas_->check(f.choose(blas_->handle(), d.product, d.a, d.b, d.result, d.result, d.preference,
                         static_cast<int>(found.size()), found.data(), &count),
-               "choosing how to multiply matrices");
+               "choosing an algorithm for a matrix product");
   if (count == 0) throw backend_error({.what = "cuBLASLt has no algorithm for a matrix product"});
   for (int i = 0; i < count; ++i) algorithms_.push_back(found[static_cast<std::size_t>(i)].algo);
 }
 
-COHORT_CUDNN_INLINE void matrix_product::take_fastest(tuning& by, extents const& its,
-                                                      product_precision products) {
+COHORT_CUDNN_INLINE void matrix_product::choose_fastest(tuning& by, extents const& sizes,
+                                                        product_precision products) {
   std::vector<std::string> names;
   for (std::size_t i = 1; i <= algorithms_.size(); ++i) names.push_back("algorithm " + std::to_string(i));
   auto const bytes = [](int rows, int columns, element_type type) {
@@ -105,21 +106,21 @@ COHORT_CUDNN_INLINE void matrix_product::take_fastest(tuning& by, extents const&
   };
   auto const factor = products == product_precision::bf16 ? element_type::bf16 : element_type::f32;
   std::vector<buffer> memory;
-  auto const put = [&](std::size_t way) {
+  auto const enqueue = [&](std::size_t candidate) {
     if (memory.empty())
-      for (std::size_t const one : {bytes(its.m, its.k, factor), bytes(its.k, its.n, factor),
-                                    bytes(its.m, 1, its.result), bytes(its.m, its.n, its.result)})
-        memory.push_back(memory_to_time_on(blas_->shared_stream(), one));
-    run(algorithms_[way], memory[0].data(), memory[1].data(), its.has_bias ? memory[2].data() : nullptr,
-        memory[3].data());
+      for (std::size_t const one : {bytes(sizes.m, sizes.k, factor), bytes(sizes.k, sizes.n, factor),
+                                    bytes(sizes.m, 1, sizes.result), bytes(sizes.m, sizes.n, sizes.result)})
+        memory.push_back(timing_buffer(blas_->shared_stream(), one));
+    run(algorithms_[candidate], memory[0].data(), memory[1].data(),
+        sizes.has_bias ? memory[2].data() : nullptr, memory[3].data());
   };
-  std::size_t const taken = autotuned_choice(
+  std::size_t const chosen = autotuned_choice(
       by, blas_->stream(),
-      text_of({"cuBLASLt ", blas_->functions().version(), ", product ", its.m, 'x', its.n, 'x', its.k,
-               its.transposes_a ? ", a transposed" : "", its.transposes_b ? ", b transposed" : "",
-               its.has_bias ? ", bias" : "", ", by ", name_of(products), " to ", name_of(its.result)}),
-      names, put);
-  std::swap(algorithms_[0], algorithms_[taken]);
+      text_of({"cuBLASLt ", blas_->functions().version(), ", product ", sizes.m, 'x', sizes.n, 'x', sizes.k,
+               sizes.transposes_a ? ", a transposed" : "", sizes.transposes_b ? ", b transposed" : "",
+               sizes.has_bias ? ", bias" : "", ", by ", name_of(products), " to ", name_of(sizes.result)}),
+      names, enqueue);
+  std::swap(algorithms_[0], algorithms_[chosen]);
 }
 
 }  // namespace cohort::detail

@@ -22,29 +22,29 @@ COHORT_CUDNN_INLINE message_on_gpu::message_on_gpu(std::shared_ptr<compute_strea
 COHORT_CUDNN_INLINE bool message_on_gpu::read(message_view const& message) {
   std::size_t const count = message.header.blocks;
   std::uint64_t start = 0;
-  of_blocks_.resize(count);
+  host_blocks_.resize(count);
   for (std::size_t b = 0; b < count; ++b) {
     block_entry const entry = message.block(b);
-    of_blocks_[b] = {.bit = entry.bit(),
-                     .end = message.end_of_block(b),
-                     .start = start,
-                     .count = entry.count(),
-                     .length = static_cast<unsigned>(message.length(b)),
-                     .bitmap = entry.bitmap() ? 1U : 0U,
-                     .slack = b + 1 == count ? 7U : 0U};
+    host_blocks_[b] = {.bit = entry.bit(),
+                       .end = message.end_of_block(b),
+                       .start = start,
+                       .count = entry.count(),
+                       .length = static_cast<unsigned>(message.length(b)),
+                       .bitmap = entry.bitmap() ? 1U : 0U,
+                       .slack = b + 1 == count ? 7U : 0U};
     start += entry.count();
   }
-  blocks_.bring(of_blocks_);
+  blocks_.upload(host_blocks_);
   list_.resize(static_cast<std::size_t>(start));
   std::span<std::byte const> const codes = message.codes();
   words_.assign(codes.size() / sizeof(unsigned) + 3, 0);
   if (!codes.empty()) std::memcpy(words_.data(), codes.data(), codes.size());
-  codes_.bring(words_);
+  codes_.upload(words_);
   wrong_.resize(1);
   wrong_.clear();
   on_->launch(kernels::read_codes{blocks_.data(), codes_.data(), list_.data(), wrong_.data()}, count);
   unsigned wrong = 0;
-  wrong_.fetch({&wrong, 1});
+  wrong_.download({&wrong, 1});
   return wrong == 0;
 }
 
@@ -54,11 +54,11 @@ COHORT_CUDNN_INLINE void message_on_gpu::add(message_view const& message, std::s
   kernels::listed_message from{blocks_.data(), list_.data(), {}};
   if (ternary) {
     from.thresholds =
-        thresholds_.bring(ends, [&](std::size_t k) { return message.threshold(k).value() * scale; });
+        thresholds_.upload(ends, [&](std::size_t k) { return message.threshold(k).value() * scale; });
   } else {
     numbers_.resize(list_.size());
     for (std::size_t k = 0; k < numbers_.size(); ++k) numbers_[k] = message.value(k) * scale;
-    values_.bring(numbers_);
+    values_.upload(numbers_);
   }
   on_->launch(kernels::add_message{from, ternary ? nullptr : values_.data(), to}, 64 * blocks_.size());
   if (message.header.multiples == 0) return;
@@ -69,20 +69,20 @@ COHORT_CUDNN_INLINE void message_on_gpu::add(message_view const& message, std::s
     float const t = message.threshold(static_cast<std::size_t>(k)).value();
     sums_[m] = {one.index, static_cast<float>(one.multiple * double{t}) * scale};
   }
-  added_.bring(sums_);
+  added_.upload(sums_);
   on_->launch(kernels::add_values{added_.data(), to}, sums_.size());
 }
 
 COHORT_CUDNN_INLINE kernels::merged_message message_on_gpu::merged(message_view const& message,
                                                                    std::span<std::uint64_t const> ends) {
   auto const count = static_cast<std::size_t>(message.header.multiples);
-  far_.resize(count);
+  host_multiples_.resize(count);
   for (std::size_t m = 0; m < count; ++m) {
     sent_multiple const one = message.multiple(m);
-    far_[m] = {one.index, one.multiple};
+    host_multiples_[m] = {one.index, one.multiple};
   }
-  multiples_.bring(far_);
-  auto const t = thresholds_.bring(ends, [&](std::size_t k) { return message.threshold(k).value(); });
+  multiples_.upload(host_multiples_);
+  auto const t = thresholds_.upload(ends, [&](std::size_t k) { return message.threshold(k).value(); });
   return {{blocks_.data(), list_.data(), t}, multiples_.data(), count};
 }
 

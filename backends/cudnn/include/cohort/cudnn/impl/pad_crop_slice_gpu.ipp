@@ -5,7 +5,7 @@
 
 namespace cohort::detail {
 
-/// `small` images within `large` ones, between these sides.
+/// Position of `small` images within `large` ones, with the given padding.
 COHORT_CUDNN_INLINE kernels::image_frame frame_of(shape const& small, shape const& large,
                                                   padding const& sides) {
   return {static_cast<kernels::size>(small[1]),
@@ -17,7 +17,7 @@ COHORT_CUDNN_INLINE kernels::image_frame frame_of(shape const& small, shape cons
           1};
 }
 
-/// Zeros around an image, or what is within it; each is the other's gradient.
+/// Pads an image with zeros, or crops it; each is the gradient of the other.
 COHORT_CUDNN_INLINE gpu_operation prepare_framed(shared_stream const& on, gpu_request const& request,
                                                  kernels::image_frame const& frame, bool enlarges) {
   using enum operand_role;

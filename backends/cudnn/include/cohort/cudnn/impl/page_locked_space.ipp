@@ -6,16 +6,16 @@
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE std::byte* page_locked_space::take(std::size_t bytes) {
-  auto const held = on_->turn();
-  std::byte* const taken = on_->device().take_page_locked(bytes);
+COHORT_CUDNN_INLINE std::byte* page_locked_space::allocate(std::size_t bytes) {
+  auto const held = on_->lock_queue();
+  std::byte* const taken = on_->device().allocate_page_locked(bytes);
   std::memset(taken, 0, bytes);
   return taken;
 }
 
-COHORT_CUDNN_INLINE void page_locked_space::give_back(std::byte* memory) noexcept try {
+COHORT_CUDNN_INLINE void page_locked_space::deallocate(std::byte* memory) noexcept try {
   on_->wait();
-  auto const held = on_->turn();
+  auto const held = on_->lock_queue();
   on_->device().free_page_locked(memory);
 } catch (error const&) {
 }

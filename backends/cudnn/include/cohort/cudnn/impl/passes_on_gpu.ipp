@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// Calls visit.operator()<Rule>() for the formula by which an updater takes its steps.
+/// Calls visit.operator()<Rule>() for the update formula of an updater.
 template <class Visit>
 void with_formula(update_rule rule, Visit visit) {
   switch (rule) {
@@ -44,12 +44,12 @@ void with_formula(update_rule rule, Visit visit) {
   }
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::bring(std::byte const* host, std::byte* to, std::size_t bytes) {
-  on_->bring(host, to, bytes);
+COHORT_CUDNN_INLINE void passes_on_gpu::upload(std::byte const* host, std::byte* to, std::size_t bytes) {
+  on_->upload(host, to, bytes);
 }
 
-COHORT_CUDNN_INLINE void passes_on_gpu::fetch(std::byte const* from, std::byte* host, std::size_t bytes) {
-  on_->fetch(from, host, bytes);
+COHORT_CUDNN_INLINE void passes_on_gpu::download(std::byte const* from, std::byte* host, std::size_t bytes) {
+  on_->download(from, host, bytes);
 }
 
 COHORT_CUDNN_INLINE std::function<void()> passes_on_gpu::record(std::function<void()> const& work) {
@@ -95,14 +95,14 @@ COHORT_CUDNN_INLINE bool passes_on_gpu::finite(element_type type, std::byte cons
     on_->launch(kernels::find_not_finite_bf16{reinterpret_cast<unsigned short const*>(x), flag}, n);
   else
     on_->launch(kernels::find_not_finite{at(x, 0), flag}, n);
-  on_->fetch(results_.data(), &found, sizeof found);
+  on_->download(results_.data(), &found, sizeof found);
   return found == 0;
 }
 
 COHORT_CUDNN_INLINE void passes_on_gpu::square_sums(std::span<std::byte* const> parts, std::size_t begin,
                                                     std::size_t n, double* sums) {
   join(parts, begin, n);
-  put_sums(n, sums, [&](double* to) { return kernels::square_sums{at(parts[0], begin), to}; });
+  download_sums(n, sums, [&](double* to) { return kernels::square_sums{at(parts[0], begin), to}; });
 }
 
 COHORT_CUDNN_INLINE void passes_on_gpu::step_square_sums(updater const& rule, update_scalars const& now,
@@ -111,23 +111,25 @@ COHORT_CUDNN_INLINE void passes_on_gpu::step_square_sums(updater const& rule, up
                                                          std::size_t n, double* sums) {
   join(parts, begin, n);
   auto const step = step_of<kernels::adamw>(constants_at_rate_1(rule, now), master, parts, state, begin);
-  put_sums(n, sums, [&](double* to) { return kernels::step_square_sums{step, to}; });
+  download_sums(n, sums, [&](double* to) { return kernels::step_square_sums{step, to}; });
 }
 
 COHORT_CUDNN_INLINE void passes_on_gpu::update(std::span<update_range const> ranges, std::byte* master,
                                                std::span<std::byte* const> parts,
                                                std::span<std::byte* const> state) {
   for (update_range const& one : ranges) join(parts, one.begin, one.n);
-  for (; !ranges.empty(); ranges = ranges.subspan(std::min(ranges.size(), most))) {
-    auto const these = ranges.first(std::min(ranges.size(), most));
+  for (; !ranges.empty(); ranges = ranges.subspan(std::min(ranges.size(), max_ranges))) {
+    auto const these = ranges.first(std::min(ranges.size(), max_ranges));
     for (auto first = these.begin(); first != these.end(); ++first) {
-      auto const is_alike = [&](update_range const& one) { return one.rule->rule() == first->rule->rule(); };
-      if (std::any_of(these.begin(), first, is_alike)) continue;
+      auto const has_same_rule = [&](update_range const& one) {
+        return one.rule->rule() == first->rule->rule();
+      };
+      if (std::any_of(these.begin(), first, has_same_rule)) continue;
       with_formula(first->rule->rule(), [&]<class Rule>() {
         kernels::update_parts<Rule> all{};
         std::size_t n = 0;
         for (update_range const& one : these) {
-          if (!is_alike(one)) continue;
+          if (!has_same_rule(one)) continue;
           all.begin[all.count] = n;
           all.part[all.count++] =
               step_of<Rule>(constants_of(*one.rule, one.now), master, parts, state, one.begin);

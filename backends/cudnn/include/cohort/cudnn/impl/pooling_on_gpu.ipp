@@ -21,7 +21,7 @@ COHORT_CUDNN_INLINE kernels::moving_window window_of(window const& moving, gpu_r
           request.inputs[0].depth()};
 }
 
-/// One window, over a plane as one row.
+/// One window over the whole plane, treated as one row.
 COHORT_CUDNN_INLINE kernels::moving_window whole_plane(gpu_request const& request) {
   auto const area = static_cast<int>(request.input_shapes[0].elements() / request.output_shape.elements());
   return {1, area, 1, 1, 0, 0, 1, area, 1, 1, request.inputs[0].depth()};
@@ -32,17 +32,17 @@ double flops_of(gpu_request const& request, Layer const& layer) {
   return layer.flops(request.input_shapes) * request.batch;
 }
 
-/// Forward leaves in the workspace where each largest element was.
+/// Forward stores the position of each window's largest element in the workspace.
 COHORT_CUDNN_INLINE gpu_operation prepare_max_pool(gpu_target const& where, gpu_request const& request,
                                                    kernels::moving_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  gpu_layout const from = request.inputs[0], to = from.like_this(batched_output(request));
+  gpu_layout const from = request.inputs[0], to = from.with_dims(batched_output(request));
   std::size_t const inputs = from.elements(), outputs = to.elements();
   gpu_operation made;
   made.output = to;
   gpu_operands operands{{input, 0, from}, {output, 0, to}};
-  shape const places = room_for(outputs * sizeof(int));
+  shape const places = shape_for_bytes(outputs * sizeof(int));
   if (request.training) operands.push_back({workspace, 0, places});
   made.forward.push_back({[=](std::span<void* const> a) {
                             on->launch(kernels::max_pool{values_at(a, 0, from), values_at(a, 1, to),
@@ -67,7 +67,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare_average_pool(gpu_target const& where, 
                                                        kernels::moving_window const& w, double flops) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  gpu_layout const from = request.inputs[0], to = from.like_this(batched_output(request));
+  gpu_layout const from = request.inputs[0], to = from.with_dims(batched_output(request));
   std::size_t const inputs = from.elements(), outputs = to.elements();
   gpu_operation made;
   made.output = to;
@@ -116,7 +116,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   shared_stream const on = where.stream;
   extent2 const by = layer.factor;
   shape const small = request.input_shapes[0], large = request.output_shape;
-  gpu_layout const from = request.inputs[0], to = from.like_this(large.batched(request.batch));
+  gpu_layout const from = request.inputs[0], to = from.with_dims(large.batched(request.batch));
   kernels::moving_window const w{by.height, by.width, by.height, by.width, 0,           0,
                                  large[1],  large[2], small[1],  small[2], from.depth()};
   std::size_t const inputs = from.elements(), outputs = to.elements();

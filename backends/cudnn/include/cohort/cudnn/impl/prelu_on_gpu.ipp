@@ -10,8 +10,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           prelu const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request), each{layer.per_channel ? request.output_shape[0] : 1};
-  std::size_t const n = elements_of(lies);
+  shape const layout = batched_output(request), each{layer.per_channel ? request.output_shape[0] : 1};
+  std::size_t const n = elements_of(layout);
   channel_sums_on_gpu const sums(
       on, shape{request.batch, each[0], static_cast<int>(request.output_shape.elements()) / each[0]});
   kernels::channel_terms const terms = sums.terms();
@@ -19,17 +19,17 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
     return kernels::rectifier_slopes{0, learned, terms.channels, terms.area};
   };
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.parameters.push_back(each);
   made.forward.push_back(
       {[=](std::span<void* const> a) {
          on->launch(kernels::rectify{tensor_at(a, 0), tensor_at(a, 1), slopes(tensor_at(a, 2))}, n);
        },
-       {{input, 0, lies}, {output, 0, lies}, {parameter, 0, each}},
+       {{input, 0, layout}, {output, 0, layout}, {parameter, 0, each}},
        "nvrtc",
        static_cast<double>(n)});
   if (!request.training) return made;
-  made.backward.push_back(channel_factor_gradient(sums, lies, each, true));
+  made.backward.push_back(channel_factor_gradient(sums, layout, each, true));
   if (request.wants_diff_input[0])
     made.backward.push_back(
         {[=](std::span<void* const> a) {
@@ -37,7 +37,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                                 slopes(tensor_at(a, 3))},
                       n);
          },
-         {{input, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}, {parameter, 0, each}},
+         {{input, 0, layout}, {diff_output, 0, layout}, {diff_input, 0, layout}, {parameter, 0, each}},
          "nvrtc",
          static_cast<double>(n)});
   return made;

@@ -18,11 +18,11 @@ COHORT_CUDNN_INLINE availability probe_convolution(std::shared_ptr<compute_strea
   constexpr int side = 4, kernel = 3, result = side - kernel + 1, channels = 8, taps = kernel * kernel;
   shape const image{1, channels, side, side}, filters{channels, channels, kernel, kernel},
       map{1, channels, result, result};
-  convolution_way way{};
+  convolution_variant variant{};
   std::optional<convolution_engine> engine;
-  for (convolution_way const& one : ways_of(products)) {
+  for (convolution_variant const& one : variants_of(products)) {
     if (one.products != products || (engine && engine->found())) continue;
-    way = one;
+    variant = one;
     engine.emplace(dnn, convolution_pass::output,
                    convolution_extents{.input = image,
                                        .weights = filters,
@@ -31,13 +31,13 @@ COHORT_CUDNN_INLINE availability probe_convolution(std::shared_ptr<compute_strea
                                        .dilation = 1,
                                        .rows = {},
                                        .columns = {},
-                                       .channels_last = way.channels_last,
-                                       .narrow_images = way.is_narrow(),
-                                       .narrow_weights = way.is_narrow()},
+                                       .channels_last = variant.channels_last,
+                                       .narrow_images = variant.is_narrow(),
+                                       .narrow_weights = variant.is_narrow()},
                    products);
   }
   if (!engine->found()) engine->refuse("a 3x3 kernel on 4x4 elements");
-  // whole numbers that bf16 has
+  // integers that bf16 represents exactly
   std::vector<float> x(elements_of(image)), w(elements_of(filters)), wanted(elements_of(map)), got(wanted);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(static_cast<int>(i % 5) - 2);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = static_cast<float>(static_cast<int>(i % 7 % 3) - 1);
@@ -54,21 +54,21 @@ COHORT_CUDNN_INLINE availability probe_convolution(std::shared_ptr<compute_strea
     void* const addresses[]{source.data(), target.data()};
     reorder_on_gpu(on, from, to)(addresses);
   };
-  auto const bring = [&](shape const& dims, std::vector<float> const& values) {
+  auto const upload = [&](shape const& dims, std::vector<float> const& values) {
     buffer const dense(values.size() * sizeof(float), space);
-    buffer made(way.layout_of(dims).bytes(), space);
-    on->bring(values.data(), dense.data(), dense.bytes());
-    move(dims, dense, way.layout_of(dims), made);
+    buffer made(variant.layout_of(dims).bytes(), space);
+    on->upload(values.data(), dense.data(), dense.bytes());
+    move(dims, dense, variant.layout_of(dims), made);
     return made;
   };
-  buffer const from = bring(image, x), weights = bring(filters, w), to = bring(map, got),
+  buffer const from = upload(image, x), weights = upload(filters, w), to = upload(map, got),
                workspace(engine->workspace_bytes(), space), dense(got.size() * sizeof(float), space);
   engine->run(from.data(), weights.data(), to.data(), workspace.data());
-  move(way.layout_of(map), to, map, dense);
-  on->fetch(dense.data(), got.data(), dense.bytes());
+  move(variant.layout_of(map), to, map, dense);
+  on->download(dense.data(), got.data(), dense.bytes());
   for (std::size_t o = 0; o < got.size(); ++o)
-    if (!(std::abs(got[o] - wanted[o]) < 1e-3F))  // an engine may go by other sums, as Winograd's
-      return {false, "a convolution gives wrong numbers on " + on->device().name()};
+    if (!(std::abs(got[o] - wanted[o]) < 1e-3F))  // an engine may sum differently, as Winograd does
+      return {false, "a convolution gives wrong results on " + on->device().name()};
   return {true, "", on->device().name()};
 }
 

@@ -11,12 +11,12 @@ COHORT_CUDNN_INLINE kernels::random_examples random_on_gpu::draw(void const* sca
   return {reinterpret_cast<long long const*>(now.indices), constants_of(now), purpose_};
 }
 
-/// Drops elements, or whole channels. Backward makes the mask again.
+/// Drops elements or whole channels. Backward recomputes the mask.
 COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_request const& request,
                                                   double rate, bool whole_channels) {
   using enum operand_role;
   if (!request.training || request.frozen) return prepare_copy(on, request);
-  gpu_layout const is = request.inputs[0], lies(is.dims, is.channels_last && whole_channels, is.type);
+  gpu_layout const is = request.inputs[0], layout(is.dims, is.channels_last && whole_channels, is.type);
   std::size_t const area =
       whole_channels ? elements_of(request.output_shape) / static_cast<std::size_t>(request.output_shape[0])
                      : 1;
@@ -26,17 +26,18 @@ COHORT_CUDNN_INLINE gpu_operation prepare_dropout(shared_stream const& on, gpu_r
   std::size_t const channels = elements_of(request.output_shape) / area,
                     calls = static_cast<std::size_t>(request.batch) * ((channels + 3) / 4) * area;
   auto const mask = [=](std::span<void* const> a) {
-    on->launch(kernels::dropout{values_at(a, 0, lies), values_at(a, 1, lies), random.draw(a[2]), channels,
-                                area, lies.channels_last, dropped_below, factor},
+    on->launch(kernels::dropout{values_at(a, 0, layout), values_at(a, 1, layout), random.draw(a[2]), channels,
+                                area, layout.channels_last, dropped_below, factor},
                calls);
   };
-  auto const n = static_cast<double>(lies.elements());
+  auto const n = static_cast<double>(layout.elements());
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.overwrites = true;
-  made.forward.push_back({mask, {{input, 0, lies}, {output, 0, lies}, {scalars}}, "nvrtc", n});
+  made.forward.push_back({mask, {{input, 0, layout}, {output, 0, layout}, {scalars}}, "nvrtc", n});
   if (request.wants_diff_input[0])
-    made.backward.push_back({mask, {{diff_output, 0, lies}, {diff_input, 0, lies}, {scalars}}, "nvrtc", n});
+    made.backward.push_back(
+        {mask, {{diff_output, 0, layout}, {diff_input, 0, layout}, {scalars}}, "nvrtc", n});
   return made;
 }
 
@@ -54,8 +55,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           gaussian_noise const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  gpu_operation made = prepare_copy(on, request, lies);
+  shape const layout = batched_output(request);
+  gpu_operation made = prepare_copy(on, request, layout);
   if (!request.training || request.frozen) return made;
   random_on_gpu const random(request);
   std::size_t const elements = elements_of(request.output_shape);
@@ -65,9 +66,9 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                                      elements, deviation},
                                   batch * ((elements + 1) / 2));
                      },
-                     {{input, 0, lies}, {output, 0, lies}, {scalars}},
+                     {{input, 0, layout}, {output, 0, layout}, {scalars}},
                      "nvrtc",
-                     static_cast<double>(lies.elements())};
+                     static_cast<double>(layout.elements())};
   return made;
 }
 

@@ -8,7 +8,7 @@ namespace cohort::detail {
 COHORT_CUDNN_INLINE recorded_work::~recorded_work() {
   try {
     on_->wait();
-    on_->forget(made_);
+    on_->destroy_recorded(made_);
   } catch (error const&) {
   }
 }

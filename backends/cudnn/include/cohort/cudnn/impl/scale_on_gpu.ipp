@@ -10,13 +10,13 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           scale const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
-  channel_sums_on_gpu const sums(on, lies);
+  shape const layout = batched_output(request);
+  channel_sums_on_gpu const sums(on, layout);
   kernels::channel_terms const terms = sums.terms();
-  std::size_t const n = elements_of(lies);
+  std::size_t const n = elements_of(layout);
   auto const flops = static_cast<double>(n);
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   host_function const by_one = [=, factor = static_cast<float>(layer.factor)](std::span<void* const> a) {
     on->launch(kernels::scaled{tensor_at(a, 0), tensor_at(a, 1), factor}, n);
   };
@@ -26,8 +26,8 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                n);
   };
   shape const each{request.output_shape[0]};
-  gpu_operands forward{{input, 0, lies}, {output, 0, lies}},
-      data{{diff_output, 0, lies}, {diff_input, 0, lies}};
+  gpu_operands forward{{input, 0, layout}, {output, 0, layout}},
+      data{{diff_output, 0, layout}, {diff_input, 0, layout}};
   if (layer.learned) {
     made.parameters.push_back(each);
     forward.push_back({parameter, 0, each});
@@ -37,7 +37,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
   made.forward.push_back({run, std::move(forward), "nvrtc", flops});
   if (!request.training) return made;
   if (layer.learned && !request.frozen)
-    made.backward.push_back(channel_factor_gradient(sums, lies, each, false));
+    made.backward.push_back(channel_factor_gradient(sums, layout, each, false));
   if (request.wants_diff_input[0]) made.backward.push_back({run, std::move(data), "nvrtc", flops});
   return made;
 }

@@ -16,8 +16,8 @@ COHORT_CUDNN_INLINE std::vector<std::string> cuda_library_folders() {
   return folders;
 }
 
-/// What NVRTC opens by its bare name when it compiles: where it lies beside it, and not in the system's places, it is found if it is
-/// open already.
+/// Opens the library that NVRTC opens by its bare name when it compiles. If it is next to NVRTC but not in
+/// the system's folders, NVRTC finds it only if it is already open.
 COHORT_CUDNN_INLINE void open_builtins(std::string const& folder) {
   glob_t found{};
   if (::glob((folder + "/libnvrtc-builtins.so.*").c_str(), 0, nullptr, &found) == 0)

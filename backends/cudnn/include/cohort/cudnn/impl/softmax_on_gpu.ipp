@@ -10,18 +10,18 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                           softmax const& layer) {
   using enum operand_role;
   shared_stream const on = where.stream;
-  shape const lies = batched_output(request);
+  shape const layout = batched_output(request);
   auto const channels = static_cast<kernels::size>(request.output_shape[0]);
   kernels::size const area = elements_of(request.output_shape) / channels;
   std::size_t const places = static_cast<std::size_t>(request.batch) * area;
   double const flops = layer.flops(request.input_shapes) * request.batch;
   gpu_operation made;
-  made.output = lies;
+  made.output = layout;
   made.forward.push_back(
       {[=](std::span<void* const> a) {
          on->launch(kernels::softmax{tensor_at(a, 0), tensor_at(a, 1), channels, area}, places);
        },
-       {{input, 0, lies}, {output, 0, lies}},
+       {{input, 0, layout}, {output, 0, layout}},
        "nvrtc",
        flops});
   if (request.training && request.wants_diff_input[0])
@@ -30,13 +30,13 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
                                                                     tensor_at(a, 2), channels, area},
                                           places);
                              },
-                             {{output, 0, lies}, {diff_output, 0, lies}, {diff_input, 0, lies}},
+                             {{output, 0, layout}, {diff_output, 0, layout}, {diff_input, 0, layout}},
                              "nvrtc",
                              flops});
   return made;
 }
 
-/// `without_entropy`: less what the targets are among themselves.
+/// `without_entropy`: subtracts the targets' own entropy.
 template <class Layer>
 gpu_operation prepare_softmax_loss(shared_stream const& on, gpu_request const& request, Layer const& layer,
                                    double smoothing, bool without_entropy) {

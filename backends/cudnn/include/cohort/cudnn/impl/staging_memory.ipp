@@ -10,10 +10,10 @@ COHORT_CUDNN_INLINE staging_memory::~staging_memory() {
   if (memory_) on_->free_page_locked(memory_);
 }
 
-COHORT_CUDNN_INLINE std::span<std::byte> staging_memory::take(std::size_t wanted) {
-  std::size_t const bytes = std::min(wanted, room);
-  if (bytes > room - used_) return {};
-  if (!memory_) memory_ = on_->take_page_locked(room);
+COHORT_CUDNN_INLINE std::span<std::byte> staging_memory::reserve(std::size_t wanted) {
+  std::size_t const bytes = std::min(wanted, capacity);
+  if (bytes > capacity - used_) return {};
+  if (!memory_) memory_ = on_->allocate_page_locked(capacity);
   std::byte* const piece = memory_ + used_;
   used_ += (bytes + boundary - 1) / boundary * boundary;
   ++given_;

@@ -21,7 +21,7 @@ COHORT_CUDNN_INLINE bool threshold_on_gpu::within(std::span<float const> x, floa
   found_.clear();
   on_->launch(kernels::find_beyond{x.data(), std::bit_cast<unsigned>(limit), found_.data()}, x.size());
   unsigned found = 0;
-  found_.fetch({&found, 1});
+  found_.download({&found, 1});
   return found == 0;
 }
 
@@ -40,16 +40,16 @@ COHORT_CUDNN_INLINE void threshold_on_gpu::count_levels(float const* r, float co
   on_->launch(kernels::take_levels{r, x, from.key, from.all() ? 0 : from.stride, element_sample::run, to},
               from.size());
   of_sample_.resize(from.size());
-  levels_.fetch(of_sample_);
+  levels_.download(of_sample_);
   for (unsigned short const level : of_sample_) ++counts[level];
 }
 
-COHORT_CUDNN_INLINE threshold_on_gpu::taken threshold_on_gpu::take(std::span<float> r,
-                                                                   std::span<float const> x,
-                                                                   std::span<std::uint64_t const> ends,
-                                                                   std::span<bf16 const> t) {
+COHORT_CUDNN_INLINE threshold_on_gpu::extracted threshold_on_gpu::extract(std::span<float> r,
+                                                                          std::span<float const> x,
+                                                                          std::span<std::uint64_t const> ends,
+                                                                          std::span<bf16 const> t) {
   marks_.resize(r.size());
-  kernels::threshold_table const table = bring(ends, t);
+  kernels::threshold_table const table = upload(ends, t);
   on_->launch(kernels::take_threshold{r.data(), x.data(), table, marks_.sent(), marks_.negative()}, r.size());
   return marks_.code(table, r.data());
 }
@@ -60,14 +60,14 @@ COHORT_CUDNN_INLINE void threshold_on_gpu::add(side which, message_view const& m
   of(which).add(message, ends, scale, dense);
 }
 
-COHORT_CUDNN_INLINE threshold_on_gpu::taken threshold_on_gpu::merge(message_view const& lower,
-                                                                    message_view const& upper,
-                                                                    std::span<std::uint64_t const> ends,
-                                                                    std::span<bf16 const> t,
-                                                                    std::span<float> r) {
+COHORT_CUDNN_INLINE threshold_on_gpu::extracted threshold_on_gpu::merge(message_view const& lower,
+                                                                        message_view const& upper,
+                                                                        std::span<std::uint64_t const> ends,
+                                                                        std::span<bf16 const> t,
+                                                                        std::span<float> r) {
   marks_.resize(r.size());
   marks_.clear();
-  kernels::threshold_table const table = bring(ends, t);
+  kernels::threshold_table const table = upload(ends, t);
   on_->launch(
       kernels::merge_messages{of(side::lower).merged(lower, ends), of(side::upper).merged(upper, ends), table,
                               r.data(), marks_.sent(), marks_.negative()},
@@ -75,9 +75,9 @@ COHORT_CUDNN_INLINE threshold_on_gpu::taken threshold_on_gpu::merge(message_view
   return marks_.code(table, r.data());
 }
 
-COHORT_CUDNN_INLINE kernels::threshold_table threshold_on_gpu::bring(std::span<std::uint64_t const> ends,
-                                                                     std::span<bf16 const> t) {
-  return thresholds_.bring(ends, [&](std::size_t k) { return t[k].value(); });
+COHORT_CUDNN_INLINE kernels::threshold_table threshold_on_gpu::upload(std::span<std::uint64_t const> ends,
+                                                                      std::span<bf16 const> t) {
+  return thresholds_.upload(ends, [&](std::size_t k) { return t[k].value(); });
 }
 
 COHORT_CUDNN_INLINE std::shared_ptr<threshold_device> sharing_passes_on_gpu::thresholds() {

@@ -10,7 +10,7 @@
 
 namespace cohort::detail {
 
-/// A PNG file in memory whose header has been read.
+/// A PNG file in memory whose header was read.
 class png_file {
  public:
   png_file(std::span<std::byte const> file, std::string const& where);
@@ -26,7 +26,7 @@ class png_file {
 
   bool coloured() const { return (png_->format & PNG_FORMAT_FLAG_COLOR) != 0; }
 
-  [[noreturn]] void refuse() const { refuse("a sound file", png_->message); }
+  [[noreturn]] void refuse() const { refuse("an undamaged file", png_->message); }
   [[noreturn]] void refuse(char const* expected, char const* got) const;
 
   std::string const& where_;

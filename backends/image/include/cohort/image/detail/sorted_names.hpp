@@ -7,11 +7,11 @@
 
 namespace cohort::detail {
 
-/// What is in a folder, sorted by the bytes of its names, so that no file system's order is seen; without hidden names.
+/// Names in a folder without hidden ones, sorted by bytes, independent of the file system's order.
 std::vector<std::string> sorted_names_in(std::string const& folder);
 
-/// Whether the path leads to a folder, perhaps by a link.
-bool leads_to_folder(std::string const& path);
+/// Whether the path is a folder or a link to one.
+bool is_folder_or_link(std::string const& path);
 
 }  // namespace cohort::detail
 

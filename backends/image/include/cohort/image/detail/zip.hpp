@@ -22,10 +22,10 @@ using zip_handle = std::unique_ptr<zip_t, zip_discarder>;
 
 zip_handle open_zip(std::string const& path, int flags);
 
-/// An archive, open for reading; one thread at a time is inside libzip.
+/// An archive open for reading. A mutex admits one thread at a time to libzip.
 ///
-/// Errors    file_error if it cannot be opened; data_error naming archive and entry for one that is damaged (libzip
-///           checks a CRC-32), encrypted, or larger than allowed.
+/// Errors    file_error if it cannot be opened; data_error naming archive and entry if an entry is damaged
+///           (libzip checks a CRC-32), encrypted, or larger than allowed.
 class zip_reader {
  public:
   struct entry {
@@ -37,9 +37,10 @@ class zip_reader {
 
   std::string const& path() const { return path_; }
 
-  /// All entries in the archive's order.
+  /// Lists all entries in the archive's order.
   std::vector<entry> entries() const;
 
+  /// Reads one entry, by its index in the archive.
   std::vector<std::byte> read(std::uint64_t which, std::size_t max_bytes) const;
 
  private:
@@ -50,10 +51,11 @@ class zip_reader {
   mutable std::mutex mutex_;
 };
 
-/// Writes folder/name for all names as an archive that exists whole or not at all; stored, not compressed.
+/// Writes the files folder/name of all names as an archive, completely or not at all. Entries are stored, not
+/// compressed.
 ///
-/// After     the bytes and the name are on the disk. The archive's bytes depend on names and contents alone.
-/// Errors    file_error naming the file that cannot be read, or the archive: then there is none.
+/// After     the archive is on disk, bytes and name. Its bytes depend only on names and contents.
+/// Errors    file_error naming a file that cannot be read, or the archive; no archive exists then.
 void write_zip(std::string const& path, std::string const& folder, std::span<std::string const> names);
 
 }  // namespace cohort::detail

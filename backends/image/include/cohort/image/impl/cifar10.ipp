@@ -18,15 +18,14 @@ COHORT_IMAGE_INLINE arrays read(std::vector<std::string> const& files) {
     std::vector<std::uint8_t> labels;
   };
   if (files.empty())
-    throw setting_error(
-        {.what = "there is no file to read", .where = "files", .expected = "at least 1", .got = "0"});
+    throw setting_error({.what = "no files given", .where = "files", .expected = "at least 1", .got = "0"});
   auto const made = std::make_shared<contents>();
   std::vector<std::uint8_t> one(record);
   for (std::string const& path : files) {
     file_reader file(path);
     std::uint64_t const records = file.size() / record;
     if (records == 0 || file.size() % record != 0)
-      throw data_error({.what = "this is no CIFAR-10 file",
+      throw data_error({.what = "not a CIFAR-10 file",
                         .where = path,
                         .expected = {"a multiple of ", record, " bytes"},
                         .got = {file.size()}});
@@ -39,7 +38,7 @@ COHORT_IMAGE_INLINE arrays read(std::vector<std::string> const& files) {
                           .expected = {records, " records"},
                           .got = {i}});
       if (one[0] > 9)
-        throw data_error({.what = "this is no CIFAR-10 file",
+        throw data_error({.what = "not a CIFAR-10 file",
                           .where = {path, ", record ", i},
                           .expected = "a label from 0 to 9",
                           .got = {one[0]}});
@@ -67,10 +66,8 @@ COHORT_IMAGE_INLINE arrays cifar10_of(std::string const& folder, std::vector<std
   for (std::string& name : names) {
     name = folder + '/' + name;
     if (std::uint64_t const found = size_of_file(name).value_or(bytes); found != bytes)
-      throw data_error({.what = "this is no file of CIFAR-10",
-                        .where = name,
-                        .expected = {bytes, " bytes"},
-                        .got = {found}});
+      throw data_error(
+          {.what = "not a CIFAR-10 file", .where = name, .expected = {bytes, " bytes"}, .got = {found}});
   }
   return cifar10::read(names);
 }

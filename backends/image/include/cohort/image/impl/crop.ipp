@@ -8,7 +8,7 @@ namespace cohort {
 
 COHORT_IMAGE_INLINE image cropped(image const& from, image_window const& window, bool flip) {
   if (window.height < 1 || window.width < 1)
-    throw shape_error({.what = "an image cannot be cropped to nothing",
+    throw shape_error({.what = "the crop window is empty",
                        .where = "cropped",
                        .expected = "a window of at least 1x1",
                        .got = {window.height, 'x', window.width}});

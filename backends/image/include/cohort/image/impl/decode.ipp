@@ -11,12 +11,12 @@ namespace cohort::detail {
 
 COHORT_IMAGE_INLINE void check(decoding const& how) {
   if (how.channels != 1 && how.channels != 3)
-    throw setting_error({.what = "images cannot have so many channels",
+    throw setting_error({.what = "unsupported number of channels",
                          .where = "channels",
                          .expected = "3 (red, green, blue) or 1 (grey)",
                          .got = {how.channels}});
   if (how.max_pixels < 1)
-    throw setting_error({.what = "images must be allowed to have pixels",
+    throw setting_error({.what = "max_pixels is too small",
                          .where = "max_pixels",
                          .expected = "at least 1",
                          .got = {how.max_pixels}});

@@ -11,10 +11,10 @@ namespace cohort {
 
 COHORT_IMAGE_INLINE file_batches::file_batches(std::vector<std::string> const& archives,
                                                image_settings settings)
-    : reader_(settings, listed(archives, settings.labels)) {
+    : reader_(settings, list_files(archives, settings.labels)) {
   what_ = reader_.describe();
   if (reader_.needs_size()) {
-    reader_.take_size_of(bytes_of_file(0), where(0));
+    reader_.use_size_of(bytes_of_file(0), where(0));
     what_ = reader_.describe();
   }
 }
@@ -30,7 +30,7 @@ COHORT_IMAGE_INLINE std::vector<std::string> file_batches::archives_at(std::stri
   std::erase_if(names, [](std::string const& name) { return !name.ends_with(".zip"); });
   if (names.empty())
     throw data_error(
-        {.what = "there are no archives", .where = folder, .expected = "NAME.zip", .got = "none"});
+        {.what = "the folder has no archives", .where = folder, .expected = "NAME.zip", .got = "none"});
   for (std::string& name : names) name = folder + '/' + name;
   return names;
 }
@@ -42,8 +42,8 @@ COHORT_IMAGE_INLINE std::string_view file_batches::parent_of(std::string_view pa
   return above.substr(above.rfind('/') + 1);  // npos + 1 is 0
 }
 
-COHORT_IMAGE_INLINE std::vector<std::string> file_batches::listed(std::vector<std::string> const& archives,
-                                                                  std::vector<std::string> labels) {
+COHORT_IMAGE_INLINE std::vector<std::string> file_batches::list_files(
+    std::vector<std::string> const& archives, std::vector<std::string> labels) {
   for (std::string const& path : archives) {
     archives_.push_back(std::make_unique<detail::zip_reader>(path));
     std::uint64_t number = 0;
@@ -51,9 +51,9 @@ COHORT_IMAGE_INLINE std::vector<std::string> file_batches::listed(std::vector<st
       place const at{.archive = static_cast<std::uint32_t>(archives_.size() - 1), .entry = number++};
       if (entry.name.ends_with('/')) continue;
       std::string_view const name = std::string_view(entry.name).substr(entry.name.rfind('/') + 1);
-      if (!detail::is_image_file(name, in(path, entry.name))) continue;
+      if (!detail::is_image_file(name, location(path, entry.name))) continue;
       if (parent_of(entry.name).empty())
-        throw data_error({.what = "the file is in no folder, which would be its class",
+        throw data_error({.what = "the file is in no class folder",
                           .where = path,
                           .expected = "CLASS/NAME",
                           .got = entry.name});
@@ -62,15 +62,15 @@ COHORT_IMAGE_INLINE std::vector<std::string> file_batches::listed(std::vector<st
     }
   }
   if (paths_.empty())
-    throw data_error({.what = "there are no images in the archives",
+    throw data_error({.what = "the archives have no images",
                       .where = archives.empty() ? "" : archives[0],
                       .expected = "CLASS/NAME.jpg or .png",
                       .got = "none"});
-  number_classes(labels);
+  assign_labels(labels);
   return labels;
 }
 
-COHORT_IMAGE_INLINE void file_batches::number_classes(std::vector<std::string>& labels) {
+COHORT_IMAGE_INLINE void file_batches::assign_labels(std::vector<std::string>& labels) {
   std::vector<std::string_view> found;
   for (std::string const& path : paths_) found.push_back(parent_of(path));
   std::sort(found.begin(), found.end());
@@ -81,7 +81,7 @@ COHORT_IMAGE_INLINE void file_batches::number_classes(std::vector<std::string>& 
   for (std::size_t label = 0; label < labels.size(); ++label) {
     auto const at = std::lower_bound(found.begin(), found.end(), labels[label]);
     if (at == found.end() || *at != labels[label])
-      throw data_error({.what = "a class has no file in the archives",
+      throw data_error({.what = "a class has no files in the archives",
                         .where = archives_[0]->path(),
                         .expected = {"a file in a folder ", labels[label]},
                         .got = "none"});
@@ -93,13 +93,13 @@ COHORT_IMAGE_INLINE void file_batches::number_classes(std::vector<std::string>& 
     if (places_[i].label < 0)
       throw data_error({.what = "a class is not among the labels",
                         .where = where(i),
-                        .expected = {"one of the ", labels.size(), " classes that are given"},
+                        .expected = {"one of the ", labels.size(), " classes in settings.labels"},
                         .got = {parent_of(paths_[i])}});
   }
 }
 
 COHORT_IMAGE_INLINE std::string file_batches::where(std::size_t i) const {
-  return in(archive(i).path(), paths_[i]);
+  return location(archive(i).path(), paths_[i]);
 }
 
 COHORT_IMAGE_INLINE std::vector<std::byte> file_batches::bytes_of_file(std::size_t i) const {

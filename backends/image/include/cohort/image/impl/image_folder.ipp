@@ -17,33 +17,33 @@ COHORT_IMAGE_INLINE image_folder::image_folder(std::string folder, image_setting
   for (std::size_t label = 0; label < labels.size(); ++label)
     for (std::string const& name : detail::sorted_names_in(folder_ + '/' + labels[label])) {
       std::string path = labels[label] + '/' + name;
-      if (!detail::is_image_file(name, full(path))) continue;
+      if (!detail::is_image_file(name, full_path(path))) continue;
       paths_.push_back(std::move(path));
       labels_.push_back(static_cast<std::int32_t>(label));
     }
   if (paths_.empty())
-    throw data_error({.what = "there are no images",
+    throw data_error({.what = "the class folders have no images",
                       .where = folder_,
                       .expected = "CLASS/NAME.jpg or .png",
                       .got = "none"});
   if (reader_.needs_size()) {
-    reader_.take_size_of(bytes_of_file(0), full(paths_[0]));
+    reader_.use_size_of(bytes_of_file(0), full_path(paths_[0]));
     what_ = reader_.describe();
   }
 }
 
 COHORT_IMAGE_INLINE void image_folder::get(std::int64_t i, example_view& out) const {
   auto const at = static_cast<std::size_t>(i);
-  reader_.write(bytes_of_file(at), full(paths_[at]), paths_[at], labels_[at], out);
+  reader_.write(bytes_of_file(at), full_path(paths_[at]), paths_[at], labels_[at], out);
 }
 
 COHORT_IMAGE_INLINE std::vector<std::string> image_folder::classes_of(std::string const& folder,
                                                                       std::vector<std::string> labels) {
   std::vector<std::string> found = detail::sorted_names_in(folder);
   std::erase_if(found,
-                [&](std::string const& name) { return !detail::leads_to_folder(folder + '/' + name); });
+                [&](std::string const& name) { return !detail::is_folder_or_link(folder + '/' + name); });
   if (found.empty())
-    throw data_error({.what = "there are no class folders",
+    throw data_error({.what = "the folder has no class folders",
                       .where = folder,
                       .expected = "CLASS/NAME.jpg or .png",
                       .got = "none"});
@@ -59,13 +59,13 @@ COHORT_IMAGE_INLINE std::vector<std::string> image_folder::classes_of(std::strin
     if (std::find(labels.begin(), labels.end(), name) == labels.end())
       throw data_error({.what = "a folder is not among the labels",
                         .where = folder,
-                        .expected = {"the ", labels.size(), " classes that are given"},
+                        .expected = {"the ", labels.size(), " classes in settings.labels"},
                         .got = name});
   return labels;
 }
 
 COHORT_IMAGE_INLINE std::vector<std::byte> image_folder::bytes_of_file(std::size_t i) const {
-  return read_file(full(paths_[i]), reader_.max_file_bytes());
+  return read_file(full_path(paths_[i]), reader_.max_file_bytes());
 }
 
 }  // namespace cohort

@@ -11,7 +11,8 @@
 
 namespace cohort::detail {
 
-COHORT_IMAGE_INLINE image fitted(image from, int height, int width, fitting how, std::string const& where) {
+COHORT_IMAGE_INLINE image fit_to_size(image from, int height, int width, fitting how,
+                                      std::string const& where) {
   if (from.height() == height && from.width() == width) return from;
   if (how == fitting::refuse)
     throw data_error({.what = "the image has another size",
@@ -34,7 +35,7 @@ COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vec
   check(how());
   auto const refuse = [](char const* field, char const* expected, std::int64_t got) {
     throw setting_error(
-        {.what = "the images' settings make no sense", .where = field, .expected = expected, .got = {got}});
+        {.what = "invalid image settings", .where = field, .expected = expected, .got = {got}});
   };
   if (settings_.height < 0 || settings_.height > 1 << 16) refuse("height", "0 to 65536", settings_.height);
   if (settings_.width < 0 || settings_.width > 1 << 16) refuse("width", "0 to 65536", settings_.width);
@@ -43,10 +44,10 @@ COHORT_IMAGE_INLINE image_reader::image_reader(image_settings settings, std::vec
   settings_.labels = std::move(labels);
 }
 
-COHORT_IMAGE_INLINE void image_reader::take_size_of(std::span<std::byte const> file,
-                                                    std::string const& where) {
+COHORT_IMAGE_INLINE void image_reader::use_size_of(std::span<std::byte const> file,
+                                                   std::string const& where) {
   shape const size = image_size(file, where);
-  if (std::int64_t{size[1]} * size[2] <= settings_.max_pixels) {  // else its decoding refuses it
+  if (std::int64_t{size[1]} * size[2] <= settings_.max_pixels) {  // otherwise decoded throws
     settings_.height = size[1];
     settings_.width = size[2];
   } else {
@@ -72,8 +73,8 @@ COHORT_IMAGE_INLINE data_description image_reader::describe() const {
 COHORT_IMAGE_INLINE void image_reader::write(std::span<std::byte const> file, std::string const& where,
                                              std::string const& path, std::int32_t label,
                                              example_view& out) const {
-  image const made =
-      fitted(decoded(file, where, how()), settings_.height, settings_.width, settings_.other_sizes, where);
+  image const made = fit_to_size(decoded(file, where, how()), settings_.height, settings_.width,
+                                 settings_.other_sizes, where);
   std::memcpy(out.fill(0), made.pixels.data(), made.pixels.size());
   std::memcpy(out.fill(1), &label, sizeof label);
   if (settings_.keyed) out.key = path;
@@ -89,7 +90,7 @@ COHORT_IMAGE_INLINE bool is_image_file(std::string_view name, std::string const&
   std::string ending(dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1));
   for (char& c : ending) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   if (ending == "jpg" || ending == "jpeg" || ending == "png") return true;
-  throw data_error({.what = "this is no image file",
+  throw data_error({.what = "not an image file",
                     .where = where,
                     .expected = "a name that ends in .jpg, .jpeg or .png, or begins with a dot",
                     .got = {name}});
@@ -100,7 +101,7 @@ COHORT_IMAGE_INLINE void require_unique(std::vector<std::string> labels) {
   auto const twice = std::adjacent_find(labels.begin(), labels.end());
   if (twice != labels.end())
     throw setting_error(
-        {.what = "a label is given twice", .where = "labels", .expected = "each once", .got = *twice});
+        {.what = "duplicate label", .where = "labels", .expected = "each label once", .got = *twice});
 }
 
 }  // namespace cohort::detail

@@ -11,7 +11,8 @@ COHORT_IMAGE_INLINE jpeg_file::jpeg_file(std::span<std::byte const> file, std::s
                                          bool salvage)
     : file_(file), where_(where), salvage_(salvage), codec_(tjInitDecompress()) {
   if (!codec_)
-    throw memory_error({.what = "TurboJPEG does not start", .where = where_, .got = tjGetErrorStr2(nullptr)});
+    throw memory_error(
+        {.what = "TurboJPEG cannot be initialised", .where = where_, .got = tjGetErrorStr2(nullptr)});
   int subsampling = 0;
   int space = 0;
   require(tjDecompressHeader3(codec_.get(), data(), size_bytes(), &width_, &height_, &subsampling, &space));
@@ -32,7 +33,7 @@ COHORT_IMAGE_INLINE image jpeg_file::read(int channels) const {
 
 COHORT_IMAGE_INLINE void jpeg_file::require(int outcome) const {
   if (outcome == 0 || (salvage_ && tjGetErrorCode(codec_.get()) == TJERR_WARNING && width_ > 0)) return;
-  refuse("a sound file", tjGetErrorStr2(codec_.get()));
+  refuse("an undamaged file", tjGetErrorStr2(codec_.get()));
 }
 
 COHORT_IMAGE_INLINE void jpeg_file::refuse(char const* expected, char const* got) const {

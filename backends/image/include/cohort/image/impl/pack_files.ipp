@@ -17,20 +17,21 @@
 
 namespace cohort::detail {
 
-/// Appends the names of all files below folder/inside, sorted; folders are gone into, links to folders refused.
-COHORT_IMAGE_INLINE void files_below(std::string const& folder, std::string const& inside,
-                                     std::vector<std::string>& files) {
+/// Appends the names of all files below folder/inside, sorted. Recurses into folders; a link to a folder is
+/// an error.
+COHORT_IMAGE_INLINE void append_files_below(std::string const& folder, std::string const& inside,
+                                            std::vector<std::string>& files) {
   for (std::string const& name : sorted_names_in(folder + '/' + inside)) {
     std::string const path = folder + '/' + inside + name;
     if (is_folder(path)) {
-      files_below(folder, inside + name + '/', files);
+      append_files_below(folder, inside + name + '/', files);
     } else if (size_of_file(path)) {
       files.push_back(inside + name);
     } else {
-      throw file_error({.what = "cannot pack it",
+      throw file_error({.what = "cannot pack this path",
                         .where = path,
                         .expected = "a file or a folder",
-                        .got = leads_to_folder(path) ? "a link to a folder" : "something else"});
+                        .got = is_folder_or_link(path) ? "a link to a folder" : "something else"});
     }
   }
 }
@@ -41,19 +42,19 @@ COHORT_IMAGE_INLINE std::string batch_name(std::size_t number) {
   return "batch-" + digits + ".zip";
 }
 
-/// Whether the archive is there; refuses one that holds other files than these.
-COHORT_IMAGE_INLINE bool is_packed(std::string const& path, std::string const& folder,
-                                   std::span<std::string const> names) {
+/// Whether the archive exists. Throws data_error if it holds other files than these.
+COHORT_IMAGE_INLINE bool already_packed(std::string const& path, std::string const& folder,
+                                        std::span<std::string const> names) {
   if (!size_of_file(path)) return false;
   std::vector<zip_reader::entry> const entries = zip_reader(path).entries();
   auto const same = [&](zip_reader::entry const& entry, std::string const& name) {
     return entry.name == name && size_of_file(folder + '/' + name) == entry.bytes;
   };
   if (!std::equal(entries.begin(), entries.end(), names.begin(), names.end(), same))
-    throw data_error({.what = "there is a zip archive of another packing",
+    throw data_error({.what = "a zip archive belongs to another packing",
                       .where = path,
-                      .expected = {"the ", names.size(), " files of this folder, number and seed"},
-                      .got = {entries.size(), " files, not all the same"}});
+                      .expected = {"the ", names.size(), " files of this folder, n and seed"},
+                      .got = {entries.size(), " files that differ"}});
   return true;
 }
 
@@ -64,13 +65,13 @@ namespace cohort {
 COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folder, std::string const& out,
                                                         int n, std::uint64_t seed, int threads) {
   if (n < 1 || threads < 0)
-    throw setting_error({.what = "files cannot be packed like this",
+    throw setting_error({.what = "invalid packing settings",
                          .where = n < 1 ? "n" : "threads",
                          .expected = n < 1 ? "at least 1" : "at least 0",
                          .got = {n < 1 ? n : threads}});
   std::vector<std::string> sorted;
-  detail::files_below(folder, "", sorted);
-  if (sorted.empty()) throw file_error({.what = "there are no files to pack", .where = folder});
+  detail::append_files_below(folder, "", sorted);
+  if (sorted.empty()) throw file_error({.what = "the folder has no files to pack", .where = folder});
   std::vector<std::string> files;
   files.reserve(sorted.size());
   for (std::int64_t const i : epoch_order(seed, 0, static_cast<std::int64_t>(sorted.size())))
@@ -84,9 +85,9 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
   for (std::string const& name : detail::sorted_names_in(out)) {
     if (!name.starts_with("batch-") || name.find(".zip") == std::string::npos) continue;
     if (name.find(".zip.partial") != std::string::npos) {
-      detail::remove_file(out + '/' + name);  // of a packing that was interrupted
+      detail::remove_file(out + '/' + name);  // left by an interrupted packing
     } else if (std::find(archives.begin(), archives.end(), out + '/' + name) == archives.end()) {
-      throw data_error({.what = "there is a zip archive of another packing",
+      throw data_error({.what = "a zip archive belongs to another packing",
                         .where = out + '/' + name,
                         .expected = {"names up to ", detail::batch_name(batches - 1)},
                         .got = name});
@@ -99,10 +100,11 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
       for (std::size_t b = next++; b < batches; b = next++) {
         std::span<std::string const> const names =
             std::span(files).subspan(b * size, std::min(size, files.size() - b * size));
-        if (!detail::is_packed(archives[b], folder, names)) detail::write_zip(archives[b], folder, names);
+        if (!detail::already_packed(archives[b], folder, names))
+          detail::write_zip(archives[b], folder, names);
       }
     } catch (...) {
-      next = batches;  // the others need not go on
+      next = batches;  // stops the other threads
       throw;
     }
   };

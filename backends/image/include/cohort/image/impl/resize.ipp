@@ -17,7 +17,8 @@ COHORT_IMAGE_INLINE resize_axis::resize_axis(int from, int to) {
   places.reserve(static_cast<std::size_t>(to));
   for (std::int64_t i = 0; i < to; ++i) {
     std::int64_t const centre = (2 * i + 1) * old_places;
-    // The first j with (2j + 1)·new_places > centre − reach, and the first with (2j + 1)·new_places ≥ centre + reach.
+    // The first j with (2j + 1)·new_places > centre − reach, and the first with (2j + 1)·new_places ≥ centre
+    // + reach.
     std::int64_t const below = centre - reach - new_places;
     std::int64_t const first = below < 0 ? 0 : below / (2 * new_places) + 1;
     std::int64_t const last =
@@ -34,10 +35,10 @@ COHORT_IMAGE_INLINE resize_axis::resize_axis(int from, int to) {
   }
 }
 
-/// Rows are made 16 at a time and lie side by side meanwhile, so that -O2 makes vectors of both passes.
+/// Number of rows resized together. Their sums are interleaved, so that -O2 vectorises both passes.
 inline constexpr int resize_lanes = 16;
 
-/// Σ weight · pixel down the columns for one new row: sums[x · resize_lanes] for column x.
+/// Sums weight · pixel vertically for one new row: sums[x · resize_lanes] for column x.
 template <class Sum>
 void sum_rows(resize_axis const& rows, resize_axis::place const& row, std::uint8_t const* plane,
               std::size_t width, Sum* sums) {
@@ -70,7 +71,7 @@ void resize_planes(image const& from, image& to, resize_axis const& rows, resize
   auto const width = static_cast<std::size_t>(from.width());
   auto const new_width = static_cast<std::size_t>(to.width());
   std::vector<Sum> sums(width * lanes);
-  Sum totals[lanes];  // with their sums: what is left of earlier rows where the last ones are fewer
+  Sum totals[lanes];  // as sums: lanes beyond the last rows keep earlier values
   std::fill_n(totals, lanes, Sum{1});
   for (int channel = 0; channel < from.channels(); ++channel)
     for (int y = 0; y < to.height(); y += lanes) {
@@ -106,7 +107,7 @@ COHORT_IMAGE_INLINE image resized(image const& from, int height, int width) {
   constexpr int most = 1 << 16;
   auto const possible = [](int extent) { return extent > 0 && extent <= most; };
   if (!possible(height) || !possible(width) || !possible(from.height()) || !possible(from.width()))
-    throw shape_error({.what = "an image cannot be resized like this",
+    throw shape_error({.what = "unsupported extents for resizing",
                        .where = "resized",
                        .expected = {"extents from 1 to ", most},
                        .got = {from.height(), 'x', from.width(), " to ", height, 'x', width}});

@@ -12,14 +12,14 @@
 namespace cohort::detail {
 
 COHORT_IMAGE_INLINE std::vector<std::string> sorted_names_in(std::string const& folder) {
-  std::optional<std::vector<std::string>> names = names_in(folder);
+  std::optional<std::vector<std::string>> names = list_folder(folder);
   if (!names) refuse_file("cannot read the folder", folder, ENOENT);
   std::erase_if(*names, [](std::string const& name) { return name.starts_with('.'); });
   std::sort(names->begin(), names->end());
   return std::move(*names);
 }
 
-COHORT_IMAGE_INLINE bool leads_to_folder(std::string const& path) {
+COHORT_IMAGE_INLINE bool is_folder_or_link(std::string const& path) {
   struct stat facts {};
   return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }

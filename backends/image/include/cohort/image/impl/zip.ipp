@@ -58,14 +58,14 @@ COHORT_IMAGE_INLINE std::vector<std::byte> zip_reader::read(std::uint64_t which,
   if (!file) refuse(which, zip_strerror(archive_.get()));
   std::vector<std::byte> bytes(static_cast<std::size_t>(facts.size));
   std::size_t done = 0;
-  std::byte beyond{};  // asks past the end: there the CRC is compared
+  std::byte beyond{};  // reading past the end makes libzip check the CRC
   while (true) {
     bool const full = done == bytes.size();
     zip_int64_t const got = full ? zip_fread(file.get(), &beyond, 1)
                                  : zip_fread(file.get(), bytes.data() + done, bytes.size() - done);
     if (got < 0) refuse(which, zip_file_strerror(file.get()));
     if (got == 0 && full) return bytes;
-    if (got == 0 || full) refuse(which, "another number of bytes than its directory says");
+    if (got == 0 || full) refuse(which, "the size differs from the archive's directory");
     done += static_cast<std::size_t>(got);
   }
 }
@@ -88,12 +88,11 @@ COHORT_IMAGE_INLINE void write_zip(std::string const& path, std::string const& f
   zip_handle archive = open_zip(temporary, ZIP_CREATE | ZIP_TRUNCATE);
   auto const fail = [&](char const* reason) {
     for (std::string const& name : names)
-      file_reader(folder + '/' + name);  // names the file if that is the reason
+      file_reader(folder + '/' + name);  // throws naming the file if it is the reason
     throw file_error({.what = "cannot write the zip archive", .where = path, .got = reason});
   };
   for (std::string const& name : names) {
-    constexpr zip_uint16_t first_day =
-        1 << 5 | 1;  // of 1980: the time of packing would change the archive's bytes
+    constexpr zip_uint16_t first_day = 1 << 5 | 1;  // of 1980; the real time would change the archive's bytes
     constexpr zip_uint32_t readable_file = 0100644U << 16;
     zip_source_t* const source = zip_source_file(archive.get(), (folder + '/' + name).c_str(), 0, -1);
     zip_int64_t const index =
@@ -106,14 +105,14 @@ COHORT_IMAGE_INLINE void write_zip(std::string const& path, std::string const& f
       fail(zip_strerror(archive.get()));
   }
   if (zip_close(archive.get()) != 0) fail(zip_strerror(archive.get()));
-  static_cast<void>(archive.release());  // closed
+  static_cast<void>(archive.release());  // closed by zip_close
   int const file = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC);
   int const synchronised = file < 0 ? -1 : ::fsync(file);
   int const error_number = errno;
   if (file >= 0) ::close(file);
   if (synchronised != 0) refuse_file("cannot write the zip archive to the disk", path, error_number);
   if (::rename(temporary.c_str(), path.c_str()) != 0)
-    refuse_file("cannot give the zip archive its name", path, errno);
+    refuse_file("cannot rename the zip archive", path, errno);
   std::size_t const slash = path.rfind('/');
   synchronise_folder(slash == std::string::npos ? "." : path.substr(0, slash + 1));
 }

@@ -6,17 +6,17 @@
 
 namespace cohort::detail {
 
-/// Throws communicator_error with MPI's own text unless the routine has succeeded.
+/// Throws a communicator_error with MPI's error text unless the routine has succeeded.
 void mpi_call(int code, char const* routine);
 
-/// Sleeps between two looks at what MPI has done.
-void nap(std::chrono::microseconds time = std::chrono::microseconds(200));
+/// Sleeps between two polls of MPI.
+void sleep_between_polls(std::chrono::microseconds time = std::chrono::microseconds(200));
 
-/// A duplicate of a communicator, so that nobody else's messages get mixed with ours; its errors return.
+/// A duplicate of a communicator, with separate messages. Its errors are returned, not fatal.
 ///
-/// Order     made collectively, over all ranks of the communicator. It stays for ever unless free() is called: a
-///           communicator with messages under way must not be freed, and may become another one's number.
-/// Errors    communicator_error if not all ranks have come within `patience`.
+/// Order     created collectively, over all ranks of the communicator. Freed only by free(): a communicator
+///           with pending messages must not be freed, because a new one may get its number.
+/// Errors    communicator_error if not all ranks have joined within `patience`.
 class mpi_duplicate {
  public:
   mpi_duplicate(MPI_Comm original, std::chrono::milliseconds patience);

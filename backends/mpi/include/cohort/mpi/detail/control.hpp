@@ -13,19 +13,22 @@
 
 namespace cohort::detail {
 
-/// What ranks tell each other beside their data: that they live, how far everybody is, why they give up, that they leave.
+/// Control messages between ranks: heartbeats, progress, failures and farewells.
 ///
-/// A *beat* carries the sender's table of where everybody is; of each rank the latest place counts. A *question* is a beat
-/// that is answered by one. A *failure* is a text. A *farewell* is a rank's last message. Failures and farewells are sent
-/// synchronously: they have arrived when they are done.
+/// A *beat* (heartbeat) contains the sender's table of the progress of all ranks; the latest entry of each
+/// rank counts. A *question* is a beat that the receiver answers with a beat. A *failure* is a text. A
+/// *farewell* is a rank's last message. Failures and farewells are sent synchronously: they have arrived when
+/// the send is done.
 ///
-/// Order     one thread at a time calls what moves messages; note, announce, trouble and delivered may be called by any.
-/// Units     silence counts only time in which this rank has listened: one that was stopped itself accuses nobody.
+/// Order     one thread at a time calls the functions that send or receive. Any thread may call note,
+///           announce, trouble and delivered.
+/// Units     silence counts only the time in which this rank has polled, so that a rank that was stopped
+///           itself does not report the others as lost.
 class mpi_control {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// `patience`: how long the other ranks are waited for.
+  /// `patience`: time limit for all ranks to join.
   mpi_control(MPI_Comm original, std::chrono::milliseconds heartbeat, std::chrono::milliseconds patience);
   ~mpi_control();
 
@@ -35,68 +38,72 @@ class mpi_control {
   void note(rank_progress here) noexcept;
   void announce(std::string const& why) noexcept;
   std::optional<std::string> trouble() const;
-  /// Whether all who must hear what was announced have heard it.
+  /// Returns whether the announcement has reached all ranks that must receive it.
   bool delivered() const { return delivered_; }
-  /// Waits until then, a second at most.
-  /// Before    another thread calls move().
+  /// Waits until delivered(), at most a second.
+  ///
+  /// Before    another thread calls make_progress().
   void wait_for_delivery() const;
-  /// Whether another rank has announced a failure.
-  bool was_told() const { return was_told_; }
-  /// From now on nothing is moved, and MPI not called.
-  void mute() noexcept { muted_ = true; }
+  /// Returns whether another rank has announced a failure.
+  bool another_rank_failed() const { return another_rank_failed_; }
+  /// Stops all control messages: MPI is not called any more.
+  void stop() noexcept { stopped_ = true; }
 
-  /// At most one round a millisecond.
-  void move();
+  /// Polls, at most once per millisecond.
+  void make_progress();
 
-  std::vector<standing> ask(std::chrono::milliseconds patience);
+  std::vector<rank_status> query_ranks(std::chrono::milliseconds patience);
 
   void leave() noexcept;
-  /// Waits until all ranks have left, or one that has not is lost or fails, or that long.
-  /// Before    leave(): nobody listens to this rank any more.
-  /// After     whether all have left: nothing is under way any more. Else nothing moves any more.
-  bool see_off(std::chrono::milliseconds limit);
-  /// Before    see_off() was true.
+  /// Waits until all ranks have left, at most `limit`. Returns whether all have left, and false at once if a
+  /// rank is lost or fails.
+  ///
+  /// Before    leave() was called.
+  /// After     true: no message is pending. false: stopped, as by stop().
+  bool wait_for_farewells(std::chrono::milliseconds limit);
+  /// Before    wait_for_farewells() has returned true.
   void free() noexcept { channel_.free(); }
 
   static constexpr auto longest_delivery = std::chrono::milliseconds(1000);
 
  private:
   static constexpr std::size_t longest_text = 4096;
-  static constexpr auto round_every = std::chrono::milliseconds(1);
-  static constexpr auto longest_pause = std::chrono::milliseconds(20);  // between two beats
+  static constexpr auto poll_interval = std::chrono::milliseconds(1);
+  static constexpr auto longest_beat_interval = std::chrono::milliseconds(20);  // between two beats
   enum class tag : int { beat, question, failure, farewell };
 
-  struct place {
-    std::int64_t notes;  // of that rank so far
+  struct rank_entry {
+    std::int64_t note_count;  // of that rank so far
     std::int64_t step;
     std::int64_t bucket;
   };
   struct peer {
-    MPI_Request request = MPI_REQUEST_NULL;  // of the message that comes next
+    MPI_Request request = MPI_REQUEST_NULL;  // receive of the next message
     std::vector<std::byte> buffer{};
     rank_progress where{};
-    std::int64_t notes = 0;
-    clock::duration heard{};  // in listened_
+    std::int64_t note_count = 0;
+    clock::duration last_heard{};  // on the clock of listened_
     bool answers = false;
     bool left = false;
-    bool told = false;  // has announced a failure
-    bool lost = false;  // is silent
+    bool announced = false;  // has announced a failure
+    bool lost = false;       // is silent
   };
   struct message {
     int to;
     tag what;
-    std::vector<char> bytes;  // whose place stays when the message moves
+    std::vector<char> bytes;  // their address is stable when the message moves
     MPI_Request request;
   };
-  void keep_for_ever();
+  /// Keeps the buffers that MPI may still access.
+  void leak();
 
   peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
-  bool listens(int r) { return r != rank_ && !at(r).left; }
+  bool expects_messages(int r) { return r != rank_ && !at(r).left; }
 
   bool finished() const;
 
-  void round() noexcept;
-  /// What MPI refuses is trouble of all ranks, not an exception in a thread that serves others.
+  void poll_once() noexcept;
+  /// Announces an MPI error as a failure of this rank, instead of throwing in the progress thread.
   void guard(auto&& action) noexcept {
     try {
       action();
@@ -105,24 +112,27 @@ class mpi_control {
     }
   }
   void exchange();
-  /// One rank after the other, so that each is told at least every quarter of a heartbeat, and somebody always knows.
+  /// Sends heartbeats to one rank after the other, so that each rank gets one at least every quarter of
+  /// `heartbeat`.
   void beat(clock::time_point now);
 
-  void listen(int r);
+  void post_receive(int r);
   void receive(int r);
-  void heard(int r, tag what, std::size_t bytes);
+  void handle_message(int r, tag what, std::size_t bytes);
 
-  std::vector<char> table();
-  void tell_all(tag what, std::vector<char> const& bytes);
-  /// Not to one that has not taken the last such message yet.
+  std::vector<char> progress_table();
+  void send_to_all(tag what, std::vector<char> const& bytes);
+  /// Sends unless a message of the same kind to this rank is still pending.
   void send_once(int to, tag what, std::vector<char> const& bytes);
   void send(int to, tag what, std::vector<char> const& bytes);
-  void clear_sent();
+  void free_completed_sends();
 
+  /// Sends the announcement, and checks its delivery.
   void announce_failure();
-  void give_up(std::string why);
-  /// Ranks that are lost together are named together: with the first also those that are silent for nearly as long.
-  void judge();
+  void set_trouble(std::string why);
+  /// Announces ranks whose silence exceeds the heartbeat. Reports ranks that were lost together together:
+  /// includes those whose silence exceeds 3/4 of it.
+  void detect_lost_ranks();
 
   mpi_duplicate channel_;
   std::chrono::milliseconds heartbeat_;
@@ -132,17 +142,17 @@ class mpi_control {
   clock::duration listened_{};
   clock::time_point last_round_;
   clock::time_point next_beat_;
-  int last_told_ = 0;
+  int last_beat_to_ = 0;
   bool announced_ = false;
 
   std::mutex mutable mutex_;
   rank_progress here_;
-  std::int64_t notes_ = 0;
+  std::int64_t note_count_ = 0;
   std::optional<std::string> announcement_;
   std::optional<std::string> trouble_;
   std::atomic<bool> delivered_ = true;
-  std::atomic<bool> was_told_ = false;
-  std::atomic<bool> muted_ = false;
+  std::atomic<bool> another_rank_failed_ = false;
+  std::atomic<bool> stopped_ = false;
 };
 
 }  // namespace cohort::detail

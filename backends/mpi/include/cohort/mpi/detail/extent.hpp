@@ -7,7 +7,8 @@
 
 namespace cohort::detail {
 
-/// A number of bytes as MPI counts it: an int, or beyond `largest` one element of a type of parts.
+/// A number of bytes as MPI's count and datatype: `count` bytes, or one element of a derived datatype above
+/// `largest` bytes.
 class mpi_extent {
  public:
   explicit mpi_extent(std::size_t bytes, std::size_t largest = INT_MAX,
@@ -20,7 +21,7 @@ class mpi_extent {
   MPI_Datatype type = MPI_BYTE;
 };
 
-/// How many bytes have come.
+/// Number of bytes of a received message.
 std::size_t mpi_bytes(MPI_Status const& status);
 
 }  // namespace cohort::detail

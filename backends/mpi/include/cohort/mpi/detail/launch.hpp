@@ -14,14 +14,19 @@
 
 namespace cohort::detail {
 
+/// The communicator of all ranks, and its control messages.
 struct mpi_world {
   std::shared_ptr<mpi_control> control;
   std::unique_ptr<communicator> ranks;
 };
 
-mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings, mpi_patience patience);
+/// Collective over `original`.
+///
+/// Errors    setting_error for unsuitable settings or an unsuitable MPI; communicator_error if not all ranks
+///           join in time.
+mpi_world make_mpi_world(MPI_Comm original, communicator_settings const& settings, mpi_timeouts patience);
 
-/// A rank's life between MPI_Init_thread and MPI_Finalize.
+/// Initialises MPI, runs a body on this rank, and finalises MPI.
 class mpi_process {
  public:
   mpi_process(int argc, char** argv, communicator_settings const& settings);
@@ -30,29 +35,31 @@ class mpi_process {
   int run(Body& body) {
     try {
       body(*world_.ranks);
-      world_.ranks.reset();  // leaves, and waits for the others
+      world_.ranks.reset();  // leaves, and waits for the other ranks
       if (auto const why = world_.control->trouble()) throw communicator_error({.what = *why});
     } catch (communicator_error const& error) {
       fail(error.what(), communicator_exit_status);
     } catch (std::exception const& error) {
       fail(error.what(), 1);
     } catch (...) {
-      fail("an exception that is no std::exception", 1);
+      fail("an exception that is not derived from std::exception", 1);
     }
-    watchdog const limit(std::max(settings_.deadline, for_mpi_itself),
-                         text_of({"rank ", rank_, ": MPI_Finalize has not come back"}));
+    watchdog const limit(std::max(settings_.deadline, time_for_mpi),
+                         text_of({"rank ", rank_, ": MPI_Finalize has not returned"}));
     environment_.reset();
     return 0;
   }
 
  private:
-  /// To start and to end, on a busy machine.
-  static constexpr std::chrono::milliseconds for_mpi_itself{30'000};
-  static constexpr auto as_long_as_they_live = std::chrono::hours(24 * 365);
-  /// mpirun reports the status of who ends first: that is to be who has failed.
-  static constexpr auto before_who_was_told = std::chrono::milliseconds(250);
+  /// Shortest limit for MPI to start and to end; a busy machine needs it.
+  static constexpr std::chrono::milliseconds time_for_mpi{30'000};
+  static constexpr auto no_limit = std::chrono::hours(24 * 365);
+  /// mpirun reports the exit status of the first process that ends. This delay lets the failed rank end
+  /// first.
+  static constexpr auto secondary_failure_delay = std::chrono::milliseconds(250);
 
-  /// Says why, sees to it that the others hear it, and ends the process: MPI_Finalize would wait for ranks that are lost.
+  /// Logs the reason, announces it to the other ranks, and exits the process. Does not call MPI_Finalize,
+  /// which would wait for lost ranks.
   [[noreturn, gnu::cold]] void fail(std::string const& why, int status);
 
   communicator_settings settings_;

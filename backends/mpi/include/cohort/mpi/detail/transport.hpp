@@ -8,22 +8,22 @@
 
 namespace cohort::detail {
 
-/// How long other ranks are waited for, to make a communicator and to end it.
-struct mpi_patience {
+/// Time limits for other ranks to join a new communicator and to leave it.
+struct mpi_timeouts {
   std::chrono::milliseconds to_begin;
   std::chrono::milliseconds to_end;
 };
 
-/// Messages by MPI, over duplicates of a communicator: one for collectives, one for messages between two ranks, one for
-/// what goes on beside.
+/// Transport over MPI. Uses three duplicates of a communicator: for collectives, for messages between two
+/// ranks, and for control messages.
 ///
-/// Order     made collectively, over all ranks of `original`, as `control` is. MPI is called by the constructor, the
-///           destructor and whoever calls what the concept lets one thread call.
-/// Errors    communicator_error with MPI's own text.
+/// Order     created collectively, over all ranks of `original`, as `control` is. Only the constructor, the
+///           destructor and the progress thread call MPI.
+/// Errors    communicator_error with MPI's error text.
 class mpi_transport final : public transport {
  public:
-  mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control, mpi_patience patience);
-  /// Waits for the other ranks to leave: until then their messages may arrive.
+  mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control, mpi_timeouts patience);
+  /// Waits for the other ranks to leave, because their messages may arrive until then.
   ~mpi_transport() override;
 
   std::string_view name() const override { return "mpi"; }
@@ -35,16 +35,19 @@ class mpi_transport final : public transport {
   bool done(ticket one) override;
   std::optional<waiting> probe(int from, channel on, std::uint32_t tag) override;
 
-  bool wants_a_thread() const override { return true; }
-  void move() override { control_->move(); }
-  void doze(std::chrono::microseconds longest) override { nap(longest); }
+  bool needs_progress_thread() const override { return true; }
+  void make_progress() override { control_->make_progress(); }
+  void wait_for_event(std::chrono::microseconds longest) override { sleep_between_polls(longest); }
 
   void note(rank_progress here) noexcept override { control_->note(here); }
-  std::vector<standing> ask(std::chrono::milliseconds patience) override { return control_->ask(patience); }
+  std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override {
+    return control_->query_ranks(patience);
+  }
   void announce(std::string const& why) noexcept override { control_->announce(why); }
   std::optional<std::string> trouble() const override { return control_->trouble(); }
-  /// Receives are cancelled. What cannot be (a message half arrived, a send to a rank that is lost) may still end, in
-  /// the time in which the announcement leaves; after that this transport calls MPI no more, so that nothing moves.
+  /// Cancels receives. Operations that cannot be cancelled (a partly received message, a send to a lost rank)
+  /// may still end while the announcement is sent. Afterwards this transport never calls MPI again, so that
+  /// no memory is accessed.
   void abandon() noexcept override;
   void leave() noexcept override { control_->leave(); }
 
@@ -54,21 +57,21 @@ class mpi_transport final : public transport {
 
   struct message {
     MPI_Request request = MPI_REQUEST_NULL;
-    int from = -1;  // of a receive
+    int from = -1;  // the sender, for a receive
     std::uint32_t tag = 0;
     std::size_t expected = 0;
   };
 
-  MPI_Comm comm(channel on) const { return data_[on == channel::peer].get(); }
+  MPI_Comm comm(channel on) const { return comms_[on == channel::peer].get(); }
 
-  ticket keep(message one);
-  bool some_under_way();
+  ticket store(message one);
+  bool has_pending();
   void check_size(message const& one, int code, MPI_Status const& status) const;
 
   std::shared_ptr<mpi_control> control_;
-  mpi_patience const patience_;
-  mpi_duplicate data_[2];
-  std::vector<message> under_way_;
+  mpi_timeouts const timeouts_;
+  mpi_duplicate comms_[2];
+  std::vector<message> pending_;
   std::vector<ticket> unused_;
 };
 

@@ -8,7 +8,8 @@
 
 namespace cohort::detail {
 
-/// Ends the process with communicator_exit_status unless it is destroyed in time: for calls of MPI that may never return.
+/// Exits the process with communicator_exit_status unless it is destroyed in time. For MPI calls that may
+/// never return.
 class watchdog {
  public:
   watchdog(std::chrono::milliseconds limit, std::string why);
@@ -19,8 +20,8 @@ class watchdog {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool out_ = false;
-  std::thread watch_;
+  bool cancelled_ = false;
+  std::thread thread_;
 };
 
 }  // namespace cohort::detail

@@ -18,7 +18,7 @@ COHORT_MPI_INLINE void mpi_call(int code, char const* routine) {
       {.what = {routine, " failed"}, .got = std::string(text, static_cast<std::size_t>(length))});
 }
 
-COHORT_MPI_INLINE void nap(std::chrono::microseconds time) {
+COHORT_MPI_INLINE void sleep_between_polls(std::chrono::microseconds time) {
   timespec const its{time.count() / 1'000'000, time.count() % 1'000'000 * 1000};
   ::nanosleep(&its, nullptr);
 }
@@ -28,12 +28,12 @@ COHORT_MPI_INLINE mpi_duplicate::mpi_duplicate(MPI_Comm original, std::chrono::m
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_call(MPI_Comm_idup(original, made.get(), &request), "MPI_Comm_idup");
   auto const limit = std::chrono::steady_clock::now() + patience;
-  for (int done = 0;; nap()) {
+  for (int done = 0;; sleep_between_polls()) {
     mpi_call(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done) break;
     if (std::chrono::steady_clock::now() < limit) continue;
     made.release();  // MPI may still write there
-    throw communicator_error({.what = "not all ranks have come to make a communicator",
+    throw communicator_error({.what = "not all ranks have joined a new communicator",
                               .where = "MPI_Comm_idup",
                               .expected = {"within ", patience.count(), " ms"}});
   }

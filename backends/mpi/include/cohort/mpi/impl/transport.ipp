@@ -9,14 +9,14 @@
 namespace cohort::detail {
 
 COHORT_MPI_INLINE mpi_transport::mpi_transport(MPI_Comm original, std::shared_ptr<mpi_control> control,
-                                               mpi_patience patience)
+                                               mpi_timeouts patience)
     : control_(std::move(control)),
-      patience_(patience),
-      data_{{original, patience.to_begin}, {original, patience.to_begin}} {}
+      timeouts_(patience),
+      comms_{{original, patience.to_begin}, {original, patience.to_begin}} {}
 
 COHORT_MPI_INLINE mpi_transport::~mpi_transport() {
-  if (some_under_way() || !control_->see_off(patience_.to_end)) return;
-  for (auto& one : data_) one.free();
+  if (has_pending() || !control_->wait_for_farewells(timeouts_.to_end)) return;
+  for (auto& one : comms_) one.free();
   control_->free();
 }
 
@@ -26,7 +26,7 @@ COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::send(int to, channel on, 
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_call(MPI_Isend(data.data(), whole.count, whole.type, to, static_cast<int>(tag), comm(on), &request),
            "MPI_Isend");
-  return keep({request, -1, tag, 0});
+  return store({request, -1, tag, 0});
 }
 
 COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::receive(int from, channel on, std::uint32_t tag,
@@ -35,12 +35,12 @@ COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::receive(int from, channel
   MPI_Request request = MPI_REQUEST_NULL;
   mpi_call(MPI_Irecv(data.data(), whole.count, whole.type, from, static_cast<int>(tag), comm(on), &request),
            "MPI_Irecv");
-  return keep({request, from, tag, data.size()});
+  return store({request, from, tag, data.size()});
 }
 
 COHORT_MPI_INLINE bool mpi_transport::done(ticket one) {
   if (one == 0) return true;
-  auto& place = under_way_[one - 1];
+  auto& place = pending_[one - 1];
   int ended = 0;
   MPI_Status status;
   int const code = MPI_Test(&place.request, &ended, &status);
@@ -63,36 +63,36 @@ COHORT_MPI_INLINE std::optional<mpi_transport::waiting> mpi_transport::probe(int
 }
 
 COHORT_MPI_INLINE void mpi_transport::abandon() noexcept {
-  for (auto& one : under_way_)
+  for (auto& one : pending_)
     if (one.from >= 0 && one.request != MPI_REQUEST_NULL) MPI_Cancel(&one.request);
   auto const begin = mpi_control::clock::now();
   for (auto waited = begin - begin;; waited = mpi_control::clock::now() - begin) {
-    bool const some = some_under_way();
+    bool const some = has_pending();
     bool const heard = control_->delivered();
     if (heard && !some) return;
     if (waited >= longest_delivery || (waited >= shortest_delivery && heard)) {
-      if (some) control_->mute();
+      if (some) control_->stop();
       return;
     }
-    nap();
-    control_->move();
+    sleep_between_polls();
+    control_->make_progress();
   }
 }
 
-COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::keep(message one) {
+COHORT_MPI_INLINE mpi_transport::ticket mpi_transport::store(message one) {
   if (unused_.empty()) {
-    under_way_.push_back(one);
-    return under_way_.size();
+    pending_.push_back(one);
+    return pending_.size();
   }
   auto const place = unused_.back();
   unused_.pop_back();
-  under_way_[place - 1] = one;
+  pending_[place - 1] = one;
   return place;
 }
 
-COHORT_MPI_INLINE bool mpi_transport::some_under_way() {
+COHORT_MPI_INLINE bool mpi_transport::has_pending() {
   bool some = false;
-  for (auto& one : under_way_) {
+  for (auto& one : pending_) {
     int ended = 1;
     if (one.request != MPI_REQUEST_NULL) MPI_Test(&one.request, &ended, MPI_STATUS_IGNORE);
     some = some || !ended;
@@ -108,10 +108,11 @@ COHORT_MPI_INLINE void mpi_transport::check_size(message const& one, int code,
   if (code != MPI_SUCCESS && !cut) return;
   auto const got = mpi_bytes(status);
   if (got == one.expected && !cut) return;
-  throw communicator_error({.what = {"a message from rank ", one.from, " does not fit"},
-                            .where = {"tag ", one.tag},
-                            .expected = {one.expected, " bytes"},
-                            .got = got > one.expected || !cut ? clause{got, " bytes"} : clause("more")});
+  throw communicator_error(
+      {.what = {"a message from rank ", one.from, " has the wrong size"},
+       .where = {"tag ", one.tag},
+       .expected = {one.expected, " bytes"},
+       .got = got > one.expected || !cut ? clause{got, " bytes"} : clause("more bytes")});
 }
 
 }  // namespace cohort::detail

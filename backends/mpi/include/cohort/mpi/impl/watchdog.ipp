@@ -10,9 +10,9 @@
 namespace cohort::detail {
 
 COHORT_MPI_INLINE watchdog::watchdog(std::chrono::milliseconds limit, std::string why)
-    : watch_([this, limit, why = std::move(why)] {
+    : thread_([this, limit, why = std::move(why)] {
         std::unique_lock lock(mutex_);
-        if (changed_.wait_for(lock, limit, [this] { return out_; })) return;
+        if (changed_.wait_for(lock, limit, [this] { return cancelled_; })) return;
         stderr_sink()(text_of({why, " within ", limit.count(), " ms"}));
         exit_at_once(communicator_exit_status);
       }) {}
@@ -20,10 +20,10 @@ COHORT_MPI_INLINE watchdog::watchdog(std::chrono::milliseconds limit, std::strin
 COHORT_MPI_INLINE watchdog::~watchdog() {
   {
     std::lock_guard const lock(mutex_);
-    out_ = true;
+    cancelled_ = true;
   }
   changed_.notify_one();
-  watch_.join();  // bounded: the thread has nothing left to do
+  thread_.join();  // bounded: the thread has finished its work
 }
 
 }  // namespace cohort::detail

@@ -9,21 +9,21 @@
 
 namespace cohort::detail {
 
-/// A sum under way between GPUs. Used again for others.
+/// A pending sum between GPUs. Reused for later sums.
 class gpu_sum final : public activity {
   using clock = std::chrono::steady_clock;
 
  public:
   explicit gpu_sum(std::shared_ptr<nccl_ranks> on);
 
-  /// After all that was put into `computed` until now.
+  /// Starts a sum. It runs after all work that was enqueued in `computed` before.
   void start(elements const& data, reduction how, compute_stream const& computed);
 
   bool done() override;
   clock::time_point wait() override;
 
  private:
-  void note_end();
+  void mark_done();
 
   std::shared_ptr<nccl_ranks> on_;
   gpu_event begin_, end_;

@@ -10,22 +10,24 @@
 
 namespace cohort::detail {
 
-/// What a communicator shares with its relatives: NCCL, what was sent, and the ranks that they have left behind. These end together with
-/// other ranks', which may let theirs go in another order: nobody waits for that but the last relative.
+/// State shared by a communicator and its relatives: the NCCL library, the traffic, and the NCCL
+/// communicators of destroyed relatives. NCCL communicators end together with those of the other ranks, which
+/// may destroy theirs in another order. Only the destruction of the last relative waits for their end.
 class nccl_family {
  public:
-  explicit nccl_family(library_source const& from) : by_(load_nccl(from)) {}
+  explicit nccl_family(library_source const& from) : functions_(load_nccl(from)) {}
   nccl_family(nccl_family const&) = delete;
   nccl_family& operator=(nccl_family const&) = delete;
   ~nccl_family();
 
-  std::shared_ptr<nccl_functions const> const& functions() const { return by_; }
-  void leave_behind(std::shared_ptr<nccl_ranks> one);
+  std::shared_ptr<nccl_functions const> const& functions() const { return functions_; }
+  /// Starts to end the NCCL communicator of a destroyed relative, and keeps it until its end.
+  void retire(std::shared_ptr<nccl_ranks> one);
 
   std::atomic<std::uint64_t> bytes_sent = 0, sums_started = 0;
 
  private:
-  std::shared_ptr<nccl_functions const> by_;
+  std::shared_ptr<nccl_functions const> functions_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<nccl_ranks>> ending_;
 };

@@ -7,9 +7,9 @@
 
 namespace cohort::detail {
 
-/// The functions of NCCL that are used.
+/// Function pointers of NCCL.
 struct nccl_functions {
-  static constexpr int oldest = 21800;
+  static constexpr int oldest = 21800;  // version 2.18.0
 
   decltype(&::ncclGetVersion) version = nullptr;
   decltype(&::ncclGetErrorString) error_text = nullptr;
@@ -37,7 +37,9 @@ struct nccl_functions {
   }
 };
 
-/// Errors    backend_error, a sentence for a user: the library is missing, lacks a function or is too old.
+/// Loads NCCL at run time.
+///
+/// Errors    backend_error if the library is missing, lacks a function or is too old.
 std::shared_ptr<nccl_functions const> load_nccl(library_source const& from);
 
 }  // namespace cohort::detail

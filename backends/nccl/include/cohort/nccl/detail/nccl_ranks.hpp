@@ -12,39 +12,45 @@
 
 namespace cohort::detail {
 
-/// NCCL's ranks, a GPU each, and a stream beside the one that computes, in which they sum.
+/// An NCCL communicator with one GPU per rank, and a stream for its sums, separate from the computing stream.
 ///
-/// Order     made collectively by all ranks of `over`, which tells them NCCL's identifier. All start the same sums in the same order.
-/// Errors    communicator_error on every rank where NCCL fails or something outlasts the deadline: who is missing is named by `over`,
-///           which has its own deadline for that, and is poisoned. setting_error on every rank where two have the same GPU.
+/// Order     created collectively by all ranks of `over`, which broadcasts NCCL's identifier. All ranks start
+///           the same sums in the same order.
+/// Errors    communicator_error on every rank if NCCL fails or an operation exceeds the deadline. `over`
+///           determines the missing ranks, within a second deadline, and is poisoned. setting_error on
+///           every rank if two ranks have the same GPU.
 class nccl_ranks {
  public:
   nccl_ranks(std::shared_ptr<nccl_functions const> by, std::shared_ptr<communicator> over,
              std::shared_ptr<gpu const> on);
   nccl_ranks(nccl_ranks const&) = delete;
   nccl_ranks& operator=(nccl_ranks const&) = delete;
-  /// Leaves at once, unless it has ended.
+  /// Aborts, unless ended().
   ~nccl_ranks();
 
   std::shared_ptr<gpu const> const& shared_device() const { return on_; }
 
-  /// Puts a sum into the stream of sums, between marks: it begins when all is done that was put into `computed` until now.
+  /// Enqueues a sum between the events `begin` and `end`. It runs after all work that was enqueued in
+  /// `computed` before.
   void start(elements const& data, reduction how, compute_stream const& computed, gpu_event const& begin,
              gpu_event const& end);
 
+  /// Returns whether a sum has ended.
   bool done(gpu_event const& end);
+  /// Blocks until a sum has ended, at most until the deadline.
   void await(gpu_event const& end);
 
-  /// Begins to end together with the other ranks: until then they may read this one's memory.
+  /// Starts to finalise the NCCL communicator. This needs all ranks, which may read this rank's memory until
+  /// then.
   void end() noexcept;
-  /// Whether all have.
+  /// Returns whether all ranks have finalised.
   bool ended();
-  /// Waits until all have, or it cannot be any more.
+  /// Blocks until ended(), a failure, or the deadline.
   void wait_for_end() noexcept;
 
-  /// What is under way ends without a result, and nothing begins any more. It has a second for that: NCCL joins threads and waits for
-  /// the GPU, which may never come back.
-  void leave() noexcept;
+  /// Aborts pending sums without a result and allows no new ones. Returns within a second: NCCL joins threads
+  /// and waits for the GPU, which may never finish.
+  void abort() noexcept;
 
  private:
   using clock = std::chrono::steady_clock;
@@ -53,41 +59,43 @@ class nccl_ranks {
 
   static ncclDataType_t type_of(element_type type);
 
-  /// NCCL would refuse them with fewer words.
-  void refuse_shared_gpus();
+  /// Names the ranks that share a GPU; NCCL's error would not.
+  void require_distinct_gpus();
 
-  bool was_left();
-  /// In progress once left: `over_` knows why.
+  bool was_aborted();
+  /// The state of the NCCL communicator; ncclInProgress after abort, because `over_` has the reason.
   ncclResult_t state();
-  void settle(char const* doing);
+  void wait_for_nccl(char const* doing);
 
-  /// Asks again and again: what waits here has no deadline of its own. After a millisecond it sleeps in between, and listens to what
-  /// `over_` hears of the other ranks.
+  /// Polls until ended() returns true, because NCCL's operations have no deadline. After a millisecond it
+  /// sleeps between polls and checks for failures of other ranks.
   template <class Ended>
-  void wait_until(char const* doing, Ended ended) {
+  void poll_until(char const* doing, Ended ended) {
     clock::time_point const begin = clock::now();
     while (!ended()) {
       clock::duration const waited = clock::now() - begin;
       if (waited <= std::chrono::milliseconds(1)) continue;
-      listen();
-      if (waited > over_->settings().deadline) give_up(doing);
+      check_other_ranks();
+      if (waited > over_->settings().deadline) fail_at_deadline(doing);
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
-  void listen();
+  /// Aborts and throws if `over_` is poisoned.
+  void check_other_ranks();
 
-  /// Meets the other ranks first, which names those that do not come. Who leaves before tells the others nothing.
-  [[noreturn, gnu::cold]] void give_up(char const* doing);
+  /// Throws the error of an exceeded deadline. Calls a barrier first, whose error names the missing ranks. An
+  /// abort before it would hide them.
+  [[noreturn, gnu::cold]] void fail_at_deadline(char const* doing);
   [[noreturn, gnu::cold]] void fail(std::string const& why);
   void check(ncclResult_t status, char const* doing);
   void check(CUresult status, char const* doing);
 
-  std::shared_ptr<nccl_functions const> by_;
+  std::shared_ptr<nccl_functions const> functions_;
   std::shared_ptr<communicator> over_;
   std::shared_ptr<gpu const> on_;
   CUstream stream_ = nullptr;
   std::mutex mutex_;
-  ncclComm_t ranks_ = nullptr;  // null once left
+  ncclComm_t ranks_ = nullptr;  // null after abort
   bool ending_ = false;
 };
 

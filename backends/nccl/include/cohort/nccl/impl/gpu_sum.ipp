@@ -16,21 +16,21 @@ COHORT_NCCL_INLINE void gpu_sum::start(elements const& data, reduction how, comp
 
 COHORT_NCCL_INLINE bool gpu_sum::done() {
   if (ended_.load(std::memory_order_acquire)) return true;
-  if (on_->done(end_)) note_end();
+  if (on_->done(end_)) mark_done();
   return ended_.load();
 }
 
 COHORT_NCCL_INLINE gpu_sum::clock::time_point gpu_sum::wait() {
   if (!done()) {
     on_->await(end_);
-    note_end();
+    mark_done();
   }
   return ended_at_;
 }
 
-COHORT_NCCL_INLINE void gpu_sum::note_end() {
+COHORT_NCCL_INLINE void gpu_sum::mark_done() {
   ended_at_ = clock::now();
-  ended_.store(true, std::memory_order_release);  // and may be in use again from here on
+  ended_.store(true, std::memory_order_release);  // may be reused from here on
 }
 
 }  // namespace cohort::detail

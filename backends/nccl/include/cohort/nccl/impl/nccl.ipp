@@ -17,7 +17,7 @@ COHORT_NCCL_INLINE nccl::nccl(communicator& world, detail::library_source const&
     why_not_ = why.what();
   }
   if (!family_ && settings().log)
-    settings().log(detail::text_of({"rank ", rank(), " has no sums between GPUs: ", why_not_}));
+    settings().log(detail::text_of({"rank ", rank(), " does not sum between GPUs: ", why_not_}));
   std::uint8_t lacks = family_ ? 0 : 1;
   over_->allreduce(std::span(&lacks, 1), reduction::maximum);
   if (lacks == 0) return;
@@ -27,7 +27,7 @@ COHORT_NCCL_INLINE nccl::nccl(communicator& world, detail::library_source const&
 
 COHORT_NCCL_INLINE nccl::~nccl() {
   sums_.clear();
-  if (ranks_) family_->leave_behind(std::move(ranks_));
+  if (ranks_) family_->retire(std::move(ranks_));
 }
 
 COHORT_NCCL_INLINE bool nccl::sums_in(memory_space const& space) const {
@@ -38,14 +38,14 @@ COHORT_NCCL_INLINE request nccl::start_allreduce(elements data, reduction how) {
   if (!data.space) return over_->start_allreduce(data, how);
   auto const* const computed = dynamic_cast<detail::compute_stream const*>(data.space);
   if (!family_ || !computed)
-    throw setting_error({.what = "sums do not reach this memory",
+    throw setting_error({.what = "this communicator cannot sum arrays in this memory",
                          .where = name_,
-                         .expected = family_ ? "a GPU's" : "the processor's",
-                         .got = family_ ? "another device's" : why_not_});
+                         .expected = family_ ? "a GPU's memory" : "the processor's memory",
+                         .got = family_ ? "another device's memory" : why_not_});
   std::lock_guard const lock(mutex_);
   if (!ranks_)
     ranks_ = std::make_shared<detail::nccl_ranks>(family_->functions(), over_, computed->shared_device());
-  std::shared_ptr<detail::gpu_sum> const one = unused_sum();
+  std::shared_ptr<detail::gpu_sum> const one = acquire_sum();
   one->start(data, how, *computed);
   auto const ranks = static_cast<std::uint64_t>(size());
   family_->bytes_sent += 2 * (ranks - 1) * data.bytes() / ranks;
@@ -78,8 +78,8 @@ COHORT_NCCL_INLINE std::unique_ptr<communicator> nccl::duplicate() {
 }
 
 COHORT_NCCL_INLINE void nccl::abort(std::string const& why) noexcept {
-  over_->abort(why);  // who starts a sum lets go
-  if (std::lock_guard const lock(mutex_); ranks_) ranks_->leave();
+  over_->abort(why);  // makes a thread that starts a sum release the mutex
+  if (std::lock_guard const lock(mutex_); ranks_) ranks_->abort();
 }
 
 COHORT_NCCL_INLINE traffic nccl::sent() const {
@@ -97,7 +97,7 @@ COHORT_NCCL_INLINE nccl::nccl(std::unique_ptr<communicator> over, std::shared_pt
       why_not_(std::move(why_not)),
       name_("nccl over " + std::string(over_->name())) {}
 
-COHORT_NCCL_INLINE std::shared_ptr<detail::gpu_sum> nccl::unused_sum() {
+COHORT_NCCL_INLINE std::shared_ptr<detail::gpu_sum> nccl::acquire_sum() {
   for (std::shared_ptr<detail::gpu_sum> const& one : sums_)
     if (one.use_count() == 1 && one->done()) return one;
   return sums_.emplace_back(std::make_shared<detail::gpu_sum>(ranks_));

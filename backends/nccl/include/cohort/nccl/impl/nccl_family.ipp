@@ -10,7 +10,7 @@ COHORT_NCCL_INLINE nccl_family::~nccl_family() {
   for (std::shared_ptr<nccl_ranks> const& one : ending_) one->wait_for_end();
 }
 
-COHORT_NCCL_INLINE void nccl_family::leave_behind(std::shared_ptr<nccl_ranks> one) {
+COHORT_NCCL_INLINE void nccl_family::retire(std::shared_ptr<nccl_ranks> one) {
   one->end();
   std::lock_guard const lock(mutex_);
   std::erase_if(ending_, [](std::shared_ptr<nccl_ranks> const& other) { return other->ended(); });

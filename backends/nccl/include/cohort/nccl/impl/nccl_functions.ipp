@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-/// "2.28.9" of 22809, as NCCL numbers its versions.
+/// Text of an NCCL version number, for example "2.28.9" for 22809.
 COHORT_NCCL_INLINE std::string nccl_version_text(int version) {
   return std::to_string(version / 10000) + '.' + std::to_string(version % 10000 / 100) + '.'
          + std::to_string(version % 100);

@@ -13,20 +13,20 @@ namespace cohort::detail {
 
 COHORT_NCCL_INLINE nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> by,
                                           std::shared_ptr<communicator> over, std::shared_ptr<gpu const> on)
-    : by_(std::move(by)), over_(std::move(over)), on_(std::move(on)) {
-  refuse_shared_gpus();
+    : functions_(std::move(by)), over_(std::move(over)), on_(std::move(on)) {
+  require_distinct_gpus();
   ncclUniqueId id{};
-  if (over_->rank() == 0) check(by_->unique_id(&id), "making an identifier");
+  if (over_->rank() == 0) check(functions_->unique_id(&id), "making an identifier");
   over_->broadcast({reinterpret_cast<std::byte*>(&id), element_type::u8, sizeof id}, 0);
   on_->use();
   check(driver().create_stream(&stream_, CU_STREAM_NON_BLOCKING), "making a stream for sums");
   try {
     ncclConfig_t how = NCCL_CONFIG_INITIALIZER;
     how.blocking = 0;
-    check(by_->join(&ranks_, over_->size(), id, over_->rank(), &how), "joining the ranks");
-    settle("joining the ranks");
+    check(functions_->join(&ranks_, over_->size(), id, over_->rank(), &how), "joining the ranks");
+    wait_for_nccl("joining the ranks");
   } catch (...) {
-    leave();
+    abort();
     driver().destroy_stream(stream_);
     throw;
   }
@@ -34,8 +34,8 @@ COHORT_NCCL_INLINE nccl_ranks::nccl_ranks(std::shared_ptr<nccl_functions const> 
 
 COHORT_NCCL_INLINE nccl_ranks::~nccl_ranks() {
   on_->make_current();
-  if (ended()) by_->destroy(std::exchange(ranks_, nullptr));
-  leave();
+  if (ended()) functions_->destroy(std::exchange(ranks_, nullptr));
+  abort();
   driver().destroy_stream(stream_);
 }
 
@@ -43,7 +43,7 @@ COHORT_NCCL_INLINE void nccl_ranks::start(elements const& data, reduction how, c
                                           gpu_event const& begin, gpu_event const& end) {
   on_->use();
   {
-    auto const turn = computed.turn();
+    auto const turn = computed.lock_queue();
     check(driver().record(begin.handle(), computed.handle()), "marking a sum's begin");
   }
   check(driver().wait_for_event(stream_, begin.handle(), 0), "waiting for a sum's begin");
@@ -51,12 +51,12 @@ COHORT_NCCL_INLINE void nccl_ranks::start(elements const& data, reduction how, c
   {
     std::lock_guard const lock(mutex_);
     if (ranks_)
-      status = by_->allreduce(data.data, data.data, data.count, type_of(data.type),
-                              how == reduction::sum ? ncclSum : ncclMax, ranks_,
-                              reinterpret_cast<cudaStream_t>(stream_));
+      status = functions_->allreduce(data.data, data.data, data.count, type_of(data.type),
+                                     how == reduction::sum ? ncclSum : ncclMax, ranks_,
+                                     reinterpret_cast<cudaStream_t>(stream_));
   }
   check(status, "starting a sum");
-  settle("starting a sum");  // it is in the stream from here on
+  wait_for_nccl("starting a sum");  // the sum is in the stream from here on
   check(driver().record(end.handle(), stream_), "marking a sum's end");
 }
 
@@ -65,51 +65,51 @@ COHORT_NCCL_INLINE bool nccl_ranks::done(gpu_event const& end) {
   CUresult const status = driver().query_event(end.handle());
   if (status != CUDA_SUCCESS && status != CUDA_ERROR_NOT_READY) check(status, "a sum");
   check(state(), "a sum");
-  if (!was_left()) return status == CUDA_SUCCESS;
-  listen();  // and its mark comes to nothing
+  if (!was_aborted()) return status == CUDA_SUCCESS;
+  check_other_ranks();  // the event is meaningless after an abort
   return false;
 }
 
 COHORT_NCCL_INLINE void nccl_ranks::await(gpu_event const& end) {
-  wait_until("a sum", [&] { return done(end); });
+  poll_until("a sum", [&] { return done(end); });
 }
 
 COHORT_NCCL_INLINE void nccl_ranks::end() noexcept {
   if (std::uncaught_exceptions() > 0) {
-    over_->abort("it was left by an exception");
-    return leave();
+    over_->abort("its communicator was destroyed by an exception");
+    return abort();
   }
   std::lock_guard const lock(mutex_);
   ending_ = true;
-  if (ranks_) by_->finalize(ranks_);
+  if (ranks_) functions_->finalize(ranks_);
 }
 
 COHORT_NCCL_INLINE bool nccl_ranks::ended() {
   std::lock_guard const lock(mutex_);
   ncclResult_t now = ncclInProgress;
-  return ending_ && ranks_ && by_->state(ranks_, &now) == ncclSuccess && now == ncclSuccess;
+  return ending_ && ranks_ && functions_->state(ranks_, &now) == ncclSuccess && now == ncclSuccess;
 }
 
 COHORT_NCCL_INLINE void nccl_ranks::wait_for_end() noexcept try {
   clock::time_point const begin = clock::now();
   while (!ended() && clock::now() - begin < over_->settings().deadline) {
     if (state() != ncclInProgress) return;
-    listen();
+    check_other_ranks();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 } catch (error const&) {
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::leave() noexcept try {
-  ncclComm_t left = nullptr;
+COHORT_NCCL_INLINE void nccl_ranks::abort() noexcept try {
+  ncclComm_t aborted = nullptr;
   {
     std::lock_guard const lock(mutex_);
-    left = std::exchange(ranks_, nullptr);
+    aborted = std::exchange(ranks_, nullptr);
   }
-  if (!left) return;
+  if (!aborted) return;
   auto const over = std::make_shared<std::atomic<bool>>(false);
-  std::thread([by = by_, left, over] {
-    by->abort(left);
+  std::thread([by = functions_, aborted, over] {
+    by->abort(aborted);
     over->store(true);
   }).detach();
   clock::time_point const begin = clock::now();
@@ -137,17 +137,17 @@ COHORT_NCCL_INLINE ncclDataType_t nccl_ranks::type_of(element_type type) {
   return ncclFloat32;
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::refuse_shared_gpus() {
+COHORT_NCCL_INLINE void nccl_ranks::require_distinct_gpus() {
   gathered const all = over_->allgatherv(on_->identity());
   for (int r = 1; r < over_->size(); ++r)
     for (int earlier = 0; earlier < r; ++earlier)
       if (std::ranges::equal(all.of(r), all.of(earlier)))
         throw setting_error({.what = "two ranks share a GPU",
                              .where = {"ranks ", earlier, " and ", r},
-                             .expected = "one for each rank, by its CUDA_VISIBLE_DEVICES"});
+                             .expected = "one GPU for each rank (set CUDA_VISIBLE_DEVICES)"});
 }
 
-COHORT_NCCL_INLINE bool nccl_ranks::was_left() {
+COHORT_NCCL_INLINE bool nccl_ranks::was_aborted() {
   std::lock_guard const lock(mutex_);
   return !ranks_;
 }
@@ -156,50 +156,50 @@ COHORT_NCCL_INLINE ncclResult_t nccl_ranks::state() {
   std::lock_guard const lock(mutex_);
   ncclResult_t now = ncclInProgress;
   if (!ranks_) return now;
-  ncclResult_t const asked = by_->state(ranks_, &now);
+  ncclResult_t const asked = functions_->state(ranks_, &now);
   return asked == ncclSuccess ? now : asked;
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::settle(char const* doing) {
-  wait_until(doing, [&] {
+COHORT_NCCL_INLINE void nccl_ranks::wait_for_nccl(char const* doing) {
+  poll_until(doing, [&] {
     ncclResult_t const now = state();
     check(now, doing);
     return now == ncclSuccess;
   });
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::listen() {
+COHORT_NCCL_INLINE void nccl_ranks::check_other_ranks() {
   try {
     over_->probe(communicator::any_source, communicator::largest_tag);
   } catch (...) {
-    leave();
+    abort();
     throw;
   }
 }
 
-COHORT_NCCL_INLINE void nccl_ranks::give_up(char const* doing) {
+COHORT_NCCL_INLINE void nccl_ranks::fail_at_deadline(char const* doing) {
   try {
     over_->barrier();
   } catch (...) {
-    leave();
+    abort();
     throw;
   }
   fail(text_of({"NCCL: ", doing, " has not ended within ", over_->settings().deadline.count(), " ms"}));
 }
 
 COHORT_NCCL_INLINE void nccl_ranks::fail(std::string const& why) {
-  listen();  // another rank may have said why
+  check_other_ranks();  // another rank may have announced the reason
   over_->abort(why);
-  leave();
-  over_->barrier();  // throws what all ranks are told
+  abort();
+  over_->barrier();  // throws the reason that all ranks get
   throw communicator_error({.what = why});
 }
 
 COHORT_NCCL_INLINE void nccl_ranks::check(ncclResult_t status, char const* doing) {
   if (status == ncclSuccess || status == ncclInProgress) return;
-  char const* const more = by_->last_error(nullptr);
+  char const* const more = functions_->last_error(nullptr);
   bool const says_more = more && *more;
-  fail(text_of({"NCCL: ", doing, " failed (", by_->error_text(status), says_more ? "; " : "",
+  fail(text_of({"NCCL: ", doing, " failed (", functions_->error_text(status), says_more ? "; " : "",
                 says_more ? more : "", ")"}));
 }
 

@@ -7,23 +7,26 @@
 
 namespace cohort::detail {
 
-/// The extents of a moving window as oneDNN wants them; a dilation of 0 is none. `axes` 1: along the width alone.
+/// Extents of a sliding window in oneDNN's convention: a dilation of 0 means none. With `axes` 1, only the
+/// width.
 struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
-  bool moves_on = false;  ///< by more than one element
+  bool is_strided = false;  ///< a stride above 1
 
   dnnl_window(window const& w, shape const& input, int axes = 2);
 };
 
-/// Which layouts a convolution tries, in this order; a fixed rule, so that bits do not depend on timing, unless the request asks
-/// for another way.
+/// Layouts that a convolution tries, in order. A fixed rule, so that bits do not depend on timing, unless the
+/// request names another candidate.
 ///
-/// Blocks of 16 channels waste work where the channels do not fill them: such a convolution goes channels last, which
-/// oneDNN runs by brgemm, and so does one of a single channel in bf16. Backward-data with a stride is faster in blocks all
-/// the same. Groups that do not fill blocks have kernels for dense images alone.
+/// Channels that do not fill blocks of 16 waste work. Such a convolution uses channels last, which oneDNN
+/// runs by brgemm, and so does a convolution with a single input channel in bf16. Strided backward-data is
+/// still faster in blocks. Grouped convolutions whose groups do not fill blocks have kernels only for dense
+/// images.
 ///
-/// Source    measured on LeNet's second convolution (20 → 50 channels, stride 2), 16 examples, one thread of a Sapphire
-///           Rapids, in µs, blocks | channels last: forward 295 | 126, weights 234 | 144, data 219 | 318.
+/// Source    measured on LeNet's second convolution (20 → 50 channels, stride 2), 16 examples, one thread of
+///           a Sapphire Rapids, in µs, blocks | channels last:
+///           forward 295 | 126, weights 234 | 144, data 219 | 318.
 struct layout_rule {
   std::vector<activation_layouts> forward, backward_data;
 
@@ -31,10 +34,11 @@ struct layout_rule {
               int groups);
 };
 
-/// The canonical weights K×(C/groups)×taps, with the groups as an axis of their own where there are several.
+/// Extents of the canonical weights K×(C/groups)×taps; groups are a separate first axis if there are several.
 std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups);
 
-[[gnu::noinline]] operation<onednn> prepare_convolution(dnnl_target const& on,
+/// Prepares a convolution over the given window.
+operation<onednn> prepare_convolution(dnnl_target const& on,
                                                         operation_request<onednn> const& request,
                                                         dnnl_window const& w, int groups, double flops);
 

@@ -6,8 +6,9 @@
 
 namespace cohort::detail {
 
-/// The window is that of the convolution that reads the output.
-[[gnu::noinline]] operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+/// Prepares a transposed convolution. The window is that of the convolution that maps the output to the
+/// input.
+operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                             conv2d_transposed const& l);
 
 }  // namespace cohort::detail

@@ -6,15 +6,17 @@
 
 namespace cohort::detail {
 
-/// diff_output ← diff_output · derivative, in place, from the output or the input as the activation says; as `lies`, or
-/// dense where oneDNN has `ref` alone for that (padded blocks of what is not 0 at 0).
+/// diff_output ← diff_output · derivative, in place. Reads the output or the input:
+/// dnnl_activation::reads_output. Runs in `layout`, or dense if oneDNN has only `ref` for that (padded
+/// blocks, if f(0) is not 0).
 ///
-/// Errors    backend_error naming the request's layer where there is no fit implementation.
+/// Errors    backend_error naming the request's layer if there is no optimised implementation.
 invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
-                                          operation_request<onednn> const& request, memory_layout const& lies,
-                                          dnnl_activation const& f);
+                                          operation_request<onednn> const& request,
+                                          memory_layout const& layout, dnnl_activation const& f);
 
-/// An activation that stands alone, in the layout of its input or dense as above; both passes may run in place.
+/// Prepares an activation that is not fused, in the layout of its input, or dense as above. Both passes may
+/// run in place.
 operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
                                      operation_request<onednn> const& request);
 

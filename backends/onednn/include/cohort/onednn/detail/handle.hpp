@@ -9,11 +9,12 @@
 
 namespace cohort::detail {
 
-/// The C interface is used because dnnl.hpp costs 0.7 s and 120 MB a translation unit.
+/// Throws backend_error if a call failed. The C interface is used because dnnl.hpp costs 0.7 s and 120 MB per
+/// translation unit.
 void check_dnnl(dnnl_status_t status, char const* doing);
 
-/// Shared ownership of any of oneDNN's objects: one type for all of them, copied and destroyed out of line, so that
-/// the many vectors of what holds one stay small.
+/// Shared ownership of any oneDNN object. One type for all objects, copied and destroyed out of line, which
+/// keeps the code for vectors of them small.
 class shared_object {
  public:
   shared_object() = default;
@@ -28,7 +29,7 @@ class shared_object {
   std::shared_ptr<void> held_;
 };
 
-/// The same with the object's type.
+/// shared_object with the type of the object.
 template <class T, dnnl_status_t (*Destroy)(T*)>
 class dnnl_shared : shared_object {
  public:
@@ -41,28 +42,30 @@ class dnnl_shared : shared_object {
 
 using dnnl_engine_handle = dnnl_shared<dnnl_engine, dnnl_engine_destroy>;
 
-/// Where kernels run, and the type that layers with weights compute with: of their inputs, outputs and weights.
+/// Engine that runs the kernels, and the element type of inputs, outputs and weights in layers with weights.
 struct dnnl_target {
   dnnl_engine_handle engine;
   dnnl_data_type_t type = dnnl_f32;
 };
 
+/// Creates an engine on the processor.
 dnnl_engine_handle make_engine();
 
-/// A primitive descriptor, or nothing where oneDNN has no implementation.
+/// Owns a primitive descriptor; null if oneDNN has no implementation.
 struct dnnl_pd_deleter {
   void operator()(dnnl_primitive_desc_t pd) const { dnnl_primitive_desc_destroy(pd); }
 };
 using dnnl_pd = std::unique_ptr<dnnl_primitive_desc, dnnl_pd_deleter>;
 
+/// oneDNN's name of the implementation.
 std::string implementation_of(const_dnnl_primitive_desc_t pd);
 
-/// Exists, and is no reference implementation, nor made of one ("conv:any+ref:any"): those are up to a thousand times
-/// slower than the others.
-bool is_fit(dnnl_pd const& pd);
+/// Whether the descriptor exists and its implementation neither is nor contains a reference one
+/// ("conv:any+ref:any"). Reference implementations are up to a thousand times slower.
+bool is_optimised(dnnl_pd const& pd);
 
-/// Attributes: scratchpad from the caller; a sum with a tensor that lies as the output, and an activation behind it, that run
-/// inside the kernel, if they are given.
+/// Primitive attributes: the caller provides the scratchpad. Optional post-ops run inside the kernel: first a
+/// sum with `summand`, a tensor in the output's layout, then an activation.
 class dnnl_attributes {
  public:
   explicit dnnl_attributes(dnnl_alg_kind_t activation = dnnl_alg_kind_undef, float alpha = 0, float beta = 0,
@@ -76,14 +79,15 @@ class dnnl_attributes {
   dnnl_primitive_attr_t attributes_ = nullptr;
 };
 
-/// oneDNN's memory descriptor as a regular value: extents, element type and layout; empty at first.
+/// oneDNN's memory descriptor as a regular value: extents, element type and layout. Default-constructed:
+/// empty.
 class memory_layout {
  public:
   memory_layout() = default;
-  /// Takes the descriptor over.
+  /// Takes ownership of the descriptor.
   explicit memory_layout(dnnl_memory_desc_t owned) : md_(owned) {}
   static memory_layout copy_of(const_dnnl_memory_desc_t md);
-  /// In a format that oneDNN may choose, or in the given one.
+  /// Layout of the given format; by default any format, chosen by oneDNN.
   static memory_layout tagged(std::vector<dnnl_dim_t> const& dims, dnnl_data_type_t type,
                               dnnl_format_tag_t tag = dnnl_format_tag_any);
   /// Dense and row-major.
@@ -91,13 +95,14 @@ class memory_layout {
 
   const_dnnl_memory_desc_t get() const { return md_.get(); }
   bool operator==(memory_layout const& other) const;
-  /// Whether each element has the same place in both, counted in elements, of whatever type they are.
-  bool lies_as(memory_layout const& other) const;
+  /// Whether each element has the same offset in both, counted in elements, whatever the element types.
+  bool has_same_layout(memory_layout const& other) const;
   std::size_t bytes() const { return md_ ? dnnl_memory_desc_get_size(md_.get()) : 0; }
 
   std::vector<dnnl_dim_t> dims() const { return queried(dnnl_query_dims, rank()); }
   dnnl_data_type_t type() const;
-  /// The format as oneDNN writes it: "acdb" is channels last, "aBcd16b" has 16 channels innermost; and bf16, if it is that.
+  /// Format in oneDNN's notation: "acdb" is channels last, "aBcd16b" has 16 channels innermost. Followed by "
+  /// bf16" for bf16.
   std::string name() const;
 
  private:

@@ -6,8 +6,9 @@
 
 namespace cohort::detail {
 
-/// A dense layer takes images as they lie: its weights get the image's extents, U×C×H×W, which dense is U×n.
-[[gnu::noinline]] operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
+/// Prepares a dense layer. It reads images in their layout: its weights get the image's extents, U×C×H×W,
+/// which equals U×n if dense.
+operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request,
                                             dense const& l);
 
 }  // namespace cohort::detail

@@ -6,17 +6,17 @@
 
 namespace cohort::detail {
 
-/// from → to, both described; the whole or a part of a larger tensor.
+/// Copies `from` to `to`. Each layout describes a whole tensor or a part of a larger one.
 dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const& from,
                            memory_layout const& to);
 
-/// A sum in the layout of the first input, or dense where that is padded (oneDNN has `ref` alone for it); its gradient
-/// is copied to every input.
+/// Prepares a sum in the layout of the first input, or dense if that is padded, for which oneDNN has only
+/// `ref`. The gradient is copied to every input.
 operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
                           add const&);
 
-/// Joins channels; blocked layouts where they allow it, else dense ones. The gradient of an input is a part of the
-/// whole.
+/// Prepares a concatenation of channels, in blocked layouts if the channels fill blocks, otherwise dense. The
+/// gradient of an input is a part of the output's gradient.
 operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
                           concatenate const&);
 

@@ -14,13 +14,13 @@ using dnnl_primitive_handle = dnnl_shared<dnnl_primitive, dnnl_primitive_destroy
 using dnnl_stream_handle = dnnl_shared<dnnl_stream, dnnl_stream_destroy>;
 using dnnl_memory_handle = dnnl_shared<dnnl_memory, dnnl_memory_destroy>;
 
-/// A primitive with the numbers and descriptors of its arguments, or a function of our own. Arguments without an
-/// address of their own are the last operand once more: a primitive in place names it as source and destination.
+/// A primitive with the indices and descriptors of its arguments, or a host function. Arguments in excess of
+/// the addresses use the last operand again: an in-place primitive lists it as source and destination.
 ///
-/// Units     offsets, bytes from the operand's address to the argument's: none, or one an argument.
+/// Units     `offsets`: bytes from the operand's address to the argument's; empty, or one per argument.
 struct dnnl_kernel {
   dnnl_kernel() = default;
-  dnnl_kernel(host_function own) : host(std::move(own)) {}
+  dnnl_kernel(host_function function) : host(std::move(function)) {}
 
   host_function host{};
   dnnl_primitive_handle primitive{};
@@ -30,16 +30,18 @@ struct dnnl_kernel {
   std::vector<std::size_t> offsets{};
 };
 
-/// What oneDNN calls the kernel's implementation; nothing for a function of our own.
+/// oneDNN's name of the kernel's implementation; empty for a host function.
 std::string implementation_of(dnnl_kernel const& kernel);
 
-/// A kernel bound to addresses. Primitives get a C array of arguments that is filled once: executing costs no map
-/// and no allocation of ours.
+/// A kernel bound to addresses. The C array of a primitive's arguments is filled once: executing needs no map
+/// and no allocation in Cohort.
 class dnnl_call {
  public:
   dnnl_call(dnnl_kernel const& kernel, std::span<void* const> addresses);
 
   void operator()() const;
+  /// Binds an argument to another address.
+  ///
   /// Before    the argument has no offset.
   void set(std::size_t argument, void* where);
 

@@ -9,42 +9,44 @@
 
 namespace cohort::detail {
 
-/// Rows of `width` channels one behind the other, in segments that begin `stride` elements apart.
+/// Contiguous rows of `width` channels, in segments that begin `stride` elements apart.
 struct norm_rows {
   std::size_t segments, rows, stride, width;
 };
 
-/// What a norm does to the elements of each channel, and the rectifier behind it to all.
+/// Per-channel values of a norm, and the slope of the rectifier after it.
 ///
-/// Shapes    width numbers each.
+/// Shapes    `width` values each.
 struct norm_factors {
   float const* mean;
   float const* factor;  ///< scale / deviation
   float const* shift;
-  float const* of_mean;       ///< what backward subtracts from every gradient of a channel,
-  float const* of_deviation;  ///< and for each unit of x − mean
-  float slope;                ///< below zero; 1: no rectifier
+  float const* of_mean;       ///< backward subtracts it from every gradient of a channel
+  float const* of_deviation;  ///< backward subtracts it once per unit of x − mean
+  float slope;                ///< of the rectifier below zero; 1: no rectifier
 };
 
 /// A norm's passes over a tensor's rows; z = (x − mean)·factor + shift (+ other, if not null).
 ///
-///     moments   x → Σ (x − around), Σ (x − around)²
+///     moments   x → Σ (x − pivot), Σ (x − pivot)²
 ///     forward   x, other → y            y = z > 0 ? z : slope·z
-///     sums      x, y, dy → gated        gated = y > 0 ? dy : slope·dy, and Σ gated, Σ gated·(x − mean); without y, z says which
+///     sums      x, y, dy → gated        gated = y > 0 ? dy : slope·dy (null y: z > 0 decides),
+///                                       Σ gated, Σ gated·(x − mean)
 ///     backward  x, gated → dx           dx = factor·(gated − of_mean − (x − mean)·of_deviation)
 ///
-/// Shapes    x, y, …: the rows, of f32 or bf16;  around, sums: width.
-/// Order     y may lie where x or other lies, gated where dy lies, dx where gated lies.
-/// Exact     sums are of f32.
+/// Shapes    x, y, …: the rows, of f32 or bf16;  pivot, sums: width.
+/// Order     y may alias x or other, gated may alias dy, dx may alias gated.
+/// Exact     sums are f32.
 struct norm_passes {
-  void (*moments)(norm_rows const& over, void const* x, float const* around, float* sum, float* squares);
+  void (*moments)(norm_rows const& over, void const* x, float const* pivot, float* sum, float* squares);
   void (*forward)(norm_rows const& over, void const* x, void const* other, void* y, norm_factors const& by);
   void (*sums)(norm_rows const& over, void const* x, void const* y, void const* dy, void* gated,
-               norm_factors const& by, float* sum, float* along);
+               norm_factors const& by, float* sum, float* products);
   void (*backward)(norm_rows const& over, void const* x, void const* gated, void* dx, norm_factors const& by);
 };
 
-/// The passes of this machine for f32; of bf16 those for AVX-512, which onednn_bf16 needs, whatever `which` says.
+/// Returns the passes for an instruction set, in f32. In bf16: those for AVX-512, which onednn_bf16 requires,
+/// whatever `which` is.
 norm_passes norm_passes_for([[maybe_unused]] isa which, [[maybe_unused]] bool narrow);
 
 }  // namespace cohort::detail

@@ -6,20 +6,23 @@
 
 namespace cohort::detail {
 
-/// Means, variances and oneDNN's own notes in a layer's workspace, one behind the other, at whole cache lines.
+/// Layout of a layer's workspace: means, variances and oneDNN's own workspace, one after another, each
+/// aligned to cache lines.
 struct statistics_workspace {
   std::size_t offset = 0;
   memory_layout whole{};
 
-  explicit statistics_workspace(std::int64_t count, std::size_t bytes_of_notes = 0);
+  explicit statistics_workspace(std::int64_t count, std::size_t workspace_bytes = 0);
   dnnl_argument mean() const { return {operand_role::workspace, 0, DNNL_ARG_MEAN, whole, 0}; }
   dnnl_argument variance() const { return {operand_role::workspace, 0, DNNL_ARG_VARIANCE, whole, offset}; }
-  dnnl_argument notes() const { return {operand_role::workspace, 0, DNNL_ARG_WORKSPACE, whole, 2 * offset}; }
+  dnnl_argument dnnl_workspace() const {
+    return {operand_role::workspace, 0, DNNL_ARG_WORKSPACE, whole, 2 * offset};
+  }
 };
 
-/// The gradients of the running statistics, from what forward left in the workspace.
-invocation<onednn> statistics_moved(operation_request<onednn> const& request,
-                                    statistics_workspace const& memory, memory_layout const& each);
+/// Computes the gradients of the running statistics from the statistics that forward stored in the workspace.
+invocation<onednn> statistics_gradients(operation_request<onednn> const& request,
+                                        statistics_workspace const& memory, memory_layout const& each);
 
 }  // namespace cohort::detail
 

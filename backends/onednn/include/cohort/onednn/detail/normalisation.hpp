@@ -11,30 +11,31 @@
 
 namespace cohort::detail {
 
-/// What batch and layer normalisation share: both passes, once oneDNN's descriptors are made.
+/// Builds both passes of a batch or layer normalisation from oneDNN's descriptors.
 ///
-/// Shapes    `lies`: input and output as the plan knows them, the same bytes as the descriptors'.
-/// Before    oneDNN 3.2 wants the shift for layer normalisation's backward, where nothing reads it.
+/// Shapes    `layout`: layout of input and output in the plan, of the same bytes as the descriptors'.
+/// Before    oneDNN 3.2 requires the shift in layer normalisation's backward, although nothing reads it.
 operation<onednn> normalisation(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
-                                dnnl_pd const& forward, dnnl_pd const& backward, memory_layout const& lies,
+                                dnnl_pd const& forward, dnnl_pd const& backward, memory_layout const& layout,
                                 std::vector<dnnl_argument> const& statistics, double flops);
 
-/// With the relu behind it, if the plan fuses one: backward finds in the workspace where it let nothing through. What oneDNN
-/// does not have, a leaky relu or a sum behind the norm, runs by passes of our own.
+/// Prepares batch normalisation, with the relu after it if the plan fuses one: the workspace then records
+/// where the relu blocked. Cohort's own passes run a leaky relu, or a sum after the norm, which oneDNN lacks.
 ///
-/// Errors    backend_error if oneDNN has no fit implementation with the relu.
+/// Errors    backend_error if oneDNN has no optimised implementation with the relu.
 std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                          operation_request<onednn> const& request, batch_norm const& l);
 
-/// The axes that are normalised together are one axis to oneDNN, the others another.
+/// Prepares layer normalisation. For oneDNN, the normalised axes form one axis and the other axes another.
 std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                          operation_request<onednn> const& request, layer_norm const& l);
 
-/// oneDNN divides α by n.
+/// Prepares local response normalisation. α is multiplied by n because oneDNN divides by it.
 std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
                                          operation_request<onednn> const& request, lrn const& l);
 
-/// The step if it is a normalisation; nothing if it is none, or if the host's kernels have to do it.
+/// Prepares a normalisation. Returns nothing if the step is no normalisation or has to run in the host's
+/// kernels.
 std::optional<operation<onednn>> prepare_normalisation(dnnl_engine_handle const& engine,
                                                        operation_request<onednn> const& request);
 

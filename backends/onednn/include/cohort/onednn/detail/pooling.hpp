@@ -6,17 +6,19 @@
 
 namespace cohort::detail {
 
-/// A window that moves over an image; nothing where oneDNN has no fit implementation.
+/// Prepares pooling over a sliding window. Returns nothing if oneDNN has no optimised implementation.
 ///
-/// Shapes    `dst` is the output as oneDNN knows it, batch first; where the plan knows it otherwise, it is plain there.
+/// Shapes    `dst`: extents of the output in oneDNN, batch first. If they differ from the plan's, the output
+///           is dense.
 std::optional<operation<onednn>> prepare_pool(dnnl_engine_handle const& engine,
                                               operation_request<onednn> const& request,
                                               dnnl_alg_kind_t algorithm, dnnl_window const& w,
                                               std::vector<dnnl_dim_t> const& dst, double flops);
 
-/// The step if it is a pool; nothing if it is none, or if the host's kernels have to do it.
+/// Prepares a pool. Returns nothing if the step is no pool or has to run in the host's kernels.
 ///
-/// Errors    backend_error for a max_pool without a fit implementation: the host has no kernels for it.
+/// Errors    backend_error for a max_pool without an optimised implementation: the host has no kernels for
+///           it.
 std::optional<operation<onednn>> prepare_pool(dnnl_engine_handle const& engine,
                                               operation_request<onednn> const& request);
 

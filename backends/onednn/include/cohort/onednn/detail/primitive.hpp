@@ -5,10 +5,10 @@
 
 namespace cohort::detail {
 
-/// Which argument of a primitive an operand is.
+/// Maps an operand to an argument of a primitive.
 ///
-/// Shapes    `whole`: how the operand lies where the primitive knows it otherwise, the same bytes in other extents, or by
-///           a part of it, which begins `offset` bytes behind its beginning.
+/// Shapes    `whole`: the operand's layout in the plan if it differs from the primitive's: either the same
+///           bytes in other extents, or a larger tensor, in which the argument begins at `offset` bytes.
 struct dnnl_argument {
   operand_role role;
   int index;
@@ -17,22 +17,26 @@ struct dnnl_argument {
   std::size_t offset = 0;
 };
 
+/// Layout of a primitive's argument.
 memory_layout layout_of(dnnl_pd const& pd, int argument);
 
-/// The primitive of a descriptor with its operands in the layouts that it chose, workspace and scratchpad included.
+/// Creates the primitive of a descriptor. Operands have the layouts that it chose; workspace and scratchpad
+/// are included.
 invocation<onednn> invoke(dnnl_engine_handle const& engine, dnnl_pd const& pd,
                           std::vector<dnnl_argument> arguments, double flops = 0);
 
-/// The first descriptor that is fit, or nothing.
+/// Returns the first optimised descriptor, or null.
 template <class... Candidate>
-dnnl_pd first_fit(Candidate const&... candidate) {
+dnnl_pd first_optimised(Candidate const&... candidate) {
   dnnl_pd found;
-  ((found = candidate(), is_fit(found)) || ...);
-  return is_fit(found) ? std::move(found) : dnnl_pd();
+  ((found = candidate(), is_optimised(found)) || ...);
+  return is_optimised(found) ? std::move(found) : dnnl_pd();
 }
 
+/// Throws backend_error naming the layer: oneDNN has no optimised implementation.
 [[noreturn]] void refuse_step(operation_request<onednn> const& request, char const* pass);
 
+/// Extents with the batch as first axis.
 std::vector<dnnl_dim_t> batched_dims(shape const& s, int batch);
 
 }  // namespace cohort::detail

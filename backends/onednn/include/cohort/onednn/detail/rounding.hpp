@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// As the processor's own instruction rounds, which oneDNN's reorders use: to nearest, ties to even; what is below the normal
-/// numbers is a zero of its sign, a NaN stays one.
+/// Rounds as the processor's bf16 instruction does, which oneDNN's reorders use: to nearest, ties to even.
+/// Denormal numbers become a zero of the same sign; a NaN stays a NaN.
 constexpr std::uint16_t rounded_by_processor(float x) {
   constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000;
   auto const pattern = std::bit_cast<std::uint32_t>(x);

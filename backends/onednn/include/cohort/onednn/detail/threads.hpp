@@ -15,15 +15,19 @@ void GOMP_barrier(void);
 
 namespace cohort::detail {
 
+/// Returns a note if OMP_PROC_BIND is set, otherwise an empty text.
 std::string affinity_note();
 
+/// Sets OpenMP's number of threads for the calling thread and undoes an inherited binding to one processor.
+/// Returns the previous number.
 int set_openmp_threads(int count);
 
-/// Runs f(thread, threads) on each of OpenMP's threads, at most `most`; any f waits for all others by openmp_barrier.
+/// Runs f(thread, threads) on OpenMP's threads, at most `most` of them. Inside f, openmp_barrier waits for
+/// all others.
 ///
-/// Before    f throws nothing.
-/// Source    the functions that compilers call for `#pragma omp parallel`, in every runtime: a pragma would want -fopenmp of
-///           the consumer, for all that stands in the same source.
+/// Before    f does not throw.
+/// Source    functions that compilers call for `#pragma omp parallel`, in every runtime. A pragma would
+///           require -fopenmp for the consumer's whole source file.
 template <class F>
 void on_openmp_threads(int most, F const& f) {
   int const wanted = std::min(most, omp_get_max_threads());

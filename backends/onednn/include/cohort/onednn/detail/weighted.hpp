@@ -6,9 +6,9 @@
 
 namespace cohort::detail {
 
-/// The three primitives of a layer with weights, made by whoever knows its kind.
+/// The three primitives of a layer with weights, created by the layer's kind.
 ///
-/// Order     each takes descriptors in the order src, weights, bias (empty: none), dst.
+/// Order     descriptors are passed in the order src, weights, bias (empty: none), dst.
 struct weighted_primitives {
   using described = memory_layout const&;
   virtual dnnl_pd forward(described src, described weights, described bias, described dst,
@@ -23,21 +23,23 @@ struct weighted_primitives {
   ~weighted_primitives() = default;
 };
 
-/// Input and output of a layer, as a candidate for its kernels.
+/// Layouts of a layer's input and output, as a candidate for its kernels.
 struct activation_layouts {
   memory_layout src;
   memory_layout dst;
 };
 
-/// Convolution and dense alike: chooses the layouts of forward, then gives backward the same, so that activations keep
-/// their layout and the weights' gradient lies as the weights do; where that would be slow, oneDNN chooses.
+/// Prepares a layer with weights. Chooses the layouts of forward, then gives backward the same: activations
+/// keep their layout, and the weights' gradient has the layout of the weights. If that would be slow, oneDNN
+/// chooses.
 ///
-/// In bf16 the gradient's layout is never that of the weights: the f32 parameters lie as their gradient does, and forward has a
-/// working copy too. Forward and backward-data ask for `weights_any`, which may be a layout of its own. A sum runs inside
-/// the kernel where oneDNN has a fit one (not in its convolutions by gemm), else behind it.
+/// In bf16 the gradient never has the layout of the weights: the f32 parameters have their gradient's layout,
+/// and forward reads a working copy too. Forward and backward-data request `weights_any`, which may be
+/// another layout. A sum is fused into the kernel if oneDNN has an optimised one (not for convolutions by
+/// gemm); otherwise it runs after the kernel.
 ///
-/// Source    measured: diff_weights comes in the weights' layout without loss in f32; backward-data wants its own
-///           weights, which the store keeps as a working copy.
+/// Source    measured: in f32, diff_weights in the weights' layout costs nothing. Backward-data needs weights
+///           in another layout, which the store keeps as a working copy.
 operation<onednn> prepare_weighted(dnnl_target const& on, operation_request<onednn> const& request,
                                    weighted_primitives const& make,
                                    std::vector<activation_layouts> const& candidates,

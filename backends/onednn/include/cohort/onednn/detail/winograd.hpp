@@ -6,23 +6,27 @@
 #include <cohort/onednn/backend.hpp>
 #include <optional>
 
-/// What compilers call for `omp parallel`: this header is compiled without -fopenmp too.
+/// Function that compilers call for `omp parallel`. Declared here because this header is also compiled
+/// without -fopenmp.
 extern "C" void GOMP_parallel(void (*run)(void*), void* data, unsigned threads, unsigned flags);
 
 namespace cohort::detail {
 
-/// Whether `to` holds the transformed weights of a convolution whose weights lie as `from`.
+/// Whether `to` is the layout of Winograd-transformed weights for a convolution with weights of layout
+/// `from`.
 bool is_winograd(memory_layout const& from, memory_layout const& to);
 
-/// Weights K×C×r×r → G·g·Gᵀ, (16, C, K) in the layout that the products want.
+/// Transforms weights K×C×r×r → G·g·Gᵀ, stored as (16, C, K) in the layout of the matrix products.
 dnnl_kernel winograd_weights(dnnl_engine_handle const& engine, memory_layout const& from,
                              memory_layout const& to);
 
-/// A convolution at inference by Winograd's way, where that saves work: kernels of 3×3 and 2×2, in f32.
+/// Prepares a convolution for inference by Winograd's algorithm, if that saves work: kernels of 3×3 and 2×2,
+/// in f32. Returns nothing otherwise.
 ///
-/// Exact     to rounding, 2e-6 of the largest output for 256 channels: transforms of 4 points add and halve alone.
+/// Exact     up to rounding, 2e-6 of the largest output for 256 channels: the 4-point transforms only add and
+///           halve.
 /// Source    Lavin and Gray, Fast algorithms for convolutional neural networks, CVPR 2016.
-[[gnu::noinline]] std::optional<operation<onednn>> prepare_winograd(dnnl_target const& on,
+std::optional<operation<onednn>> prepare_winograd(dnnl_target const& on,
                                                                     operation_request<onednn> const& request,
                                                                     conv2d const& l);
 

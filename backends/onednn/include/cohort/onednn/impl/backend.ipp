@@ -36,8 +36,8 @@ COHORT_ONEDNN_INLINE element_type onednn::element(layout const& l) const {
   return l.type() == dnnl_bf16 ? element_type::bf16 : element_type::f32;
 }
 
-COHORT_ONEDNN_INLINE bool onednn_bf16::lies_rounded(layout const& wide, layout const& narrow) const {
-  return wide.type() == dnnl_f32 && narrow.type() == dnnl_bf16 && narrow.lies_as(wide);
+COHORT_ONEDNN_INLINE bool onednn_bf16::is_rounded_copy(layout const& wide, layout const& narrow) const {
+  return wide.type() == dnnl_f32 && narrow.type() == dnnl_bf16 && narrow.has_same_layout(wide);
 }
 
 COHORT_ONEDNN_INLINE void onednn_bf16::round(float const* from, std::byte* to, std::size_t first,

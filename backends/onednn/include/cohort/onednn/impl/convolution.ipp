@@ -3,7 +3,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/convolution.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
-#include <cohort/onednn/layout_candidates.hpp>
+#include <cohort/onednn/detail/layout_candidates.hpp>
 
 namespace cohort::detail {
 
@@ -15,7 +15,7 @@ COHORT_ONEDNN_INLINE dnnl_window::dnnl_window(window const& w, shape const& inpu
   dilates[0] = w.dilation.height - 1, dilates[x] = w.dilation.width - 1;
   before[0] = rows.before, before[x] = columns.before;
   after[0] = rows.after, after[x] = columns.after;
-  moves_on = w.stride.height > 1 || w.stride.width > 1;
+  is_strided = w.stride.height > 1 || w.stride.width > 1;
 }
 
 COHORT_ONEDNN_INLINE layout_rule::layout_rule(operation_request<onednn> const& request, dnnl_data_type_t type,
@@ -36,11 +36,12 @@ COHORT_ONEDNN_INLINE layout_rule::layout_rule(operation_request<onednn> const& r
   bool const fills_blocks = src[1] % block == 0 && dst[1] % block == 0;
   bool const narrow_and_single = type != dnnl_f32 && src[1] == 1;
   bool const last = groups == 1 && !fills_blocks && (src[1] >= fewest || narrow_and_single);
-  layout_candidate const way = way_of(request);
-  if (way.forward == order::rule ? last : way.forward == order::last)
+  layout_candidate const candidate = requested_candidate(request);
+  if (candidate.forward == order::rule ? last : candidate.forward == order::last)
     forward.push_back(in_order(order::last));
-  if (way.data == order::rule && last && w.moves_on) backward_data.push_back(in_order(order::blocks));
-  if (way.data != order::rule && way.data != order::kept) backward_data.push_back(in_order(way.data));
+  if (candidate.data == order::rule && last && w.is_strided) backward_data.push_back(in_order(order::blocks));
+  if (candidate.data != order::rule && candidate.data != order::kept)
+    backward_data.push_back(in_order(candidate.data));
   forward.push_back(in_order(order::any));
   if (groups > 1) forward.push_back(both(image ? dnnl_abcd : dnnl_abc));
 }

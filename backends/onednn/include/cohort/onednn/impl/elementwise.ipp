@@ -8,29 +8,30 @@ namespace cohort::detail {
 
 COHORT_ONEDNN_INLINE dnnl_pd forward_of_activation(dnnl_engine_handle const& engine,
                                                    dnnl_prop_kind_t propagation, dnnl_alg_kind_t algorithm,
-                                                   dnnl_activation const& f, memory_layout const& lies) {
+                                                   dnnl_activation const& f, memory_layout const& layout) {
   dnnl_attributes const plain;
   dnnl_primitive_desc_t pd = nullptr;
-  dnnl_eltwise_forward_primitive_desc_create(&pd, engine.get(), propagation, algorithm, lies.get(),
-                                             lies.get(), f.alpha, f.beta, plain.get());
+  dnnl_eltwise_forward_primitive_desc_create(&pd, engine.get(), propagation, algorithm, layout.get(),
+                                             layout.get(), f.alpha, f.beta, plain.get());
   return dnnl_pd(pd);
 }
 
 COHORT_ONEDNN_INLINE invocation<onednn> backward_of_activation(dnnl_engine_handle const& engine,
                                                                operation_request<onednn> const& request,
-                                                               memory_layout const& lies,
+                                                               memory_layout const& layout,
                                                                dnnl_activation const& f) {
-  auto const as = [&](memory_layout const& layout) {
+  auto const as = [&](memory_layout const& candidate) {
     dnnl_attributes const plain;
-    dnnl_pd const hint = forward_of_activation(engine, dnnl_forward_training, f.backward, f, layout);
+    dnnl_pd const hint = forward_of_activation(engine, dnnl_forward_training, f.backward, f, candidate);
     dnnl_primitive_desc_t pd = nullptr;
     if (hint)
-      dnnl_eltwise_backward_primitive_desc_create(&pd, engine.get(), f.backward, layout.get(), layout.get(),
-                                                  layout.get(), f.alpha, f.beta, hint.get(), plain.get());
+      dnnl_eltwise_backward_primitive_desc_create(&pd, engine.get(), f.backward, candidate.get(),
+                                                  candidate.get(), candidate.get(), f.alpha, f.beta,
+                                                  hint.get(), plain.get());
     return dnnl_pd(pd);
   };
-  dnnl_pd const backward =
-      first_fit([&] { return as(lies); }, [&] { return as(memory_layout::dense(lies.dims(), lies.type())); });
+  dnnl_pd const backward = first_optimised(
+      [&] { return as(layout); }, [&] { return as(memory_layout::dense(layout.dims(), layout.type())); });
   if (!backward) refuse_step(request, "backward (activation)");
   dnnl_argument const read = f.reads_output() ? dnnl_argument{operand_role::output, 0, DNNL_ARG_DST}
                                               : dnnl_argument{operand_role::input, 0, DNNL_ARG_SRC};
@@ -43,13 +44,13 @@ COHORT_ONEDNN_INLINE invocation<onednn> backward_of_activation(dnnl_engine_handl
 COHORT_ONEDNN_INLINE operation<onednn> prepare_activation(dnnl_engine_handle const& engine,
                                                           operation_request<onednn> const& request) {
   dnnl_activation const f = activation_of(*request.kind, request.fields);
-  auto const as = [&](memory_layout const& lies) {
+  auto const as = [&](memory_layout const& layout) {
     return forward_of_activation(engine, request.training ? dnnl_forward_training : dnnl_forward_inference,
-                                 f.forward, f, lies);
+                                 f.forward, f, layout);
   };
   memory_layout const& given = request.inputs[0];
-  dnnl_pd const forward = first_fit([&] { return as(given); },
-                                    [&] { return as(memory_layout::dense(given.dims(), given.type())); });
+  dnnl_pd const forward = first_optimised(
+      [&] { return as(given); }, [&] { return as(memory_layout::dense(given.dims(), given.type())); });
   if (!forward) refuse_step(request, "forward");
   operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);

@@ -32,7 +32,7 @@ COHORT_ONEDNN_INLINE std::string implementation_of(const_dnnl_primitive_desc_t p
   return name;
 }
 
-COHORT_ONEDNN_INLINE bool is_fit(dnnl_pd const& pd) {
+COHORT_ONEDNN_INLINE bool is_optimised(dnnl_pd const& pd) {
   if (!pd) return false;
   std::string const name = implementation_of(pd.get());
   return !name.starts_with("ref") && name.find("+ref") == std::string::npos;
@@ -84,7 +84,7 @@ COHORT_ONEDNN_INLINE bool memory_layout::operator==(memory_layout const& other) 
   return get() == other.get() || (get() && other.get() && dnnl_memory_desc_equal(get(), other.get()));
 }
 
-COHORT_ONEDNN_INLINE bool memory_layout::lies_as(memory_layout const& other) const {
+COHORT_ONEDNN_INLINE bool memory_layout::has_same_layout(memory_layout const& other) const {
   int const axes = rank();
   auto const same = [&](dnnl_query_t what, int count) {
     return queried(what, count) == other.queried(what, count);

@@ -4,7 +4,7 @@
 #include <cohort/onednn/detail/inner_product.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 #include <cohort/onednn/detail/weighted.hpp>
-#include <cohort/onednn/layout_candidates.hpp>
+#include <cohort/onednn/detail/layout_candidates.hpp>
 
 namespace cohort::detail {
 
@@ -40,9 +40,9 @@ struct inner_product_primitives final : weighted_primitives {
   }
 };
 
-/// Whether the fixed rule keeps a dense layer's weights as they come: in training in bf16, from 2^22 of them on. oneDNN packs
-/// tiles as it goes; a layout of its own would want a transposed copy for backward-data, which costs more to renew in each
-/// step than the products gain (DECISIONS 11).
+/// Whether the fixed rule keeps a dense layer's weights row-major: in training in bf16, from 2^22 weights.
+/// oneDNN packs tiles while it multiplies. A blocked layout would require a transposed copy for
+/// backward-data. Renewing that copy in each step costs more than the products gain (DECISIONS 11).
 COHORT_ONEDNN_INLINE bool keeps_weights_plain(dnnl_target const& on,
                                               operation_request<onednn> const& request) {
   constexpr std::int64_t large = std::int64_t{1} << 22;
@@ -56,13 +56,13 @@ COHORT_ONEDNN_INLINE bool keeps_weights_plain(dnnl_target const& on,
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
   std::vector<activation_layouts> as{{src_any, dst_any}};
-  layout_candidate const way = way_of(request);
-  if (request.inputs[0].type() == on.type && way.forward == layout_candidate::order::rule)
+  layout_candidate const candidate = requested_candidate(request);
+  if (request.inputs[0].type() == on.type && candidate.forward == layout_candidate::order::rule)
     as.insert(as.begin(), {request.inputs[0], dst_any});
   std::vector<activation_layouts> data;
-  if (way.data == layout_candidate::order::any) data.push_back({src_any, dst_any});
+  if (candidate.data == layout_candidate::order::any) data.push_back({src_any, dst_any});
   auto const dims = batched_dims(request.input_shapes[0], l.units);
-  bool const plain = way.plain || (way.name == "rule" && keeps_weights_plain(on, request));
+  bool const plain = candidate.plain || (candidate.name == "rule" && keeps_weights_plain(on, request));
   return prepare_weighted(on, request, make, as, data,
                           plain ? memory_layout::dense(dims, on.type) : memory_layout::tagged(dims, on.type),
                           l.flops(request.input_shapes) * request.batch);

@@ -25,8 +25,9 @@ COHORT_ONEDNN_INLINE dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine
   return made;
 }
 
-/// The gradient of input i of a join: `from`, which is all or a part of diff_output, as the input lies. A plain move, so
-/// oneDNN's reference implementation is taken where it has no other, and the name says so: "reorder ref:any".
+/// Gradient of input i of a join: copies `from`, all or a part of diff_output, to the input's layout. For a
+/// plain copy, oneDNN's reference implementation is accepted if there is no other; the name shows it:
+/// "reorder ref:any".
 COHORT_ONEDNN_INLINE invocation<onednn> gradient_of_input(dnnl_engine_handle const& engine,
                                                           memory_layout const& diff_output,
                                                           memory_layout const& from, memory_layout const& to,
@@ -61,17 +62,18 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_engine_handle const& engine,
                                                operation_request<onednn> const& request, add const&) {
   std::size_t const n = request.inputs.size();
   dnnl_attributes const plain;
-  auto const sum_in = [&](memory_layout const& lies) {
-    std::vector<memory_layout> const sources(n, lies);
+  auto const sum_in = [&](memory_layout const& layout) {
+    std::vector<memory_layout> const sources(n, layout);
     std::vector<float> const scales(n, 1.0F);
     dnnl_primitive_desc_t created = nullptr;
-    dnnl_sum_primitive_desc_create(&created, engine.get(), lies.get(), static_cast<int>(n), scales.data(),
+    dnnl_sum_primitive_desc_create(&created, engine.get(), layout.get(), static_cast<int>(n), scales.data(),
                                    raw(sources).data(), plain.get());
     return dnnl_pd(created);
   };
   memory_layout const& given = request.inputs[0];
-  dnnl_pd const pd = first_fit([&] { return sum_in(given); },
-                               [&] { return sum_in(memory_layout::dense(given.dims(), given.type())); });
+  dnnl_pd const pd =
+      first_optimised([&] { return sum_in(given); },
+                      [&] { return sum_in(memory_layout::dense(given.dims(), given.type())); });
   if (!pd) refuse_step(request, "forward");
   operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i)
@@ -102,16 +104,16 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare(dnnl_engine_handle const& engine,
     return memory_layout(created);
   };
   dnnl_pd pd = join(given);
-  bool parted = is_fit(pd);
-  for (std::size_t i = 0; parted && i < n; ++i)
-    parted = part(layout_of(pd, DNNL_ARG_DST), i).get() != nullptr;
-  if (!parted) pd = join(dense);
-  if (!is_fit(pd)) refuse_step(request, "forward");
+  bool keeps_layouts = is_optimised(pd);
+  for (std::size_t i = 0; keeps_layouts && i < n; ++i)
+    keeps_layouts = part(layout_of(pd, DNNL_ARG_DST), i).get() != nullptr;
+  if (!keeps_layouts) pd = join(dense);
+  if (!is_optimised(pd)) refuse_step(request, "forward");
   operation<onednn> made = forward_of_join(engine, pd, n);
   for (std::size_t i = 0; request.training && i < n; ++i) {
     if (!request.wants_diff_input[i]) continue;
-    memory_layout const& lies = parted ? given[i] : dense[i];
-    made.backward.push_back(gradient_of_input(engine, made.output, part(made.output, i), lies, i));
+    memory_layout const& layout = keeps_layouts ? given[i] : dense[i];
+    made.backward.push_back(gradient_of_input(engine, made.output, part(made.output, i), layout, i));
   }
   return made;
 }

@@ -4,13 +4,13 @@
 #include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/layer/dense.hpp>
-#include <cohort/onednn/layout_candidates.hpp>
+#include <cohort/onednn/detail/layout_candidates.hpp>
 #include <string>
 #include <vector>
 
 namespace cohort::detail {
 
-/// Of convolutions, also at inference, where "direct" is without Winograd's tiles.
+/// Candidates of convolutions. "direct" exists at inference only and excludes Winograd's algorithm.
 inline constexpr layout_candidate convolution_layout_candidates[]{
     {"rule"},
     {"direct"},
@@ -31,7 +31,8 @@ inline constexpr layout_candidate dense_layout_candidates[]{
     {"data any", layout_candidate::order::rule, layout_candidate::order::any},
     {"weights any", layout_candidate::order::rule, layout_candidate::order::rule, true}};
 
-COHORT_ONEDNN_INLINE std::span<layout_candidate const> ways_of(operation_request<onednn> const& request) {
+COHORT_ONEDNN_INLINE std::span<layout_candidate const> layout_candidates_of(
+    operation_request<onednn> const& request) {
   if (*request.kind == kind_of<dense>) return dense_layout_candidates;
   if (*request.kind == kind_of<conv2d>)
     return decode<conv2d>(request.fields).groups == 1 ? convolution_layout_candidates
@@ -41,8 +42,8 @@ COHORT_ONEDNN_INLINE std::span<layout_candidate const> ways_of(operation_request
   return {};
 }
 
-/// Whether a convolution moves on by one element, and its channels fill blocks of 16: in training the rule has always been
-/// the fastest way then.
+/// Whether a convolution has stride 1 and channels that fill blocks of 16. In training, the rule has always
+/// been the fastest candidate for these.
 COHORT_ONEDNN_INLINE bool is_plain_convolution(operation_request<onednn> const& request) {
   constexpr int block = 16;
   bool const fills = request.input_shapes[0][0] % block == 0 && request.output_shape[0] % block == 0;
@@ -53,9 +54,9 @@ COHORT_ONEDNN_INLINE bool is_plain_convolution(operation_request<onednn> const& 
   return request.kind->name == conv1d::kind_name && fills && decode<conv1d>(request.fields).stride == 1;
 }
 
-COHORT_ONEDNN_INLINE layout_candidate way_of(operation_request<onednn> const& request) {
+COHORT_ONEDNN_INLINE layout_candidate requested_candidate(operation_request<onednn> const& request) {
   if (!request.candidate.empty())
-    for (layout_candidate const& one : ways_of(request))
+    for (layout_candidate const& one : layout_candidates_of(request))
       if (one.name == request.candidate) return one;
   return {"rule"};
 }
@@ -70,7 +71,7 @@ COHORT_ONEDNN_INLINE std::vector<std::string> onednn::candidates(
   std::vector<std::string> names;
   bool const plain = detail::is_plain_convolution(request);
   bool const gives_gradient = request.training && request.wants_diff_input[0];
-  for (detail::layout_candidate const& one : detail::ways_of(request)) {
+  for (detail::layout_candidate const& one : detail::layout_candidates_of(request)) {
     bool const moves_data = one.data == order::any || one.data == order::last || one.data == order::blocks;
     if (plain && (request.training || (one.name != "rule" && one.name != "direct"))) continue;
     if (one.weights_any && !request.training) continue;

@@ -39,7 +39,7 @@ using element = bf16;
 using narrow_bits [[gnu::vector_size(lanes * sizeof(bf16))]] = short;
 using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narrow_bits;
 
-// g++ converts both halves of such a vector apart, unless told the instruction.
+// g++ converts each half of the vector separately unless the instruction is given.
 [[gnu::always_inline]] inline real widened(narrow_bits x) {
 #if defined(__clang__)
   using unsigned_bits [[gnu::vector_size(sizeof(x))]] = std::uint16_t;
@@ -50,7 +50,7 @@ using packed_narrow_bits [[gnu::aligned(alignof(bf16)), gnu::may_alias]] = narro
                                 << 16);
 #endif
 }
-// As bf16::nearest does.
+// Rounds as bf16::nearest does.
 [[gnu::always_inline]] inline narrow_bits narrowed(real x) {
   bits const pattern = reinterpret_cast<bits>(x), upper = pattern >> 16;
   bits const nearest = (pattern + 0x7fffU + (upper & 1U)) >> 16;

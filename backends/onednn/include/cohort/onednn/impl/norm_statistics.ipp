@@ -8,22 +8,23 @@
 namespace cohort::detail {
 
 COHORT_ONEDNN_INLINE statistics_workspace::statistics_workspace(std::int64_t count,
-                                                                std::size_t bytes_of_notes) {
-  dnnl_dim_t const room = (count + 15) / 16 * 16;
-  offset = static_cast<std::size_t>(room) * sizeof(float);
-  whole = memory_layout::dense({2 * room + static_cast<dnnl_dim_t>(bytes_of_notes / sizeof(float)) + 1});
+                                                                std::size_t workspace_bytes) {
+  dnnl_dim_t const padded_count = (count + 15) / 16 * 16;
+  offset = static_cast<std::size_t>(padded_count) * sizeof(float);
+  whole =
+      memory_layout::dense({2 * padded_count + static_cast<dnnl_dim_t>(workspace_bytes / sizeof(float)) + 1});
 }
 
-COHORT_ONEDNN_INLINE invocation<onednn> statistics_moved(operation_request<onednn> const& request,
-                                                         statistics_workspace const& memory,
-                                                         memory_layout const& each) {
+COHORT_ONEDNN_INLINE invocation<onednn> statistics_gradients(operation_request<onednn> const& request,
+                                                             statistics_workspace const& memory,
+                                                             memory_layout const& each) {
   using enum operand_role;
   auto const run = [batch = request.batch, channels = request.input_shapes[0][0],
-                    behind = memory.offset / sizeof(float)](std::span<void* const> a) {
+                    variance_offset = memory.offset / sizeof(float)](std::span<void* const> a) {
     auto const* const mean = static_cast<float const*>(a[0]);
-    batch_norm::move_statistics(*static_cast<step_scalars const*>(a[2]), batch, channels, mean, mean + behind,
-                                static_cast<float const*>(a[1]), static_cast<float*>(a[3]),
-                                static_cast<float*>(a[4]));
+    batch_norm::write_statistics_gradients(*static_cast<step_scalars const*>(a[2]), batch, channels, mean,
+                                           mean + variance_offset, static_cast<float const*>(a[1]),
+                                           static_cast<float*>(a[3]), static_cast<float*>(a[4]));
   };
   return {host_function(run),
           {{workspace, 0, memory.whole},

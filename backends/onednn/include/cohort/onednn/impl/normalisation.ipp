@@ -11,24 +11,24 @@ namespace cohort::detail {
 COHORT_ONEDNN_INLINE operation<onednn> normalisation(dnnl_engine_handle const& engine,
                                                      operation_request<onednn> const& request,
                                                      dnnl_pd const& forward, dnnl_pd const& backward,
-                                                     memory_layout const& lies,
+                                                     memory_layout const& layout,
                                                      std::vector<dnnl_argument> const& statistics,
                                                      double flops) {
   using enum operand_role;
   operation<onednn> made;
-  made.output = lies;
+  made.output = layout;
   for (parameter_spec const& spec : request.parameter_specs)
     made.parameters.push_back(memory_layout::dense(batched_dims(spec.dims.example(), spec.dims[0])));
-  std::vector<dnnl_argument> arguments{{input, 0, DNNL_ARG_SRC, lies},
-                                       {output, 0, DNNL_ARG_DST, lies},
+  std::vector<dnnl_argument> arguments{{input, 0, DNNL_ARG_SRC, layout},
+                                       {output, 0, DNNL_ARG_DST, layout},
                                        {parameter, 0, DNNL_ARG_SCALE, made.parameters[0]},
                                        {parameter, 1, DNNL_ARG_SHIFT, made.parameters[1]}};
   arguments.insert(arguments.end(), statistics.begin(), statistics.end());
   made.forward.push_back(invoke(engine, forward, std::move(arguments), flops));
   if (!request.training) return made;
-  arguments = {{input, 0, DNNL_ARG_SRC, lies},
-               {diff_output, 0, DNNL_ARG_DIFF_DST, lies},
-               {request.wants_diff_input[0] ? diff_input : scratch, 0, DNNL_ARG_DIFF_SRC, lies},
+  arguments = {{input, 0, DNNL_ARG_SRC, layout},
+               {diff_output, 0, DNNL_ARG_DIFF_DST, layout},
+               {request.wants_diff_input[0] ? diff_input : scratch, 0, DNNL_ARG_DIFF_SRC, layout},
                {parameter, 0, DNNL_ARG_SCALE, made.parameters[0]},
                {diff_parameter, 0, DNNL_ARG_DIFF_SCALE, made.parameters[0]},
                {diff_parameter, 1, DNNL_ARG_DIFF_SHIFT, made.parameters[1]}};
@@ -63,30 +63,31 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
   };
   memory_layout const& given = request.inputs[0];
   auto const dense = memory_layout::dense(given.dims(), given.type());
-  dnnl_pd const forward = first_fit([&] { return forward_from(given); }, [&] { return forward_from(dense); });
+  dnnl_pd const forward =
+      first_optimised([&] { return forward_from(given); }, [&] { return forward_from(dense); });
   if (!forward && request.activation) refuse_step(request, "forward");
   if (!forward) return {};
-  auto const lies = layout_of(forward, DNNL_ARG_SRC);
+  auto const layout = layout_of(forward, DNNL_ARG_SRC);
   double const flops = l.flops(request.input_shapes) * request.batch;
   dnnl_argument const running_mean{parameter, 2, DNNL_ARG_MEAN},
       running_variance{parameter, 3, DNNL_ARG_VARIANCE};
   if (!request.training)
-    return normalisation(engine, request, forward, {}, lies, {running_mean, running_variance}, flops);
+    return normalisation(engine, request, forward, {}, layout, {running_mean, running_variance}, flops);
   dnnl_primitive_desc_t pd = nullptr;
-  dnnl_batch_normalization_backward_primitive_desc_create(&pd, engine.get(), dnnl_backward, lies.get(),
-                                                          lies.get(), lies.get(), epsilon, flags,
+  dnnl_batch_normalization_backward_primitive_desc_create(&pd, engine.get(), dnnl_backward, layout.get(),
+                                                          layout.get(), layout.get(), epsilon, flags,
                                                           forward.get(), none.get());
   dnnl_pd const backward(pd);
-  if (!is_fit(backward) && request.activation) refuse_step(request, "backward");
-  if (!is_fit(backward)) return {};
+  if (!is_optimised(backward) && request.activation) refuse_step(request, "backward");
+  if (!is_optimised(backward)) return {};
   statistics_workspace const memory(request.input_shapes[0][0],
                                     layout_of(forward, DNNL_ARG_WORKSPACE).bytes());
   if (request.frozen)
-    return normalisation(engine, request, forward, backward, lies,
-                         {running_mean, running_variance, memory.notes()}, flops);
-  operation<onednn> made = normalisation(engine, request, forward, backward, lies,
-                                         {memory.mean(), memory.variance(), memory.notes()}, flops);
-  made.backward.push_back(statistics_moved(request, memory, made.parameters[2]));
+    return normalisation(engine, request, forward, backward, layout,
+                         {running_mean, running_variance, memory.dnnl_workspace()}, flops);
+  operation<onednn> made = normalisation(engine, request, forward, backward, layout,
+                                         {memory.mean(), memory.variance(), memory.dnnl_workspace()}, flops);
+  made.backward.push_back(statistics_gradients(request, memory, made.parameters[2]));
   return made;
 }
 
@@ -98,23 +99,23 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
   shape const input = request.input_shapes[0];
   dnnl_dim_t const count = l.last_axes(input).elements(), rows = request.batch * (input.elements() / count);
   auto const matrix = memory_layout::dense({rows, count}), each_row = memory_layout::dense({rows}),
-             lies = memory_layout::dense(batched_dims(input, request.batch));
+             layout = memory_layout::dense(batched_dims(input, request.batch));
   dnnl_primitive_desc_t pd = nullptr;
   dnnl_layer_normalization_forward_primitive_desc_create(
       &pd, engine.get(), request.training ? dnnl_forward_training : dnnl_forward_inference, matrix.get(),
       matrix.get(), each_row.get(), epsilon, dnnl_use_scale | dnnl_use_shift, none.get());
   dnnl_pd const forward(pd);
-  if (!is_fit(forward)) return {};
+  if (!is_optimised(forward)) return {};
   double const flops = l.flops(request.input_shapes) * request.batch;
-  if (!request.training) return normalisation(engine, request, forward, {}, lies, {}, flops);
+  if (!request.training) return normalisation(engine, request, forward, {}, layout, {}, flops);
   pd = nullptr;
   dnnl_layer_normalization_backward_primitive_desc_create(
       &pd, engine.get(), dnnl_backward, matrix.get(), matrix.get(), matrix.get(), each_row.get(), epsilon,
       dnnl_use_scale | dnnl_use_shift, forward.get(), none.get());
   dnnl_pd const backward(pd);
-  if (!is_fit(backward)) return {};
+  if (!is_optimised(backward)) return {};
   statistics_workspace const memory(rows);
-  return normalisation(engine, request, forward, backward, lies, {memory.mean(), memory.variance()}, flops);
+  return normalisation(engine, request, forward, backward, layout, {memory.mean(), memory.variance()}, flops);
 }
 
 COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle const& engine,
@@ -132,7 +133,8 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
   };
   memory_layout const& given = request.inputs[0];
   auto const dense = memory_layout::dense(given.dims(), given.type());
-  dnnl_pd const forward = first_fit([&] { return forward_from(given); }, [&] { return forward_from(dense); });
+  dnnl_pd const forward =
+      first_optimised([&] { return forward_from(given); }, [&] { return forward_from(dense); });
   if (!forward) return {};
   operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);
@@ -141,12 +143,13 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare(dnnl_engine_handle
       invoke(engine, forward,
              {{operand_role::input, 0, DNNL_ARG_SRC}, {operand_role::output, 0, DNNL_ARG_DST}}, flops));
   if (!request.training || !request.wants_diff_input[0]) return made;
-  auto const lies = layout_of(forward, DNNL_ARG_SRC);
+  auto const layout = layout_of(forward, DNNL_ARG_SRC);
   dnnl_primitive_desc_t pd = nullptr;
-  dnnl_lrn_backward_primitive_desc_create(&pd, engine.get(), dnnl_lrn_across_channels, lies.get(), lies.get(),
-                                          lies.get(), l.n, alpha, beta, k, forward.get(), none.get());
+  dnnl_lrn_backward_primitive_desc_create(&pd, engine.get(), dnnl_lrn_across_channels, layout.get(),
+                                          layout.get(), layout.get(), l.n, alpha, beta, k, forward.get(),
+                                          none.get());
   dnnl_pd const backward(pd);
-  if (!is_fit(backward)) return {};
+  if (!is_optimised(backward)) return {};
   made.backward.push_back(invoke(engine, backward,
                                  {{operand_role::input, 0, DNNL_ARG_SRC},
                                   {operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},

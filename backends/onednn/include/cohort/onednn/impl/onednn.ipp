@@ -12,11 +12,49 @@
 #include <cohort/onednn/detail/normalisation.hpp>
 #include <cohort/onednn/detail/pooling.hpp>
 #include <cohort/onednn/detail/winograd.hpp>
-#include <cohort/onednn/layout_candidates.hpp>
+#include <cohort/onednn/detail/layout_candidates.hpp>
 #include <string>
 #include <string_view>
 
 namespace cohort {
+
+namespace detail {
+
+/// Runs a small convolution. The backend is usable if that succeeds.
+template <class B>
+availability probe_convolution() try {
+  B const backend;
+  conv2d const smallest{.filters = 1, .kernel = 1};
+  auto const fields = encode(smallest);
+  shape const image{1, 1, 1};
+  parameter_list const specs = smallest.parameters({&image, 1});
+  memory_layout const input = backend.plain(image.batched(1));
+  std::optional<memory_layout> const fixed_layouts[2]{};
+  operation_request<onednn> request;
+  request.name = "probe";
+  request.kind = &kind_of<conv2d>;
+  request.fields = fields.data();
+  request.training = false;
+  request.input_shapes = {&image, 1};
+  request.output_shape = image;
+  request.inputs = {&input, 1};
+  request.wants_diff_input = {false};
+  request.parameter_specs = {specs.specs.data(), 2};
+  request.parameters = fixed_layouts;
+  operation<onednn> const made = backend.prepare(request);
+  alignas(64) float memory[8][4096 / sizeof(float)]{};
+  std::vector<void*> addresses;
+  for (auto const& o : made.forward[0].operands) {
+    if (o.layout.bytes() > sizeof memory[0] || addresses.size() == 8) return {};
+    addresses.push_back(memory[addresses.size()]);
+  }
+  onednn::bind(made.forward[0].kernel, addresses)();
+  return {};
+} catch (error const& why) {
+  return {false, why.what()};
+}
+
+}  // namespace detail
 
 COHORT_ONEDNN_INLINE onednn::kernel onednn::reorder(layout const& from, layout const& to) const {
   if (detail::is_winograd(from, to)) return detail::winograd_weights(on_.engine, from, to);
@@ -51,7 +89,7 @@ COHORT_ONEDNN_INLINE onednn::kernel onednn::accumulate(layout const& l) const {
   made.engine = on_.engine;
   made.arguments = {DNNL_ARG_SRC_1, DNNL_ARG_SRC_0};
   made.layouts = {l, l};
-  // in place: the destination is the second operand as well
+  // In place: the destination is the second operand too.
   made.arguments.push_back(DNNL_ARG_DST);
   made.layouts.push_back(l);
   return made;

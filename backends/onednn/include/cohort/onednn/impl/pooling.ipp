@@ -28,7 +28,7 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_pool(
     return padded ? dnnl_pd() : std::move(made);
   };
   auto const dims = request.inputs[0].dims();
-  dnnl_pd const forward = first_fit(
+  dnnl_pd const forward = first_optimised(
       [&] { return forward_from(request.inputs[0]); },
       [&] {
         return forward_from(memory_layout::tagged(dims, type, dims.size() == 4 ? dnnl_acdb : dnnl_acb));
@@ -48,14 +48,14 @@ COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_pool(
                                               w.strides, w.size, w.dilates, w.before, w.after, forward.get(),
                                               none.get());
   dnnl_pd const backward(pd);
-  if (!is_fit(backward)) return {};
+  if (!is_optimised(backward)) return {};
   made.backward.push_back(invoke(engine, backward,
                                  {{operand_role::diff_output, 0, DNNL_ARG_DIFF_DST, made.output},
                                   {operand_role::diff_input, 0, DNNL_ARG_DIFF_SRC}}));
   return made;
 }
 
-/// max_pool and avg_pool.
+/// Prepares max_pool or avg_pool.
 template <class L>
 std::optional<operation<onednn>> prepare_moving_pool(dnnl_engine_handle const& engine,
                                                      operation_request<onednn> const& request, L const& l,
@@ -64,7 +64,7 @@ std::optional<operation<onednn>> prepare_moving_pool(dnnl_engine_handle const& e
                       batched_dims(request.output_shape, request.batch), l.flops(request.input_shapes));
 }
 
-/// One window over all positions of a channel: C×H×W → C×1×1, which is C.
+/// Prepares pooling with one window over all positions of a channel: C×H×W → C×1×1, which is C.
 COHORT_ONEDNN_INLINE std::optional<operation<onednn>> prepare_global_pool(
     dnnl_engine_handle const& engine, operation_request<onednn> const& request, dnnl_alg_kind_t algorithm) {
   shape const input = request.input_shapes[0];

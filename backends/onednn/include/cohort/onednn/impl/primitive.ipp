@@ -23,12 +23,12 @@ COHORT_ONEDNN_INLINE invocation<onednn> invoke(dnnl_engine_handle const& engine,
     arguments.push_back({operand_role::workspace, 0, DNNL_ARG_WORKSPACE});
   arguments.push_back({operand_role::scratch, 0, DNNL_ARG_SCRATCHPAD});
   for (dnnl_argument const& a : arguments) {
-    memory_layout const lies = layout_of(pd, a.argument);
-    if (lies.bytes() == 0) continue;
+    memory_layout const layout = layout_of(pd, a.argument);
+    if (layout.bytes() == 0) continue;
     made.kernel.arguments.push_back(a.argument);
-    made.kernel.layouts.push_back(lies);
+    made.kernel.layouts.push_back(layout);
     made.kernel.offsets.push_back(a.offset);
-    made.operands.push_back({a.role, a.index, a.whole.get() ? a.whole : lies});
+    made.operands.push_back({a.role, a.index, a.whole.get() ? a.whole : layout});
   }
   made.implementation = implementation_of(pd.get());
   made.flops = flops;

@@ -17,45 +17,45 @@ COHORT_ONEDNN_INLINE memory_layout channels_last(memory_layout const& of) {
   return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
 }
 
-/// Channels last for what has nothing but channels.
+/// The same tensor in blocks of 16 channels; channels last if it has no axes besides channels.
 COHORT_ONEDNN_INLINE memory_layout blocks_of_16(memory_layout const& of) {
   constexpr dnnl_format_tag_t tags[]{dnnl_ab, dnnl_aBc16b, dnnl_aBcd16b};
   auto const dims = of.dims();
   return memory_layout::tagged(dims, of.type(), tags[dims.size() - 2]);
 }
 
-/// The layout as panels, where it is channels last or in blocks.
-COHORT_ONEDNN_INLINE panels panels_of(memory_layout const& lies) {
-  auto const dims = lies.dims();
+/// Describes a channels-last or blocked layout as panels.
+COHORT_ONEDNN_INLINE panels panels_of(memory_layout const& layout) {
+  auto const dims = layout.dims();
   panels made{.images = static_cast<std::size_t>(dims[0]), .channels = static_cast<std::size_t>(dims[1])};
   for (std::size_t axis = 2; axis < dims.size(); ++axis) made.rows *= static_cast<std::size_t>(dims[axis]);
-  made.width = lies == channels_last(lies) ? made.channels : 16;
-  made.narrow = lies.type() == dnnl_bf16;
+  made.width = layout == channels_last(layout) ? made.channels : 16;
+  made.narrow = layout.type() == dnnl_bf16;
   made.count = (made.channels + made.width - 1) / made.width;
   return made;
 }
 
 COHORT_ONEDNN_INLINE operation<onednn> rectified_norm::prepare(batch_norm const& l) {
   using enum operand_role;
-  if (!(lies == blocks_of_16(lies))) lies = channels_last(lies);
+  if (!(layout == blocks_of_16(layout))) layout = channels_last(layout);
   float slope = 1;
   if (request.activation) slope = activation_of(*request.activation, request.activation_fields).alpha;
   isa const which = best_isa();
-  norm_on_panels const norm(panels_of(lies), l.epsilon, slope, of_batch, omp_get_max_threads(), which);
+  norm_on_panels const norm(panels_of(layout), l.epsilon, slope, of_batch, omp_get_max_threads(), which);
   auto const bytes = static_cast<dnnl_dim_t>(norm.scratch_bytes());
-  auto const room = memory_layout::dense({bytes / dnnl_dim_t{sizeof(float)}});
+  auto const scratch_layout = memory_layout::dense({bytes / dnnl_dim_t{sizeof(float)}});
   operation<onednn> made;
-  made.output = lies;
+  made.output = layout;
   made.overwrites = true;
-  made.overwritten = shares_gradient ? 1 : 0;
+  made.overwritten = splits_gradient ? 1 : 0;
   auto const each = memory_layout::dense({request.input_shapes[0][0]});
   made.parameters.assign(request.parameter_specs.size(), each);
   statistics_workspace const memory(request.input_shapes[0][0]);
-  std::size_t const behind = of_batch ? memory.offset / sizeof(float) : 0;  // of the means lie variances
+  std::size_t const variance_offset = of_batch ? memory.offset / sizeof(float) : 0;  // from the means
   bool const added = sums;
 
   invocation<onednn>& forward = made.forward.emplace_back();
-  forward.implementation = "own:" + std::string(name_of(lies.type() == dnnl_bf16 ? isa::avx512 : which));
+  forward.implementation = "own:" + std::string(name_of(layout.type() == dnnl_bf16 ? isa::avx512 : which));
   forward.flops =
       request.batch
       * (l.flops(request.input_shapes.first(1)) + 2.0 * static_cast<double>(request.output_shape.elements()));
@@ -66,21 +66,21 @@ COHORT_ONEDNN_INLINE operation<onednn> rectified_norm::prepare(batch_norm const&
                   .scale = static_cast<float const*>(a[3]),
                   .shift = static_cast<float const*>(a[4]),
                   .means = static_cast<float*>(a[5]),
-                  .variances = static_cast<float*>(a[6]) + behind,
+                  .variances = static_cast<float*>(a[6]) + variance_offset,
                   .scratch = static_cast<std::byte*>(a[7])});
   });
-  add(forward, input, 0, lies);
-  add(forward, input, added ? 1 : 0, lies);
-  add(forward, output, 0, lies);
+  add(forward, input, 0, layout);
+  add(forward, input, added ? 1 : 0, layout);
+  add(forward, output, 0, layout);
   for (int p : {0, 1}) add(forward, parameter, p, each);
   add_statistics(forward, memory, each);
-  add(forward, scratch, 0, room);
+  add(forward, scratch, 0, scratch_layout);
   if (!request.training) return made;
 
   invocation<onednn>& backward = made.backward.emplace_back();
   backward.implementation = forward.implementation;
   backward.flops = 2 * forward.flops;
-  std::size_t const gated = shares_gradient ? 11 : 3;
+  std::size_t const gated = splits_gradient ? 11 : 3;
   backward.kernel = host_function([=](std::span<void* const> a) {
     norm.backward({.x = a[0],
                    .y = added ? a[1] : nullptr,
@@ -90,21 +90,21 @@ COHORT_ONEDNN_INLINE operation<onednn> rectified_norm::prepare(batch_norm const&
                    .scale = static_cast<float const*>(a[4]),
                    .shift = static_cast<float const*>(a[5]),
                    .means = static_cast<float*>(a[8]),
-                   .variances = static_cast<float*>(a[9]) + behind,
+                   .variances = static_cast<float*>(a[9]) + variance_offset,
                    .diff_scale = static_cast<float*>(a[6]),
                    .diff_shift = static_cast<float*>(a[7]),
                    .scratch = static_cast<std::byte*>(a[10])});
   });
-  add(backward, input, 0, lies);
-  add(backward, added ? output : input, 0, lies);
-  add(backward, diff_output, 0, lies);
-  add(backward, request.wants_diff_input[0] ? diff_input : scratch, 0, lies);
+  add(backward, input, 0, layout);
+  add(backward, added ? output : input, 0, layout);
+  add(backward, diff_output, 0, layout);
+  add(backward, request.wants_diff_input[0] ? diff_input : scratch, 0, layout);
   for (int p : {0, 1}) add(backward, parameter, p, each);
   for (int p : {0, 1}) add(backward, diff_parameter, p, each);
   add_statistics(backward, memory, each);
-  add(backward, scratch, 0, room);
-  if (shares_gradient) add(backward, diff_input, 1, lies);
-  if (of_batch) made.backward.push_back(statistics_moved(request, memory, each));
+  add(backward, scratch, 0, scratch_layout);
+  if (splits_gradient) add(backward, diff_input, 1, layout);
+  if (of_batch) made.backward.push_back(statistics_gradients(request, memory, each));
   return made;
 }
 

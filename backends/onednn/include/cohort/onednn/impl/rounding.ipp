@@ -13,7 +13,7 @@ namespace cohort::detail {
 #include <cohort/execution/detail/begin_avx512.inc>
 namespace avx512_f32 {
 
-/// Whole vectors; returns how many elements that were.
+/// Rounds whole vectors. Returns the number of elements rounded.
 [[gnu::flatten]] inline std::size_t round_vectors(float const* from, std::uint16_t* to, std::size_t n) {
   constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000;
   std::size_t i = 0;

@@ -7,13 +7,14 @@
 
 namespace cohort::detail {
 
-/// Whether OpenMP was told to bind threads to processors when the program was loaded.
+/// Whether OMP_PROC_BIND makes OpenMP bind threads to processors.
 COHORT_ONEDNN_INLINE bool openmp_binds() {
   char const* const value = std::getenv("OMP_PROC_BIND");
   return value && std::string_view(value) != "false" && std::string_view(value) != "FALSE";
 }
 
-/// Lets a thread that inherited one processor from OpenMP's binding run on all: else every worker shares that one.
+/// Lets a thread that inherited a single processor from OpenMP's binding run on all processors. Otherwise all
+/// workers would share that processor.
 COHORT_ONEDNN_INLINE void undo_inherited_affinity() {
 #ifdef __linux__
   cpu_set_t allowed;
@@ -28,8 +29,8 @@ COHORT_ONEDNN_INLINE void undo_inherited_affinity() {
 
 COHORT_ONEDNN_INLINE std::string affinity_note() {
   return openmp_binds()
-             ? "OMP_PROC_BIND is set: it would put all workers on one processor, so their threads are "
-               "released from it"
+             ? "OMP_PROC_BIND is set and would bind all workers to one processor: the binding of their "
+               "threads is undone"
              : "";
 }
 

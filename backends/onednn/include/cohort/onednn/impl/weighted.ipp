@@ -4,19 +4,19 @@
 #include <cohort/onednn/detail/elementwise.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 #include <cohort/onednn/detail/weighted.hpp>
-#include <cohort/onednn/layout_candidates.hpp>
+#include <cohort/onednn/detail/layout_candidates.hpp>
 #include <optional>
 
 namespace cohort::detail {
 
-/// What another kernel leaves in the output, with the step's last input added and its activation behind.
+/// Adds the step's last input to the output of another kernel, then applies the activation.
 COHORT_ONEDNN_INLINE invocation<onednn> sum_in_place(dnnl_engine_handle const& engine,
                                                      operation_request<onednn> const& request,
-                                                     memory_layout const& lies,
+                                                     memory_layout const& layout,
                                                      dnnl_attributes const& activation) {
   dnnl_primitive_desc_t created = nullptr;
-  check_dnnl(dnnl_binary_primitive_desc_create(&created, engine.get(), dnnl_binary_add, lies.get(),
-                                               lies.get(), lies.get(), activation.get()),
+  check_dnnl(dnnl_binary_primitive_desc_create(&created, engine.get(), dnnl_binary_add, layout.get(),
+                                               layout.get(), layout.get(), activation.get()),
              "describing a sum");
   return invoke(engine, dnnl_pd(created),
                 {{operand_role::output, 0, DNNL_ARG_SRC_0},
@@ -30,16 +30,16 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare_weighted(
     std::vector<activation_layouts> const& backward_data_candidates, memory_layout const& weights_any,
     double flops) {
   auto const dst_any = memory_layout::tagged(batched_dims(request.output_shape, request.batch), on.type);
-  layout_candidate const way = way_of(request);
+  layout_candidate const candidate = requested_candidate(request);
   auto const weights_dims = weights_any.dims();
   auto const gradient_any = memory_layout::tagged(weights_dims, dnnl_f32);
   bool const has_bias = request.parameter_specs.size() > 1;
   auto const bias = has_bias ? memory_layout::dense({request.parameter_specs[1].dims[0]}) : memory_layout();
-  dnnl_activation const behind =
+  dnnl_activation const activation =
       request.activation ? activation_of(*request.activation, request.activation_fields) : dnnl_activation{};
   auto const summand = request.sums ? dst_any : memory_layout();
-  dnnl_attributes const fused(behind.forward, behind.alpha, behind.beta, summand.get()), plain;
-  bool sums_behind = false;
+  dnnl_attributes const fused(activation.forward, activation.alpha, activation.beta, summand.get()), plain;
+  bool adds_after = false;
 
   bool const narrow = on.type != dnnl_f32;
   std::optional<memory_layout> master = request.parameters[0];
@@ -50,14 +50,14 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare_weighted(
         return make.forward(as.src, weights, bias, as.dst, attributes);
       };
       forward = master && !narrow
-                    ? first_fit([&] { return with(*master); }, [&] { return with(weights_any); })
-                    : first_fit([&] { return with(weights_any); });
+                    ? first_optimised([&] { return with(*master); }, [&] { return with(weights_any); })
+                    : first_optimised([&] { return with(weights_any); });
       if (forward) return;
     }
   };
   choose(fused);
   if (!forward && request.sums) {
-    sums_behind = true;
+    adds_after = true;
     choose(plain);
   }
   if (!forward) refuse_step(request, "forward");
@@ -65,7 +65,7 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare_weighted(
 
   operation<onednn> made;
   made.output = layout_of(forward, DNNL_ARG_DST);
-  auto const settle = [&](memory_layout const& otherwise) {
+  auto const add_parameter_layouts = [&](memory_layout const& otherwise) {
     made.parameters.push_back(master ? *master : otherwise);
     if (has_bias) made.parameters.push_back(bias);
   };
@@ -73,32 +73,33 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare_weighted(
                                        {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
                                        {operand_role::parameter, 1, DNNL_ARG_BIAS},
                                        {operand_role::output, 0, DNNL_ARG_DST}};
-  if (request.sums && !sums_behind)
+  if (request.sums && !adds_after)
     arguments.push_back({operand_role::input, static_cast<int>(request.inputs.size()) - 1,
                          DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1});
   made.forward.push_back(invoke(on.engine, forward, std::move(arguments), flops));
-  if (sums_behind)
-    made.forward.push_back(sum_in_place(on.engine, request, made.output,
-                                        dnnl_attributes(behind.forward, behind.alpha, behind.beta)));
+  if (adds_after)
+    made.forward.push_back(
+        sum_in_place(on.engine, request, made.output,
+                     dnnl_attributes(activation.forward, activation.alpha, activation.beta)));
   if (!request.training) {
-    settle(memory_layout::dense(weights_dims));
+    add_parameter_layouts(memory_layout::dense(weights_dims));
     return made;
   }
 
   if (request.activation)
-    made.backward.push_back(backward_of_activation(on.engine, request, made.output, behind));
+    made.backward.push_back(backward_of_activation(on.engine, request, made.output, activation));
   auto const src = layout_of(forward, DNNL_ARG_SRC);
   auto const src_any = memory_layout::tagged(batched_dims(request.input_shapes[0], request.batch), on.type);
   memory_layout const gradient = master.value_or(gradient_any);
   auto const in_any = [&] {
     return make.backward_weights(src_any, gradient_any, bias, dst_any, forward, plain);
   };
-  dnnl_pd const weights_pd = first_fit(
-      [&] { return way.weights_any ? in_any() : dnnl_pd(); },
+  dnnl_pd const weights_pd = first_optimised(
+      [&] { return candidate.weights_any ? in_any() : dnnl_pd(); },
       [&] { return make.backward_weights(src, gradient, bias, made.output, forward, plain); },
       [&] { return make.backward_weights(src, gradient_any, bias, made.output, forward, plain); }, in_any);
   if (!weights_pd) refuse_step(request, "backward (weights)");
-  settle(layout_of(weights_pd, DNNL_ARG_DIFF_WEIGHTS));
+  add_parameter_layouts(layout_of(weights_pd, DNNL_ARG_DIFF_WEIGHTS));
   made.backward.push_back(invoke(on.engine, weights_pd,
                                  {{operand_role::input, 0, DNNL_ARG_SRC},
                                   {operand_role::diff_output, 0, DNNL_ARG_DIFF_DST},
@@ -109,8 +110,8 @@ COHORT_ONEDNN_INLINE operation<onednn> prepare_weighted(
   dnnl_pd data_pd;
   auto const try_data = [&](memory_layout const& diff_src, memory_layout const& diff_dst) {
     if (!data_pd)
-      data_pd =
-          first_fit([&] { return make.backward_data(diff_src, weights_any, diff_dst, forward, plain); });
+      data_pd = first_optimised(
+          [&] { return make.backward_data(diff_src, weights_any, diff_dst, forward, plain); });
   };
   for (activation_layouts const& as : backward_data_candidates) try_data(as.src, as.dst);
   try_data(request.inputs[0], made.output);

@@ -17,7 +17,8 @@
 
 namespace cohort::detail {
 
-/// A convolution by tiles of 4×4 pixels of its input, each of which makes 2×2 pixels by a kernel of 3×3 or 3×3 by one of 2×2.
+/// Shape of a convolution by tiles of 4×4 input pixels. A tile gives 2×2 output pixels for a 3×3 kernel, and
+/// 3×3 for a 2×2 kernel.
 struct winograd_shape {
   int batch, channels, height, width;
   int filters, out_height, out_width;
@@ -27,16 +28,18 @@ struct winograd_shape {
   int rows() const { return (out_height + tile() - 1) / tile(); }
   int columns() const { return (out_width + tile() - 1) / tile(); }
   int tiles() const { return batch * rows() * columns(); }
-  /// Multiplications of the convolution as it is written over those of its tiles.
-  double saves() const {
+  /// Multiplications of the direct convolution divided by those of its tiles.
+  double saving() const {
     return static_cast<double>(kernel * kernel) * out_height * out_width / (16.0 * rows() * columns());
   }
 };
 
-/// Runs one: tiles in, 16 products of matrices, tiles out, chunk by chunk, so that what lies between stays in a cache.
+/// Runs a convolution: transform of tiles, 16 matrix products, inverse transform, chunk by chunk, so that
+/// intermediate values stay in a cache.
 ///
 /// Shapes    products (16, chunk, channels) × (16, channels, filters); images channels last.
-/// Order     thread t takes the chunks t, t + threads, …: bits do not depend on who is first. A copy binds memory of its own.
+/// Order     thread t processes chunks t, t + threads, …, so bits do not depend on scheduling. A copy binds
+///           its own memory.
 class winograd_convolution {
  public:
   winograd_convolution(winograd_shape const& s, float slope, int chunk, int threads, dnnl_kernel products)
@@ -52,12 +55,14 @@ class winograd_convolution {
 
   std::size_t floats_of_thread() const { return in_floats() + out_floats() + scratchpad_floats(); }
 
-  /// Arguments: input, weights as `winograd_weights` makes them, output, memory of all threads, and bias if there is one.
+  /// Arguments: input, weights transformed by winograd_weights, output, memory of all threads, and the bias
+  /// if there is one.
   void operator()(std::span<void* const> a) {
     if (bound_.empty())
       for (int t = 0; t < threads_; ++t) {
-        float* const own = memory_of(a, t);
-        void* const addresses[]{own, a[1], own + in_floats(), own + in_floats() + out_floats()};
+        float* const thread_memory = memory_of(a, t);
+        void* const addresses[]{thread_memory, a[1], thread_memory + in_floats(),
+                                thread_memory + in_floats() + out_floats()};
         bound_.emplace_back(products_, addresses);
       }
     std::pair<winograd_convolution*, std::span<void* const>> all(this, a);
@@ -75,7 +80,7 @@ class winograd_convolution {
   std::size_t in_floats() const { return std::size_t{16} * std::size_t(chunk_) * std::size_t(s_.channels); }
   std::size_t out_floats() const { return std::size_t{16} * std::size_t(chunk_) * std::size_t(s_.filters); }
   std::size_t scratchpad_floats() const {
-    constexpr std::size_t scratchpad = 3;  // of the products' arguments, where there is one
+    constexpr std::size_t scratchpad = 3;  // index among the products' arguments, if there is one
     if (products_.layouts.size() <= scratchpad) return 0;
     return round_to_alignment(products_.layouts[scratchpad].bytes()) / sizeof(float);
   }
@@ -86,18 +91,20 @@ class winograd_convolution {
   void work(std::span<void* const> a, int thread, int threads) {
     for (int first = thread * chunk_; first < s_.tiles(); first += threads * chunk_) {
       int const count = std::min(chunk_, s_.tiles() - first);
-      float* const own = memory_of(a, thread);
+      float* const thread_memory = memory_of(a, thread);
       for (int t = 0; t < count; ++t)
-        take(static_cast<float const*>(a[0]), first + t, own + std::size_t(t) * std::size_t(s_.channels));
+        transform_input(static_cast<float const*>(a[0]), first + t,
+                        thread_memory + std::size_t(t) * std::size_t(s_.channels));
       bound_[static_cast<std::size_t>(thread)]();
-      float const* const products = own + in_floats();
+      float const* const products = thread_memory + in_floats();
       for (int t = 0; t < count; ++t)
-        give(static_cast<float*>(a[2]), first + t, products + std::size_t(t) * std::size_t(s_.filters),
-             a.size() > 4 ? static_cast<float const*>(a[4]) : zeros_.data());
+        transform_output(static_cast<float*>(a[2]), first + t,
+                         products + std::size_t(t) * std::size_t(s_.filters),
+                         a.size() > 4 ? static_cast<float const*>(a[4]) : zeros_.data());
     }
   }
-  void take(float const* input, int tile, float* to) const {
-    auto const [n, y, x] = place_of(tile);
+  void transform_input(float const* input, int tile, float* to) const {
+    auto const [n, y, x] = position_of(tile);
     float const* pixels[16];
     for (int i = 0; i < 16; ++i) {
       int const h = y - s_.top + i / 4, w = x - s_.left + i % 4;
@@ -108,8 +115,8 @@ class winograd_convolution {
     winograd_input(isa_, pixels, std::size_t(s_.channels), to,
                    std::size_t(chunk_) * std::size_t(s_.channels));
   }
-  void give(float* output, int tile, float const* from, float const* bias) const {
-    auto const [n, y, x] = place_of(tile);
+  void transform_output(float* output, int tile, float const* from, float const* bias) const {
+    auto const [n, y, x] = position_of(tile);
     float* pixels[9];
     int const side = s_.tile();
     for (int i = 0; i < side * side; ++i) {
@@ -127,7 +134,7 @@ class winograd_convolution {
   struct position {
     int n, y, x;  // of a tile's first pixel in the output
   };
-  position place_of(int tile) const {
+  position position_of(int tile) const {
     int const columns = s_.columns(), each = s_.rows() * columns;
     return {tile / each, tile % each / columns * s_.tile(), tile % columns * s_.tile()};
   }
@@ -178,7 +185,8 @@ COHORT_ONEDNN_INLINE dnnl_kernel winograd_weights(dnnl_engine_handle const& engi
   return host_function(run);
 }
 
-/// The 16 products of a chunk, for a thread that runs them by itself; nothing if oneDNN has no fit implementation.
+/// The 16 matrix products of a chunk, for execution by a single thread. Nothing if oneDNN has no optimised
+/// implementation.
 COHORT_ONEDNN_INLINE std::optional<dnnl_kernel> winograd_products(dnnl_engine_handle const& engine,
                                                                   winograd_shape const& s, int chunk) {
   thread_scope<onednn> const alone(1);
@@ -189,7 +197,7 @@ COHORT_ONEDNN_INLINE std::optional<dnnl_kernel> winograd_products(dnnl_engine_ha
   dnnl_matmul_primitive_desc_create(&created, engine.get(), matrices(s.channels).get(), weights.get(),
                                     nullptr, matrices(s.filters).get(), plain.get());
   dnnl_pd const pd(created);
-  if (!is_fit(pd)) return {};
+  if (!is_optimised(pd)) return {};
   return invoke(engine, pd,
                 {{operand_role::input, 0, DNNL_ARG_SRC},
                  {operand_role::parameter, 0, DNNL_ARG_WEIGHTS},
@@ -197,11 +205,12 @@ COHORT_ONEDNN_INLINE std::optional<dnnl_kernel> winograd_products(dnnl_engine_ha
       .kernel;
 }
 
-/// The slope of a rectifier below 0, 1 where there is no activation; nothing for any other one.
+/// Slope of a rectifier below 0; 1 if there is no activation. Nothing for any other activation.
 COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<onednn> const& request) {
   if (!request.activation) return 1.0F;
-  dnnl_activation const behind = activation_of(*request.activation, request.activation_fields);
-  if (behind.forward == dnnl_eltwise_relu && behind.alpha >= 0 && behind.alpha <= 1) return behind.alpha;
+  dnnl_activation const activation = activation_of(*request.activation, request.activation_fields);
+  if (activation.forward == dnnl_eltwise_relu && activation.alpha >= 0 && activation.alpha <= 1)
+    return activation.alpha;
   return {};
 }
 
@@ -228,7 +237,7 @@ COHORT_ONEDNN_INLINE std::optional<float> slope_of_activation(operation_request<
                          kernel.width,
                          vertical_border(l.window(), in[1]).before,
                          horizontal_border(l.window(), in[2]).before};
-  if (s.saves() < least || s.tiles() < fewest_tiles) return {};
+  if (s.saving() < least || s.tiles() < fewest_tiles) return {};
 
   int const threads = omp_get_max_threads();
   constexpr int bytes_between = 768 << 10, fewest_in_chunk = 48;

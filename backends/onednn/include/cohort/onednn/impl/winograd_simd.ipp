@@ -43,8 +43,10 @@ void winograd_output([[maybe_unused]] isa which, float const* from, std::size_t 
 }
 
 #ifdef COHORT_ONEDNN_COMPILED
-template void winograd_output<2>(isa, float const*, std::size_t, float const*, float, std::size_t, float* const*);
-template void winograd_output<3>(isa, float const*, std::size_t, float const*, float, std::size_t, float* const*);
+template void winograd_output<2>(isa, float const*, std::size_t, float const*, float, std::size_t,
+                                 float* const*);
+template void winograd_output<3>(isa, float const*, std::size_t, float const*, float, std::size_t,
+                                 float* const*);
 #endif
 
 }  // namespace cohort::detail

@@ -50,12 +50,12 @@ COHORT_ZLIB_INLINE arrays read_mnist_pair(std::string const& images_path, std::s
   tensor_view images = files->first.view();
   tensor_view const labels = files->second.view();
   if (images.dims.example() != shape(28, 28))
-    throw data_error({.what = "these are no MNIST images",
+    throw data_error({.what = "not MNIST images",
                       .where = images_path,
                       .expected = "28x28 pixels",
                       .got = to_string(images.dims.example())});
   if (labels.dims[0] != images.dims[0])
-    throw data_error({.what = "MNIST's images and labels differ in number",
+    throw data_error({.what = "MNIST's images and labels have different counts",
                       .where = labels_path,
                       .expected = {images.dims[0], " labels"},
                       .got = {labels.dims[0]}});
@@ -77,7 +77,7 @@ COHORT_ZLIB_INLINE std::optional<location> find(std::string_view user_path) {
     std::optional<location> found = detail::mnist_in(std::string(user_path));
     if (!found)
       throw file_error(
-          {.what = "there is no MNIST",
+          {.what = "MNIST not found",
            .where = {user_path},
            .expected = "a folder with train-images-idx3-ubyte, train-labels-idx1-ubyte, "
                        "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, plain or .gz, in it or in "
@@ -94,11 +94,11 @@ COHORT_ZLIB_INLINE std::optional<location> find(std::string_view user_path) {
 
 namespace cohort::detail {
 
-COHORT_ZLIB_INLINE mnist::location found_mnist(std::string_view user_path) {
+COHORT_ZLIB_INLINE mnist::location require_mnist(std::string_view user_path) {
   if (std::optional<mnist::location> found = mnist::find(user_path)) return *found;
   std::string folders;
   for (std::string const& folder : data_folders("mnist")) folders += (folders.empty() ? "" : ", ") + folder;
-  throw file_error({.what = "there is no MNIST",
+  throw file_error({.what = "MNIST not found",
                     .where = folders,
                     .expected = "its four files, plain or .gz, in one of these folders",
                     .got = "none or not all of them"});
@@ -109,12 +109,12 @@ COHORT_ZLIB_INLINE mnist::location found_mnist(std::string_view user_path) {
 namespace cohort::mnist {
 
 COHORT_ZLIB_INLINE arrays train(std::string_view user_path) {
-  location const at = detail::found_mnist(user_path);
+  location const at = detail::require_mnist(user_path);
   return detail::read_mnist_pair(at.train_images, at.train_labels);
 }
 
 COHORT_ZLIB_INLINE arrays test(std::string_view user_path) {
-  location const at = detail::found_mnist(user_path);
+  location const at = detail::require_mnist(user_path);
   return detail::read_mnist_pair(at.test_images, at.test_labels);
 }
 

@@ -29,12 +29,13 @@ COHORT_ZLIB_INLINE std::vector<std::byte> decompress(std::vector<std::byte> cons
 
   constexpr int gzip_only = 16 + MAX_WBITS;
   if (int const code = inflateInit2(&z, gzip_only); code != Z_OK)
-    throw memory_error({.what = "zlib does not start", .where = where, .expected = "", .got = zError(code)});
+    throw memory_error(
+        {.what = "zlib cannot be initialised", .where = where, .expected = "", .got = zError(code)});
   state.live = true;
 
   std::vector<std::byte> plain(std::min(max_bytes, std::max<std::size_t>(packed.size() * 4, 1 << 16)));
   std::size_t made = 0;
-  std::byte beyond{};  // one byte more than allowed tells a full result from one that is too long
+  std::byte beyond{};  // one extra byte detects a result larger than allowed
   while (true) {
     if (z.avail_in == 0) {
       std::size_t const piece = std::min<std::size_t>(packed.size() - consumed, 1U << 30);
@@ -55,13 +56,13 @@ COHORT_ZLIB_INLINE std::vector<std::byte> decompress(std::vector<std::byte> cons
     bool const at_end = z.avail_in == 0 && consumed == packed.size();
     if (code == Z_STREAM_END) {
       if (at_end) break;
-      if (inflateReset(&z) != Z_OK) refuse("zlib does not go on", "", "");
+      if (inflateReset(&z) != Z_OK) refuse("zlib cannot continue with the next member", "", "");
     } else if (code == Z_MEM_ERROR) {
-      throw memory_error({.what = "zlib has no memory", .where = where, .expected = "", .got = ""});
+      throw memory_error({.what = "zlib is out of memory", .where = where, .expected = "", .got = ""});
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
       refuse("it is damaged", "", z.msg != nullptr ? z.msg : zError(code));
     } else if (at_end && z.avail_out > 0) {
-      refuse("it is cut", "more bytes", "the end of " + std::to_string(packed.size()));
+      refuse("it is truncated", "more bytes", "the end of " + std::to_string(packed.size()));
     }
   }
   plain.resize(made);

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Definitions of the constexpr members of `builder`; builder.hpp includes this header at its end.
+#include <cohort/graph/builder.hpp>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort {
+
+constexpr tensor builder::input(shape extents, std::string_view name, source at) {
+  auto const values = detail::encode(cohort::input{.extents = extents});
+  return {*this, append(kind_of<cohort::input>, values.data(), {}, name, {}, at)};
+}
+
+constexpr int builder::append(cohort::kind const& kind, double const* values, std::span<int const> inputs,
+                              std::string_view name, layer_settings const& settings, source at, int owner) {
+  node made;
+  made.kind = &kind;
+  made.first_value = static_cast<int>(values_.size());
+  made.first_input = static_cast<int>(edges_.size());
+  made.input_count = static_cast<int>(inputs.size());
+  made.settings = settings;
+  made.at = at;
+  infer(made, values, inputs);
+  store_name(made, name);
+  values_.insert(values_.end(), values, values + kind.slots);
+  edges_.insert(edges_.end(), inputs.begin(), inputs.end());
+  nodes_.push_back(made);
+  int const id = static_cast<int>(nodes_.size()) - 1;
+  if (owner >= 0 || !settings.shares.empty()) share_parameters(id, owner);
+  return id;
+}
+
+/// Makes node `id` use the parameters of node `owner`; −1: of the node named by its settings.shares.
+constexpr void builder::share_parameters(int id, int owner) {
+  if (problem_.found()) return;
+  graph_view const recorded = view();
+  node& made = nodes_[static_cast<std::size_t>(id)];
+  for (int other = 0; other < id && owner < 0; ++other)
+    if (recorded[other].name_size > 0 && recorded.given_name(other) == made.settings.shares) owner = other;
+  auto const refuse = [&](char const* sentence) {
+    report({.sentence = sentence, .layer = made.kind->name.data(), .at = made.at});
+  };
+  if (owner < 0) return refuse("no earlier layer has the name given in settings.shares");
+  owner = recorded.owner(owner);
+  if (made.settings.weights || made.settings.bias)
+    return refuse("a layer that shares parameters must not set initialisers");
+  parameter_list const needed = recorded.parameters(id), shared = recorded.parameters(owner);
+  bool same = needed.count == shared.count && needed.count > 0;
+  for (int p = 0; same && p < needed.count; ++p) {
+    auto const &a = needed.specs[static_cast<std::size_t>(p)], &b = shared.specs[static_cast<std::size_t>(p)];
+    if (!is_trained(a.role)) return refuse("a layer with running statistics cannot share parameters");
+    same = a.role == b.role && a.dims == b.dims;
+  }
+  if (!same)
+    return report({.sentence = "layers that share parameters need parameters of the same shapes",
+                   .layer = made.kind->name.data(),
+                   .at = made.at,
+                   .shapes = {labelled_shape{"parameters", needed.count > 0 ? needed.specs[0].dims : shape{}},
+                              labelled_shape{"shared", shared.count > 0 ? shared.specs[0].dims : shape{}}}});
+  made.shares = owner;
+  made.settings = nodes_[static_cast<std::size_t>(owner)].settings;
+}
+
+constexpr void builder::declare_outputs(std::span<int const> ids) {
+  if (problem_.found()) return;
+  enum : char { unread, read, declared };
+  std::vector<char> use(nodes_.size(), unread);
+  for (int from : edges_) use[static_cast<std::size_t>(from)] = read;
+  auto const refuse = [&](std::size_t id, char const* sentence) {
+    report({.sentence = sentence, .layer = nodes_[id].kind->name.data(), .at = nodes_[id].at});
+  };
+  for (int const one : ids) {
+    auto const id = static_cast<std::size_t>(one);
+    if (use[id] == read)
+      return refuse(id,
+                    "the network returns this tensor, but another layer reads it: return only tensors that "
+                    "no layer reads");
+    if (use[id] == declared) return refuse(id, "the network returns this tensor twice");
+    if (nodes_[id].kind->role == layer_role::input) return refuse(id, "the network returns an input");
+    use[id] = declared;
+  }
+  for (std::size_t id = 0; id < use.size(); ++id)
+    if (use[id] == unread)
+      return refuse(
+          id, "no layer reads this tensor and the network does not return it: use, return or remove it");
+  outputs_.assign(ids.begin(), ids.end());
+}
+
+constexpr void builder::sort_nodes() {
+  graph_view const recorded = view();
+  if (outputs_.empty()) outputs_ = recorded.outputs();
+  std::vector<int> order, position(nodes_.size(), -1), pending;
+  auto const place = [&](int id) {
+    position[static_cast<std::size_t>(id)] = static_cast<int>(order.size());
+    order.push_back(id);
+  };
+  for (int id : recorded.with_role(layer_role::input)) place(id);
+  for (int sink : outputs_) {
+    pending.push_back(sink);
+    while (!pending.empty()) {
+      int const id = pending.back();
+      int missing = -1;
+      for (int from : recorded.inputs(id))
+        if (missing < 0 && position[static_cast<std::size_t>(from)] < 0) missing = from;
+      if (missing >= 0) {
+        pending.push_back(missing);
+        continue;
+      }
+      if (position[static_cast<std::size_t>(id)] < 0) place(id);
+      pending.pop_back();
+    }
+  }
+  std::vector<node> nodes;
+  std::vector<int> edges;
+  nodes.reserve(nodes_.size());
+  edges.reserve(edges_.size());
+  for (int id : order) {
+    node sorted = recorded[id];
+    sorted.first_input = static_cast<int>(edges.size());
+    sorted.ordinal = 1;
+    for (std::size_t before = nodes.size(); before-- > 0 && sorted.ordinal == 1;)
+      if (*nodes[before].kind == *sorted.kind) sorted.ordinal = nodes[before].ordinal + 1;
+    for (int from : recorded.inputs(id)) edges.push_back(position[static_cast<std::size_t>(from)]);
+    if (sorted.shares >= 0) sorted.shares = position[static_cast<std::size_t>(sorted.shares)];
+    nodes.push_back(sorted);
+  }
+  nodes_ = std::move(nodes);
+  edges_ = std::move(edges);
+  check_names();
+}
+
+constexpr bool builder::check_input_count(node const& made) {
+  int const most = made.kind->max_inputs;
+  if (made.input_count <= most && (most == 0 || made.input_count > 0)) return true;
+  report({.sentence = "this layer got the wrong number of inputs",
+          .layer = made.kind->name.data(),
+          .at = made.at,
+          .shapes = {labelled_number("inputs", made.input_count), labelled_number("at most", most)}});
+  return false;
+}
+
+constexpr void builder::infer(node& made, double const* values, std::span<int const> inputs) {
+  if (problem_.found() || !check_input_count(made)) return;
+  std::vector<shape> shapes(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    node const& from = nodes_[static_cast<std::size_t>(inputs[i])];
+    shapes[i] = from.output;
+    if (from.kind->role == layer_role::loss)
+      return report({.sentence = "this layer reads a loss: a loss must be the last layer of its branch",
+                     .layer = made.kind->name.data(),
+                     .at = made.at,
+                     .shapes = {labelled_shape{"loss", from.output}}});
+  }
+  inference const result = made.kind->infer(values, shapes);
+  made.output = result.output;
+  if (!result.problem.found()) return;
+  problem_ = result.problem;
+  problem_.layer = made.kind->name.data();
+  problem_.at = made.at;
+  if (inputs.size() < 2) return;
+  problem_.operands[0] = nodes_[static_cast<std::size_t>(inputs[0])].at;
+  for (std::size_t i = shapes.size(); i-- > 1;)
+    if (shapes[i] == problem_.shapes[1].value)
+      problem_.operands[1] = nodes_[static_cast<std::size_t>(inputs[i])].at;
+}
+
+constexpr void builder::store_name(node& made, std::string_view name) {
+  made.first_character = static_cast<int>(characters_.size());
+  made.name_size = static_cast<int>(name.size());
+  characters_.insert(characters_.end(), name.begin(), name.end());
+}
+
+/// Reports a given name that equals another given or generated name. Generated names depend on the node
+/// order, so the nodes must be sorted.
+constexpr void builder::check_names() {
+  graph_view const net = view();
+  for (int id = 0; id < net.size(); ++id) {
+    if (net[id].name_size == 0) continue;
+    for (int other = 0; other < net.size(); ++other) {
+      if (other == id || !net.has_name(other, net.given_name(id))) continue;
+      bool const other_is_later = other > id && net[other].name_size > 0;
+      int const at_fault = other_is_later ? other : id;
+      return report({.sentence = "another layer already has this name",
+                     .layer = net.kind(at_fault).name.data(),
+                     .at = net[at_fault].at,
+                     .shapes = {labelled_number("layer", at_fault),
+                                labelled_number("other layer", id + other - at_fault)}});
+    }
+  }
+}
+
+}  // namespace cohort

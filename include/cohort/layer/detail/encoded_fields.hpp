@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cohort/layer/field.hpp>
+#include <cohort/layer/layer.hpp>
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <utility>
+
+/// Conversion between a layer's fields and an array of doubles ("slots"), the form in which graphs store
+/// them.
+namespace cohort::detail {
+
+template <class L>
+using fields_of = decltype(L::fields());
+
+template <class Field>
+struct field_value;
+template <class L, class T>
+struct field_value<field<L, T>> {
+  using type = T;
+};
+template <class L, std::size_t I>
+using field_type_at = typename field_value<std::tuple_element_t<I, fields_of<L>>>::type;
+
+template <class L>
+inline constexpr std::size_t field_count = std::tuple_size_v<fields_of<L>>;
+
+template <class L>
+constexpr auto describe_fields() {
+  std::array<field_info, field_count<L>> infos{};
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((infos[I] = {std::get<I>(L::fields()).name, field_codec<field_type_at<L, I>>::type, 0,
+                  field_codec<field_type_at<L, I>>::slots, is_required<field_type_at<L, I>>}),
+     ...);
+  }
+  (std::make_index_sequence<field_count<L>>{});
+  int slot = 0;
+  for (field_info& info : infos) {
+    info.first_slot = slot;
+    slot += info.slots;
+  }
+  return infos;
+}
+
+template <class L>
+inline constexpr auto field_infos = describe_fields<L>();
+
+template <class L>
+inline constexpr int slot_count = [] {
+  int slots = 0;
+  for (field_info const& info : field_infos<L>) slots += info.slots;
+  return slots;
+}();
+
+/// Field values of a layer in slots; one unused slot for a layer without fields.
+template <class L>
+using encoded = std::array<double, static_cast<std::size_t>(slot_count<L> > 0 ? slot_count<L> : 1)>;
+
+template <layer L>
+constexpr encoded<L> encode(L const& l) {
+  encoded<L> values{};
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (field_codec<field_type_at<L, I>>::encode(l.*(std::get<I>(L::fields()).member),
+                                              values.data() + field_infos<L>[I].first_slot),
+     ...);
+  }
+  (std::make_index_sequence<field_count<L>>{});
+  return values;
+}
+
+template <layer L>
+constexpr L decode(double const* values) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return L{field_codec<field_type_at<L, I>>::decode(values + field_infos<L>[I].first_slot)...};
+  }
+  (std::make_index_sequence<field_count<L>>{});
+}
+
+/// Encoded defaults: the fields up to the last required one are 0, all others have their default.
+template <layer L>
+constexpr encoded<L> encode_defaults() {
+  constexpr std::size_t given = [] {
+    std::size_t count = 0;
+    for (std::size_t f = 0; f < field_count<L>; ++f)
+      if (field_infos<L>[f].required) count = f + 1;
+    return count;
+  }();
+  encoded<L> const zeros{};
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return encode(
+        L{field_codec<field_type_at<L, I>>::decode(zeros.data() + field_infos<L>[I].first_slot)...});
+  }
+  (std::make_index_sequence<given>{});
+}
+template <layer L>
+inline constexpr encoded<L> default_values = encode_defaults<L>();
+
+/// Whether fields() lists the leading members in their order: encode(decode(values)) == values.
+///
+/// The patterns distinguish fields of one type. Each boolean is true in one pattern only, and all are false
+/// in the last pattern. Every other slot has a distinct number, which alternates between two values from
+/// pattern to pattern; a default cannot equal both.
+template <layer L>
+constexpr bool fields_match_members() {
+  int const fields = static_cast<int>(field_count<L>);
+  for (int pattern = 0; pattern <= fields; ++pattern) {
+    encoded<L> values{};
+    for (int f = 0; f < fields; ++f) {
+      field_info const& info = field_infos<L>[static_cast<std::size_t>(f)];
+      for (int slot = info.first_slot; slot < info.first_slot + info.slots; ++slot)
+        values[static_cast<std::size_t>(slot)] =
+            info.type == field_type::boolean ? pattern == f : 2 + slot + slot_count<L> * (pattern % 2);
+    }
+    if (encode(decode<L>(values.data())) != values) return false;
+  }
+  return true;
+}
+
+template <layer L>
+constexpr bool required_fields_first() {
+  for (std::size_t f = 1; f < field_count<L>; ++f)
+    if (field_infos<L>[f].required && !field_infos<L>[f - 1].required) return false;
+  return true;
+}
+
+/// The field descriptions of L, whose order is checked at compile time. decode() assigns fields by position,
+/// so with members in another order it would assign the values of other fields.
+template <layer L>
+constexpr std::span<field_info const> checked_fields() {
+  static_assert(fields_match_members<L>(),
+                "cohort: fields() must list the layer's first members in their order");
+  static_assert(required_fields_first<L>(), "cohort: required fields must precede fields with defaults");
+  return field_infos<L>;
+}
+
+}  // namespace cohort::detail

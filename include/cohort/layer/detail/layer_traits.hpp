@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/layer/channel_map.hpp>
+#include <cohort/layer/detail/encoded_fields.hpp>
+#include <cohort/layer/host_kernel.hpp>
+#include <cohort/layer/parameter.hpp>
+#include <span>
+
+/// Optional members of a layer type, or their defaults where the type lacks them: see concept `layer`.
+namespace cohort::detail {
+
+template <layer L>
+constexpr layer_role role_of() {
+  if constexpr (requires { L::role; })
+    return L::role;
+  else
+    return layer_role::ordinary;
+}
+
+template <layer L>
+constexpr int max_inputs_of() {
+  if constexpr (requires { L::max_inputs; })
+    return L::max_inputs;
+  else
+    return role_of<L>() == layer_role::input ? 0 : 1;
+}
+
+template <layer L>
+constexpr bool reads_scalars() {
+  if constexpr (requires { L::reads_scalars; })
+    return L::reads_scalars;
+  else
+    return role_of<L>() == layer_role::loss;
+}
+
+template <layer L>
+constexpr bool works_in_place() {
+  if constexpr (requires { L::in_place; })
+    return L::in_place;
+  else
+    return false;
+}
+
+template <layer L>
+constexpr bool takes_channel_maps() {
+  if constexpr (requires { L::takes_channel_maps; }) {
+    static_assert(
+        requires(L const& l) { l.bias; }, "cohort: a layer with takes_channel_maps needs a field `bias`");
+    return L::takes_channel_maps;
+  } else {
+    return false;
+  }
+}
+
+using inference_map = channel_map (*)(double const* values, std::span<double const> parameters);
+
+template <layer L>
+constexpr inference_map at_inference_of() {
+  if constexpr (requires(L const& l, std::span<double const> parameters) { l.at_inference(parameters); })
+    return [](double const* values, std::span<double const> parameters) {
+      return decode<L>(values).at_inference(parameters);
+    };
+  else
+    return nullptr;
+}
+
+template <layer L>
+constexpr layer_settings settings_of(L const& l) {
+  if constexpr (requires { l.settings; })
+    return l.settings;
+  else
+    return {};
+}
+
+/// Kernels of layer type L as functions of its encoded fields. Not inline, so that the compiled library can
+/// contain those of the built-in layers.
+template <layer L>
+struct host_kernels {
+  static void forward_f32(double const* values, host_arguments<float> const& a);
+  static void backward_f32(double const* values, host_arguments<float> const& a);
+  static void forward_f64(double const* values, host_arguments<double> const& a);
+  static void backward_f64(double const* values, host_arguments<double> const& a);
+};
+
+template <layer L>
+void host_kernels<L>::forward_f32(double const* values, host_arguments<float> const& a) {
+  decode<L>(values).forward(a);
+}
+template <layer L>
+void host_kernels<L>::backward_f32(double const* values, host_arguments<float> const& a) {
+  decode<L>(values).backward(a);
+}
+template <layer L>
+void host_kernels<L>::forward_f64(double const* values, host_arguments<double> const& a) {
+  decode<L>(values).forward(a);
+}
+template <layer L>
+void host_kernels<L>::backward_f64(double const* values, host_arguments<double> const& a) {
+  decode<L>(values).backward(a);
+}
+
+template <layer L>
+constexpr host_kernel<float> float_kernel_of() {
+  if constexpr (has_host_kernels<L, float>)
+    return {&host_kernels<L>::forward_f32, &host_kernels<L>::backward_f32};
+  else
+    return {};
+}
+
+template <layer L>
+constexpr host_kernel<double> double_kernel_of() {
+  if constexpr (has_host_kernels<L, double>)
+    return {&host_kernels<L>::forward_f64, &host_kernels<L>::backward_f64};
+  else
+    return {};
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <atomic>
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/strategy/strategy.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace cohort::detail {
+
+/// Storage of random_process_id; 0: not drawn yet. An inline variable, so that code compiled header-only and the
+/// compiled library share it.
+inline std::atomic<std::uint64_t> process_id{0};
+
+/// Returns a random number that is the same in every call of this process.
+std::uint64_t random_process_id();
+
+/// The ranks of one process, which combine their arrays. Their first rank, the leader, exchanges the result with
+/// the other groups' leaders.
+///
+/// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on those of the group.
+/// Moves     sum: an allreduce of the elements and one of 5 words inside the group. broadcast: both broadcast.
+class process_group {
+ public:
+  /// Makes each rank its own group.
+  explicit process_group(communicator& world) : world_(world), groups_(world.size()) {}
+  /// Makes a group of all ranks that pass the same number.
+  process_group(communicator& world, std::uint64_t number);
+
+  bool is_leader() const { return !members_ || members_->rank() == 0; }
+  /// The communicator of the leaders.  Before: is_leader.
+  communicator& leaders() const { return leaders_ ? *leaders_ : world_; }
+  communicator& world() const { return world_; }
+  /// Number of groups.
+  int groups() const { return groups_; }
+  /// Number of ranks in this group.
+  int size() const { return members_ ? members_->size() : 1; }
+  /// Whether any group has more than one rank.
+  bool is_grouped() const { return members_ != nullptr; }
+
+  /// Replaces x by the group's Σ m_r·x_r / Σ m_r, or with `unweighted` by Σ x_r; sums examples, weights and votes.
+  ///
+  /// After     if a rank's numbers are not finite, the vote is set, and the sum does not include that rank.
+  void sum(std::span<float> x, step_info& now, bool unweighted) const;
+
+  /// Broadcasts the leader's agreement to the group, and x unless a number was not finite.
+  void broadcast(agreement& agreed, std::span<float> x) const;
+
+  /// Sums x at the leader and fills it with zeros on the other ranks.  Shapes: the same on all ranks.
+  void reduce_to_leader(std::span<float> x) const;
+
+ private:
+  communicator& world_;
+  int groups_ = 0;
+  std::unique_ptr<communicator> members_;
+  std::unique_ptr<communicator> leaders_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/strategy/impl/process_group.ipp>
+#endif

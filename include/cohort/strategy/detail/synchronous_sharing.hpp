@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/random/hash.hpp>
+#include <cohort/strategy/detail/message_exchange.hpp>
+#include <cohort/strategy/detail/sharing_strategy.hpp>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Common part of sharing gradients and sharing steps with bounded staleness: the exchange, running statistics, and the
+/// pending messages of a checkpoint.
+///
+/// Each rank updates its own running statistics. All ranks take their mean every `sync_buffers` steps (0: not), at an
+/// epoch's end, and in evaluations and checkpoints.
+template <class Make>
+class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec_of<Make>>> {
+  using base = sharing_strategy<Make, message_exchange<codec_of<Make>>>;
+
+ protected:
+  using base::agreed_, base::exchange_, base::residual_, base::restored_, base::settings_, base::statistics_,
+      base::thresholds_, base::world_;
+
+ public:
+  ~synchronous_sharing() override {
+    if (exchanging_) abandon("a rank gave up in the middle of a step");
+    try {
+      if (exchange_) exchange_->wait();
+    } catch (std::exception const&) {  // nothing is in flight any more
+    }
+  }
+
+  bool meets_each_step() const override { return settings_.max_staleness == 0; }
+  void end_of_epoch(step_info const&, replica const& mine) override {
+    if (statistics_.steps() > 0) statistics_.synchronise(*world_, mine);
+  }
+  bool diverged() const override { return statistics_.steps() > 0; }
+  void consensus(replica const& mine, std::span<std::byte* const> dense) override {
+    this->read_arrays(mine, dense);
+    if (statistics_.steps() > 0) statistics_.average(*world_, mine, dense[0]);
+  }
+
+  void abandon(std::string_view why) noexcept override {
+    bool const pending = exchange_ && exchange_->pending() > 0;
+    if (std::exchange(exchanging_, false) || pending) world_->abort(std::string(why));
+  }
+
+  strategy_state state() const override {
+    strategy_state now;
+    statistics_.save(now);
+    this->save_residual(now);
+    for (std::size_t k = 0; k < pending_names_.size(); ++k)
+      save_bytes(now, pending_names_[k], pending_message(k));
+    for (lost_message const& one : lost_) save_bytes(now, one.name, one.bytes);
+    for (lost_message const& one : lost_) now.counts.push_back({one.name, one.ranks});
+    if (!lost_.empty()) now.counts.push_back({former_ranks_name, former_ranks_});
+    now.counts.push_back({group_size_name, exchange_ ? exchange_->group_size() : saved_group_size_});
+    return now;
+  }
+  void restore(strategy_state const& saved) override {
+    reset();
+    restored_ = true;
+    statistics_.restore(saved);
+    saved_group_size_ = ranks_in(saved, group_size_name, 1);
+    former_ranks_ = ranks_in(saved, former_ranks_name, 0);
+    for (strategy_state::array const& one : saved.arrays) {
+      this->restore_residual(one);
+      if (one.name.starts_with(message_name)) pending_.push_back(values_of<std::byte>(one));
+      if (one.name.starts_with(lost_name)) add_lost(one, ranks_in(saved, one.name, 1));
+    }
+  }
+  /// Residuals and decoded pending messages are summed and split evenly; thresholds are averaged.
+  void restore_from_ranks(strategy_state const& saved, int former, int ranks) override {
+    if (former == 0) reset();
+    int const group_size =
+        combination_ == combination::weighted_mean ? ranks_in(saved, group_size_name, 1) : 1;
+    former_ranks_ = std::max({former_ranks_, ranks, ranks_in(saved, former_ranks_name, 0)});
+    for (strategy_state::array const& one : saved.arrays) {
+      if (one.name == base::residual_name)
+        add_scaled(values_of<float>(one), group_size * 1.0 / world_->size(), residual_);
+      if (one.name == base::thresholds_name) add_to_mean(values_of<double>(one));
+      if (one.name.starts_with(message_name)) add_lost(one, group_size);
+      if (former == 0 && one.name.starts_with(lost_name))  // the same in every rank's state
+        add_lost(one, ranks_in(saved, one.name, 1));
+    }
+  }
+
+ protected:
+  synchronous_sharing(std::unique_ptr<communicator> world, sharing_settings const& settings, combination how,
+                      std::string text, Make make)
+      : base(std::move(world), settings, std::move(text), std::move(make)), combination_(how) {
+    for (int k = 0; k < settings.max_staleness; ++k)
+      pending_names_.push_back(text_of({message_name, k / 10, k % 10}));
+  }
+
+  /// Makes the exchange before the first step.
+  void prepare(replica const& mine) {
+    if (exchange_) return;
+    auto* const device = mine.parameters.type() == element_type::f32
+                             ? dynamic_cast<threshold_device_source*>(&mine.parameters.passes())
+                             : nullptr;
+    auto codec = this->make_codec(mine, device);
+    exchange_ = std::make_unique<message_exchange<codec_of<Make>>>(
+        settings_.group == group::process ? process_group(*world_, random_process_id())
+                                          : process_group(*world_),
+        std::move(codec), settings_.route, combination_, fnv1a(this->text_), settings_.max_staleness);
+    this->elements().set_on_device(exchange_->device_passes() != nullptr);
+    if (!residual_.empty()) exchange_->restore(residual_, thresholds_);
+    for (lost_message const& one : lost_)
+      exchange_->add_to_residual(one.bytes, former_ranks_,
+                                 static_cast<float>(one.ranks) / static_cast<float>(world_->size()));
+    if (restored_ || former_ranks_ > 0) exchange_->resume(pending_, saved_group_size_);
+    residual_ = {};
+    pending_ = {};
+    lost_ = {};
+    this->broadcast_first(mine);
+  }
+
+  /// Exchanges mine() of a step. Returns whether all() has a result to apply: of this step, or of the step that is
+  /// `max_staleness` steps older.
+  bool exchange_step(step_info const& now, bool densely = false) {
+    world_->note({now.step, 0});
+    exchanging_ = true;
+    if (densely)
+      exchange_->exchange_densely(now, agreed_);
+    else
+      exchange_->start(now);
+    bool const early = !densely && exchange_->pending() <= settings_.max_staleness;
+    if (!densely && !early) exchange_->finish(agreed_);
+    exchanging_ = false;
+    return !early && agreed_.weight > 0 && !agreed_.all.not_finite;
+  }
+  /// Returns whether an exchange is pending at an epoch's end.
+  bool has_pending(replica const& mine) {
+    if (!exchange_ && settings_.max_staleness > 0) prepare(mine);
+    return exchange_ && exchange_->pending() > 0;
+  }
+  /// Finishes the oldest pending exchange; returns whether all() has a result to apply. With `apply` false this rank's
+  /// message is returned to its residual.
+  bool finish_oldest(bool apply = true) {
+    exchanging_ = true;
+    exchange_->finish(agreed_, apply);
+    exchanging_ = false;
+    return agreed_.weight > 0 && !agreed_.all.not_finite;
+  }
+  /// Factor of a step that is applied late.
+  double late_factor() const {
+    return settings_.slower_if_stale && settings_.max_staleness > 1 ? 1.0 / settings_.max_staleness : 1;
+  }
+
+  /// As count_statistics; a single rank has nothing to average.
+  void count_own_statistics(step_info const& now, replica const& mine, int examples) {
+    if (world_->size() > 1) this->count_statistics(now, mine, examples);
+  }
+  /// Whether a step is one of the first, which are exchanged densely.
+  bool is_dense(step_info const& now) const { return now.step < settings_.warm_up; }
+
+ private:
+  static constexpr std::string_view message_name = "message ", lost_name = "lost ",
+                                    former_ranks_name = "ranks before", group_size_name = "speaks for";
+
+  /// Pending message of a run with other ranks, and the number of ranks whose mean or sum it has.
+  struct lost_message {
+    std::string name;
+    std::vector<std::byte> bytes;
+    int ranks;
+  };
+
+  static int ranks_in(strategy_state const& from, std::string_view name, int otherwise) {
+    return static_cast<int>(count_of(from, name, otherwise));
+  }
+  static void save_bytes(strategy_state& to, std::string_view name, std::span<std::byte const> bytes) {
+    base::save_array(to, name, element_type::u8, bytes);
+  }
+  void add_lost(strategy_state::array const& message, int ranks) {
+    lost_.push_back({text_of({lost_name, lost_.size()}), values_of<std::byte>(message), ranks});
+  }
+
+  std::span<std::byte const> pending_message(std::size_t k) const {
+    if (!exchange_)
+      return k < pending_.size() ? std::span<std::byte const>(pending_[k]) : std::span<std::byte const>();
+    if (static_cast<int>(k) >= exchange_->pending()) return {};
+    return exchange_->pending_message(static_cast<int>(k));
+  }
+
+  void add_to_mean(std::vector<double> const& thresholds) {
+    if (averaged_++ == 0) thresholds_.assign(thresholds.size(), 0);
+    for (std::size_t i = 0; i < std::min(thresholds.size(), thresholds_.size()); ++i)
+      thresholds_[i] += (thresholds[i] - thresholds_[i]) / averaged_;
+  }
+
+  /// Discards everything of an earlier run.
+  void reset() {
+    if (exchange_) exchange_->wait();
+    this->reset_run();
+    pending_ = {};
+    lost_ = {};
+    restored_ = false;
+    former_ranks_ = averaged_ = 0;
+    saved_group_size_ = 1;
+  }
+
+  combination combination_;
+  bool exchanging_ = false;
+  std::vector<std::string> pending_names_;
+  // Of a checkpoint, until the first step:
+  std::vector<std::vector<std::byte>> pending_;  // this rank's pending messages
+  std::vector<lost_message> lost_;
+  int former_ranks_ = 0;
+  int averaged_ = 0;  // number of states that thresholds_ is the mean of
+  int saved_group_size_ = 1;
+};
+
+}  // namespace cohort::detail

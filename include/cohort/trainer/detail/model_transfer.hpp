@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/checkpoint/model_content.hpp>
+#include <cohort/checkpoint/model_file.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+
+namespace cohort::detail {
+
+/// Copies this rank's parameters, updater state, position and plateau state to `to`.
+void add_replica(training_state& run, model_content& to);
+
+/// The ranks' consensus as the content of a model file.
+///
+/// Order     collective.
+model_content consensus_model(training_state& run, bool updater_state);
+
+/// See training::load.
+void load_model(training_state& run, model_file const& from);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/model_transfer.ipp>
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/sharding.hpp>
+#include <cohort/graph/graph.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cohort/trainer/settings.hpp>
+#include <cstdint>
+#include <vector>
+
+namespace cohort::detail {
+
+struct training_state;
+
+/// Errors    setting_error unless `batch` and `accumulate` are at least 1 and `accumulate` is at most
+///           `batch`.
+void check_batch(fit_settings const& how);
+
+/// Errors    shape_error unless the data set has the network's inputs.
+void check_inputs(graph_view net, dataset const& data);
+
+/// Checks inputs and targets. `type`: the element type of the backend.
+///
+/// Errors    graph_error for a network without loss; shape_error unless the data set has the network's inputs
+///           and one target for each loss that the loss accepts.
+void check_dataset(graph_view net, element_type type, dataset const& data);
+
+/// With sharding::global, requires the same data set on every rank; in both cases refuses streams on some
+/// ranks only. `epoch`: whose examples are compared. `where`: for the message.
+///
+/// Order     collective.
+/// Errors    setting_error on every rank, with the data set of each rank; data_error if a data set throws on
+///           one rank.
+void check_sharding(communicator& world, dataset const& data, sharding how, std::int64_t epoch,
+                    char const* where);
+
+/// Number of examples on each rank with sharding::local; empty with sharding::global.
+///
+/// Order     collective with sharding::local.
+std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, sharding how);
+
+/// Requires the same network, settings, strategy, data and position on every rank.
+///
+/// Order     collective.
+/// Errors    setting_error, the same on every rank.
+void check_ranks(training_state& run, dataset const& data, fit_settings const& how);
+
+/// Refuses a collective call in on_step if the ranks do not call their listeners in the same steps. `what`:
+/// the call, for the message.
+///
+/// Errors    setting_error.
+void check_common_steps(training_state const& run, char const* what);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/run_checks.ipp>
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <atomic>
+#include <cohort/strategy/strategy.hpp>
+#include <cstdint>
+
+namespace cohort::detail {
+
+/// The votes that this rank has requested and not yet got, and the last meeting of the ranks that it has
+/// evaluated.
+class vote_state {
+ public:
+  /// Adds stop and save to this rank's next vote. Thread-safe.
+  void request(votes const& wanted);
+  /// This rank's vote in the next step.
+  votes requested() const;
+  /// Clears the requests that the ranks have agreed on.
+  void clear(votes const& agreed);
+
+  /// Returns whether `met` is a meeting that this rank has not evaluated yet, and marks it as evaluated.
+  bool advance_to(agreement const& met);
+  /// Number of the last meeting that was evaluated.
+  std::int64_t meetings() const { return meetings_; }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> save_{false};
+  std::int64_t meetings_ = 0;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/vote_state.ipp>
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <charconv>
+#include <cohort/checkpoint/checkpoint_directory.hpp>
+#include <cohort/checkpoint/detail/array_pieces.hpp>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/random/hash.hpp>
+#include <cohort/trainer/detail/checkpoint_codec.hpp>
+#include <cohort/trainer/detail/fit_loop.hpp>
+#include <cohort/trainer/detail/model_transfer.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/scoped_consensus.hpp>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Keys of a checkpoint's metadata. `loss` and `weight` are sums over the epoch so far.
+namespace checkpoint_key {
+inline constexpr char const* strategy = "strategy/description";
+inline constexpr char const* position = "strategy/position";
+inline constexpr char const* loss = "strategy/loss";
+inline constexpr char const* weight = "strategy/weight";
+inline constexpr char const* counts = "strategy/count/";
+inline constexpr char const* arrays = "strategy/array/";
+inline constexpr char const* listeners = "listener/";
+}  // namespace checkpoint_key
+
+/// Returns "" if the file has no such key.
+COHORT_CORE_INLINE std::string text_in(model_file const& file, std::string const& key) {
+  auto const found = file.file().metadata().find(key);
+  return found == file.file().metadata().end() ? std::string() : found->second;
+}
+
+/// Errors    data_error unless the whole text is a number of type T.
+template <class T>
+T number_in(model_file const& file, std::string const& key, char const* expected) {
+  std::string const text = text_in(file, key);
+  T number = 0;
+  auto const [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc{} || end != text.data() + text.size())
+    throw data_error({.what = "cannot read the checkpoint",
+                      .where = {file.file().name(), ", ", key},
+                      .expected = expected,
+                      .got = text});
+  return number;
+}
+
+COHORT_CORE_INLINE std::int64_t integer_in(model_file const& file, std::string const& key) {
+  return number_in<std::int64_t>(file, key, "an integer");
+}
+
+/// Returns 0 if the file has no such key: older checkpoints lack some.
+COHORT_CORE_INLINE double real_in(model_file const& file, std::string const& key) {
+  return text_in(file, key).empty() ? 0 : number_in<double>(file, key, "a number");
+}
+
+/// The strategy's state in a rank's file; it refers to the file.
+COHORT_CORE_INLINE strategy_state strategy_state_in(model_file const& file) {
+  strategy_state state;
+  std::string_view const counts = checkpoint_key::counts, arrays = checkpoint_key::arrays;
+  for (auto const& [key, text] : file.file().metadata())
+    if (key.rfind(counts, 0) == 0)
+      state.counts.push_back({std::string_view(key).substr(counts.size()), integer_in(file, key)});
+  for (stored_tensor const& one : file.file().tensors()) {
+    if (one.name.rfind(arrays, 0) != 0) continue;
+    std::string_view const name = std::string_view(one.name).substr(arrays.size());
+    if (name.find('/') == name.npos)  // a name with '/' is a piece of an array
+      state.arrays.push_back({name, one.view.type, pieces_in(file.file(), one.name)});
+  }
+  return state;
+}
+
+/// The listeners' states by key.
+COHORT_CORE_INLINE std::vector<std::pair<std::string, std::string>> listeners_in(model_file const& shared) {
+  std::string_view const prefix = checkpoint_key::listeners;
+  std::vector<std::pair<std::string, std::string>> found;
+  for (auto const& [key, text] : shared.file().metadata())
+    if (key.rfind(prefix, 0) == 0) found.emplace_back(key.substr(prefix.size()), text);
+  return found;
+}
+
+COHORT_CORE_INLINE std::string checkpoint_codec::save(std::string const& directory, int keep) {
+  check_common_steps(run_, "save_checkpoint");
+  checkpoint_content content{.position = run_.position,
+                             .rank_local = model_content(run_.net),
+                             .settings_hash = fnv1a(describe(run_.settings)),
+                             .seed = run_.settings.seed};
+  replica const mine = run_.current_replica();
+  if (run_.exchange_strategy->diverged()) add_replica(run_, content.rank_local);
+  add_strategy(content.rank_local);
+  {
+    scoped_consensus const consensus(*run_.exchange_strategy, mine, mine.arrays());
+    if (run_.world->rank() == 0) add_replica(run_, content.shared.emplace(run_.net));
+  }
+  if (content.shared) add_listeners(*content.shared);
+  return save_checkpoint(*run_.world, directory, content, keep);
+}
+
+COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::string const& directory) {
+  std::optional<checkpoint_reader> const found = find_newest_checkpoint(*run_.world, directory);
+  if (!found) return std::nullopt;
+  bool const same_ranks = found->ranks() == run_.world->size();
+  all_or_none(*run_.world, "cannot resume from the checkpoint", [&] {
+    std::optional<model_file> own;
+    if (same_ranks) own = found->rank_file(run_.world->rank());
+    bool const same_run =
+        own && text_in(*own, checkpoint_key::strategy) == run_.exchange_strategy->describe();
+    if (same_run && own->has_parameters())
+      load_model(run_, *own);
+    else
+      load_model(run_, found->shared());
+    run_.saved_listeners = listeners_in(found->shared());
+    run_.position = found->position();
+    if (own) {
+      run_.position.position = integer_in(*own, checkpoint_key::position);
+      run_.epoch_sums = {real_in(*own, checkpoint_key::loss), real_in(*own, checkpoint_key::weight)};
+    }
+    if (same_run) run_.exchange_strategy->restore(strategy_state_in(*own));
+    if (!same_ranks) restore_from_ranks(*found);
+  });
+  log_differences(*found);
+  return found->path();
+}
+
+COHORT_CORE_INLINE void checkpoint_codec::log_differences(checkpoint_reader const& from) const {
+  sink const& log = run_.settings.log;
+  if (!log) return;
+  if (from.manifest().settings_hash != fnv1a(describe(run_.settings)))
+    log("the settings differ from those of the run that wrote " + from.path());
+  if (from.manifest().seed != run_.settings.seed)
+    log(text_of({"the seed is ", run_.settings.seed, ", that of the run that wrote ", from.path(), " was ",
+                 from.manifest().seed,
+                 ": the rest of the epoch has another order, so some examples repeat and some are omitted"}));
+}
+
+COHORT_CORE_INLINE void checkpoint_codec::add_strategy(model_content& to) const {
+  to.add_metadata(checkpoint_key::strategy, run_.exchange_strategy->describe());
+  to.add_metadata(checkpoint_key::position, std::to_string(run_.position.position));
+  to.add_metadata(checkpoint_key::loss, text_of({run_.epoch_sums.loss}));
+  to.add_metadata(checkpoint_key::weight, text_of({run_.epoch_sums.weight}));
+  strategy_state const state = run_.exchange_strategy->state();
+  for (strategy_state::count const& one : state.counts)
+    to.add_metadata(checkpoint_key::counts + std::string(one.name), std::to_string(one.value));
+  for (strategy_state::array const& one : state.arrays)
+    add_pieces(to, checkpoint_key::arrays + std::string(one.name), one.type, one.values);
+}
+
+COHORT_CORE_INLINE void checkpoint_codec::add_listeners(model_content& to) const {
+  if (!run_.active_fit) return;
+  std::span<listener* const> const listeners = run_.active_fit->listeners();
+  std::vector<std::string> const keys = keys_of(listeners);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (!keys[i].empty()) to.add_metadata(checkpoint_key::listeners + keys[i], listeners[i]->state());
+}
+
+COHORT_CORE_INLINE void checkpoint_codec::restore_from_ranks(checkpoint_reader const& from) {
+  for (int rank = 0; rank < from.ranks(); ++rank) {
+    model_file const file = from.rank_file(rank);
+    if (text_in(file, checkpoint_key::strategy) == run_.exchange_strategy->describe())
+      run_.exchange_strategy->restore_from_ranks(strategy_state_in(file), rank, from.ranks());
+  }
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/detail/model_transfer.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/scoped_consensus.hpp>
+#include <cstddef>
+#include <vector>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void add_replica(training_state& run, model_content& to) {
+  std::vector<std::byte*> const arrays = run.updater_arrays();
+  to.add_parameters(run.parameters());
+  to.add_state(run.parameters(), {.settings = run.settings.optimizer(),
+                                  .position = run.position,
+                                  .arrays = arrays,
+                                  .plateau = run.rate_plateau});
+}
+
+COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updater_state) {
+  check_common_steps(run, "save");
+  replica const mine = run.current_replica();
+  scoped_consensus const consensus(*run.exchange_strategy, mine, updater_state ? mine.arrays() : 1);
+  model_content content(run.net);
+  if (updater_state)
+    add_replica(run, content);
+  else
+    content.add_parameters(run.parameters());
+  return content;
+}
+
+COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
+  if (!from.optimizer()) return from.read_parameters(run.net, run.parameters());
+  // Into temporary arrays first: a mismatch must leave everything unchanged.
+  parameter_update loaded(run.parameters(), run.settings.optimizer());
+  std::vector<std::byte*> arrays;
+  for (int k = 0; k < loaded.state_arrays(); ++k) arrays.push_back(loaded.state(k));
+  training_position const position = from.read_state(run.parameters(), run.settings.optimizer(), arrays);
+  from.read_parameters(run.net, run.parameters());
+  for (int k = 0; k < loaded.state_arrays(); ++k)
+    run.parameters().passes().copy(loaded.state(k), run.update().state(k), run.parameters().arena_bytes());
+  run.position = position;
+  run.rate_plateau = from.plateau();
+  run.epoch_sums = {};
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/trainer/detail/non_finite_reports.hpp>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace cohort::detail {
+
+inline constexpr char const *loss_mark = "L", *gradient_mark = "G";
+
+COHORT_CORE_INLINE void non_finite_reports::add(step_info const& now, bool of_loss,
+                                                std::string const& where) {
+  pending_.push_back(
+      text_of({of_loss ? loss_mark : gradient_mark, "step ", now.step, ", epoch ", now.epoch, ", ", where}));
+}
+
+COHORT_CORE_INLINE numeric_error non_finite_reports::exchange(communicator& world, step_info const& now) {
+  std::string mine;
+  if (!pending_.empty()) {
+    mine = std::move(pending_.front());
+    pending_.erase(pending_.begin());
+  }
+  std::string where;
+  bool of_loss = false;
+  auto const add_report = [&](std::string_view report, std::string_view rank) {
+    if (report.empty()) return;
+    of_loss = of_loss || report[0] == loss_mark[0];
+    where += text_of({where.empty() ? "" : "; ", rank, report.substr(1)});
+  };
+  if (world.size() == 1) {
+    add_report(mine, "");
+  } else {
+    gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
+    for (int r = 0; r < world.size(); ++r)
+      add_report({reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()},
+                 text_of({"rank ", r, ": "}));
+  }
+  if (where.empty())
+    where = text_of({"step ", now.step, ", epoch ", now.epoch, ", in the sum over the ranks"});
+  return numeric_error({.what = of_loss ? "the loss is not finite" : "a gradient is not finite",
+                        .where = where,
+                        .expected = "finite numbers; a smaller learning rate, or data without NaN",
+                        .got = "NaN or infinity"});
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/predictions.hpp>
+#include <cstddef>
+#include <cstdint>
+
+namespace cohort {
+
+COHORT_CORE_INLINE int predictions::count() const {
+  return static_cast<int>(static_cast<std::int64_t>(values.size()) / example.elements());
+}
+
+COHORT_CORE_INLINE std::span<float const> predictions::operator[](int i) const {
+  auto const size = static_cast<std::size_t>(example.elements());
+  return std::span<float const>(values).subspan(static_cast<std::size_t>(i) * size, size);
+}
+
+COHORT_CORE_INLINE int predictions::best(int i) const {
+  auto const row = (*this)[i];
+  return static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+}  // namespace cohort

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/communicator/require_same.hpp>
+#include <cohort/data/fingerprint.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/trainer/detail/fit_loop.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/version.hpp>
+#include <cstring>
+#include <span>
+#include <string>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void check_batch(fit_settings const& how) {
+  if (how.batch < 1)
+    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
+  if (how.accumulate < 1 || how.accumulate > how.batch)
+    throw setting_error({.what = "a batch cannot be split into this number of micro-batches",
+                         .where = "fit, accumulate",
+                         .expected = {"1 to ", how.batch, ", the batch size"},
+                         .got = {how.accumulate}});
+}
+
+COHORT_CORE_INLINE void check_inputs(graph_view net, dataset const& data) {
+  auto const inputs = net.with_role(layer_role::input);
+  data_description const& has = data.describe();
+  if (has.inputs.size() != inputs.size())
+    throw shape_error({.what = "the data set's number of inputs differs from the network's",
+                       .expected = {inputs.size()},
+                       .got = {has.inputs.size()}});
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!(has.inputs[i].example == net[inputs[i]].output))
+      throw shape_error({.what = "the shape of the data set's examples differs from the network's input",
+                         .where = net.name(inputs[i]),
+                         .expected = to_string(net[inputs[i]].output),
+                         .got = to_string(has.inputs[i].example)});
+}
+
+COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset const& data) {
+  check_inputs(net, data);
+  auto const losses = net.with_role(layer_role::loss);
+  data_description const& has = data.describe();
+  if (losses.empty())
+    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
+                       .expected = "a loss, for example `| softmax_cross_entropy{}`",
+                       .got = "outputs only"});
+  if (has.targets.size() != losses.size())
+    throw shape_error({.what = "the data set's number of targets differs from the network's number of losses",
+                       .expected = {losses.size()},
+                       .got = {has.targets.size()}});
+  for (std::size_t t = 0; t < losses.size(); ++t) {
+    target_spec const wanted = net.kind(losses[t]).target(net.fields(losses[t]), net.input_shapes(losses[t]));
+    tensor_description const& given = has.targets[t];
+    shape const of_one = given.example.batched(1);
+    bool const index = wanted.takes_indices(given.type, of_one, 1);
+    bool const numbers = wanted.takes_numbers(given.type, of_one, 1, type);
+    if (!index && !numbers)
+      throw shape_error({.what = "the data set's target does not fit the loss",
+                         .where = net.name(losses[t]),
+                         .expected = {wanted.classes > 0 ? "one class index per example, i32" : "",
+                                      wanted.classes > 0 && wanted.numbers ? ", or " : "",
+                                      wanted.numbers ? to_string(wanted.values) : "",
+                                      wanted.numbers ? text_of({", ", name_of(type)}) : ""},
+                         .got = {to_string(given.example), ", ", name_of(given.type)}});
+    if (index && given.classes > wanted.classes)
+      throw shape_error({.what = "the data set has more classes than the network",
+                         .where = net.name(losses[t]),
+                         .expected = {"at most ", wanted.classes},
+                         .got = {given.classes}});
+  }
+}
+
+/// "1x28x28 x f32, 1 x i32": the parts of an example in a batch.
+COHORT_CORE_INLINE std::string shapes_of(data_description const& what) {
+  std::string text;
+  for (std::size_t p = 0; p < what.parts(); ++p)
+    text += text_of({p == 0 ? "" : ", ", to_string(what.part(p).example), " x ", name_of(what.part(p).type)});
+  return text;
+}
+
+COHORT_CORE_INLINE void check_sharding(communicator& world, dataset const& data, sharding how,
+                                       std::int64_t epoch, char const* where) {
+  if (world.size() == 1) return;
+  std::vector<std::string> text(static_cast<std::size_t>(world.size()));
+  std::string mine = !data.indexed() ? "a stream" : how == sharding::local ? "numbered examples" : "";
+  all_or_none(world, "cannot read the data set", [&] {
+    if (mine.empty())
+      mine =
+          text_of({data.size(), " examples, fingerprint ", data.size() > 0 ? fingerprint(data, epoch) : 0});
+  });
+  gathered const all = world.allgatherv(std::as_bytes(std::span(mine)));
+  for (int r = 0; r < world.size(); ++r)
+    text[static_cast<std::size_t>(r)] = {reinterpret_cast<char const*>(all.of(r).data()), all.of(r).size()};
+  if (std::ranges::count(text, text[0]) == std::ssize(text)) return;
+  throw setting_error(
+      {.what = "the ranks' data sets differ",
+       .where = where,
+       .expected = "the same examples in the same order on every rank, of which each rank takes its part; if "
+                   "each rank holds its own examples: .sharding = sharding::local",
+       .got = by_rank(text)});
+}
+
+COHORT_CORE_INLINE std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data,
+                                                         sharding how) {
+  if (how == sharding::global) return {};
+  std::int64_t const mine = data.size();
+  gathered const all = world.allgatherv(std::as_bytes(std::span(&mine, 1)));
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(world.size()));
+  for (int r = 0; r < world.size(); ++r)
+    std::memcpy(&sizes[static_cast<std::size_t>(r)], all.of(r).data(), sizeof mine);
+  return sizes;
+}
+
+COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how) {
+  if (run.world->size() == 1) return;
+  if (!run.exchange_strategy->agreed())
+    throw setting_error(
+        {.what = "several ranks need a strategy that synchronises them",
+         .where = "fit",
+         .expected = "allreduce, parameter_averaging, or a strategy whose agreed() returns the votes",
+         .got = run.exchange_strategy->describe()});
+  shared_fact const facts[]{
+      {"library version", std::string(version)},
+      {"network", text_of({run.net.hash()})},
+      {"element type", std::string(name_of(run.parameters().type()))},
+      {"seed", text_of({run.settings.seed})},
+      {"settings", describe(run.settings)},
+      {"strategy", run.exchange_strategy->describe()},
+      {"batch", text_of({how.batch})},
+      {"micro-batches", text_of({how.accumulate})},
+      {"epochs", text_of({how.epochs})},
+      {"shuffle", how.shuffle ? "yes" : "no"},
+      {"sharding", how.sharding == sharding::local ? "local" : "global"},
+      {"examples of the data set", shapes_of(data.describe())},
+      {"beginning", text_of({"step ", run.position.step, ", epoch ", run.position.epoch, ", position ",
+                             data.indexed() ? run.position.position : 0})}};
+  require_same(*run.world, facts);
+  check_sharding(*run.world, data, how.sharding, run.position.epoch, "fit");
+}
+
+COHORT_CORE_INLINE void check_common_steps(training_state const& run, char const* what) {
+  if (!run.active_fit || run.active_fit->has_common_steps() || !run.active_fit->is_in_on_step()) return;
+  throw setting_error(
+      {.what = "collective call in a step that not all ranks make: the stream of some ranks has ended",
+       .where = {what, " in a listener's on_step"},
+       .expected = "collective calls in on_epoch, or in on_vote after training::request"});
+}
+
+}  // namespace cohort::detail

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/tensor/shape.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// One output of the network for a number of examples.
+///
+/// Shapes    `values`: count × example, dense.
+struct predictions {
+  shape example{};
+  std::vector<float> values{};
+
+  /// Number of examples.
+  int count() const;
+  /// Output of example `i`, dense.
+  std::span<float const> operator[](int i) const;
+  /// Index of the largest value in the output of example `i`; the lowest index on a tie.
+  int best(int i) const;
+};
+
+/// The output of one example, with the example's key.
+struct keyed_prediction {
+  std::string key;
+  std::vector<float> values;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/predictions.ipp>
+#endif

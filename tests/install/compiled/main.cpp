@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of the user's own link against the compiled library, and both modes share the state of the process.
+#include <cohort/backend/reference.hpp>
+#include <cohort/cohort.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/trainer/own_backend.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "training.hpp"
+
+#ifndef COHORT_CORE_COMPILED
+#error this source is compiled against the library
+#endif
+
+std::string checksum_header_only();
+std::uint64_t process_header_only();
+
+/// A layer: twice its input.
+struct twice {
+  static constexpr std::string_view kind_name = "twice";
+  std::string_view name{};
+  cohort::source at = cohort::source::here();
+
+  static constexpr auto fields() { return std::tuple{}; }
+  constexpr cohort::inference infer(std::span<cohort::shape const> inputs) const { return {inputs[0]}; }
+  template <class T>
+  void forward(cohort::host_arguments<T> const& a) const {
+    for (std::size_t i = 0; i < a.elements_of_output(); ++i) a.output[i] = 2 * a.inputs[0][i];
+  }
+  template <class T>
+  void backward(cohort::host_arguments<T> const& a) const {
+    if (a.diff_inputs[0])
+      for (std::size_t i = 0; i < a.elements_of_output(); ++i) a.diff_inputs[0][i] = 2 * a.diff_output[i];
+  }
+};
+
+/// A backend: the reference loops under another name.
+struct own_backend : cohort::reference<float> {
+  static constexpr std::string_view name = "own_backend";
+};
+
+/// A strategy: allreduce under another type.
+struct own_strategy {
+  auto on(cohort::communicator& world) const { return cohort::allreduce{}.on(world); }
+};
+
+bool equal(char const* what, std::string const& a, std::string const& b) {
+  if (a != b) std::printf("%s: %s and %s differ\n", what, a.c_str(), b.c_str());
+  return a == b;
+}
+
+int main() {
+  std::string const compiled = checksum_after_training<cohort::reference<float>>(cohort::allreduce{});
+  bool good = equal("header-only", compiled, checksum_header_only());
+  good &= equal("own backend", compiled, checksum_after_training<own_backend>(cohort::allreduce{}));
+  good &= equal("own strategy", compiled, checksum_after_training<cohort::reference<float>>(own_strategy{}));
+  good &= equal("process", std::to_string(cohort::detail::number_of_process()), std::to_string(process_header_only()));
+
+  auto const doubling = cohort::trainer<cohort::reference<double>>(
+      cohort::graph::build([](cohort::builder& net) { return net.input({2}) | twice{} | twice{}; }));
+  double const two[]{1, 2};
+  cohort::predictions const made = doubling.predict({two, {1, 2}});
+  good &= equal("own layer", std::to_string(made[0][1]), std::to_string(8.0));
+  return good ? 0 : 1;
+}
