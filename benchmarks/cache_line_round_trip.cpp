@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints how long a cache line takes from processor 0 to processor 1 and back, in nanoseconds: whether the
-// two share a cache just now. A virtual machine's processors may move between one L3 and two while it runs.
+// Prints the round-trip time of a cache line between processors 0 and 1, in nanoseconds. It shows whether the
+// two currently share a cache: a virtual machine's processors may migrate between one and two L3 caches at
+// run time.
 #include <pthread.h>
 #include <sched.h>
 
@@ -23,7 +24,7 @@ bool pin(int processor) {
   return pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0;
 }
 
-/// Spins until it is this thread's turn; false once the deadline has passed.
+/// Spins until it is this thread's turn. Returns false after the deadline.
 bool await_turn(int mine, clock_type::time_point deadline) {
   for (int spins = 0; turn.load() != mine; ++spins)
     if (spins % 4096 == 4095 && (late.load() || clock_type::now() > deadline)) {
@@ -53,8 +54,8 @@ int main() {
       std::chrono::duration<double, std::nano>(clock_type::now() - begin).count() / rounds;
   other.join();
   if (late || !pinned) {
-    std::fprintf(stderr, "cache_line_round_trip: expected processors 0 and 1 to answer, got %s\n",
-                 pinned ? "nothing within 20 s" : "no leave to run there");
+    std::fprintf(stderr, "cache_line_round_trip: expected threads on processors 0 and 1, got %s\n",
+                 pinned ? "no answer within 20 s" : "no permission to pin threads there");
     return 1;
   }
   std::printf("%.0f\n", nanoseconds);

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // uses: cudnn
-// What it costs to write a gradient on the wire, beside `r += g` on the same arrays, in turn.
-// codec/encode/n:N/density:D        `ratio`: elements a second of encoding, coding included, over those of r += g; 0.75 is wanted
-//                                   up to 1e-2. `decode`: of decoding over encoding, at least 1 is wanted. `payload`: bytes over
-//                                   the entropy, at most 1.03. `dl4j`: Deeplearning4j's bytes (16 + 4 an element sent, or
-//                                   n/4) over ours
-// codec/quantile/…                  the same with a threshold by sample, and a check that the gradient can be sent (`checked`)
-// codec/ranks:P/…                   what the rank does that has most to do when P ranks' messages are merged pairwise, and the sum is
-//                                   decoded into an array of zeros: `merge_ms`, `decode_ms`, `zero_ms`, and `of_two`: over that of two ranks
-// codec/cudnn/quantile/…            codec/quantile on a GPU, beside `r += g` there: `ratio`, `decode`, `decode_ms`; `of_copy`: its
-//                                   bandwidth, counted as the bytes of `r += g`, over that of a copy
+// Encodes a gradient as a message, compared with `r += g` on the same arrays, interleaved.
+// codec/encode/n:N/density:D        `ratio`: elements per second of encoding, coding included, relative to r
+//                                   += g; target 0.75 up to density 1e-2. `decode`: speed of decoding
+//                                   relative to encoding; target at least 1. `payload`: bytes relative to the
+//                                   entropy; target at most 1.03. `dl4j`: Deeplearning4j's bytes (16 + 4 per
+//                                   sent element, or n/4) relative to Cohort's
+// codec/quantile/…                  the same with a sampled threshold, including the check that the gradient
+//                                   can be sent
+// codec/ranks:P/…                   the work of the busiest rank when P ranks' messages are merged pairwise
+//                                   and the sum is decoded into an array of zeros: `merge_ms`, `decode_ms`,
+//                                   `zero_ms`, and `of_two`: relative to two ranks
+// codec/cudnn/quantile/…            codec/quantile on a GPU, compared with `r += g` there: `ratio`, `decode`,
+//                                   `decode_ms`; `of_copy`: its bandwidth, counted as the bytes of `r += g`,
+//                                   relative to that of a copy
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -39,7 +43,7 @@ using benchmarks::quantile;
 using benchmarks::seconds;
 using namespace cohort;
 
-/// Normal numbers; made once.
+/// Normally distributed numbers, generated once.
 std::vector<float> const& gradient(std::size_t n) {
   static std::vector<float> x;
   if (x.size() < n) {
@@ -53,7 +57,7 @@ std::vector<float> const& gradient(std::size_t n) {
   return x;
 }
 
-/// What the share `density` of the elements reaches.
+/// Returns the threshold that a fraction `density` of the elements reaches.
 double threshold_for(std::vector<float> const& x, std::size_t n, double density) {
   std::vector<double> sizes;
   for (std::size_t i = 0; i < std::min<std::size_t>(n, 1 << 20); ++i) sizes.push_back(std::fabs(x[i]));
@@ -111,7 +115,7 @@ void encode(benchmark::State& state, std::size_t n, double density, bool samples
     }));
     ++step;
   }
-  if (!good) state.SkipWithError("a gradient that cannot be sent");
+  if (!good) state.SkipWithError("the gradient cannot be sent");
   auto const sent = static_cast<double>(codec.report().sent);
   state.counters["density"] = codec.report().density();
   state.counters["ratio"] = median(ratios);
@@ -126,7 +130,7 @@ void encode(benchmark::State& state, std::size_t n, double density, bool samples
 }
 
 #if __has_include(<cohort/cudnn/detail/threshold_on_gpu.hpp>)
-void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
+void encode_on_gpu(benchmark::State& state, std::size_t n, double density) {
   std::shared_ptr<detail::compute_stream> stream;
   try {
     stream = std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>());
@@ -143,7 +147,7 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
   std::vector<double> copy_times, add_times, encode_times, decode_times;
   std::vector<std::byte> message;
   bool good = true;
-  auto const alone = [&](auto work) {
+  auto const timed = [&](auto work) {
     stream->wait();
     return seconds([&] {
       work();
@@ -151,22 +155,22 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
     });
   };
   for (std::uint64_t step = 0; [[maybe_unused]] auto _ : state) {
-    copy_times.push_back(alone([&] { stream->copy(x.data(), dense.data(), 4 * n); }));
+    copy_times.push_back(timed([&] { stream->copy(x.data(), dense.data(), 4 * n); }));
     stream->clear(r.data(), r.bytes());
-    add_times.push_back(alone([&] {
+    add_times.push_back(timed([&] {
       stream->launch(detail::kernels::add_to{g.data(), residual.data()}, n);
     }));
     stream->clear(r.data(), r.bytes());
-    encode_times.push_back(alone([&] {
+    encode_times.push_back(timed([&] {
       good = good && codec.device_passes()->within(g, largest_gradient);
       auto const bytes = codec.encode({.step = step}, residual, g);
       message.assign(bytes.begin(), bytes.end());
     }));
     state.SetIterationTime(encode_times.back());
-    decode_times.push_back(alone([&] { codec.decode_add(message, {.last_step = step}, 1, sums); }));
+    decode_times.push_back(timed([&] { codec.decode_add(message, {.last_step = step}, 1, sums); }));
     ++step;
   }
-  if (!good) state.SkipWithError("a gradient that cannot be sent");
+  if (!good) state.SkipWithError("the gradient cannot be sent");
   state.counters["density"] = codec.report().density();
   state.counters["ratio"] = median(add_times) / median(encode_times);
   state.counters["of_copy"] = 12 * median(copy_times) / (8 * median(encode_times));
@@ -177,14 +181,14 @@ void encode_on_a_gpu(benchmark::State& state, std::size_t n, double density) {
 }
 #endif
 
-/// Rank 0's part in a step of `ranks` ranks: it merges at every level, and decodes.
+/// Rank 0's work in a step of `ranks` ranks: it merges at every level, then decodes.
 struct step_of_ranks {
   std::size_t n;
-  std::vector<std::vector<std::byte>> messages;  // of rank 0, and of those from which it hears
+  std::vector<std::vector<std::byte>> messages;  // of rank 0, and those that it receives
   std::vector<float> before, r, dense;
   threshold_compressor codec;
 
-  /// `common`: the share of each gradient that all ranks have in common, of its norm.
+  /// `common`: norm of the component that all ranks' gradients share, relative to the gradient's norm.
   step_of_ranks(std::size_t elements, std::uint32_t ranks, double density, double common)
       : n(elements),
         r(n),
@@ -209,9 +213,9 @@ struct step_of_ranks {
     messages.push_back(message_of(0, r));
     before = r;
     for (std::uint32_t apart = 1; apart < ranks; apart *= 2) {
-      messages.push_back(all[apart]);  // which has merged those behind it at the levels before
+      messages.push_back(all[apart]);  // already merged with its partners at the lower levels
       for (std::uint32_t rank = 2 * apart; rank < ranks; rank += 2 * apart) {
-        std::fill(other.begin(), other.end(), 0.0F);  // their residuals are not kept: 40 MB each
+        std::fill(other.begin(), other.end(), 0.0F);  // their residuals (40 MB each) are discarded
         auto const both = codec.merge(all[rank], all[rank + apart], any, other);
         all[rank].assign(both.begin(), both.end());
       }
@@ -222,7 +226,7 @@ struct step_of_ranks {
     double merge = 0, zero = 0, decode = 0, density = 0;
     double sum() const { return merge + zero + decode; }
   };
-  times take(std::uint32_t ranks) {
+  times measure(std::uint32_t ranks) {
     times result;
     expected_messages const any{.ranks = ranks};
     std::copy(before.begin(), before.end(), r.begin());
@@ -251,8 +255,8 @@ void ranks(benchmark::State& state, std::uint32_t count, std::size_t n, double d
   std::vector<double> merge, zero, decode, ratio, without_zeros;
   double reached = 0;
   for ([[maybe_unused]] auto _ : state) {
-    auto const few = two.take(2);
-    auto const all = many.take(count);
+    auto const few = two.measure(2);
+    auto const all = many.measure(count);
     merge.push_back(all.merge);
     zero.push_back(all.zero);
     decode.push_back(all.decode);
@@ -286,7 +290,7 @@ int main(int argc, char** argv) {
   for (std::size_t const n : {std::size_t{1} << 20, std::size_t{1} << 24, std::size_t{1} << 26})
     for (char const* const density : {"1e-4", "1e-3", "1e-2", "2e-1"})
       declare("codec/cudnn/quantile/n:" + std::to_string(n) + "/density:" + density,
-              [=](benchmark::State& state) { encode_on_a_gpu(state, n, std::stod(density)); });
+              [=](benchmark::State& state) { encode_on_gpu(state, n, std::stod(density)); });
 #endif
   for (char const* const common : {"0", "0.5", "0.9"})
     for (std::uint32_t const count : {4U, 32U})

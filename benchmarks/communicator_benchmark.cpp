@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An allreduce over threads beside the same sums and copies without messages, the two in turn:
-// communicator/allreduce/threads/f32/ranks:P/bytes:N. The time is the median of one allreduce. bytes_per_second counts the
-// array once; ratio is the time of the bare passes (each thread adds the others' parts to its own, then copies theirs)
-// through that of the allreduce.
+// communicator/allreduce/threads/f32/ranks:P/bytes:N    an allreduce over threads
+//
+// Compared with the same sums and copies without messages, interleaved. The time is the median of one
+// allreduce. bytes_per_second counts the array once. ratio is the time of the bare passes (each thread adds
+// the others' parts to its own, then copies theirs) divided by that of the allreduce.
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -23,9 +24,9 @@ namespace {
 using benchmarks::median;
 using benchmarks::seconds;
 
-constexpr int calls = 20;  // in a block that is timed as one
+constexpr int calls = 20;  // per timed block
 
-/// The least that P threads have to do: each sums its part of all arrays, then copies the others' parts.
+/// The minimum work of P threads: each sums its part of all arrays, then copies the others' parts.
 struct bare_passes {
   bare_passes(int ranks, std::size_t n)
       : arrays(static_cast<std::size_t>(ranks), std::vector<float>(n)), crew(ranks) {}
@@ -81,7 +82,7 @@ void allreduce_over_threads(benchmark::State& state, int ranks, std::size_t byte
     block();
     for ([[maybe_unused]] auto _ : state) {
       times.push_back(block() / calls);
-      bare_times.push_back(bare.block() / calls);  // the other ranks sleep meanwhile
+      bare_times.push_back(bare.block() / calls);  // the other ranks wait meanwhile
       state.SetIterationTime(times.back());
     }
     again = 0;

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prediction by Cohort beside ONNX Runtime and PyTorch, in turn, on an idle machine.
+"""Compares prediction by Cohort with ONNX Runtime and PyTorch, interleaved, on an idle machine.
 
     compare_inference.py [--nets lenet,darknet] [--batches 1,32] [--threads 1,2] [--rounds 7] [--onnx PYTHON]
                          [--torch PYTHON] [--json FILE]
 
-Each predicts one batch in memory, over and over, by one caller with so many threads: the same network with its
-probabilities, ONNX Runtime's folded and fused at its highest level, PyTorch's as its modes do it. Every round measures a
-block of calls of Cohort, then one of each other; a block in which others took more than 3 % of the processors is discarded
-and taken again. The ratio to each is that of the medians over the rounds, theirs over Cohort's; its spread are the
-quartiles over the rounds. --onnx and --torch: interpreters that have onnxruntime with onnx, or torch; empty: without.
+Each predicts one batch in memory repeatedly, by one caller with the given number of threads. All use the same network
+including its softmax; ONNX Runtime folds and fuses at its highest level, PyTorch as its modes do. Each round measures one
+block of calls of Cohort, then one of each other. A block during which other processes used more than 3 % of the processors is
+repeated. The ratio is the other's median over the rounds divided by Cohort's; its spread is the quartiles over the rounds.
+--onnx and --torch are interpreters with onnxruntime and onnx, or with torch; an empty value skips that comparison.
 """
 import argparse
 import json
@@ -33,13 +33,13 @@ class caller(competitor):
 
 
 def commands(net, batch, threads, settings):
-    """Name → command, and what it needs in its environment."""
+    """Yields name, command and environment variables of each program."""
     yield COHORT, [settings.programs / "predict_batch", net, batch, threads], {}
     if settings.onnx:
         yield "onnxruntime", [settings.onnx, HERE / "onnx_predict.py", net, batch, threads], {}
     for mode in settings.modes.split(",") if settings.torch else ():
         yield (f"pytorch {mode}", [settings.torch, HERE / "pytorch_predict.py", net, batch, threads, mode],
-               {"TORCHINDUCTOR_COMPILE_THREADS": "1"})  # helpers that stay would count as others
+               {"TORCHINDUCTOR_COMPILE_THREADS": "1"})  # persistent helper processes would count as other processes
 
 
 def compare(net, batch, threads, settings):
@@ -52,7 +52,7 @@ def compare(net, batch, threads, settings):
                 if name == COHORT:
                     raise
                 refused[name] = str(problem)
-                print(f"left out: {problem}", file=sys.stderr)
+                print(f"skipped: {problem}", file=sys.stderr)
         for number in range(settings.rounds):
             for one in everyone:
                 one.blocks.append(quiet_block(one, everyone, settings))
@@ -97,19 +97,19 @@ def numbers(text):
 
 def settings_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", default="lenet,darknet", help=f"of {', '.join(NETS)} (lenet,darknet)")
-    parser.add_argument("--batches", type=numbers, default=[1, 32], help="examples a call (1,32)")
-    parser.add_argument("--threads", type=numbers, default=[1, 2], help="of one caller (1,2)")
-    parser.add_argument("--modes", default="eager,script", help=f"PyTorch's, of {', '.join(MODES)} (eager,script)")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.7, help="of a block (0.7)")
-    parser.add_argument("--most", type=float, default=quiet.MOST_PERCENT, help="percent that others may take (3)")
-    parser.add_argument("--tries", type=int, default=5, help="of a block that is disturbed (5)")
+    parser.add_argument("--nets", default="lenet,darknet", help=f"networks, of {', '.join(NETS)} (lenet,darknet)")
+    parser.add_argument("--batches", type=numbers, default=[1, 32], help="examples per call (1,32)")
+    parser.add_argument("--threads", type=numbers, default=[1, 2], help="threads of the caller (1,2)")
+    parser.add_argument("--modes", default="eager,script", help=f"PyTorch's modes, of {', '.join(MODES)} (eager,script)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds (7)")
+    parser.add_argument("--seconds", type=float, default=0.7, help="seconds per block (0.7)")
+    parser.add_argument("--most", type=float, default=quiet.MOST_PERCENT, help="percent that other processes may use (3)")
+    parser.add_argument("--tries", type=int, default=5, help="maximum measurements of a block (5)")
     parser.add_argument("--wait", type=float, default=30, help="seconds to wait for idle before a block (30)")
     parser.add_argument("--programs", type=pathlib.Path, default=quiet.PROGRAMS,
                         help="folder of the built benchmarks (build/release/benchmarks)")
-    parser.add_argument("--onnx", default=sys.executable, help="an interpreter that has onnxruntime and onnx (this one)")
-    parser.add_argument("--torch", default="", help="an interpreter that has torch (none)")
+    parser.add_argument("--onnx", default=sys.executable, help="an interpreter with onnxruntime and onnx (this one)")
+    parser.add_argument("--torch", default="", help="an interpreter with torch (none)")
     parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
     settings = parser.parse_args(arguments)
     for net in settings.nets.split(","):

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A training step of Cohort beside PyTorch's fastest, in turn, on an idle machine.
+"""Compares a training step of Cohort with PyTorch's fastest mode, interleaved, on an idle machine.
 
     compare_pytorch.py [--nets lenet,mlp,cifar,darknet,resnet50] [--dtypes f32,bf16] [--batch N] [--threads 2]
                        [--device cuda] [--recompute] [--rounds 7] [--json FILE]
 
-Cohort trains small networks with as many workers as PyTorch has threads, others with one worker of as many threads;
-both the same network with the same updater on one batch in memory. Every round measures a block of steps of Cohort,
-then one of each of PyTorch's modes. A block in which others took more than 3 % of the processors is discarded and taken
-again. The ratio is that of the medians over the rounds, PyTorch's fastest mode over Cohort; its spread are the
-quartiles over the rounds. Memory is the largest resident memory less that before the network was made; of PyTorch's
-modes the smallest counts. The forecast is what Cohort's plan says before anything is allocated. With --recompute Cohort
-makes cheap layers again in backward instead of keeping what they made. With --device cuda both train on the first GPU,
-in f32 without TF32, in tf32 or in bf16; memory is then what is held of the GPU's after the first steps, contexts included. Cohort waits for
-each step, whose loss it returns, PyTorch for ten together.
+Both train the same network with the same updater on one batch in memory. Cohort trains small networks with as many workers
+as PyTorch has threads, and the others with one worker of as many threads. Each round measures one block of steps of Cohort,
+then one of each of PyTorch's modes. A block during which other processes used more than 3 % of the processors is repeated.
+The ratio is the median over the rounds of PyTorch's fastest mode divided by Cohort's; its spread is the quartiles over the
+rounds. Memory is the maximum resident memory minus that before the network was made; of PyTorch's modes the smallest is
+reported. The forecast is the memory that Cohort's plan predicts before anything is allocated. With --recompute, Cohort
+recomputes cheap layers in backward instead of keeping their outputs. With --device cuda both train on the first GPU, in f32
+without TF32, in tf32 or in bf16; memory is then the GPU memory in use after the first steps, contexts included. Cohort waits
+for each step, because it returns the step's loss; PyTorch waits once per ten steps.
 """
 import argparse
 import datetime
@@ -33,7 +33,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 COHORT = "cohort"
 BATCHES = {"lenet": 32, "mlp": 32, "cifar": 64, "darknet": 32, "resnet50": 16}
 BY_WORKERS = ("lenet", "mlp")
-START_SECONDS = 600  # compiling included
+START_SECONDS = 600  # including compilation
 ANSWER_SECONDS = 120
 
 
@@ -42,7 +42,7 @@ class failure(Exception):
 
 
 class competitor:
-    """A program that measures a block of steps whenever it is told to, and otherwise sleeps."""
+    """A program that measures a block of steps on request, and otherwise sleeps."""
 
     def __init__(self, name, command, environment=None):
         self.name = name
@@ -57,17 +57,17 @@ class competitor:
             raise
 
     def answer(self, seconds):
-        """The next line that it writes."""
+        """Returns the next line of its output, parsed as JSON."""
         deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
             while b"\n" not in self.pending:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise failure(f"{self.name} has not answered within {seconds} s")
+                    raise failure(f"{self.name} did not answer within {seconds} s")
                 some = os.read(self.process.stdout.fileno(), 65536)
                 if not some:
                     complaint = self.process.stderr.read().decode(errors="replace").strip()
-                    raise failure(f"{self.name} has ended: {complaint[-2000:] or 'without a word'}")
+                    raise failure(f"{self.name} exited: {complaint[-2000:] or 'no error message'}")
                 self.pending += some
         line, _, self.pending = self.pending.partition(b"\n")
         return json.loads(line)
@@ -98,7 +98,7 @@ class competitor:
 
 
 def quiet_block(one, everyone, settings):
-    """A block of steps with little disturbance; the least disturbed one where there is none."""
+    """Measures a block of steps until one is undisturbed. Returns it, or the least disturbed one after all tries."""
     best = None
     for attempt in range(1, settings.tries + 1):
         quiet.wait_for_idle(time.monotonic() + settings.wait)
@@ -132,16 +132,16 @@ def compare(net, dtype, batch, settings):
         everyone.append(competitor(COHORT, [settings.programs / "train_step", *device, *recompute, net, dtype, batch, *split]))
         for mode in settings.modes.split(","):
             try:
-                # One thread to compile: helpers that stay would count as others.
+                # One compile thread: persistent helper processes would count as other processes.
                 everyone.append(competitor(f"pytorch {mode}", [settings.python, HERE / "pytorch_step.py", *device, net,
                                                                dtype, batch, settings.threads, mode],
                                            {"TORCHINDUCTOR_COMPILE_THREADS": "1"}))
             except failure as problem:
                 refused[mode] = str(problem)
-                print(f"left out: {problem}", file=sys.stderr)
+                print(f"skipped: {problem}", file=sys.stderr)
         ours, peers = everyone[0], everyone[1:]
         if not peers:
-            raise failure("no mode of PyTorch runs")
+            raise failure("none of PyTorch's modes runs")
         for number in range(settings.rounds):
             before = quiet.round_trip_ns(settings.programs)
             for one in everyone:
@@ -220,22 +220,24 @@ def table(rows):
 
 def settings_of(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", default="lenet,mlp", help=f"of {', '.join(BATCHES)} (lenet,mlp)")
-    parser.add_argument("--dtypes", default="f32", help="of f32, bf16, on a GPU tf32 (f32)")
-    parser.add_argument("--batch", type=int, help="examples a step (the network's own: "
+    parser.add_argument("--nets", default="lenet,mlp", help=f"networks, of {', '.join(BATCHES)} (lenet,mlp)")
+    parser.add_argument("--dtypes", default="f32", help="types, of f32, bf16, and on a GPU tf32 (f32)")
+    parser.add_argument("--batch", type=int, help="examples per step (default by network: "
                         + ", ".join(f"{net} {count}" for net, count in BATCHES.items()) + ")")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch, and of Cohort's workers together (all)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both train (cpu)")
-    parser.add_argument("--recompute", action="store_true", help="cheap layers of Cohort run again in backward")
-    parser.add_argument("--modes", help="PyTorch's; see pytorch_step.py (all: eager,channels_last,compile, on a GPU also graph,graph_channels_last)")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=1.5, help="of a block (1.5)")
-    parser.add_argument("--most", type=float, default=quiet.MOST_PERCENT, help="percent that others may take (3)")
-    parser.add_argument("--tries", type=int, default=5, help="of a block that is disturbed (5)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(),
+                        help="threads of PyTorch, and of all of Cohort's workers together (all processors)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="device of both (cpu)")
+    parser.add_argument("--recompute", action="store_true", help="Cohort recomputes cheap layers in backward")
+    parser.add_argument("--modes",
+                        help="PyTorch's modes, see pytorch_step.py (eager,channels_last,compile; on a GPU also graph,graph_channels_last)")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds (7)")
+    parser.add_argument("--seconds", type=float, default=1.5, help="seconds per block (1.5)")
+    parser.add_argument("--most", type=float, default=quiet.MOST_PERCENT, help="percent that other processes may use (3)")
+    parser.add_argument("--tries", type=int, default=5, help="maximum measurements of a block (5)")
     parser.add_argument("--wait", type=float, default=30, help="seconds to wait for idle before a block (30)")
     parser.add_argument("--programs", type=pathlib.Path, default=quiet.PROGRAMS,
                         help="folder of the built benchmarks (build/release/benchmarks)")
-    parser.add_argument("--python", default=sys.executable, help="an interpreter that has torch (this one)")
+    parser.add_argument("--python", default=sys.executable, help="an interpreter with torch (this one)")
     parser.add_argument("--json", type=pathlib.Path, help="file for the results with all blocks and the context")
     settings = parser.parse_args(arguments)
     settings.modes = settings.modes or "eager,channels_last,compile" + (",graph,graph_channels_last" if settings.device == "cuda" else "")

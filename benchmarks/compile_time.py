@@ -41,19 +41,18 @@ def lenet():
 
 
 def fifty_layers(program):
-    """LeNet's ten layers and 40 more: convolutions behind the first pool, dense layers behind the first dense."""
-    behind = {r"max_pool\{\.window = 2\}\n": "| conv2d{.filters = 20, .kernel = 3, .padding = 1} | relu{}\n",
-              r"dense\{\.units = 200\} \| relu\{\}\n": "| dense{.units = 200} | relu{}\n"}
-    for place, layers in behind.items():
+    """Adds 40 layers to LeNet's ten: convolutions after the first pool, dense layers after the first dense layer."""
+    inserted = {r"max_pool\{\.window = 2\}\n": "| conv2d{.filters = 20, .kernel = 3, .padding = 1} | relu{}\n",
+                r"dense\{\.units = 200\} \| relu\{\}\n": "| dense{.units = 200} | relu{}\n"}
+    for place, layers in inserted.items():
         program, found = re.subn(f"({place})", lambda match: match.group() + 10 * layers, program, count=1)
         if found == 0:
-            raise failure(f"examples/01_lenet.cpp has no {place}: compile_time.py cannot make 50 layers of it")
+            raise failure(f"examples/01_lenet.cpp: expected {place}, to which compile_time.py adds layers, got none")
     return re.sub(r"^static_assert\(.*\n", "", program, flags=re.MULTILINE)
 
 
 def configured(build):
-    """The compiler of a build, the components' and all other include directories in it, and the definitions that all
-    of its sources get."""
+    """Returns the compiler of a build, and flags: its include directories and the definitions common to all its sources."""
     path = pathlib.Path(build) / "compile_commands.json"
     if not path.exists():
         raise failure(f"{path} is missing: configure with a preset, or with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
@@ -69,12 +68,12 @@ def configured(build):
         here = [word for word in words if word.startswith("-D")]
         definitions = here if definitions is None else [word for word in definitions if word in here]
     if compiler is None:
-        raise failure(f"{path} names no source")
+        raise failure(f"{path}: expected sources, got none")
     return compiler, [word for flags in includes for word in flags] + definitions
 
 
 def compiled(compiler, flags, text, keep=None):
-    """(seconds, processor seconds, bytes of the largest process) of compiling a program at -O2, to the object file `keep`."""
+    """Compiles a program at -O2 to the object file `keep`. Returns seconds, processor seconds and peak bytes."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "program.cpp"
         source.write_text(text, encoding="utf-8")
@@ -85,14 +84,14 @@ def compiled(compiler, flags, text, keep=None):
             deadline = threading.Timer(LONGEST_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
             deadline.start()
             try:
-                _, status, used = os.wait4(process.pid, 0)  # with its own children: the driver runs the compiler
+                _, status, used = os.wait4(process.pid, 0)  # includes its children: the driver runs the compiler
                 process.returncode = os.waitstatus_to_exitcode(status)
             finally:
                 deadline.cancel()
             seconds = time.monotonic() - start
             if process.returncode != 0:
                 complaint.seek(0)
-                raise failure(f"{compiler} ends with {process.returncode}:\n"
+                raise failure(f"{compiler} exited with status {process.returncode}:\n"
                               + complaint.read().decode(errors="replace")[:4000])
     return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
@@ -104,8 +103,8 @@ def comparison(value, bound):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build/release", help="a configured build (build/release)")
-    parser.add_argument("--compiler", help="another compiler than that build's")
-    parser.add_argument("--times", type=int, default=5)
+    parser.add_argument("--compiler", help="compiler to use instead of the build's")
+    parser.add_argument("--times", type=int, default=5, help="compilations of each program (5)")
     parser.add_argument("--json", type=pathlib.Path, help="file for the results")
     arguments = parser.parse_args()
     try:

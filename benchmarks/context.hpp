@@ -4,13 +4,13 @@
 
 namespace benchmarks {
 
-/// What a figure depends on besides the code measured: said in every report.
+/// Context of a measurement, included in every report.
 std::string commit();
 std::string compiler();
 std::string processor();
 
-/// Adds all of it to Google Benchmark's context, together with the instruction set that Cohort's own passes
-/// use.
+/// Adds commit, compiler, processor, and the instruction set that Cohort's own kernels use to Google
+/// Benchmark's context.
 void add_build_context();
 
 }  // namespace benchmarks

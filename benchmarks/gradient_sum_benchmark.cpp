@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// gradient_sum/f32/n:ELEMENTS/workers:W    the workers' gradients become one and are cleared (gradient_parts::sum), beside a copy
-// of the bytes that it moves, the two in turn.
-// ratio is the quotient of the medians, copy / sum: the number to look at.
+// gradient_sum/f32/n:ELEMENTS/workers:W    sums and clears the workers' gradients (gradient_parts::sum)
+//
+// Compared with a copy of the bytes that it moves, interleaved. ratio, the main result, is the quotient of
+// the medians: copy / sum.
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -33,15 +34,14 @@ void sum_beside_copy(benchmark::State& state, int units, int workers) {
   });
   using store = cohort::parameter_store<cohort::reference<float>>;
   auto const made = std::make_shared<store>(cohort::reference<float>(), net.view());
-  auto const plan =
-      cohort::make_plan(made, net.view(), {.batch = 1});  // which decides on the parameters' layouts
+  auto const plan = cohort::make_plan(made, net.view(), {.batch = 1});  // fixes the parameters' layouts
   store const& parameters = *made;
   std::size_t const bytes = parameters.arena_bytes();
   std::vector<cohort::buffer> arenas;
   std::vector<std::byte*> parts;
   for (int w = 0; w < workers; ++w) parts.push_back(arenas.emplace_back(bytes).data());
   cohort::gradient_parts gradients(parameters, parts);
-  std::size_t const half = bytes * static_cast<std::size_t>(workers);  // as much is read as is written
+  std::size_t const half = bytes * static_cast<std::size_t>(workers);  // half is read, half written
   cohort::buffer const from(half), to(half);
   std::vector<double> sum_times, copy_times;
   for ([[maybe_unused]] auto _ : state) {
@@ -49,8 +49,8 @@ void sum_beside_copy(benchmark::State& state, int units, int workers) {
       std::memcpy(to.data(), from.data(), half);
       benchmark::ClobberMemory();
     }));
-    for (int turn = 0; turn < 2;
-         ++turn) {  // the second counts: it finds its arrays where the first left them
+    // Only the second run counts: its arrays are in the caches where the first left them.
+    for (int turn = 0; turn < 2; ++turn) {
       double const taken = seconds([&] {
         for (cohort::bucket const& one : parameters.buckets()) gradients.sum(one);
         benchmark::ClobberMemory();

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts on one machine: network namespaces, joined by a bridge through links of a given rate, for runs over TCP.
+"""Simulated hosts on one machine: network namespaces connected to a bridge by links of a given rate, for runs over TCP.
 
-    hosts.py up COUNT [RATE]               2 to 100 hosts; RATE of each direction as tc writes it: 1gbit (none: no limit)
-    hosts.py mpirun COUNT [FLAGS] PROGRAM...   one rank a host, over TCP alone
-    hosts.py exec HOST COMMAND...          HOST: 0, 1, ...
-    hosts.py cut HOST | mend HOST          a host's link goes down, or up again
-    hosts.py bytes                         sent by each host since up
-    hosts.py down
+    hosts.py up COUNT [RATE]               makes 2 to 100 hosts; RATE per direction as in tc: 1gbit (none: no limit)
+    hosts.py mpirun COUNT [FLAGS] PROGRAM...   runs one rank per host, over TCP only
+    hosts.py exec HOST COMMAND...          runs a command on a host: 0, 1, ...
+    hosts.py cut HOST | mend HOST          takes a host's link down, or up again
+    hosts.py bytes                         prints the bytes that each host has sent since up
+    hosts.py down                          removes all hosts
 
-Needs root, iproute2 and Open MPI. The hosts share processors and files; what is apart is their network.
+Needs root, iproute2 and Open MPI. The hosts share processors and files; only their networks are separate.
 """
 import os
 import pathlib
@@ -18,7 +18,7 @@ import sys
 
 BRIDGE = "cohort0"
 NETWORK = "10.78.0"
-FIRST = 10  # the last number of host 0's address
+FIRST = 10  # last octet of host 0's address
 MOST = 100
 
 
@@ -35,7 +35,7 @@ def address(host):
 
 
 def names():
-    """The namespaces that are up, in the order of their hosts."""
+    """Returns the existing namespaces, in the order of their hosts."""
     found = [line.split()[0] for line in ip("netns", "list").splitlines() if line.startswith(namespace(""))]
     return sorted(found, key=lambda name: int(name.removeprefix(namespace(""))))
 
@@ -62,7 +62,7 @@ def up(count, rate="none"):
 
 
 def down():
-    """All of them; their links first, which may outlive a namespace by a moment."""
+    """Removes all hosts; their links first, because a link may outlive its namespace for a moment."""
     found = names()
     for device in [*(f"{BRIDGE}-{host}" for host in range(len(found))), BRIDGE]:
         subprocess.run(["ip", "link", "del", device], stderr=subprocess.DEVNULL, check=False)
@@ -75,16 +75,16 @@ def link(host, state):
 
 
 def sent():
-    """Bytes by each host, frames' headers included: what has come to the bridge."""
+    """Returns the bytes that each host has sent, including frame headers, as counted by the bridge."""
     counters = (pathlib.Path(f"/sys/class/net/{BRIDGE}-{host}/statistics/rx_bytes") for host in range(len(names())))
     return [int(counter.read_text(encoding="ascii")) for counter in counters]
 
 
 def mpirun(count, *command):
-    """The command that runs one rank on each of the first hosts. Open MPI 4 and 5 name some of this differently."""
+    """Returns the command that runs one rank on each of the first hosts, with the names of Open MPI 4 and 5."""
     agent = f"{sys.executable} {pathlib.Path(__file__).resolve()} agent"
     flags = ["--host", ",".join(f"{address(host)}:1" for host in range(count)), "--bind-to", "none"]
-    # Daemons that call back at the same moment lose their connection in one launch of nine (4.1.4): one after another.
+    # Started one at a time: if daemons call back simultaneously, one launch in nine loses a connection (4.1.4).
     for name, value in (("plm_rsh_agent", agent), ("plm_rsh_no_tree_spawn", "1"), ("plm_rsh_num_concurrent", "1"),
                         ("pml", "ob1"), ("btl", "tcp,self"), ("btl_tcp_if_include", f"{NETWORK}.0/24"),
                         ("oob_tcp_if_include", f"{NETWORK}.0/24")):
@@ -102,7 +102,7 @@ def main(words):
             os.execvp(command[0], command)
         case ["exec", host, *command] if command:
             os.execvp("ip", ["ip", "netns", "exec", namespace(host), *command])
-        case ["agent", where, *command] if command:  # what mpirun calls: a host's address, and a command for its shell
+        case ["agent", where, *command] if command:  # called by mpirun with a host's address and a shell command
             host = int(where.rpartition(".")[2]) - FIRST
             os.execvp("ip", ["ip", "netns", "exec", namespace(host), "bash", "-c", " ".join(command)])
         case ["cut" | "mend" as what, host]:

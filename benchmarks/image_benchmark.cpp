@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: image
-// decode/KIND/HxW            a file in memory to planes of red, green and blue: jpeg (quality 90, 4:2:0), jpeg_to_grey, png
+// decode/KIND/HxW            decodes a file in memory to RGB planes: jpeg (quality 90, 4:2:0), jpeg_to_grey,
+//                            png
 // resize/HxW/to:HxW          bilinear with antialiasing
-// augment/HxW                a random window of the padded image, perhaps flipped, into the batch
-// file_batches/jpeg/HxW/batch:B   the loader's batches out of zip archives: read, decoded, scaled
-// items_per_second counts images on one thread.
+// augment/HxW                copies a random crop of the padded image, randomly flipped, into the batch
+// file_batches/jpeg/HxW/batch:B   the loader's batches from zip archives: read, decoded, scaled
+// items_per_second: images per second on one thread.
 #include "context.hpp"
 
 #include <benchmark/benchmark.h>
@@ -12,10 +13,10 @@
 #include <turbojpeg.h>
 #include <unistd.h>
 
-#include <cohort/random/stream.hpp>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image.hpp>
+#include <cohort/io/detail/folder.hpp>
+#include <cohort/random/stream.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +29,7 @@ namespace {
 
 using file_bytes = std::vector<std::byte>;
 
-/// Slopes, edges and some noise: about as many bytes a pixel as a photograph's JPEG.
+/// Gradients, edges and some noise, so that a JPEG has about as many bytes per pixel as a photograph's.
 cohort::image picture(int height, int width) {
   cohort::image made(3, height, width);
   cohort::random_stream const chance(1, "picture");
@@ -103,7 +104,7 @@ void augment(benchmark::State& state, int extent) {
   cohort::augmented const data(cohort::arrays(from.pixels, from.dims, label, 1),
                                {.padding = 4, .place = cohort::placing::anywhere, .flip = true, .seed = 1});
   cohort::example_view out;
-  out.fit(data.describe());
+  out.allocate(data.describe());
   for ([[maybe_unused]] auto _ : state) {
     ++out.epoch;
     data.get(0, out);

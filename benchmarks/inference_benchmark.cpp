@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
-// Prediction: predict/NET/onednn/f32/batch:B/threads:T is one caller with a batch in memory; serve/NET/…/callers:C are
-// callers that ask for one example after the other, by themselves or through the dynamic batcher (batched:1).
+// predict/NET/onednn/f32/batch:B/threads:T    one caller predicts a batch in memory
+// serve/NET/…/callers:C/batched:0 and 1       callers predict one example at a time, directly or through the
+//                                             dynamic batcher
 #include "context.hpp"
 #include "networks.hpp"
 #include "noise_batch.hpp"

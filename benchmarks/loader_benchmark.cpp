@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // loader/u8_to_f32/batch:B/prefetch:D    batches of images, gathered in shuffled order and scaled
-// scale/u8_to_f32                        the same conversion in the order of memory, no loader: the bound
-// shuffle/n:N                            an epoch's order
-// bytes_per_second counts what is read and what is written.
+// scale/u8_to_f32                        the same conversion in memory order, without a loader: the upper
+//                                        bound
+// shuffle/n:N                            the shuffled order of an epoch
+// bytes_per_second counts bytes read plus bytes written.
 #include "context.hpp"
 
 #include <benchmark/benchmark.h>
@@ -17,7 +18,7 @@
 
 namespace {
 
-constexpr int examples = 1 << 15;  // 25 MB of bytes: more than most L2 caches
+constexpr int examples = 1 << 15;  // 25 MB: larger than most L2 caches
 constexpr int pixels = 28 * 28;
 constexpr std::int64_t bytes_of_example = pixels * (sizeof(std::uint8_t) + sizeof(float));
 

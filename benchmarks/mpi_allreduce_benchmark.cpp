@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: mpi
-// An allreduce of cohort over MPI against MPI's own, in one process, in turn: medians of the slowest rank's time.
+// Compares Cohort's allreduce over MPI with MPI's own, interleaved in one process: medians of the slowest
+// rank's time.
 //   bash tests/mpirun -n 2 build/.../mpi_allreduce_benchmark [rounds]
-// And what the thread costs that moves messages, while nothing is to be moved.
+// Also measures the processor time of the idle progress thread.
 #include "stopwatch.hpp"
 
 #include <unistd.h>
@@ -20,7 +21,7 @@ using benchmarks::median;
 
 constexpr unsigned idle_seconds = 2;
 
-/// Seconds that the slowest rank needs, all beginning together.
+/// Returns the slowest rank's seconds, after a barrier.
 template <class Action>
 double slowest(Action action) {
   MPI_Barrier(MPI_COMM_WORLD);
@@ -63,7 +64,7 @@ int main(int argc, char** argv) {
     double const before = world.sent().progress_seconds;
     ::sleep(idle_seconds);
     if (world.rank() == 0)
-      std::printf("the moving thread, idle: %.2f %% of a processor\n",
+      std::printf("idle progress thread: %.2f %% of a processor\n",
                   100.0 / idle_seconds * (world.sent().progress_seconds - before));
   });
 }

@@ -34,7 +34,7 @@ constexpr auto cifar = cohort::network<[](cohort::builder& net) {
 }>();
 static_assert(cifar.parameter_count() == 18'804'810);
 
-/// The blocks of Darknet on images of 64×64 pixels of 200 classes.
+/// Darknet blocks on images of 64×64 pixels and 200 classes.
 constexpr auto darknet = cohort::network<[](cohort::builder& net) {
   using namespace cohort;
   auto const block = [](int kernel, int filters) {
@@ -50,7 +50,8 @@ constexpr auto darknet = cohort::network<[](cohort::builder& net) {
 }>();
 static_assert(darknet.parameter_count() == 1'074'664);
 
-/// He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution. At run time: as a constant it takes long to compile.
+/// He, Zhang, Ren and Sun, CVPR 2016, with the stride in the 3×3 convolution. Built at run time, because a
+/// constexpr network of this size takes long to compile.
 inline cohort::graph_view resnet50() {
   using namespace cohort;
   static graph const made = graph::build([](builder& net) {
@@ -83,11 +84,12 @@ inline cohort::graph_view resnet50() {
   return made;
 }
 
-/// So small a rate that the network stays as it was initialised: it would learn the one batch by heart, and
-/// fading weights and gradients become denormal numbers, with which a kernel takes ten times as long.
+/// A learning rate that keeps the network near its initialisation. With a larger rate the network overfits
+/// the single batch, and vanishing weights and gradients become denormal numbers, which make kernels 10 times
+/// slower.
 constexpr double standstill = 1e-6;
 
-/// A network as it is trained where it is measured; pytorch_step.py trains the same.
+/// A network with its updater, as benchmarks train it; pytorch_step.py trains the same.
 struct trained_network {
   std::string_view name;
   cohort::graph_view net;

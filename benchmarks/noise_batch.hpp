@@ -7,7 +7,7 @@
 
 namespace benchmarks {
 
-/// A batch of noise in [0, 1) with random classes, in memory.
+/// Makes a batch of noise in [0, 1) with random classes.
 inline cohort::batch noise_batch(cohort::graph_view net, int count) {
   cohort::random_stream const chance(1, "noise");
   cohort::shape const example = net[net.with_role(cohort::layer_role::input)[0]].output;

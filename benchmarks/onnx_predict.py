@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts one batch of noise in ONNX Runtime, on the processor, and prints what a call took as JSON.
+"""Predicts one batch of noise in ONNX Runtime on the CPU and prints the time of a call as JSON.
 
     onnx_predict.py NET BATCH THREADS [SECONDS]
 
-NET is lenet, mlp, darknet or resnet50: those of networks.hpp with random weights, for this batch alone, folded and fused
-by ONNX Runtime at its highest level. Input and output are bound before: a call copies neither. The first line is about ONNX Runtime;
-`empty_ms` there is a call of a model that copies ten numbers: what Python and the runtime itself take. With SECONDS one
-block follows; else a block for every line of standard input, which holds its seconds. The counterpart of
-predict_batch.cpp; needs `pip install onnxruntime onnx numpy`.
+NET is lenet, mlp, darknet or resnet50: the networks of networks.hpp with random weights, for this batch size only, folded and
+fused by ONNX Runtime at its highest level. Input and output are bound in advance, so a call copies neither. The first line
+describes ONNX Runtime; its `empty_ms` is the time of a call of a model that copies ten numbers: the overhead of Python and the
+runtime. With SECONDS it prints one block; otherwise one block for each line of standard input, which contains the block's
+seconds. The counterpart of predict_batch.cpp; needs `pip install onnxruntime onnx numpy`.
 """
 import json
 import statistics
@@ -24,7 +24,7 @@ INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "darknet": (3, 64, 64), "res
 
 
 class builder:
-    """An ONNX graph, layer by layer; `x` is the name of the newest output."""
+    """Builds an ONNX graph layer by layer; `x` is the name of the newest output."""
 
     def __init__(self, batch, example):
         self.random = numpy.random.default_rng(1)
@@ -128,7 +128,7 @@ def copying():
 
 
 def caller(model, shape, threads):
-    """A function that runs the model once on noise."""
+    """Returns a function that runs the model once on noise."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1

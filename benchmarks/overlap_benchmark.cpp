@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn mpi
-// How much of an allreduce hides behind backward, one network on every rank, one rank a processor:
+// Measures how much of an allreduce overlaps with backward: one network on every rank, one rank per
+// processor. Run it on hosts made by hosts.py:
 //   hosts.py up 2 1gbit
 //   hosts.py mpirun 2 sh -c 'exec taskset -c $OMPI_COMM_WORLD_RANK build/.../overlap_benchmark [NET BATCH BLOCKS]'
-// Blocks in turn: steps without an exchange, exchanges of the same buckets without steps, steps with both, in which sums end before the
-// update, or in the next forward (overlap_next_forward). Medians of the slowest rank's times, all that is under way waited for at a block's
-// end; overlap = 1 − (both − compute) / exchange.
+// Interleaves blocks of: steps without an exchange; exchanges of the same buckets without steps; and steps
+// with both, whose sums finish before the update, or during the next forward (overlap_next_forward). Prints
+// medians of the slowest rank's times. A block ends when no bucket is pending. overlap = 1 − (both − compute)
+// / exchange.
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
 
@@ -27,13 +29,13 @@ using cohort::communicator;
 
 constexpr int steps_of_a_block = 10;
 
-/// Seconds a step of the slowest rank, all beginning together.
-template <class Action, class Settle>
-double slowest(communicator& world, Action action, Settle settle) {
+/// Returns the slowest rank's seconds per step, after a barrier.
+template <class Action, class Finish>
+double slowest(communicator& world, Action action, Finish finish_pending) {
   world.barrier();
   double worst = seconds([&] {
                    for (int step = 0; step < steps_of_a_block; ++step) action();
-                   settle();
+                   finish_pending();
                  })
                  / steps_of_a_block;
   world.allreduce(std::span(&worst, 1), cohort::reduction::maximum);
@@ -41,10 +43,10 @@ double slowest(communicator& world, Action action, Settle settle) {
 }
 double slowest(communicator& world, repeated_step& steps) {
   return slowest(
-      world, [&] { steps(); }, [&] { steps.settle(); });
+      world, [&] { steps(); }, [&] { steps.finish_pending(); });
 }
 
-/// Steps with an exchange, and what they took.
+/// Steps with an exchange, and their times.
 struct exchanging_steps {
   char const* name;
   repeated_step steps;
@@ -55,20 +57,20 @@ void measure(communicator& world, trained_network const& net, int batch, int blo
   repeated_step alone(net, batch, 1);
   exchanging_steps both[]{
       {"before the update", repeated_step(net, batch, 1, cohort::allreduce{}.on(world))},
-      {"into forward",
+      {"in the next forward",
        repeated_step(net, batch, 1, cohort::allreduce{.overlap_next_forward = true}.on(world))}};
   cohort::parameter_set const& parameters = both[0].steps.parameters();
   std::span<cohort::bucket const> const buckets = parameters.buckets();
   std::vector<float> gradients(static_cast<std::size_t>(parameters.elements()));
   auto const exchange = [&] {
-    std::vector<cohort::detail::split_allreduce> under_way(buckets.size());
+    std::vector<cohort::detail::split_allreduce> pending(buckets.size());
     for (std::size_t b = 0; b < buckets.size(); ++b)
-      under_way[b].start(world, std::span(gradients).subspan(static_cast<std::size_t>(buckets[b].first),
-                                                             static_cast<std::size_t>(buckets[b].elements)));
-    for (auto& one : under_way) one.wait();
+      pending[b].start(world, std::span(gradients).subspan(static_cast<std::size_t>(buckets[b].first),
+                                                           static_cast<std::size_t>(buckets[b].elements)));
+    for (auto& one : pending) one.wait();
   };
   alone(), exchange();
-  for (auto& one : both) one.steps(), one.steps.settle();
+  for (auto& one : both) one.steps(), one.steps.finish_pending();
   std::vector<double> compute, bare;
   for (int block = 0; block < blocks; ++block) {
     compute.push_back(slowest(world, alone));
@@ -83,12 +85,12 @@ void measure(communicator& world, trained_network const& net, int batch, int blo
     std::vector<double> overlaps;
     for (std::size_t block = 0; block < bare.size(); ++block)
       overlaps.push_back(1 - (one.seconds[block] - compute[block]) / bare[block]);
-    std::printf("sums end %s: both %.1f ms, overlap %.2f (%.2f to %.2f)", one.name, 1e3 * median(one.seconds),
-                1 - (median(one.seconds) - median(compute)) / median(bare), quantile(overlaps, 0.25),
-                quantile(overlaps, 0.75));
+    std::printf("sums finish %s: both %.1f ms, overlap %.2f (%.2f to %.2f)", one.name,
+                1e3 * median(one.seconds), 1 - (median(one.seconds) - median(compute)) / median(bare),
+                quantile(overlaps, 0.25), quantile(overlaps, 0.75));
     for (cohort::measurement const& part : one.steps.exchange_report())
       if (part.name.ends_with("_seconds"))
-        std::printf(", %s %.1f ms a step", std::string(part.name).c_str(),
+        std::printf(", %s %.1f ms per step", std::string(part.name).c_str(),
                     1e3 * part.value / (1 + steps_of_a_block * blocks));
     std::printf("\n");
   }

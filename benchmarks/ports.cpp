@@ -18,7 +18,7 @@ port make_backend_handle(std::string_view backend) {
   if (backend == "cudnn_tf32") return cohort::detail::make_backend_handle<cohort::cudnn_tf32>;
   if (backend == "cudnn_bf16") return cohort::detail::make_backend_handle<cohort::cudnn_bf16>;
 #endif
-  throw cohort::setting_error({.what = "no such backend is built",
+  throw cohort::setting_error({.what = "unknown backend, or built without it",
                                .expected = "onednn, onednn_bf16, cudnn, cudnn_tf32 or cudnn_bf16",
                                .got = {backend}});
 }

@@ -9,13 +9,13 @@ namespace benchmarks {
 
 using port = cohort::detail::backend_handle (*)(cohort::graph_view, cohort::training_settings const&);
 
-/// `make_backend_handle` of a backend, compiled once for all programs: onednn, onednn_bf16; where the component is on cudnn, cudnn_tf32 and
-/// cudnn_bf16.
+/// Returns `make_backend_handle` of a backend, compiled once for all programs: onednn, onednn_bf16; with the
+/// component cudnn also cudnn, cudnn_tf32 and cudnn_bf16.
 ///
-/// Errors    setting_error for another name.
+/// Errors    setting_error for any other name.
 port make_backend_handle(std::string_view backend);
 
-/// cohort::tune for any of them, compiled once too.
+/// cohort::tune for any of these backends, compiled once for all programs.
 std::shared_ptr<cohort::run_autotuner> tuning_of_any(int batch);
 
 }  // namespace benchmarks

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
-// Predicts one batch of noise with one network, over and over, and prints what a call took as JSON, one line a block:
+// Predicts one batch of noise repeatedly with one network, and prints the time of a call as JSON, one line
+// per block:
 //   predict_batch NET BATCH THREADS [SECONDS]
-// First comes a line about the program itself. With SECONDS one block follows, with the time of each kernel on standard
-// error; else a block for every line of standard input, which holds its seconds. Driven by compare_inference.py;
-// onnx_predict.py and pytorch_predict.py are its counterparts.
+// The first line describes the program. With SECONDS it prints one block, and the time of each kernel on
+// standard error; otherwise one block for each line of standard input, which contains the block's seconds.
+// compare_inference.py runs it; onnx_predict.py and pytorch_predict.py are its counterparts.
 #include "context.hpp"
 #include "networks.hpp"
 #include "noise_batch.hpp"
 #include "stopwatch.hpp"
 
+#include <cohort/onednn.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <cohort/onednn.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +33,7 @@ void block(cohort::training const& model, cohort::tensor_view input, double want
   std::fflush(stdout);
 }
 
-/// The same plan's kernels, each by itself.
+/// Prints the time of each kernel of the plan.
 void print_kernels(cohort::training& model, cohort::tensor_view input, int threads) {
   cohort::onednn::threads(threads);
   auto const store =

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a reference network in PyTorch as the example of its name does, and prints what it then recognises.
+"""Trains a reference network in PyTorch with the settings of the example of the same name, and prints its accuracy.
 
     pytorch_accuracy.py NET --data DIR [--epochs 3] [--threads 2] [--seed 123]
 
-NET is cifar10 or tiny_imagenet. DIR holds the folders train and test with a folder of images a class: what the example
-cifar10 reads as it is, and tiny_imagenet once preprocess has packed it. Images of another size are scaled as there
-(bilinear, antialiased). Settings, batch of 32, initialisation and padding are the example's; the numbers drawn are not.
+NET is cifar10 or tiny_imagenet. DIR contains the folders train and test with one folder of images per class: the example
+cifar10 reads it directly, tiny_imagenet after packing by preprocess. Images of another size are scaled in the same way
+(bilinear, antialiased). Settings, batch of 32, initialisation and padding are the example's; the random numbers differ.
 Needs `pip install torch pillow`.
 """
 import argparse
@@ -58,7 +58,7 @@ def tiny_imagenet(classes):
 
 
 def images_of(folder, side):
-    """All images as bytes, and their classes in the order of the folders' names."""
+    """Returns all images as bytes, and their classes, numbered in the order of the folders' names."""
     images, labels = [], []
     for label, name in enumerate(sorted(path.name for path in folder.iterdir() if path.is_dir())):
         for path in sorted((folder / name).iterdir()):

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains lenet_mnist's or mnist_mlp's network in PyTorch, by one process or by several under DistributedDataParallel.
+"""Trains lenet_mnist's or mnist_mlp's network in PyTorch, in one process or in several with DistributedDataParallel.
 
     pytorch_mnist_ddp.py --network lenet --data DIR [--epochs 5] [--evaluate-every N] [--json FILE]
     torchrun --nproc-per-node 2 pytorch_mnist_ddp.py …      or with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT set
 
-Network, initialisation, updater, rate, penalties, batch of a rank and scaling are those of examples/NETWORK; the numbers
-drawn are not. All ranks go through one permutation of the images an epoch, each takes its part of every global batch. The
-images are one tensor in memory, convolutions run channels last, updaters are fused: the fastest that was found here. Ranks
-exchange over gloo (GLOO_SOCKET_IFNAME says by which link). `seconds` are of training alone, without evaluation, and end
-when all ranks have come so far; `curve` has them with the accuracy after each evaluation.
+Network, initialisation, updater, rate, penalties, batch per rank and scaling are those of examples/NETWORK; the random
+numbers differ. All ranks use one permutation of the images per epoch; each takes its part of every global batch. The images
+are one tensor in memory, convolutions are channels last, and updaters are fused: the fastest configuration found. Ranks
+communicate over gloo (GLOO_SOCKET_IFNAME selects the link). `seconds` count training without evaluation, until all ranks
+have finished; `curve` contains them with the accuracy after each evaluation.
 Needs `pip install torch`.
 """
 import argparse
@@ -41,12 +41,12 @@ NETWORKS = {"lenet": (lenet, 5e-4, 123, lambda groups: torch.optim.Adagrad(
 
 
 def idx(folder, name, header):
-    """The bytes behind the header of one of MNIST's files, plain or .gz, in the folder or its subfolder mnist."""
+    """Returns the bytes after the header of one of MNIST's files, plain or .gz, in the folder or its subfolder mnist."""
     for path in (parent / (name + end) for parent in (folder, folder / "mnist") for end in ("", ".gz")):
         if path.exists():
             with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
                 return torch.frombuffer(bytearray(file.read()[header:]), dtype=torch.uint8)
-    raise SystemExit(f"pytorch_mnist_ddp.py: no {name} in {folder}")
+    raise SystemExit(f"pytorch_mnist_ddp.py: --data: expected {name}, got none in {folder}")
 
 
 def images_of(folder, part):
@@ -55,7 +55,7 @@ def images_of(folder, part):
 
 
 def part_of(batch, rank, ranks):
-    """As equal as possible, the first ones longer: tensor_split's rule."""
+    """Returns a rank's part. Parts are as equal as possible, with the first ones longer (tensor_split)."""
     return batch.tensor_split(ranks)[rank]
 
 
@@ -85,7 +85,7 @@ class run:
         self.model = net
         self.steps, self.seconds, self.curve = 0, 0.0, []
 
-    def meet(self):
+    def barrier(self):
         if self.ranks > 1:
             distributed.barrier()
 
@@ -98,8 +98,8 @@ class run:
         self.steps += 1
 
     def evaluate(self, what, number):
-        """Leaves a point in the curve; the clock of training stands still meanwhile."""
-        self.meet()
+        """Evaluates and appends a point to the curve; the training clock is stopped meanwhile."""
+        self.barrier()
         self.seconds += time.perf_counter() - self.began
         with torch.inference_mode():
             right = sum(int((self.net(images).argmax(1) == labels).sum())
@@ -112,12 +112,12 @@ class run:
         self.curve.append({"step": self.steps, "seconds": self.seconds, "accuracy": accuracy})
         if self.rank == 0:
             print(f"{what} {number}: accuracy {100 * accuracy:.2f} %", flush=True)
-        self.meet()
+        self.barrier()
         self.began = time.perf_counter()
 
     def __call__(self):
         order = torch.Generator().manual_seed(self.seed)
-        self.meet()
+        self.barrier()
         if self.rank == 0:
             print(f"PyTorch {torch.__version__}, {self.ranks} ranks, {len(self.train)} training images", flush=True)
         self.began = time.perf_counter()
@@ -139,12 +139,13 @@ class run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", choices=NETWORKS, required=True)
-    parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("COHORT_DATA"), help="MNIST's ($COHORT_DATA)")
+    parser.add_argument("--data", type=pathlib.Path, default=os.environ.get("COHORT_DATA"),
+                        help="folder with MNIST ($COHORT_DATA)")
     parser.add_argument("--epochs", type=int, default=5)
-    parser.add_argument("--batch", type=int, default=32, help="examples a rank and step (32)")
+    parser.add_argument("--batch", type=int, default=32, help="examples per rank and step (32)")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seed", type=int, help="of the weights and the order (the example's)")
-    parser.add_argument("--evaluate-every", type=int, default=0, help="evaluates every so many steps too (0: never)")
+    parser.add_argument("--seed", type=int, help="seed of the weights and the order (the example's)")
+    parser.add_argument("--evaluate-every", type=int, default=0, help="also evaluates every N steps (0: never)")
     parser.add_argument("--json", type=pathlib.Path)
     how = parser.parse_args()
     if how.data is None:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Predicts one batch of noise in PyTorch, on the processor, and prints what a call took as JSON.
+"""Predicts one batch of noise in PyTorch on the CPU and prints the time of a call as JSON.
 
     pytorch_predict.py NET BATCH THREADS MODE [SECONDS]
 
-NET is one of pytorch_step.py's networks, with a softmax behind it. MODE is eager (channels last), script (TorchScript,
-frozen and optimised for inference: norms folded, oneDNN's layouts) or compile (torch.compile with frozen parameters, for
-this batch). First comes a line about PyTorch. With SECONDS one block follows; else a block for every line of standard
-input, which holds its seconds. The counterpart of predict_batch.cpp; needs `pip install torch`.
+NET is one of pytorch_step.py's networks, followed by a softmax. MODE is eager (channels last), script (TorchScript, frozen and
+optimised for inference: norms folded, oneDNN's layouts) or compile (torch.compile with frozen parameters, for this batch
+size). The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for each line of standard input,
+which contains the block's seconds. The counterpart of predict_batch.cpp; needs `pip install torch`.
 """
 import json
 import statistics

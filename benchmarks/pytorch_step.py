@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains one network on one batch of noise in PyTorch and prints what a step took as JSON.
+"""Trains one network on one batch of noise in PyTorch and prints the time of a step as JSON.
 
     pytorch_step.py [--device cpu|cuda] NET DTYPE BATCH THREADS MODE [SECONDS]
 
-NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, on a GPU
-also tf32, or bf16: mixed precision as torch.autocast does it. Activations work in place; weight decay takes biases too, which costs the
-same. MODE is eager, channels_last or compile (torch.compile, channels last), on a GPU also graph and
-graph_channels_last (a whole step as one CUDA graph), any of them with +fused for PyTorch's fused updater. On a GPU f32
-and bf16 are without TF32, and nobody waits for a step but for ten of them. First comes a line about PyTorch. With SECONDS
-one block follows; else a block for every line of standard input, which holds its seconds. The counterpart of
-train_step.cpp; needs `pip install torch`.
+NET is lenet, mlp, cifar, darknet or resnet50: the networks, updaters and rates of networks.hpp. DTYPE is f32, bf16 (mixed
+precision by torch.autocast) or on a GPU tf32. Activations are in-place; weight decay includes biases, which costs the same.
+MODE is eager, channels_last or compile (torch.compile, channels last); on a GPU also graph and graph_channels_last (a whole
+step as one CUDA graph). With +fused after a mode, PyTorch's fused updater is used. On a GPU, f32 and bf16 do not use TF32, and
+the host waits once per ten steps. The first line describes PyTorch. With SECONDS it prints one block; otherwise one block for
+each line of standard input, which contains the block's seconds. The counterpart of train_step.cpp; needs `pip install torch`.
 """
 import json
 import pathlib
@@ -27,14 +26,14 @@ def memory_bytes(field):
 
 
 def memory_of_process():
-    """A function that gives the bytes of memory that the process has taken at most since now."""
+    """Returns a function that returns the maximum increase of the process's memory since this call, in bytes."""
     pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     before = memory_bytes("VmRSS")
     return lambda: memory_bytes("VmHWM") - before
 
 
 def memory_of_gpu(torch):
-    """A function that gives the bytes of the GPU's memory that are held when it is called, by whomever, more than now."""
+    """Returns a function that returns the increase of the used GPU memory (by all processes) since this call, in bytes."""
     def taken():
         free, total = torch.cuda.mem_get_info()
         return total - free
@@ -45,7 +44,7 @@ def memory_of_gpu(torch):
 
 
 def captured(torch, step):
-    """A step as one CUDA graph, after some that let libraries and updater settle, as PyTorch's documentation says."""
+    """Captures a step as one CUDA graph, after warm-up steps, as PyTorch's documentation recommends."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
@@ -63,13 +62,13 @@ def captured(torch, step):
     return replay
 
 
-# So small a rate that the network stays as it was initialised: it would learn the one batch by heart, and fading weights
-# and gradients become denormal numbers, with which a kernel takes ten times as long.
+# A learning rate that keeps the network near its initialisation. With a larger rate the network overfits the single batch,
+# and vanishing weights and gradients become denormal numbers, which make kernels ten times slower.
 STANDSTILL = 1e-6
 
 
 def networks(nn, optim):
-    """Name → (network, updater): made when asked for."""
+    """Returns name → (network, updater), as functions that make them."""
     def lenet():
         return nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(True), nn.MaxPool2d(2),
                              nn.Conv2d(20, 50, 5, 2), nn.ReLU(True), nn.MaxPool2d(2),
@@ -133,7 +132,7 @@ def networks(nn, optim):
             "resnet50": (resnet50, lambda p, fused: optim.SGD(p, STANDSTILL, momentum=0.9, weight_decay=1e-4, fused=fused))}
 
 
-# Of an example, and how many classes there are.
+# Shape of an example, and number of classes (default 10).
 INPUTS = {"lenet": (1, 28, 28), "mlp": (1, 28, 28), "cifar": (3, 32, 32), "darknet": (3, 64, 64), "resnet50": (3, 224, 224)}
 CLASSES = {"darknet": 200, "resnet50": 1000}
 
@@ -150,7 +149,7 @@ def main():
     import torch
     on_gpu = device == "cuda"
     if on_gpu and not torch.cuda.is_available():
-        sys.exit("pytorch_step.py: PyTorch sees no GPU")
+        sys.exit("pytorch_step.py: --device cuda: expected a GPU that PyTorch can use, got none")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
     torch.backends.cudnn.benchmark = True
     torch.set_num_threads(threads)
@@ -174,7 +173,7 @@ def main():
     optimizer = updater_of(net.parameters(), updater == "fused" or None)
     if form.startswith("graph"):
         for group in optimizer.param_groups:
-            group["capturable"] = True  # of Adam: its count of steps stays on the GPU
+            group["capturable"] = True  # for Adam: keeps its step count on the GPU
 
     def loss_and_gradients():
         with torch.autocast(device, torch.bfloat16, enabled=dtype == "bf16"):
@@ -206,7 +205,7 @@ def main():
         some_steps()
         steps += steps_at_once
     if on_gpu:
-        held = memory()  # before others come
+        held = memory()  # before other processes allocate memory
         memory = lambda: held
     where = torch.cuda.get_device_name() if on_gpu else "cpu"
     print(json.dumps({"name": "pytorch", "device": where, "torch": torch.__version__, "python": sys.version.split()[0],

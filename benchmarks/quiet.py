@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a command when the machine is idle and says how quiet it was.
+"""Runs a command when the machine is idle, and reports how much other processes disturbed it.
 
     quiet.py [--most PERCENT] [--tries N] [--wait SECONDS] [--programs DIR] COMMAND...
 
-Waits until others use less than 4 % of the processors, runs the command, and runs it again (3 times in all unless said)
-if others took more than --most (3) percent of them meanwhile. Prints the output of the quietest run, then one line on
-stderr: the others' share, and a cache line's round trip between the first two processors before and after (50 to 70 ns:
-they share an L3; 300 and more: they do not). Processes that leave this one's family count as others.
+Waits until other processes use less than 4 % of the processors, then runs the command. If they used more than --most (3)
+percent during the run, repeats it, up to --tries (3) runs. Prints the output of the least disturbed run, then one line on
+stderr: the other processes' share, and the round trip of a cache line between the first two processors before and after
+(50 to 70 ns: they share an L3; 300 ns and more: they do not). Processes detached from this one count as others.
 """
 import argparse
 import os
@@ -23,22 +23,22 @@ MOST_PERCENT = 3.0
 
 
 def busy_seconds():
-    """Processor seconds that this machine has spent since it started, or lost to other virtual machines."""
+    """Returns the processor seconds used since boot, including those stolen by other virtual machines."""
     with open("/proc/stat", encoding="ascii") as file:
         ticks = [int(word) for word in file.readline().split()[1:]]
-    user, nice, system, _idle, _waiting, *others = ticks  # then: two kinds of interrupts, stolen; guests are in user
+    user, nice, system, _idle, _waiting, *others = ticks  # then: irq, softirq, steal; guest time is included in user
     return (user + nice + system + sum(others[:3])) / os.sysconf("SC_CLK_TCK")
 
 
 def seconds_of(pid):
-    """Processor seconds of one process and of its children that have ended."""
+    """Returns the processor seconds of a process and of its terminated children."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         words = file.read().rpartition(")")[2].split()
     return sum(int(word) for word in words[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_idle(deadline):
-    """Waits until nobody works or the deadline (of time.monotonic()) has passed; says which."""
+    """Waits until the machine is idle. Returns False if the deadline (of time.monotonic()) passes first."""
     while time.monotonic() < deadline:
         busy, start = busy_seconds(), time.monotonic()
         time.sleep(0.3)
@@ -49,7 +49,7 @@ def wait_for_idle(deadline):
 
 
 def round_trip_ns(programs=PROGRAMS):
-    """A cache line's round trip in nanoseconds; None where it cannot be taken."""
+    """Returns the round trip of a cache line in nanoseconds; None if it cannot be measured."""
     program = pathlib.Path(programs) / "cache_line_round_trip"
     if not program.exists():
         return None
@@ -61,7 +61,7 @@ def round_trip_ns(programs=PROGRAMS):
 
 
 class watch:
-    """Who used the processors from its making until `others()`, besides the processes named."""
+    """Measures the processor time that other processes use, from its construction until `others()`."""
 
     def __init__(self, pids=()):
         self.pids = [os.getpid(), *pids]
@@ -70,7 +70,7 @@ class watch:
         self.busy = busy_seconds()
 
     def others(self):
-        """Percent of all processors."""
+        """Returns the other processes' percentage of all processors."""
         busy = busy_seconds() - self.busy
         own = sum(map(seconds_of, self.pids)) - self.own
         return max(0.0, busy - own) / (time.monotonic() - self.begin) / os.cpu_count() * 100
@@ -78,14 +78,14 @@ class watch:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=float, default=MOST_PERCENT, help="percent that others may take (3)")
-    parser.add_argument("--tries", type=int, default=3)
-    parser.add_argument("--wait", type=float, default=240, help="seconds to wait for an idle machine, in all (240)")
+    parser.add_argument("--most", type=float, default=MOST_PERCENT, help="percent that other processes may use (3)")
+    parser.add_argument("--tries", type=int, default=3, help="maximum number of runs (3)")
+    parser.add_argument("--wait", type=float, default=240, help="total seconds to wait for an idle machine (240)")
     parser.add_argument("--programs", default=PROGRAMS, help="folder of the built benchmarks (build/release/benchmarks)")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     if not arguments.command:
-        parser.error("a COMMAND is missing")
+        parser.error("expected a COMMAND, got none")
     deadline = time.monotonic() + arguments.wait
     best = None
     for attempt in range(1, max(arguments.tries, 1) + 1):
@@ -100,7 +100,7 @@ def main():
     others, run, before, after, attempt = best
     sys.stdout.write(run.stdout)
     sys.stderr.write(run.stderr)
-    sys.stderr.write(f"quiet: others took {others:.1f} % of the processors, round trip {before} -> {after} ns, "
+    sys.stderr.write(f"quiet: other processes used {others:.1f} % of the processors, round trip {before} -> {after} ns, "
                      f"attempt {attempt}\n")
     return run.returncode
 

@@ -15,7 +15,7 @@
 
 namespace benchmarks {
 
-/// One oneDNN primitive with memory of its own.
+/// One oneDNN primitive with its own memory.
 struct raw_primitive {
   std::string name;
   std::string implementation;
@@ -33,13 +33,12 @@ struct raw_primitive {
   }
 };
 
-/// The primitives of training a chain of layers, straight through oneDNN's C interface: what a step costs at
-/// least.
+/// The primitives of training a chain of layers, by oneDNN's C API: a lower bound of a step's time.
 ///
-/// Every primitive gets the formats that `any` gives it (a pool or an activation: those of the layer before
-/// it) and memory of its own, so no reorder is counted. The work is that of Cohort's plans: no backward-data
-/// for the first layer, an activation inside its dense layer or behind the pool, its gradient a pass of its
-/// own, in place.
+/// Every primitive has its own memory, in the formats that `any` selects (a pool or an activation: those of
+/// the layer before it), so no reorders are included. The work equals that of Cohort's plans: no data
+/// gradient of the first layer, activations fused into dense layers or placed after pools, and the gradient
+/// of an activation as a separate in-place pass.
 ///
 /// Before    the calling thread has its number of OpenMP threads.
 class raw_chain {
@@ -96,7 +95,7 @@ class raw_chain {
     auto const name = next_name("max_pool");
     dnnl_memory_t const workspace =
         add(name + " forward", forward, {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WORKSPACE});
-    primitives_.back()();  // backward follows the indices that forward left in the workspace
+    primitives_.back()();  // backward reads the indices that forward stored in the workspace
     auto const backward = described([&](dnnl_primitive_desc_t* pd) {
       return dnnl_pooling_backward_primitive_desc_create(pd, engine_.get(), dnnl_pooling_max, format_.get(),
                                                          queried(forward, DNNL_ARG_DST), size, size, none,
@@ -107,7 +106,7 @@ class raw_chain {
     advance(dst, forward);
   }
 
-  /// An activation that stands alone, both passes in place; slope 0 is relu.
+  /// A separate activation, both passes in place; slope 0 is relu.
   void rectifier(float slope) {
     auto const forward = described([&](dnnl_primitive_desc_t* pd) {
       return dnnl_eltwise_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training,
@@ -120,7 +119,7 @@ class raw_chain {
     add_rectifier_backward(name, format_, slope);
   }
 
-  /// A dense layer with bias, and an activation inside where slope ≥ 0 (0 is relu).
+  /// A dense layer with bias, and a fused activation if slope ≥ 0 (0 is relu).
   void dense(dnnl_dim_t units, float slope) {
     std::vector<dnnl_dim_t> const dst{dims_[0], units};
     auto const src_md = any(dims_), dst_md = any(dst), bias_md = any({units});
@@ -151,7 +150,7 @@ class raw_chain {
     advance(dst, forward);
   }
 
-  /// In the order of a step: all forward passes, then the backward passes of the last layer first.
+  /// The primitives in the order of a step: all forward passes, then the backward passes from the last layer.
   std::vector<raw_primitive> primitives() const {
     std::vector<raw_primitive> ordered = primitives_;
     std::stable_sort(ordered.begin(), ordered.end(), [](raw_primitive const& a, raw_primitive const& b) {
@@ -167,7 +166,7 @@ class raw_chain {
 
   static void require(dnnl_status_t status) {
     if (status == dnnl_success) return;
-    std::fprintf(stderr, "oneDNN refused to make a primitive: status %d\n", static_cast<int>(status));
+    std::fprintf(stderr, "oneDNN cannot create a primitive: status %d\n", static_cast<int>(status));
     std::exit(1);
   }
   static format any(std::vector<dnnl_dim_t> const& dims) {
@@ -212,8 +211,8 @@ class raw_chain {
     format_ = copied(queried(forward, DNNL_ARG_DST));
   }
 
-  /// Memory on a 64-byte boundary. Positive numbers, so that an activation in place leaves them as they are
-  /// however often it runs; denormal numbers would be slower than any real ones.
+  /// Memory aligned to 64 bytes, filled with positive numbers, which repeated in-place activations do not
+  /// change. Denormal numbers would slow the kernels down.
   dnnl_memory_t new_memory(const_dnnl_memory_desc_t md) {
     constexpr std::size_t alignment = 64;
     std::size_t const bytes = (dnnl_memory_desc_get_size(md) + alignment - 1) / alignment * alignment;
@@ -248,15 +247,15 @@ class raw_chain {
     return primitives_.back().arguments.back().memory;
   }
 
-  void add_rectifier_backward(std::string const& name, format const& lies, float slope) {
+  void add_rectifier_backward(std::string const& name, format const& layout, float slope) {
     auto const hint = described([&](dnnl_primitive_desc_t* pd) {
       return dnnl_eltwise_forward_primitive_desc_create(pd, engine_.get(), dnnl_forward_training,
-                                                        dnnl_eltwise_relu_use_dst_for_bwd, lies.get(),
-                                                        lies.get(), slope, 0, nullptr);
+                                                        dnnl_eltwise_relu_use_dst_for_bwd, layout.get(),
+                                                        layout.get(), slope, 0, nullptr);
     });
     auto const backward = described([&](dnnl_primitive_desc_t* pd) {
       return dnnl_eltwise_backward_primitive_desc_create(pd, engine_.get(), dnnl_eltwise_relu_use_dst_for_bwd,
-                                                         lies.get(), lies.get(), lies.get(), slope, 0,
+                                                         layout.get(), layout.get(), layout.get(), slope, 0,
                                                          hint.get(), nullptr);
     });
     dnnl_memory_t const gradient =
@@ -267,7 +266,7 @@ class raw_chain {
   std::shared_ptr<dnnl_engine> engine_;
   std::shared_ptr<dnnl_stream> stream_;
   std::vector<dnnl_dim_t> dims_;
-  format format_;  ///< of the layer before; none: the batch, which needs no gradient
+  format format_;  ///< of the previous layer; null: the batch, which needs no gradient
   std::map<std::string, int> count_;
   int layer_ = 0;
   std::vector<std::shared_ptr<void>> owned_;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what was measured into the README, between <!-- measured --> and <!-- /measured -->.
+"""Writes measurements into the README, between <!-- measured --> and <!-- /measured -->.
 
     readme_table.py COMPARISON.json... [--step STEP.json] [--readme README.md]
 
-COMPARISONs are of compare_pytorch.py --json, of one machine and commit; of a row that several have, the one of most
-rounds stands. STEP is of step_benchmark --benchmark_out=STEP.json, for the sentence about oneDNN's primitives. Refuses a
-comparison on a GPU, and one with disturbed blocks unless --disturbed is given.
+COMPARISON files are from compare_pytorch.py --json, of one machine and commit. If several files contain the same row, the
+one with the most rounds is used. STEP is from step_benchmark --benchmark_out=STEP.json, for the sentence about oneDNN's
+primitives. Rejects comparisons on a GPU, and comparisons with disturbed blocks unless --disturbed is given.
 """
 import argparse
 import json
@@ -21,13 +21,13 @@ TITLES = {"lenet": "LeNet", "mlp": "MLP 784-500-100-10", "cifar": "CIFAR-10 netw
 
 
 def joined(comparisons):
-    """One comparison of several."""
+    """Merges comparisons into one."""
     context = comparisons[0]["context"]
     rows = {}
     for comparison in comparisons:
         other = [key for key in context if key != "date" and comparison["context"].get(key) != context[key]]
         if other:
-            raise ValueError(f"comparisons of different {', '.join(other)}")
+            raise ValueError(f"the comparisons differ in {', '.join(other)}")
         for row in comparison["rows"]:
             key = (list(TITLES).index(row["net"]) if row["net"] in TITLES else len(TITLES), row["net"], row["dtype"] != "f32", row["batch"])
             if key not in rows or rows[key]["rounds"] < row["rounds"]:
@@ -49,7 +49,7 @@ def rows_of(comparison):
     yield "| network | batch | Cohort | PyTorch | ratio | Cohort's memory | PyTorch's |"
     yield "|---|---|---|---|---|---|---|"
     for row in comparison["rows"]:
-        if row["dtype"] != "f32":  # those are in benchmarks/results/steps.md
+        if row["dtype"] != "f32":  # bf16 is in benchmarks/results/steps.md
             continue
         low, high = row["ratio_quartiles"]
         yield (f"| {TITLES.get(row['net'], row['net'])}, {row['dtype']} | {row['batch']} | {row['cohort_ms']:.2f} ms "
@@ -66,7 +66,7 @@ def overheads_of(step):
             found.append(f"{TITLES.get(match.group(1), match.group(1))} {one['ratio']:.2f} times "
                          f"({one['ratio_in_a_row']:.2f} times the same run in a row)")
     if not found:
-        raise ValueError("it has no forward_backward benchmark")
+        raise ValueError("--step: expected a forward_backward benchmark, got none")
     return ("On one thread, forward and backward take, of the sum of their oneDNN primitives each timed alone: "
             + "; ".join(found) + ".")
 
@@ -83,13 +83,13 @@ def main():
     parser.add_argument("comparison", type=pathlib.Path, nargs="+")
     parser.add_argument("--step", type=pathlib.Path)
     parser.add_argument("--readme", type=pathlib.Path, default=README)
-    parser.add_argument("--disturbed", action="store_true", help="take disturbed blocks too")
+    parser.add_argument("--disturbed", action="store_true", help="also accept disturbed blocks")
     arguments = parser.parse_args()
     try:
         comparison = joined([json.loads(one.read_text(encoding="utf-8")) for one in arguments.comparison])
         step = json.loads(arguments.step.read_text(encoding="utf-8")) if arguments.step else None
         if comparison["context"].get("device", "cpu") != "cpu":
-            raise ValueError(f"the README has the processor's figures, not those of {comparison['context']['device']}")
+            raise ValueError(f"expected a comparison on the CPU, got one on {comparison['context']['device']}")
         disturbed = sum(row["disturbed_blocks"] for row in comparison["rows"])
         if disturbed and not arguments.disturbed:
             raise ValueError(f"{disturbed} blocks were disturbed: measure again on an idle machine")

@@ -15,29 +15,31 @@
 
 namespace benchmarks {
 
-/// The trainer's step, over and over on one batch: forward, backward, exchange and update, no loader, no listeners.
+/// The trainer's step, repeated on one batch: forward, backward, exchange and update, without loader and
+/// listeners.
 class repeated_step {
  public:
   repeated_step(trained_network const& what, int batch, int workers,
-                std::unique_ptr<cohort::strategy> agree = std::make_unique<cohort::no_exchange>())
+                std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>())
       : repeated_step("onednn", what, batch, {.updater = what.updater, .l2 = what.l2, .workers = workers},
-                      std::move(agree)) {}
+                      std::move(exchange)) {}
 
-  /// On a backend by name, as make_backend_handle, and with settings of one's own.
+  /// With a backend by name (as make_backend_handle) and custom settings.
   repeated_step(std::string_view backend, trained_network const& what, int batch,
                 cohort::training_settings const& settings,
-                std::unique_ptr<cohort::strategy> agree = std::make_unique<cohort::no_exchange>())
+                std::unique_ptr<cohort::strategy> exchange = std::make_unique<cohort::no_exchange>())
       : settings_(settings),
         data_(noise_batch(what.net, batch)),
         workers_(make_backend_handle(backend)(what.net, settings_), settings_, std::chrono::seconds(120)),
-        agree_(std::move(agree)) {
+        strategy_(std::move(exchange)) {
     plan_ = workers_.plan_for({.examples = workers_.micro_batch_size(batch)});
-    update_ = std::make_unique<cohort::parameter_update>(*workers_.backend().parameters, settings_.optimizer());
+    update_ =
+        std::make_unique<cohort::parameter_update>(*workers_.backend().parameters, settings_.optimizer());
   }
 
-  std::vector<cohort::measurement> exchange_report() const { return agree_->report(); }
+  std::vector<cohort::measurement> exchange_report() const { return strategy_->report(); }
   cohort::parameter_set const& parameters() { return *workers_.backend().parameters; }
-  /// What it holds from its first step on, its batch included.
+  /// Memory in use from the first step on, including the batch.
   cohort::run_memory forecast() const {
     cohort::run_memory all = cohort::memory_of_workers(*plan_, workers_.size(), false);
     all.updater_state = update_->bytes();
@@ -46,13 +48,13 @@ class repeated_step {
   }
   cohort::recomputation_cost recomputed() const { return plan_->recomputed(); }
 
-  /// The mean loss before the update.
+  /// Runs one step. Returns the mean loss before the update.
   double operator()() {
     cohort::step_info const now{.step = step_++,
                                 .examples = data_.count,
                                 .weight = static_cast<double>(data_.count),
                                 .expected = data_.count};
-    return workers_.step(data_, now, *agree_, *update_).loss / data_.count;
+    return workers_.step(data_, now, *strategy_, *update_).loss / data_.count;
   }
   /// Finishes the buckets that the last step left pending.
   void finish_pending() { workers_.finish_pending(); }
@@ -63,7 +65,7 @@ class repeated_step {
   cohort::detail::worker_group workers_;
   std::shared_ptr<cohort::plan const> plan_;
   std::unique_ptr<cohort::parameter_update> update_;
-  std::unique_ptr<cohort::strategy> agree_;
+  std::unique_ptr<cohort::strategy> strategy_;
   std::int64_t step_ = 0;
 };
 

@@ -2,14 +2,16 @@
 // needs: onednn
 // uses: cudnn
 // step/NET/onednn/f32/batch:B/workers:W               the trainer's step: forward, backward, update
-// step/NET/cudnn/f32/batch:B                          the same on a GPU, also tf32 and bf16; skipped where there is none
-// forward_backward/NET/onednn/f32/batch:B             beside the sum of its raw primitives, each timed alone
+// step/NET/cudnn/f32/batch:B                          the same on a GPU, also tf32 and bf16; skipped without
+//                                                     a GPU
+// forward_backward/NET/onednn/f32/batch:B             compared with the sum of its raw primitives, each timed
+//                                                     separately
 //
-// `ratio` is the quotient of the medians, the number to look at; ratio_low and ratio_high are its quartiles
-// over the rounds. ratio_in_a_row sets the same primitives, run one after the other, in place of their sum:
-// where it is lower, the difference is caches that a primitive alone finds warm. Softmax with its loss is
-// Cohort's own function: it is in the step, and as itself among the primitives. One thread. --primitives
-// prints each with its implementation and median time on stderr.
+// `ratio`, the main result, is the quotient of the medians; ratio_low and ratio_high are its quartiles over
+// the rounds. ratio_in_a_row compares with the same primitives run in sequence instead. If it is lower than
+// ratio, the difference is due to caches that are warm when a primitive is timed separately. Softmax with its
+// loss is Cohort's own function and is part of both sides. Uses one thread. --primitives prints each
+// primitive with its implementation and median time on stderr.
 #include "context.hpp"
 #include "networks.hpp"
 #include "raw_primitives.hpp"
@@ -21,9 +23,9 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cohort/plan/parameter_store.hpp>
 #include <cohort/onednn.hpp>
 #include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -37,7 +39,7 @@ namespace {
 using namespace benchmarks;
 using cohort::onednn;
 
-std::map<std::string_view, std::string> tables;  ///< of the primitives, by network; the last trial counts
+std::map<std::string_view, std::string> tables;  ///< of the primitives, by network; from the last trial
 
 void step(benchmark::State& state, std::string_view backend, std::string_view name, int batch,
           int workers) try {
@@ -51,30 +53,30 @@ void step(benchmark::State& state, std::string_view backend, std::string_view na
   state.SkipWithError(why.what());
 }
 
-struct alone {
+struct timed_part {
   std::string name;
   std::string implementation;
   std::function<void()> run;
   std::vector<double> times{};
 };
 
-/// How often the system took the processor away from this thread.
+/// Returns the number of involuntary context switches of this thread.
 long interruptions() {
   rusage use{};
   getrusage(RUSAGE_THREAD, &use);
   return use.ru_nivcsw;
 }
 
-/// Seconds of one call: the mean over about 0.2 ms of calls, after one that fetches what they need; taken
-/// anew where the thread was interrupted meanwhile, a few times.
+/// Returns the seconds of one call: the mean over about 0.2 ms of calls, after one warm-up call. Repeats the
+/// measurement a few times if the thread was interrupted.
 double per_call(std::function<void()> const& run) {
   constexpr double block_seconds = 2e-4;
-  constexpr int most_calls = 100, most_tries = 5;
+  constexpr int max_calls = 100, max_attempts = 5;
   double mean = 0;
-  for (int attempt = 0; attempt < most_tries; ++attempt) {
+  for (int attempt = 0; attempt < max_attempts; ++attempt) {
     long const before = interruptions();
     double const first = seconds(run);
-    int const calls = std::clamp(static_cast<int>(block_seconds / first), 1, most_calls);
+    int const calls = std::clamp(static_cast<int>(block_seconds / first), 1, max_calls);
     mean = seconds([&] {
              for (int call = 0; call < calls; ++call) run();
            })
@@ -121,7 +123,7 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
 
   raw_chain const owner = raw_of(name, batch);
   std::vector<raw_primitive> const primitives = owner.primitives();
-  std::vector<alone> parts;
+  std::vector<timed_part> parts;
   for (raw_primitive const& one : primitives)
     parts.push_back({one.name, one.implementation, [&one] { one(); }});
   constexpr int classes = 10;
@@ -152,7 +154,7 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
                    }});
 
   std::function<void()> const in_a_row = [&] {
-    for (alone const& part : parts) part.run();
+    for (timed_part const& part : parts) part.run();
   };
 
   std::vector<double> times;
@@ -163,15 +165,15 @@ void forward_backward(benchmark::State& state, std::string_view name, int batch)
     state.SetIterationTime(times.back());
     times_in_a_row.push_back(per_call(in_a_row));
     double sum = 0;
-    for (alone& part : parts) {
+    for (timed_part& part : parts) {
       part.times.push_back(per_call(part.run));
       sum += part.times.back();
     }
     ratios.push_back(times.back() / sum);
   }
   double sum = 0;
-  std::string& text = tables[name] = std::string(name) + ", alone:\n";
-  for (alone const& part : parts) {
+  std::string& text = tables[name] = std::string(name) + ", primitives timed separately:\n";
+  for (timed_part const& part : parts) {
     double const middle = median(part.times);
     sum += middle;
     char line[128];

@@ -8,7 +8,7 @@
 
 namespace benchmarks {
 
-/// Seconds that f takes.
+/// Returns the seconds that f takes.
 template <class F>
 double seconds(F&& f) {
   auto const begin = std::chrono::steady_clock::now();
@@ -16,7 +16,7 @@ double seconds(F&& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// The value below which the share `part` of a list lies: 0.5 is the median.  Before: the list is not empty.
+/// Returns the quantile `part` of a list: 0.5 is the median.  Before: the list is not empty.
 inline double quantile(std::vector<double> list, double part) {
   auto const at =
       std::min(static_cast<std::size_t>(part * static_cast<double>(list.size())), list.size() - 1);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
-// strategy/NET/onednn/f32/batch:B/workers:W/STRATEGY/self    a step of one rank with a strategy beside one without
+// strategy/NET/onednn/f32/batch:B/workers:W/STRATEGY/self    a step of one rank with a strategy, compared
+//                                                            with one without
 //
-// What a strategy costs where nobody has to be asked: buckets, copies and waits; of sharing also to write and read a
-// message. The two take turns, one step each; times are means over five steps, of which averaging meets in one. `ratio` is the quotient
-// of their medians, ratio_low and ratio_high its quartiles over the pairs.
+// The cost of a strategy without communication: buckets, copies and waits; for sharing also encoding and
+// decoding a message. The two alternate step by step. Times are means over five steps, in one of which
+// averaging exchanges parameters. `ratio` is the quotient of the medians, ratio_low and ratio_high its
+// quartiles over the pairs.
 #include "context.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
@@ -23,7 +25,7 @@ namespace {
 
 using namespace benchmarks;
 
-constexpr int period = 5;  // steps from one meeting to the next
+constexpr int period = 5;  // steps between two averages
 
 template <class Strategy>
 void beside_none(benchmark::State& state, std::string const& name, int batch, int workers, Strategy how) {

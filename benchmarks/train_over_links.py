@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cohort's strategies beside PyTorch's DistributedDataParallel, on hosts joined by links of a given rate.
+"""Compares Cohort's strategies with PyTorch's DistributedDataParallel, on hosts connected by links of a given rate.
 
     train_over_links.py --data DIR [--networks lenet,mlp] [--hosts 2,4] [--rates none,1gbit,100mbit] [--repeat 3]
                         [--strategies allreduce,averaging,sharing,ddp] [--epochs N] [--python PATH] [--json FILE]
 
-Makes the hosts (hosts.py: root, iproute2, Open MPI), one rank of one thread on each, and takes them down again. In every
-repetition all cases run in turn, on new hosts for each rate. Cohort runs examples/lenet_mnist and mnist_mlp over Open
-MPI's TCP, `ddp` is pytorch_mnist_ddp.py over gloo: the same networks and settings, 32 examples a rank and step.
+Makes the hosts (hosts.py: root, iproute2, Open MPI) with one rank of one thread on each, and removes them at the end. Each
+repetition runs all cases, on new hosts for each rate. Cohort runs examples/lenet_mnist and mnist_mlp over Open MPI's TCP;
+`ddp` is pytorch_mnist_ddp.py over gloo, with the same networks and settings, and 32 examples per rank and step.
 
-Without --epochs: how fast. A run has two epochs of as many images as take about --seconds each (a short run of the case
-says how many), and the second one counts: nobody's start does. With --epochs N: how well too. A run trains on all images
-so long and evaluates every --evaluate-every steps, with another seed in each repetition; what counts begins with the
-first evaluation.
+Without --epochs it measures speed. A run has two epochs of about --seconds each (a short run of the case determines the
+number of images); only the second epoch counts, so start-up time is excluded. With --epochs N it also measures accuracy. A
+run trains N epochs on all images and evaluates every --evaluate-every steps, with another seed in each repetition;
+measurements start at the first evaluation.
 
-Prints a table of medians. `kB a step` left the host that sent most, headers of what the kernel hands to the link included.
-Seconds and steps until --accuracy are those of training alone.
+Prints a table of medians. `kB a step` was sent by the host that sent most, including the headers added by the kernel.
+Seconds and steps until --accuracy exclude evaluation.
 """
 import argparse
 import gzip
@@ -37,13 +37,13 @@ import quiet
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH = 32
 PROGRAMS = {"lenet": "lenet_mnist", "mlp": "mnist_mlp"}
-SEEDS = {"lenet": 123, "mlp": 12345}  # of the first repetition: the examples' own
+SEEDS = {"lenet": 123, "mlp": 12345}  # of the first repetition: the examples' defaults
 FLAGS = {"allreduce": [], "averaging": ["--every", "5"], "sharing": ["--density", "0.01"]}
 IMAGES = 60_000
-SHORTEST = 30  # steps of an epoch
-TEST_IMAGES = 320  # of runs for speed alone
+SHORTEST = 30  # minimum steps per epoch
+TEST_IMAGES = 320  # of runs without --epochs
 PORT = 29500
-START_SECONDS = 60  # until rank 0 says something
+START_SECONDS = 60  # until rank 0 prints its first line
 TRIES = 3
 
 
@@ -52,12 +52,12 @@ class failure(Exception):
 
 
 class digits:
-    """Folders with the first images of MNIST, made when asked for."""
+    """Folders with the first images of MNIST, made on request."""
 
     def __init__(self, data, folder):
         self.all = next((one for one in (data, data / "mnist") if any(one.glob("train-images-idx3-ubyte*"))), None)
         if self.all is None:
-            raise failure(f"--data: expected MNIST's files, found none in {data}")
+            raise failure(f"--data: expected MNIST's files, got none in {data}")
         self.folder = folder
 
     def first(self, count):
@@ -70,7 +70,7 @@ class digits:
         return made
 
     def beginning(self, name, items):
-        """Of an IDX file: its header, for so many items, and those."""
+        """Returns the first items of an IDX file, with a header for their number."""
         path = self.all / name
         with open(path, "rb") if path.exists() else gzip.open(f"{path}.gz") as file:
             magic, _ = struct.unpack(">2I", file.read(8))
@@ -80,7 +80,7 @@ class digits:
 
 
 def commands(how, case, flags):
-    """What starts the ranks; the first one speaks."""
+    """Returns the commands that start the ranks; the first one prints."""
     network, ranks, _, strategy = case
     if strategy != "ddp":
         program = str(how.programs / PROGRAMS[network])
@@ -97,8 +97,8 @@ class no_start(failure):
 
 
 def attempt(how, case, report, said, flags):
-    """One pass: the program's report, with `wire`, the most bytes that have left a host between the first and the last
-    evaluation."""
+    """Runs a case once. Returns the program's report and `wire`, the largest number of bytes that a host sent between the
+    first and the last evaluation."""
     ranks = [subprocess.Popen(command, stdout=said if number else subprocess.PIPE, stderr=said, text=True)
              for number, command in enumerate(commands(how, case, flags))]
     over, marks, lines = threading.Event(), [], 0
@@ -127,7 +127,7 @@ def attempt(how, case, report, said, flags):
 
 
 def run(how, case, folder, *flags):
-    """Tried again where the ranks do not come together: mpirun's daemons do not always, on a crowded machine."""
+    """Runs a case; retries if the ranks do not connect, because mpirun's daemons sometimes fail on a busy machine."""
     report = folder / "report.json"
     for left in reversed(range(TRIES)):
         report.unlink(missing_ok=True)
@@ -144,12 +144,12 @@ def steps_counted(told):
 
 
 def speed(told):
-    """Steps a second."""
+    """Returns the steps per second."""
     return steps_counted(told) / (told["curve"][-1]["seconds"] - told["curve"][0]["seconds"])
 
 
 def steps_of_an_epoch(how, case, folder, images):
-    """That take about how.seconds."""
+    """Returns the number of steps that take about how.seconds."""
     count = case[1]
     trial = run(how, case, folder, "--data", images.first(SHORTEST * BATCH * count), "--epochs", 2)
     wanted = min(how.seconds * speed(trial), IMAGES // (BATCH * count))
@@ -157,7 +157,7 @@ def steps_of_an_epoch(how, case, folder, images):
 
 
 def measure(how, runs, folder):
-    """Fills in the runs of each case."""
+    """Measures each case and appends the results to its runs."""
     images, epoch = digits(how.data, folder), {}
     for repetition in range(how.repeat):
         for (count, rate), some in itertools.groupby(runs, key=lambda case: case[1:3]):
@@ -184,7 +184,7 @@ def table(how, runs):
         return statistics.median(map(value, runs[case]))
 
     def until(case, field, form):
-        """The first point of the curve that is good enough."""
+        """Returns the median of `field` at the first point that reaches the accuracy."""
         found = [next((point[field] for point in one["curve"] if point["accuracy"] >= how.accuracy), None)
                  for one in runs[case]]
         return "not reached" if None in found else format(statistics.median(found), form)
@@ -206,8 +206,8 @@ def table(how, runs):
     settings = "".join(f", {name} {' '.join(FLAGS[name])}" for name in how.strategies if FLAGS.get(name))
     idle = [one["idle"] for some in runs.values() for one in some]
     yield ""
-    yield f"Medians of {how.repeat}, {BATCH} examples a rank and step{settings}. One rank of one thread a host; all hosts"
-    yield f"share {os.cpu_count()} processors. {idle.count(False)} of {len(idle)} runs began while others worked."
+    yield f"Medians of {how.repeat}, {BATCH} examples per rank and step{settings}. One rank of one thread per host; all hosts"
+    yield f"share {os.cpu_count()} processors. {idle.count(False)} of {len(idle)} runs started on a busy machine."
 
 
 def main():
@@ -220,14 +220,14 @@ def main():
     flags.add_argument("--rates", type=words, default="none,1gbit,100mbit")
     flags.add_argument("--strategies", type=words, default="allreduce,averaging,sharing,ddp")
     flags.add_argument("--repeat", type=int, default=3)
-    flags.add_argument("--seconds", type=float, default=3, help="about what an epoch takes without --epochs (3)")
-    flags.add_argument("--epochs", type=int, default=0, help="on all images (0: as --seconds says)")
-    flags.add_argument("--evaluate-every", type=int, default=50, help="steps, with --epochs (50)")
-    flags.add_argument("--accuracy", type=float, default=0.975, help="that is looked for, with --epochs (0.975)")
-    flags.add_argument("--limit", type=float, default=600, help="seconds that a run may take (600)")
-    flags.add_argument("--wait", type=float, default=30, help="seconds that a run waits for an idle machine (30)")
+    flags.add_argument("--seconds", type=float, default=3, help="approximate seconds per epoch without --epochs (3)")
+    flags.add_argument("--epochs", type=int, default=0, help="epochs on all images (0: measures only speed, see --seconds)")
+    flags.add_argument("--evaluate-every", type=int, default=50, help="steps between evaluations, with --epochs (50)")
+    flags.add_argument("--accuracy", type=float, default=0.975, help="target accuracy, with --epochs (0.975)")
+    flags.add_argument("--limit", type=float, default=600, help="maximum seconds per run (600)")
+    flags.add_argument("--wait", type=float, default=30, help="maximum seconds to wait for an idle machine before a run (30)")
     flags.add_argument("--programs", type=pathlib.Path, default=HERE.parent / "build/release/examples")
-    flags.add_argument("--python", default=sys.executable, help="an interpreter that has torch")
+    flags.add_argument("--python", default=sys.executable, help="an interpreter with torch (this one)")
     flags.add_argument("--json", type=pathlib.Path, help="file for all reports, written after each run")
     how = flags.parse_args()
     runs = {(network, int(count), rate, strategy): [] for count in how.hosts for rate in how.rates

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn
 // uses: cudnn
-// Trains one network on one batch of noise, over and over, and prints what a step took as JSON, one line a
+// Trains one network repeatedly on one batch of noise, and prints the time of a step as JSON, one line per
 // block:
 //   train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]
-// First comes a line about the program itself. With SECONDS one block follows; else a block for every line of
-// standard input, which holds its seconds. With --tune layers run as was fastest here (cohort/trainer/tune.hpp).
-// Driven by compare_pytorch.py; pytorch_step.py is its counterpart.
+// The first line describes the program. With SECONDS it prints one block; otherwise one block for each line
+// of standard input, which contains the block's seconds. --tune selects the fastest implementations on this
+// machine (cohort/trainer/tune.hpp). compare_pytorch.py runs it; pytorch_step.py is its counterpart.
 #include "context.hpp"
 #include "networks.hpp"
 #include "repeated_step.hpp"
 #include "stopwatch.hpp"
 
 #include <cohort/onednn.hpp>
+#include <cohort/plan/table.hpp>
 #if __has_include(<cohort/cudnn/detail/gpu.hpp>)
 #include <cohort/cudnn/detail/gpu.hpp>
 #endif
@@ -29,7 +30,7 @@ namespace {
 
 using namespace benchmarks;
 
-/// Bytes of a field of /proc/self/status: VmRSS, or VmHWM, its largest value so far.
+/// Returns the bytes of a field of /proc/self/status: VmRSS, or VmHWM, its maximum so far.
 long long memory_bytes(std::string const& field) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
@@ -38,14 +39,14 @@ long long memory_bytes(std::string const& field) {
   return 0;
 }
 
-/// Where the steps run.
+/// The device that runs the steps.
 struct device {
   std::string name;
-  std::function<long long()> memory;  ///< bytes: at most until now; on a GPU those that everybody holds now
+  std::function<long long()> memory;  ///< bytes: the maximum so far; on a GPU those in use now
 };
 
 device this_machine() {
-  std::ofstream("/proc/self/clear_refs") << 5;  // forgets VmHWM
+  std::ofstream("/proc/self/clear_refs") << 5;  // resets VmHWM
   return {"cpu", [before = memory_bytes("VmRSS")] { return memory_bytes("VmHWM") - before; }};
 }
 
@@ -55,12 +56,12 @@ device first_gpu() {
   auto const taken = [on] {
     on->use();
     std::size_t free = 0, total = 0;
-    on->driver().check(on->driver().memory(&free, &total), "asking for a GPU's memory");
+    on->driver().check(on->driver().memory(&free, &total), "reading a GPU's free memory");
     return static_cast<long long>(total - free);
   };
   return {on->name(), [taken, before = taken()] { return taken() - before; }};
 #else
-  throw cohort::setting_error({.what = "--device cuda: built without the component cudnn"});
+  throw cohort::setting_error({.what = "--device cuda: this program was built without the component cudnn"});
 #endif
 }
 
@@ -137,7 +138,7 @@ int main(int argc, char** argv) try {
   repeated_step step(type == "f32" ? library : library + '_' + type, *what, batch, settings);
   double first = seconds([&] { step(); }), warm = first;
   for (int steps = 1; steps < 3 || (steps < 20 && warm < 3); ++steps) warm += seconds([&] { step(); });
-  if (on_a_gpu) on.memory = [held = on.memory()] { return held; };  // before others come
+  if (on_a_gpu) on.memory = [held = on.memory()] { return held; };  // before other processes allocate memory
   dnnl_version_t const& onednn = *dnnl_version();
   std::printf(
       "{\"name\": \"cohort\", \"device\": \"%s\", \"commit\": \"%s\", \"compiler\": \"%s\", \"onednn\": "

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each updater beside a copy of the bytes that it must move, the two in turn: updater/RULE/f32/n:ELEMENTS. (The norms that
-// lars and lamb need are another pass.)
-// bytes_per_second and copy_bytes_per_second are of medians; ratio is their quotient, the number to look at.
+// updater/RULE/f32/n:ELEMENTS    each updater
+//
+// Compared with a copy of the bytes that it must move, interleaved. (The norms that lars and lamb need are a
+// separate pass.) bytes_per_second and copy_bytes_per_second are from medians; ratio, the main result, is
+// their quotient.
 #include "context.hpp"
 #include "stopwatch.hpp"
 
@@ -45,7 +47,7 @@ void update_beside_copy(benchmark::State& state, updater const& rule, std::size_
     states.push_back(arrays.back().get());
   }
   std::size_t const bytes = (3 + 2 * states.size()) * n * sizeof(float);
-  array const from = filled(bytes / 2 / sizeof(float), 1);  // a copy reads one half and writes the other
+  array const from = filled(bytes / 2 / sizeof(float), 1);  // a copy reads and writes one half each
   array const to = filled(bytes / 2 / sizeof(float), 2);
   float const* const parts[] = {g.get()};
   std::vector<double> update_times;
@@ -56,7 +58,7 @@ void update_beside_copy(benchmark::State& state, updater const& rule, std::size_
       std::memcpy(to.get(), from.get(), bytes / 2);
       benchmark::ClobberMemory();
     }));
-    // Twice, and the second counts, so that each finds its own arrays where the one before left them.
+    // Only the second run counts: its arrays are in the caches where the first left them.
     for (int turn = 0; turn < 2; ++turn) {
       double const taken = seconds([&] {
         cohort::apply_update(
@@ -93,8 +95,8 @@ void declare(std::size_t n) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  declare(std::size_t{1} << 15);  // 128 KiB an array: all of them in an L2 cache
-  declare(std::size_t{1} << 24);  // 64 MiB an array
+  declare(std::size_t{1} << 15);  // 128 KiB per array: all arrays fit an L2 cache
+  declare(std::size_t{1} << 24);  // 64 MiB per array
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmarks::add_build_context();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn zlib
-// LeNet on MNIST: two ranks train it with parameter averaging and print the report. The README shows this program.
+// LeNet on MNIST: two ranks train it with parameter averaging and print a report. The README shows this text.
 #include <cohort/cohort.hpp>
 #include <cohort/mnist.hpp>
 #include <cohort/onednn.hpp>

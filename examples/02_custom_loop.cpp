@@ -25,8 +25,8 @@ constexpr auto mlp = cohort::network<[](cohort::builder& net) {
   return net.input({1, 28, 28}) | dense{.units = 128} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-/// Scales the gradient down to max_norm if its norm is larger. Returns the norm before. The arena's padding is
-/// zero and does not change the norm.
+/// Scales the gradient down to max_norm if its norm is larger. Returns the norm before. The arena's padding
+/// is zero and does not change the norm.
 double clip_norm(cohort::parameter_set const& parameters, std::byte* gradients) {
   std::span<float> const values(reinterpret_cast<float*>(gradients), parameters.arena_elements());
   double squares = 0;

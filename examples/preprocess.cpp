@@ -3,9 +3,10 @@
 // label: slow
 // Packs folders of images into file batches for tiny_imagenet:
 //     preprocess FROM TO [FILES]
-// FROM contains train/ and test/ (or val/) with one folder per class, or TinyImageNet as distributed: training images in
-// train/CLASS/images, test images in val/images, and their classes in val/val_annotations.txt. Writes archives of FILES
-// images each (default 500) to TO/train/ and TO/test/, in one random order.
+// FROM contains train/ and test/ (or val/) with one folder per class, or TinyImageNet as distributed:
+// training images in train/CLASS/images, test images in val/images, and their classes in
+// val/val_annotations.txt. Writes archives of FILES images each (default 500) to TO/train/ and TO/test/, in
+// one random order.
 #include <charconv>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/image/pack_files.hpp>

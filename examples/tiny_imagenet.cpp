@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: onednn image
 // label: slow
-// A network of Darknet blocks on TinyImageNet's 200 classes, from file batches made by preprocess: tiny_imagenet --help
+// A network of Darknet blocks on TinyImageNet's 200 classes, from file batches made by preprocess:
+// tiny_imagenet --help
 #include <algorithm>
 #include <cohort/data/loader.hpp>
 #include <cohort/error/exceptions.hpp>

@@ -2,8 +2,8 @@
 #include "program.hpp"
 #include <algorithm>
 #include <chrono>
-#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/backend/reference.hpp>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/cohort.hpp>

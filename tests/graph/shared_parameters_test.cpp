@@ -76,12 +76,12 @@ TEST(shared_parameters, are_refused_where_they_make_no_sense) {
                      return b.input({3}) | dense{.units = 3}
                             | dense{.units = 3, .settings = {.shares = "dense_1"}};
                    }),
-                   "was given the name"));
+                   "no earlier layer has the name"));
   EXPECT_TRUE(says(mistake([](builder& b) {
                      return b.input({3}) | dense{.units = 3, .name = "a"}
                             | dense{.units = 3, .settings = {.weights = init::ones{}, .shares = "a"}};
                    }),
-                   "has no initialisers of its own"));
+                   "must not set initialisers"));
   EXPECT_TRUE(says(mistake([](builder& b) {
                      return b.input({3}) | batch_norm{.name = "a"} | batch_norm{.settings = {.shares = "a"}};
                    }),

@@ -75,7 +75,8 @@ TEST(subset, takes_a_slice_of_the_first_axis_and_gives_zeros_to_the_rest) {
   constexpr std::string_view order = "a subset must have 0 <= first < last";
   EXPECT_EQ(refusal_of(subset{.first = -1, .last = 2}, shape{4}), order);
   EXPECT_EQ(refusal_of(subset{.first = 2, .last = 2}, shape{4}), order);
-  EXPECT_EQ(refusal_of(subset{.first = 2, .last = 5}, shape{4}), "the last of a subset must not exceed the channels of its input");
+  EXPECT_EQ(refusal_of(subset{.first = 2, .last = 5}, shape{4}),
+            "the last of a subset must not exceed the channels of its input");
   EXPECT_EQ(refusal_of(subset{.first = 0, .last = 1}, shape{}), "a subset needs an input with channels");
 }
 

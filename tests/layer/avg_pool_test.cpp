@@ -69,8 +69,9 @@ TEST(global_pools, see_each_channel_of_each_example_apart) {
 }
 
 TEST(global_pools, say_what_they_refuse) {
-  EXPECT_EQ(inferred(global_avg_pool{}, {3}).problem.text().view(),
-            "graph: : global pooling needs an input of channels x height x width or channels x length (input 3)");
+  EXPECT_EQ(
+      inferred(global_avg_pool{}, {3}).problem.text().view(),
+      "graph: : global pooling needs an input of channels x height x width or channels x length (input 3)");
   EXPECT_EQ(inferred(avg_pool{.window = 2, .padding = 2}, {1, 9, 9}).problem.text().view(),
             "graph: : the padding must be smaller than the kernel (input 1x9x9, kernel 2x2)");
 }

@@ -76,11 +76,16 @@ struct left_out {
   static constexpr auto fields() { return std::tuple{field{"listed", &left_out::listed}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
-static_assert(detail::fields_match_members<blend>() && detail::fields_match_members<conv2d>() && detail::fields_match_members<relu>());
-static_assert(!detail::fields_match_members<swapped<int>>() && !detail::fields_match_members<swapped<bool>>());
-static_assert(!detail::fields_match_members<swapped<extent2>>() && !detail::fields_match_members<swapped<padding>>());
-static_assert(!detail::fields_match_members<left_out<bool, true>>() && !detail::fields_match_members<left_out<bool, false>>());
-static_assert(!detail::fields_match_members<left_out<int, 2>>() && !detail::fields_match_members<left_out<int, 3>>());
+static_assert(detail::fields_match_members<blend>() && detail::fields_match_members<conv2d>()
+              && detail::fields_match_members<relu>());
+static_assert(!detail::fields_match_members<swapped<int>>()
+              && !detail::fields_match_members<swapped<bool>>());
+static_assert(!detail::fields_match_members<swapped<extent2>>()
+              && !detail::fields_match_members<swapped<padding>>());
+static_assert(!detail::fields_match_members<left_out<bool, true>>()
+              && !detail::fields_match_members<left_out<bool, false>>());
+static_assert(!detail::fields_match_members<left_out<int, 2>>()
+              && !detail::fields_match_members<left_out<int, 3>>());
 
 template <padding P>
 constexpr bool padding_survives =

@@ -60,17 +60,16 @@ std::string refused(L const& l, Shapes... inputs) {
 
 TEST(layers, say_what_they_refuse) {
   EXPECT_EQ(refused(dense{.units = 0}, shape{3}), "graph: : a dense layer needs at least one unit (units 0)");
-  EXPECT_EQ(refused(leaky_relu{.slope = 1}, shape{3}), "graph: : the slope of a leaky relu must be in [0, 1)");
+  EXPECT_EQ(refused(leaky_relu{.slope = 1}, shape{3}),
+            "graph: : the slope of a leaky relu must be in [0, 1)");
   EXPECT_EQ(refused(leaky_relu{.slope = -0.1}, shape{3}),
             "graph: : the slope of a leaky relu must be in [0, 1)");
   EXPECT_EQ(refused(add{}, shape{3, 4}, shape{3, 4}, shape{3, 5}),
             "graph: : only tensors of equal shape can be added (left 3x4, right 3x5)");
-  EXPECT_EQ(
-      refused(concatenate{}, shape{3, 4, 4}, shape{3, 4, 5}),
-      "graph: : concatenated tensors may differ in the first extent only (left 3x4x4, right 3x4x5)");
-  EXPECT_EQ(
-      refused(concatenate{}, shape{3, 4, 4}, shape{3}),
-      "graph: : concatenated tensors may differ in the first extent only (left 3x4x4, right 3)");
+  EXPECT_EQ(refused(concatenate{}, shape{3, 4, 4}, shape{3, 4, 5}),
+            "graph: : concatenated tensors may differ in the first extent only (left 3x4x4, right 3x4x5)");
+  EXPECT_EQ(refused(concatenate{}, shape{3, 4, 4}, shape{3}),
+            "graph: : concatenated tensors may differ in the first extent only (left 3x4x4, right 3)");
   EXPECT_EQ(refused(softmax_cross_entropy{}, shape{3, 4, 4}),
             "graph: : softmax needs one logit per class: put a dense layer before it (input 3x4x4)");
   EXPECT_EQ(refused(softmax_cross_entropy{}, shape{1}),

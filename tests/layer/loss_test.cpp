@@ -237,11 +237,13 @@ TEST(loss, refuses_settings_that_make_no_sense) {
     EXPECT_EQ(refused(l, {3}), "") << l.kind_name;
     for (double const weight : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
       l.weight = weight;
-      EXPECT_EQ(refused(l, {3}), "graph: : the weight of a loss must be a finite number above 0") << l.kind_name;
+      EXPECT_EQ(refused(l, {3}), "graph: : the weight of a loss must be a finite number above 0")
+          << l.kind_name;
     }
   });
   for (double const delta : {0.0, -1.0, std::nan(""), HUGE_VAL})
-    EXPECT_EQ(refused(huber{.delta = delta}, {3}), "graph: : the delta of a Huber loss must be a finite number above 0");
+    EXPECT_EQ(refused(huber{.delta = delta}, {3}),
+              "graph: : the delta of a Huber loss must be a finite number above 0");
   for (double const smoothing : {-0.1, 1.0, std::nan("")})
     EXPECT_EQ(refused(softmax_cross_entropy{.label_smoothing = smoothing}, {3}),
               "graph: : label smoothing must be in [0, 1)");

@@ -146,12 +146,16 @@ TEST(lrn, divides_by_what_neighbouring_channels_hold) {
 TEST(normalisation, says_what_it_refuses) {
   EXPECT_EQ(refused(batch_norm{.momentum = 1.5}, {3}),
             "graph: : the momentum of batch normalisation must be in [0, 1]");
-  EXPECT_EQ(refused(batch_norm{.epsilon = 0}, {3}), "graph: : the epsilon of batch normalisation must be above 0");
-  EXPECT_EQ(refused(batch_norm{}, shape()), "graph: : batch normalisation needs an input with channels (input scalar)");
-  EXPECT_EQ(refused(layer_norm{.axes = 3}, {3, 4}),
-            "graph: : the axes of layer normalisation must be from 1 to the rank of its input (input 3x4, axes 3)");
-  EXPECT_EQ(refused(layer_norm{.axes = 0}, {3, 4}),
-            "graph: : the axes of layer normalisation must be from 1 to the rank of its input (input 3x4, axes 0)");
+  EXPECT_EQ(refused(batch_norm{.epsilon = 0}, {3}),
+            "graph: : the epsilon of batch normalisation must be above 0");
+  EXPECT_EQ(refused(batch_norm{}, shape()),
+            "graph: : batch normalisation needs an input with channels (input scalar)");
+  EXPECT_EQ(
+      refused(layer_norm{.axes = 3}, {3, 4}),
+      "graph: : the axes of layer normalisation must be from 1 to the rank of its input (input 3x4, axes 3)");
+  EXPECT_EQ(
+      refused(layer_norm{.axes = 0}, {3, 4}),
+      "graph: : the axes of layer normalisation must be from 1 to the rank of its input (input 3x4, axes 0)");
   EXPECT_EQ(refused(layer_norm{.epsilon = -1}, {3}),
             "graph: : the epsilon of layer normalisation must be above 0");
   EXPECT_EQ(refused(lrn{.n = 4}, {3}),

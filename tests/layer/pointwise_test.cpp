@@ -94,7 +94,8 @@ TEST(activations, let_what_is_no_number_through) {
 
 TEST(activations, refuse_an_alpha_that_bends_them_backwards) {
   for (double const alpha : {0.0, -1.0, std::nan("")})
-    EXPECT_EQ(refusal_of(elu{.alpha = alpha}, shape{3}), "the alpha of an elu must be a finite number above 0");
+    EXPECT_EQ(refusal_of(elu{.alpha = alpha}, shape{3}),
+              "the alpha of an elu must be a finite number above 0");
   EXPECT_EQ(refusal_of(elu{.alpha = 0.1}, shape{3}), "");
 }
 

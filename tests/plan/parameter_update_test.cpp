@@ -303,7 +303,7 @@ TEST(parameter_update, refuses_rows_of_no_layer_and_frozen_ones_that_plans_train
   EXPECT_NE(refusal_of({{.layer = "", .l2 = 1}}), "");
   EXPECT_EQ(
       refusal_of({{.layer = "dense_2", .l2 = 1}, {.layer = "dense_3", .bias_updater = adam{.epsilon = 0}}}),
-      "a setting is out of range (layers[1] dense_3: adam.epsilon): expected a finite number of at least "
+      "a setting is out of range (layers[1] dense_3: adam.epsilon): expected a finite number, at least "
       "1.2e-38, got 0");
   EXPECT_EQ(
       refusal_of({{.layer = "dense_2", .frozen = true}}),

@@ -4,6 +4,8 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/trainer/trainer.hpp>
 
 #include <cmath>

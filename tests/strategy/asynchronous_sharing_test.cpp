@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/detail/unsynced_statistics.hpp>
 #include <semaphore>
 #include <stdexcept>
 #include "../checkpoint/scratch_folder.hpp"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cmath>
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/data/dataset.hpp>

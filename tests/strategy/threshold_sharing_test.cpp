@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cohort/plan/table.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/strategy/sharing_by.hpp>

@@ -15,33 +15,35 @@ namespace cohort {
 
 /// Takes every step with the mean of all ranks' gradients.
 ///
-/// Shapes    buckets, from the last layer to the first. A bucket is reduced in place if all ranks have the same
-///           parameter layout, on devices in whose memory their communicator sums, or on processors with padding of
-///           at most 1/64; otherwise packed, as in the canonical flat view.
-/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the checksums
-///           differ, as between ranks of different backends, rank 0's parameters are broadcast.
-///           `wire`: the type in which gradients are sent and summed, bf16 or f32; none or a wider type: their own
-///           type. A rank adds its rounding error to its next gradient. Parameters and votes are sent in their own type.
-///           `overlap_next_forward`: the sums of the last layers, which have half of all parameters or more, may still
-///           be pending while the next step's forward runs on the layers below. Requires the same layout on all ranks,
-///           and that the trainer allows it (step_info::late).
+/// Shapes    buckets, from the last layer to the first. A bucket is reduced in place if all ranks have the
+///           same parameter layout, on devices in whose memory their communicator sums, or on processors with
+///           padding of at most 1/64; otherwise packed, as in the canonical flat view.
+/// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
+///           checksums differ, as between ranks of different backends, rank 0's parameters are broadcast.
+///           `wire`: the type in which gradients are sent and summed, bf16 or f32; none or a wider type:
+///           their own type. A rank adds its rounding error to its next gradient. Parameters and votes are
+///           sent in their own type. `overlap_next_forward`: the sums of the last layers, which have half of
+///           all parameters or more, may still be pending while the next step's forward runs on the layers
+///           below. Requires the same layout on all ranks, and that the trainer allows it (step_info::late).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
-/// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they have no weights).
-/// After     all ranks have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), where e_r is the sum of rank
-///           r's rounding errors so far.
-/// Moves     per step an allreduce of each bucket, together n elements and the padding of buckets reduced in place.
-///           The first bucket has 5 more words; with `wire`, with `overlap_next_forward`, or if it is reduced in place,
-///           these words have a separate allreduce. Once at the start n more at most ⌈log2 P⌉ times and an allreduce
-///           of 16 bytes, as at a resync. A single rank moves, packs and waits for nothing.
-/// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the pending layers may then
-///           have missed the last step.
-/// Exact     ranks of one backend have the same bits after each step. P ranks with batch B give the parameters of one
-///           rank with batch P·B, to rounding, for networks without batch statistics. With one rank no bit differs from
-///           no strategy. With `wire` ranks have the same bits as each other. Rounding errors before a sum are
-///           conserved; the sums are rounded too, once per rank.
+/// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they
+///           have no weights).
+/// After     all ranks have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), where e_r is the sum
+///           of rank r's rounding errors so far.
+/// Moves     per step an allreduce of each bucket, together n elements and the padding of buckets reduced in
+///           place. The first bucket has 5 more words; with `wire`, with `overlap_next_forward`, or if it is
+///           reduced in place, these words have a separate allreduce. Once at the start n more at most ⌈log2
+///           P⌉ times and an allreduce of 16 bytes, as at a resync. A single rank moves, packs and waits for
+///           nothing.
+/// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the pending layers
+///           may then have missed the last step.
+/// Exact     ranks of one backend have the same bits after each step. P ranks with batch B give the
+///           parameters of one rank with batch P·B, to rounding, for networks without batch statistics. With
+///           one rank no bit differs from no strategy. With `wire` ranks have the same bits as each other.
+///           Rounding errors before a sum are conserved; the sums are rounded too, once per rank.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
-///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next forward:
-///           Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
+///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
+///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.
 struct allreduce {
   int resync = 100;
   std::optional<element_type> wire{};
@@ -56,8 +58,11 @@ namespace detail {
 /// Returns whether all ranks pass the same number.  Order: collective.
 bool is_same_on_all_ranks(communicator& world, std::uint64_t number);
 
-/// Returns whether `elements` in a range of `room` are reduced faster with the padding between them than packed.
-constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) { return room <= elements + elements / 64; }
+/// Returns whether `elements` in a range of `room` are reduced faster with the padding between them than
+/// packed.
+constexpr bool is_nearly_packed(std::size_t elements, std::size_t room) {
+  return room <= elements + elements / 64;
+}
 
 /// Broadcasts rank 0's first `arrays` arrays: its parameters and updaters' state.  Order: collective.
 void broadcast_replica(communicator& world, replica const& mine, int arrays);
@@ -99,14 +104,16 @@ class allreduce_strategy final : public strategy {
   bool is_single_rank() const { return world_->size() == 1; }
   bool is_step_valid() const { return agreed_.weight > 0 && !agreed_.all.not_finite; }
 
-  bool overlaps(step_info const& now) const { return how_.overlap_next_forward && same_layout_ && now.late > 0; }
-  /// Reports a number that became not finite after the votes were sent: sets the first element of a bucket that is not
-  /// late to NaN.
+  bool overlaps(step_info const& now) const {
+    return how_.overlap_next_forward && same_layout_ && now.late > 0;
+  }
+  /// Reports a number that became not finite after the votes were sent: sets the first element of a bucket
+  /// that is not late to NaN.
   static void mark_not_finite(bucket const& last, gradient_parts& gradients);
 
   bool uses_wire_type(parameter_set const& parameters) const;
-  /// Returns whether a bucket is reduced in place, given the same layout on all ranks: on a device in whose memory the
-  /// communicator sums; on processors if its padding costs less than packing.
+  /// Returns whether a bucket is reduced in place, given the same layout on all ranks: on a device in whose
+  /// memory the communicator sums; on processors if its padding costs less than packing.
   bool reduces_in_place(parameter_set const& parameters, bucket const& one) const;
 
   void make_sums(parameter_set const& parameters);
@@ -119,8 +126,8 @@ class allreduce_strategy final : public strategy {
   void finish_buckets(gradient_parts& gradients, std::size_t first, std::size_t last);
   void end_exchange();
 
-  /// Waits for the low-precision sums and writes their means back. If the step is not taken, its rounding errors are
-  /// discarded.
+  /// Waits for the low-precision sums and writes their means back. If the step is not taken, its rounding
+  /// errors are discarded.
   bool finish_low_precision(step_info const& now, gradient_parts& gradients);
 
   void resync(replica const& mine);
@@ -136,7 +143,7 @@ class allreduce_strategy final : public strategy {
   exchange_meter meter_;
   std::int64_t expected_ = 0;
   bool same_layout_ = false;  // whether all ranks have the same parameter layout
-  int pending_buckets_ = 0;        
+  int pending_buckets_ = 0;
   bool started_ = false;
   bool in_flight_ = false;
   bool restored_ = false;

@@ -5,15 +5,15 @@
 
 namespace cohort {
 
-/// Update of all ranks' parameters by their mean: a step from the parameters of the last meeting (`before`), with
-/// Δ = before − mean.
+/// Update of all ranks' parameters by their mean: a step from the parameters of the last meeting (`before`),
+/// with Δ = before − mean.
 ///
 ///   v ← momentum·v + Δ
 ///   w ← before − rate·v                    with `nesterov`: before − rate·(Δ + momentum·v)
 ///
 /// Units     v starts as 0. Rate 1 without momentum is the mean itself.
-/// Source    momentum as in PyTorch's SGD. Block momentum (outer::bmuf) is the same rule with the velocity −rate·v;
-///           with Nesterov momentum it is the rule of outer::diloco.
+/// Source    momentum as in PyTorch's SGD. Block momentum (outer::bmuf) is the same rule with the velocity
+///           −rate·v; with Nesterov momentum it is the rule of outer::diloco.
 struct outer_step {
   double rate = 1;
   std::optional<double> momentum = 0;  ///< none: 1 − 1/P of P ranks
@@ -42,8 +42,8 @@ struct bmuf {
   constexpr operator outer_step() const { return {rate, momentum, nesterov}; }
 };
 
-/// Nesterov momentum over many inner steps. The source uses periods of 500 steps, AdamW as the inner updater, and a
-/// separate AdamW state on each rank (average_updater_state false).
+/// Nesterov momentum over many inner steps. The source uses periods of 500 steps, AdamW as the inner updater,
+/// and a separate AdamW state on each rank (average_updater_state false).
 ///
 /// Source    Douillard et al., DiLoCo, 2023.
 struct diloco {

@@ -17,11 +17,12 @@ namespace cohort {
 
 /// Costs of a step of one rank and of its exchange.
 ///
-/// Units     seconds and bytes. `step_seconds`: a step of a rank by all its workers, without exchange; the workers share
-///           the rank's messages. `bytes`: a rank's array in an allreduce, or one rank's message. `encode_seconds`: per
-///           exchange. `decode_seconds`: per message, or per result of an allreduce. `hideable_seconds`: time for which
-///           an exchange is in flight before a rank waits for it. `every`: steps between two exchanges. `sharing`: route
-///           of messages of `elements`; none: an allreduce.
+/// Units     seconds and bytes. `step_seconds`: a step of a rank by all its workers, without exchange; the
+///           workers share the rank's messages. `bytes`: a rank's array in an allreduce, or one rank's
+///           message. `encode_seconds`: per exchange. `decode_seconds`: per message, or per result of an
+///           allreduce. `hideable_seconds`: time for which an exchange is in flight before a rank waits for
+///           it. `every`: steps between two exchanges. `sharing`: route of messages of `elements`; none: an
+///           allreduce.
 struct scaling_costs {
   double step_seconds = 0;
   double bytes = 0;
@@ -36,8 +37,8 @@ struct scaling_costs {
 
 /// Estimated speed of a number of ranks.
 ///
-/// Units     `step_seconds`: mean of a step with exchange. `speed_up`: examples per second relative to one rank without
-///           exchange. `efficiency` = speed_up / ranks.
+/// Units     `step_seconds`: mean of a step with exchange. `speed_up`: examples per second relative to one
+///           rank without exchange. `efficiency` = speed_up / ranks.
 struct scaling_estimate {
   int ranks = 1;
   double step_seconds = 0;
@@ -89,12 +90,13 @@ constexpr exchange_cost cost_of_messages(scaling_costs const& of, int ranks) {
 ///     messages to all                      2(P−1)·α + (P−1)·n/β                 P
 ///     messages merged on the way           2⌈log2 P⌉·α + (P−1 + ⌈log2 P⌉·P)·n/β    2(P−1) + P, in contents
 ///
-/// Units     bytes and ranks choose the allreduce algorithm. If P is not a power of two, halving and doubling use the
-///           largest power of two below P, and cost 2(α + n/β) more. Merged messages count as if no element were in two.
-/// Exact     one rank exchanges nothing. The model is a bound for planning: it assumes no other traffic, equally fast
-///           ranks and links, and one message after another.
-/// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Encoding and decoding of messages in addition to
-///           the step: as in Deeplearning4j's gradient sharing.
+/// Units     bytes and ranks choose the allreduce algorithm. If P is not a power of two, halving and doubling
+///           use the largest power of two below P, and cost 2(α + n/β) more. Merged messages count as if no
+///           element were in two.
+/// Exact     one rank exchanges nothing. The model is a bound for planning: it assumes no other traffic,
+///           equally fast ranks and links, and one message after another.
+/// Source    collectives: Thakur, Rabenseifner and Gropp, IJHPCA 2005. Encoding and decoding of messages in
+///           addition to the step: as in Deeplearning4j's gradient sharing.
 constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) {
   if (ranks < 2) return {.ranks = 1, .step_seconds = of.step_seconds};
   detail::exchange_cost const cost =
@@ -106,7 +108,8 @@ constexpr scaling_estimate estimate_scaling(scaling_costs const& of, int ranks) 
   return {ranks, step, ranks * efficiency, efficiency};
 }
 
-/// Returns the costs of a run from the measurements of its strategy (strategy::report) in `steps` steps of `ranks`.
+/// Returns the costs of a run from the measurements of its strategy (strategy::report) in `steps` steps of
+/// `ranks`.
 ///
 /// Before    `step_seconds` without exchange and the link are measured separately: measure_link.
 constexpr scaling_costs costs_of(std::span<measurement const> measured, std::int64_t steps, int ranks,

@@ -12,46 +12,46 @@
 
 namespace cohort {
 
-/// Exchanges only those entries of the accumulated gradients that a compressor selects. The rest stays in each
-/// rank's residual for later steps.
+/// Exchanges only those entries of the accumulated gradients that a compressor selects. The rest stays in
+/// each rank's residual for later steps.
 ///
 ///     r += x    s of r    r −= s    share::gradient   all apply one step with Σ m_r·s_r / Σ m_r
-///                                   share::update     x is rank r's own step:  w −= Σ s_r  (`mean`: Σ s_r / P)
+///                                   share::update     x is rank r's own step: w −= Σ s_r (`mean`: Σ s_r / P)
 ///
 /// Shapes    x, s, r: the n trained elements of the canonical flat view, f32 whatever the backend's type.
-///           Running statistics are never encoded. Each rank updates its own; they are averaged in evaluations,
-///           at an epoch's end and every `sync_buffers` steps (0: not).
+///           Running statistics are never encoded. Each rank updates its own; they are averaged in
+///           evaluations, at an epoch's end and every `sync_buffers` steps (0: not).
 /// Units     `make` returns the compressor; it is called with one of these argument lists:
 ///             (tensor_table)
 ///             (tensor_table, team*): threads that may share its work, or null
-///             (tensor_table, team*, std::shared_ptr<threshold_device>): passes over arrays on the arenas' device.
-///               The compressor's device_passes() returns them while its arrays are stored there.
+///             (tensor_table, team*, std::shared_ptr<threshold_device>): passes over arrays on the device of
+///             the arenas. The compressor's device_passes() returns them while its arrays are stored there.
 ///           `name`: the compressor's text with its settings; ranks compare it.
-///           `settings`: with `max_staleness` s no rank is more than s steps ahead of another, and messages travel
-///           while s steps are computed. Messages then go to all.
-///           `unbounded`: a rank applies its own decoded step at once and other ranks' steps when they arrive, as
-///           Deeplearning4j does; with `slower_if_stale` as s / τ, where τ is the message's age in steps. A rank
-///           waits only for a rank that is 32 steps behind. That bounds the messages in flight, and delays votes
-///           by as many steps.
-///           group::process: the ranks of one process send one message, of their weighted mean or of the sum of
-///           their steps. With `unbounded` each rank sends its own.
+///           `settings`: with `max_staleness` s no rank is more than s steps ahead of another, and messages
+///           travel while s steps are computed. Messages then go to all.
+///           `unbounded`: a rank applies its own decoded step at once and other ranks' steps when they
+///           arrive, as Deeplearning4j does; with `slower_if_stale` as s / τ, where τ is the message's age in
+///           steps. A rank waits only for a rank that is 32 steps behind. That bounds the messages in flight,
+///           and delays votes by as many steps.
+///           group::process: the ranks of one process send one message, of their weighted mean or of the sum
+///           of their steps. With `unbounded` each rank sends its own.
 /// Order     a message is encoded when all buckets are complete. At an epoch's end everything sent has been
 ///           applied; gradients that would be applied in a later epoch are returned to the residuals.
 /// Before    rank r has the gradient g_r of the mean over its examples, whose weight is m_r.
-/// After     all ranks have applied the same step, with constraints. What rank r has not sent is in its residual:
-///           over a run Σ s + r = Σ x, to rounding. A rank without examples sends nothing, and its residual stays.
-///           If a number is not finite, all ranks skip the step, that rank's residual stays, and what other ranks
-///           sent is applied later.
-/// Moves     inside a group an allreduce and a broadcast of n. P groups, to all: 8 bytes and one message of each
-///           group, P−1 times round a ring. Merged: at most 2⌈log2 P⌉ messages per group, sent or received.
-///           At the start one broadcast of rank 0's parameters and state. A single rank still encodes and decodes
-///           its message.
+/// After     all ranks have applied the same step, with constraints. What rank r has not sent is in its
+///           residual: over a run Σ s + r = Σ x, to rounding. A rank without examples sends nothing, and its
+///           residual stays. If a number is not finite, all ranks skip the step, that rank's residual stays,
+///           and what other ranks sent is applied later.
+/// Moves     inside a group an allreduce and a broadcast of n. P groups, to all: 8 bytes and one message of
+///           each group, P−1 times round a ring. Merged: at most 2⌈log2 P⌉ messages per group, sent or
+///           received. At the start one broadcast of rank 0's parameters and state. A single rank still
+///           encodes and decodes its message.
 /// Errors    communicator_error on all ranks if one is lost; data_error for a damaged message; setting_error.
 /// Exact     ranks of one backend have the same bits after each step, except running statistics and, with
-///           share::update, the updaters' state. Two runs have the same bits. For each message and element, what is
-///           sent and what stays add up to the gradient exactly. `unbounded`: timing decides the bits, and ranks
-///           differ until an epoch's end, where all take the mean of what they have summed in different orders;
-///           evaluations and checkpoints show that mean.
+///           share::update, the updaters' state. Two runs have the same bits. For each message and element,
+///           what is sent and what stays add up to the gradient exactly. `unbounded`: timing decides the
+///           bits, and ranks differ until an epoch's end, where all take the mean of what they have summed in
+///           different orders; evaluations and checkpoints show that mean.
 /// Source    Strom, Interspeech 2015; Deeplearning4j's gradient sharing is share::update.
 template <class Make>
 struct sharing_by {
@@ -64,7 +64,8 @@ struct sharing_by {
     static_assert(compressor<detail::codec_of<Make>>, "cohort: make(tensor_table) must return a compressor");
     settings.check();
     std::string text = detail::sharing_text(name, settings);
-    if (settings.share == share::gradient) return made<detail::gradient_sharing<Make>>(world, std::move(text));
+    if (settings.share == share::gradient)
+      return made<detail::gradient_sharing<Make>>(world, std::move(text));
     if (settings.max_staleness == unbounded)
       return made<detail::asynchronous_sharing<Make>>(world, std::move(text));
     return made<detail::update_sharing<Make>>(world, std::move(text));

@@ -5,16 +5,16 @@
 
 namespace cohort {
 
-/// What the ranks exchange: the gradient, with whose mean all ranks take one step; or the step that each rank's
-/// own updater has computed from its own gradient.
+/// Quantity that the ranks exchange: the gradient, with whose mean all ranks take one step; or the step that each
+/// rank's own updater has computed from its own gradient.
 enum class share { gradient, update };
 
 /// How the messages of a step reach all ranks: each message to every rank; merged pairwise into one message,
 /// which then goes to every rank; or whichever of the two is expected to be faster.
 enum class route { by_size, to_all, merged };
 
-/// Which ranks send messages: the ranks of one process send one message together, of their combined arrays; or
-/// each rank sends its own.
+/// Which ranks send messages: the ranks of one process send one message together, of their combined arrays;
+/// or each rank sends its own.
 enum class group { process, rank };
 
 /// As `max_staleness`: a message is applied when it arrives, however old it is.
@@ -35,11 +35,11 @@ struct sharing_settings {
   cohort::group group = group::process;
   /// s, from 0 to 99: a message sent in step i is applied in step i + s. `unbounded`: when it arrives.
   int max_staleness = 0;
-  /// What is s steps late is divided by s; with `unbounded`, by each message's own age.
+  /// A message applied s steps late is divided by s; with `unbounded`, by its age.
   bool slower_if_stale = false;
 
-  /// Errors    setting_error for a value out of its range, `unbounded` with share::gradient, and route::merged
-  ///           with a staleness other than 0.
+  /// Errors    setting_error for a value out of its range, `unbounded` with share::gradient, and
+  ///           route::merged with a staleness other than 0.
   void check() const;
 };
 

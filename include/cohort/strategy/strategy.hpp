@@ -32,10 +32,10 @@ struct votes {
 
 /// Result of a meeting, an exchange in which all ranks take part: the same on every rank.
 ///
-/// Units     `meetings`: number of meetings so far. `examples`: of all ranks since the previous meeting; 0 if no rank
-///           has any left. `weight`: sum of the examples' weights; their number if they have none. `all`: the votes of
-///           all ranks. `skipped_steps`: steps between this one and the meeting that this rank skipped because its
-///           data had ended (step_info::data_ended).
+/// Units     `meetings`: number of meetings so far. `examples`: of all ranks since the previous meeting; 0 if
+///           no rank has any left. `weight`: sum of the examples' weights; their number if they have none.
+///           `all`: the votes of all ranks. `skipped_steps`: steps between this one and the meeting that this
+///           rank skipped because its data had ended (step_info::data_ended).
 struct agreement {
   std::int64_t meetings = 0;
   std::int64_t examples = 0;
@@ -46,12 +46,12 @@ struct agreement {
 
 /// Progress of a run when a hook is called.
 ///
-/// Units     `step` counts updates from 0. `examples`: of this rank in this step. `weight`: sum of these examples'
-///           weights; their number if they have none. `expected`: examples of all ranks, exact except at a stream's
-///           end. `mine`: the votes of this rank. `late`: number of buckets, counted from the first one, whose sums
-///           may still be pending when before_update returns. `data_ended`: this rank's part of a stream has ended;
-///           other ranks may have examples left. A strategy whose ranks do not meet in every step may then skip to
-///           the next meeting.
+/// Units     `step` counts updates from 0. `examples`: of this rank in this step. `weight`: sum of these
+///           examples' weights; their number if they have none. `expected`: examples of all ranks, exact
+///           except at a stream's end. `mine`: the votes of this rank. `late`: number of buckets, counted
+///           from the first one, whose sums may still be pending when before_update returns. `data_ended`:
+///           this rank's part of a stream has ended; other ranks may have examples left. A strategy whose
+///           ranks do not meet in every step may then skip to the next meeting.
 struct step_info {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -63,8 +63,8 @@ struct step_info {
   bool data_ended = false;
 };
 
-/// State of a strategy on this rank between two steps, for a checkpoint. The names and arrays are the strategy's and
-/// stay valid until its next call.
+/// State of a strategy on this rank between two steps, for a checkpoint. The names and arrays are the
+/// strategy's and stay valid until its next call.
 struct strategy_state {
   struct count {
     std::string_view name;
@@ -79,15 +79,16 @@ struct strategy_state {
   std::vector<array> arrays{};
 };
 
-/// A number that a strategy has measured on its rank, for reports: a sum since the start, or the current value.
+/// A number that a strategy has measured on its rank, for reports: a sum since the start, or the current
+/// value.
 struct measurement {
   std::string_view name;
   double value = 0;
   bool is_sum = false;
 };
 
-/// Times of the parts of an exchange on this rank, for a timeline. A part that a strategy does not measure has equal
-/// ends.
+/// Times of the parts of an exchange on this rank, for a timeline. A part that a strategy does not measure
+/// has equal ends.
 struct exchange_times {
   struct span {
     std::chrono::steady_clock::time_point begin{}, end{};
@@ -97,37 +98,41 @@ struct exchange_times {
   span apply{};     ///< the rank applies what has arrived
 };
 
-/// What ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters` and `nothing` the
-/// updater sums the workers' gradients.
+/// Quantity that ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters` and
+/// `nothing` the updater sums the workers' gradients.
 enum class exchanged { nothing, gradient, parameters };
 
 /// How ranks train together: the hooks that a training loop calls, in this order in each step.
 ///
 /// begin          The parameters may still change: apply what has arrived, wait for slower ranks.
-/// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while backward
-///                still runs on the layers below it. `gradients.pack` copies the rank's sum. Called for one bucket
-///                after another, in the same order on every rank, on the thread of the last worker to complete it.
-///                A rank without examples announces zeros. The bucket's elements of the first part may be in flight
-///                until before_update returns (until finish_pending if the bucket is still pending), or abandon.
-///                Until then nobody else accesses them, and their memory stays valid.
+/// ready          With `gradient` only: a bucket's gradient is complete on all workers of this rank, while
+///                backward still runs on the layers below it. `gradients.pack` copies the rank's sum. Called
+///                for one bucket after another, in the same order on every rank, on the thread of the last
+///                worker to complete it. A rank without examples announces zeros. The bucket's elements of
+///                the first part may be in flight until before_update returns (until finish_pending if the
+///                bucket is still pending), or abandon. Until then nobody else accesses them, and their
+///                memory stays valid.
 /// before_update  With `gradient` only: every bucket was announced. Writes the exchanged gradients back by
 ///                `gradients.unpack`. Returns whether the step is taken: the same on every rank.
 /// finish_pending Writes back the sums of the buckets that were still pending when before_update returned:
-///                pending_buckets(), the same number on every rank, at most step_info::late. Until then their layers
-///                have not taken the step, and nobody reads or writes their parameters or gradients, neither this
-///                step's after_update nor the next step's begin. Called once: while the next step's forward runs on
-///                the layers below them, or before consensus, state, bytes and end_of_epoch.
+///                pending_buckets(), the same number on every rank, at most step_info::late. Until then their
+///                layers have not taken the step, and nobody reads or writes their parameters or gradients,
+///                neither this step's after_update nor the next step's begin. Called once: while the next
+///                step's forward runs on the layers below them, or before consensus, state, bytes and
+///                end_of_epoch.
 /// after_update   The parameters have taken the step; or (`updated` false) have not, because the step had no
 ///                examples, or a loss or gradient was not finite.
-/// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the run within
-///                an epoch, after the listeners have saved.
-/// consensus      For evaluation and checkpoints if ranks differ: fills the dense canonical arrays of a replica
-///                (replica.read) with the values that all ranks would agree on now, and does not change the run.
+/// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the
+///                run within an epoch, after the listeners have saved.
+/// consensus      For evaluation and checkpoints if ranks differ: fills the dense canonical arrays of a
+///                replica (replica.read) with the values that all ranks would agree on now, and does not
+///                change the run.
 ///
 /// Order     every hook is called in the same steps on every rank, and may communicate; one thread at a time.
 /// Before    gradients are those of the mean loss over this rank's examples: Σ weight·loss / Σ weight.
-/// Errors    an exception from a hook ends the run on this rank. After an exception in a step, `abandon` is called with
-///           its text, which the other ranks report. Afterwards no pending operation uses memory that is freed.
+/// Errors    an exception from a hook ends the run on this rank. After an exception in a step, `abandon` is
+///           called with its text, which the other ranks report. Afterwards no pending operation uses memory
+///           that is freed.
 class strategy {
  public:
   virtual ~strategy() = default;
@@ -136,8 +141,8 @@ class strategy {
   /// Returns name and settings. Ranks with different texts refuse to train together.
   virtual std::string describe() const { return "a strategy of one's own"; }
 
-  /// Called before the other hooks with the number of this rank's workers. Workers are idle while hooks run, except
-  /// in `ready`.
+  /// Called before the other hooks with the number of this rank's workers. Workers are idle while hooks run,
+  /// except in `ready`.
   virtual void set_workers(int) {}
   virtual void begin(step_info const&, replica const&) {}
   virtual void ready(step_info const&, bucket const&, gradient_parts&) {}
@@ -152,29 +157,32 @@ class strategy {
 
   /// Ends this rank's part of a step that has failed; the other ranks report `why`.
   virtual void abandon(std::string_view /*why*/) noexcept {}
-  /// Returns whether ranks meet in every step and agree on that very step. If not, a rank learns late that no rank had
-  /// examples left, so ranks that share a stream do not call listeners in the same steps (training::has_common_steps).
+  /// Returns whether ranks meet in every step and agree on that very step. If not, a rank learns late that no
+  /// rank had examples left, so ranks that share a stream do not call listeners in the same steps
+  /// (training::has_common_steps).
   virtual bool meets_each_step() const { return what() == exchanged::gradient; }
-  /// Returns the last meeting. Null: the strategy has no meetings; several ranks refuse it, because they could not
-  /// end together.
+  /// Returns the last meeting. Null: the strategy has no meetings; several ranks refuse it, because they
+  /// could not end together.
   virtual agreement const* agreed() const { return nullptr; }
 
-  /// Returns the state for a checkpoint. After restore with it, in a replica restored too, a run continues as if it
-  /// had not stopped.
+  /// Returns the state for a checkpoint. After restore with it, in a replica restored too, a run continues as
+  /// if it had not stopped.
   virtual strategy_state state() const { return {}; }
   virtual void restore(strategy_state const&) {}
-  /// Restores from the states of a previous run's `ranks`, if the run continues with another number of ranks, in a
-  /// replica with the previous run's consensus. Called with one state after another, in the same order on every rank.
+  /// Restores from the states of a previous run's `ranks`, if the run continues with another number of ranks,
+  /// in a replica with the previous run's consensus. Called with one state after another, in the same order
+  /// on every rank.
   virtual void restore_from_ranks(strategy_state const&, int /*former rank*/, int /*ranks*/) {}
 
-  /// Returns the memory in bytes that the strategy will allocate for a replica, known before the first step; 0 if it
-  /// depends on the messages.
+  /// Returns the memory in bytes that the strategy will allocate for a replica, known before the first step;
+  /// 0 if it depends on the messages.
   virtual std::size_t bytes(replica const&) const { return 0; }
 
-  /// Returns measurements; empty if a single rank exchanges nothing. exchange_text formats the names of exchange_meter
-  /// and message_exchange, and prints other names unchanged.
+  /// Returns measurements; empty if a single rank exchanges nothing. exchange_text formats the names of
+  /// exchange_meter and message_exchange, and prints other names unchanged.
   virtual std::vector<measurement> report() const { return {}; }
-  /// Returns the times of the exchange that has ended last. Called after each step, so it allocates no memory.
+  /// Returns the times of the exchange that has ended last. Called after each step, so it allocates no
+  /// memory.
   virtual exchange_times last_exchange() const { return {}; }
 };
 

@@ -7,8 +7,8 @@
 
 namespace cohort {
 
-/// Exchanges the largest entries of the accumulated gradient with their values: the fraction `density` of all.
-/// The rest stays in the residual for later steps.
+/// Exchanges the largest entries of the accumulated gradient with their values: the fraction `density` of
+/// all. The rest stays in the residual for later steps.
 ///
 /// Moves     a message has 96 bytes, 8 per 65,536 elements, and per sent element its code and 4 bytes.
 /// Errors    setting_error for a density out of (0, 1]. All else as for sharing_by.

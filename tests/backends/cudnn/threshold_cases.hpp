@@ -353,16 +353,16 @@ inline void does_to_arrays_what_is_done_on_the_processor(shared_gpu const& on) {
   for (std::size_t const n : {1UL, 16UL, 1'001UL}) {
     auto const done = [&](threshold_device* device_passes) {
       detail::f32_buffer one(n, device_passes), other(n, device_passes);
-      one.upload(gradient(n, 1));
+      one.assign(gradient(n, 1));
       other.copy(one);
       other.scale(0.375F);
       one.add(other);
       one.on_processor([](std::span<float> x) { x[x.size() / 2] = 7; });
       numbers all(3 * n);
-      one.download(std::span(all).first(n));
-      other.download(std::span(all).subspan(n, n));
+      one.copy_to(std::span(all).first(n));
+      other.copy_to(std::span(all).subspan(n, n));
       other.clear();
-      other.download(std::span(all).last(n));
+      other.copy_to(std::span(all).last(n));
       EXPECT_TRUE(one.is_within_range());
       return all;
     };

@@ -21,10 +21,13 @@ constexpr std::vector<int> ids_of(Returned const& outputs) {
   return ids;
 }
 
-/// Runs a builder function and declares its result, if any, as the outputs.
+/// Runs a builder function and declares its result, if any, as the outputs. Does nothing for a function that
+/// is not callable, because the compiler has already reported an error in its body.
 template <class F>
 constexpr void describe_with(F&& describe, builder& net) {
-  if constexpr (std::is_void_v<std::invoke_result_t<F, builder&>>) {
+  if constexpr (!std::is_invocable_v<F, builder&>) {
+    return;
+  } else if constexpr (std::is_void_v<std::invoke_result_t<F, builder&>>) {
     describe(net);
   } else {
     std::vector<int> const ids = ids_of(describe(net));

@@ -20,26 +20,28 @@ namespace cohort::detail {
 /// Number of steps by which a rank may be ahead of another before it waits for that rank.
 inline constexpr int longest_lead = 32;
 
-/// Sends one array of this rank per step to all other ranks, as a message of a compressor, and applies the other ranks'
-/// messages when they arrive.
+/// Sends one array of this rank per step to all other ranks, as a message of a compressor, and applies the
+/// other ranks' messages when they arrive.
 ///
-///     all() += s_own + Σ factor·s / τ     over the messages that have arrived; τ = 1, or the message's age in steps
+///     all() += s_own + Σ factor·s / τ     over the messages that have arrived; τ = 1, or the age in steps
 ///
 /// Shapes    all arrays: codec.table().elements() of f32.
-/// Units     `factor`: weight of a message; `slower_if_stale`: it is also divided by the message's age, at least 1.
-/// Order     fill mine(), step, use all() and clear() it, repeatedly; synchronise after the same number of steps on every
-///           rank. Only receive_all and synchronise are collective.
+/// Units     `factor`: weight of a message; `slower_if_stale`: it is also divided by the message's age, at
+///           least 1.
+/// Order     fill mine(), step, use all() and clear() it, repeatedly; synchronise after the same number of
+///           steps on every rank. Only receive_all and synchronise are collective.
 /// Before    all ranks have the same codec and settings, and begin together.
-/// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all arrived. That
-///           bounds the lead of every rank and the messages in flight. A single rank gets its own votes at once. A rank whose
-///           numbers are not finite or out of range votes so, keeps its residual, and applies what other ranks have sent.
+/// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
+///           arrived. That bounds the lead of every rank and the messages in flight. A single rank gets its
+///           own votes at once. A rank whose numbers are not finite or out of range votes so, keeps its
+///           residual, and applies what other ranks have sent.
 /// Moves     its message P−1 times. At most 2·(longest_lead + 1) are stored.
-/// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error for a message
-///           that is not the expected one.
-/// Exact     every message is applied once, those of one sender in order: over a run Σ x = Σ s + r for each rank. Messages of
-///           different senders are applied in the order of their arrival.
-/// Source    the bound on the lead: Ho et al., More effective distributed ML via a stale synchronous parallel parameter server,
-///           NIPS 2013. 1/τ: Zhang et al., Staleness-aware async-SGD, IJCAI 2016.
+/// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
+///           for a message that is not the expected one.
+/// Exact     every message is applied once, those of one sender in order: over a run Σ x = Σ s + r for each
+///           rank. Messages of different senders are applied in the order of their arrival.
+/// Source    the bound on the lead: Ho et al., More effective distributed ML via a stale synchronous parallel
+///           parameter server, NIPS 2013. 1/τ: Zhang et al., Staleness-aware async-SGD, IJCAI 2016.
 template <compressor C>
 class asynchronous_exchange : public compressed_exchange<C> {
   using base = compressed_exchange<C>;
@@ -97,7 +99,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
     agreed = {agreed.meetings + 1, met.examples, met.weight, met.all};
   }
 
-  /// Exchanges without messages: mine() becomes the sum of all ranks' arrays, to rounding; the residual stays.
+  /// Exchanges without messages: mine() becomes the sum of all ranks' arrays, to rounding; the residual
+  /// stays.
   ///
   /// Order     collective, before the first step.
   void sum_densely(step_info const& now, agreement& agreed) {
@@ -107,8 +110,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
   /// Waits for all messages that other ranks send in as many steps as this rank has made.
   void receive_all() { receive_first(steps_); }
 
-  /// Waits for all messages and starts counting steps anew. Returns the votes of all steps that `step` has not returned
-  /// yet: the same on every rank.
+  /// Waits for all messages and starts counting steps anew. Returns the votes of all steps that `step` has
+  /// not returned yet: the same on every rank.
   agreement synchronise() {
     receive_all();
     if (steps_ > 0) world_.barrier();  // other ranks may still receive: no new message may reach them before
@@ -124,8 +127,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
     stop_pending_until_ = save_pending_until_ = -1;
     return rest;
   }
-  /// Waits for all messages in flight; the object is not used afterwards. Has no barrier, so that a rank that fails does
-  /// not wait for the others.
+  /// Waits for all messages in flight; the object is not used afterwards. Has no barrier, so that a rank that
+  /// fails does not wait for the others.
   void end() {
     receive_all();
     for (slot& one : slots_) one.wait();
@@ -225,8 +228,8 @@ class asynchronous_exchange : public compressed_exchange<C> {
     add_votes(codec_.decode_add(message, expected, static_cast<float>(factor), all_), votes_of(step));
   }
 
-  /// Votes of step k since the last synchronisation. Messages are at most longest_lead + 1 steps ahead of this rank; the
-  /// oldest incomplete step is about longest_lead behind it.
+  /// Votes of step k since the last synchronisation. Messages are at most longest_lead + 1 steps ahead of
+  /// this rank; the oldest incomplete step is about longest_lead behind it.
   agreement& votes_of(std::int64_t k) { return votes_[static_cast<std::size_t>(k) % votes_.size()]; }
 
   communicator& world_;
@@ -246,9 +249,9 @@ class asynchronous_exchange : public compressed_exchange<C> {
   std::int64_t stop_pending_until_ = -1, save_pending_until_ = -1;
 
   message_ages ages_;
-  std::vector<exchange_times> times_;   // of steps whose messages have not all arrived
-  std::int64_t complete_ = 0;           // steps whose messages have all arrived, since the last synchronisation
-  typename clock::duration waited_{};   // since the last complete step
+  std::vector<exchange_times> times_;  // of steps whose messages have not all arrived
+  std::int64_t complete_ = 0;  // steps whose messages have all arrived, since the last synchronisation
+  typename clock::duration waited_{};  // since the last complete step
 };
 
 }  // namespace cohort::detail

@@ -18,12 +18,14 @@
 
 namespace cohort::detail {
 
-/// Shares steps with unbounded staleness: each rank applies its own decoded message at once, and other ranks' messages when
-/// they arrive.
+/// Shares steps with unbounded staleness: each rank applies its own decoded message at once, and other ranks'
+/// messages when they arrive.
 ///
-/// Order     ranks synchronise at an epoch's end, in evaluations and checkpoints, and every `sync_buffers` steps.
-/// After     w = w₀ − Σ s over the messages that have arrived, with constraints, different on each rank. At an epoch's end,
-///           when all have arrived, the mean of the ranks' w, which have added the same messages in different orders.
+/// Order     ranks synchronise at an epoch's end, in evaluations and checkpoints, and every `sync_buffers`
+///           steps.
+/// After     w = w₀ − Σ s over the messages that have arrived, with constraints, different on each rank. At
+///           an epoch's end, when all have arrived, the mean of the ranks' w, which have added the same
+///           messages in different orders.
 /// Exact     ranks have the same bits at an epoch's end, except the updaters' state. Two runs differ.
 template <class Make>
 class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_exchange<codec_of<Make>>> {
@@ -119,12 +121,12 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
       if (one.name == not_applied_name) not_applied_ = values_of<float>(one);
     }
   }
-  /// Residuals are summed and split evenly; thresholds are averaged. The restored parameters include what was not applied.
+  /// Residuals are summed and split evenly; thresholds are averaged. The restored parameters include what was
+  /// not applied.
   void restore_from_ranks(strategy_state const& saved, int former, int ranks) override {
     if (former == 0) reset();
     for (strategy_state::array const& one : saved.arrays) {
-      if (one.name == base::residual_name)
-        add_scaled(values_of<float>(one), 1.0 / world_->size(), residual_);
+      if (one.name == base::residual_name) add_scaled(values_of<float>(one), 1.0 / world_->size(), residual_);
       if (one.name == base::thresholds_name) add_scaled(values_of<double>(one), 1.0 / ranks, thresholds_);
     }
   }
@@ -146,8 +148,8 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   /// Weight of each rank's step.
   double factor() const { return settings_.mean ? 1.0 / world_->size() : 1; }
 
-  /// Replaces the parameters by the mean of all ranks' parameters, and running statistics by the mean weighted by examples;
-  /// frozen parameters keep their values. Returns all ranks' votes.
+  /// Replaces the parameters by the mean of all ranks' parameters, and running statistics by the mean
+  /// weighted by examples; frozen parameters keep their values. Returns all ranks' votes.
   votes average_replicas(replica const& mine, std::byte* dense, votes const& own) {
     buffer const mean = copy_of({dense, mine.bytes()});
     votes const all = mean_over_ranks(*world_, mine.parameters.type(), mean.data(),

@@ -6,15 +6,16 @@
 
 namespace cohort::detail {
 
-/// How the parameters of a set stand in memory.
+/// Layout of a parameter set in memory: the dense canonical view, or an arena.
 enum class parameters_in { dense, arena };
 
-/// Completes the mean of running variances: that of all examples is the mean of the ranks' variances and the variance of
-/// their means. Networks without running statistics exchange nothing here.
+/// Completes the mean of running variances: adds the variance of the ranks' means to the mean of the ranks'
+/// variances, which gives the variance over all examples. Networks without running statistics exchange
+/// nothing here.
 ///
-/// Shapes    `means`: the mean of all ranks' parameters.
+/// Shapes    `means`: the mean of all ranks' parameters, in the layout `how`.
 /// Order     collective.
-/// Before    `mine` still has this rank's own, which weighs own.weight of `weight` together.
+/// Before    `mine` still has this rank's parameters, with the weight own.weight out of the total `weight`.
 /// Exact     with one rank no bit changes.
 void add_between_rank_variance(communicator& world, replica const& mine, std::byte* means, parameters_in how,
                                weighted_sum::contribution const& own, std::int64_t expected, double weight);

@@ -32,8 +32,8 @@ void require_residual_size(std::size_t saved, std::size_t expected);
 /// Order     run, collective, in as many steps; then end, which frees the memory.
 class dense_exchange {
  public:
-  /// After     `x` is the sum of all ranks' arrays, with the same bits on each rank; zeros if a rank's numbers are
-  ///           not finite or out of range.
+  /// After     `x` is the sum of all ranks' arrays, with the same bits on each rank; zeros if a rank's
+  ///           numbers are not finite or out of range.
   /// Moves     an allreduce.
   void run(communicator& world, step_info const& now, std::span<float> x, agreement& agreed);
   void end() { sum_.reset(); }
@@ -56,10 +56,11 @@ class compressed_exchange {
 
   std::size_t elements() const { return codec_.table().elements(); }
 
-  /// Returns the message of `mine` in a step; without examples or with numbers that are not finite (`wanted`) it has
-  /// no elements.  After: the residual has the rest. The bytes are valid until the next call.
-  std::span<std::byte const> encode_step(std::int64_t step, int rank, step_info const& now, votes const& wanted,
-                                         std::span<float> residual, std::span<float> mine) {
+  /// Returns the message of `mine` in a step; without examples or with numbers that are not finite (`wanted`)
+  /// it has no elements.  After: the residual has the rest. The bytes are valid until the next call.
+  std::span<std::byte const> encode_step(std::int64_t step, int rank, step_info const& now,
+                                         votes const& wanted, std::span<float> residual,
+                                         std::span<float> mine) {
     message_stamp const stamp{.run = run_,
                               .step = static_cast<std::uint64_t>(step),
                               .rank = static_cast<std::uint32_t>(rank),
@@ -73,7 +74,7 @@ class compressed_exchange {
     return message;
   }
 
-  /// What messages of a step must contain.
+  /// Returns the run, step and number of ranks that messages of a step must have.
   expected_messages expected_in(std::int64_t step, int ranks) const {
     auto const number = static_cast<std::uint64_t>(step);
     return {run_, number, number, static_cast<std::uint32_t>(ranks)};

@@ -11,12 +11,12 @@ namespace cohort::detail {
 /// Measures how long a rank's exchanges were in flight, and how long the rank waited for them.
 ///
 /// Units     seconds since the meter was made.
-///             `transfer_seconds`  from an exchange's first start until its last part is complete on this rank; includes
-///                                 the time until other ranks start theirs
+///             `transfer_seconds`  from an exchange's first start until its last part is complete on this
+///                                 rank; includes the time until other ranks start theirs
 ///             `hideable_seconds`  from the first start until the final wait begins
 ///             `waited_seconds`    in waits
-///             `hidden`            1 − waited / transfer, at least 0: the fraction of the transfers that overlapped with
-///                                 other work
+///             `hidden`            1 − waited / transfer, at least 0: the fraction of the transfers that
+///                                 overlapped with other work
 ///             `message_bytes`     bytes that the rank gave to its exchanges
 ///             `dense_bytes`       bytes of the same arrays without compression
 ///             `exchanges`         number of finished exchanges
@@ -35,7 +35,8 @@ class exchange_meter {
     span_.end = std::max(span_.end, wait());
     waited_ += clock::now() - begin;
   }
-  /// Records that the rank did other work while parts were still pending: the next wait begins the final wait.
+  /// Records that the rank did other work while parts were still pending: the next wait begins the final
+  /// wait.
   void end_wait() { waits_ = false; }
   void finish();
   template <class F>

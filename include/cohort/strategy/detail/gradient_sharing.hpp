@@ -12,10 +12,11 @@
 
 namespace cohort::detail {
 
-/// Shares gradients: all ranks take one step with the mean of what was sent. The first `warm_up` steps use allreduce.
+/// Shares gradients: all ranks take one step with the mean of what was sent. The first `warm_up` steps use
+/// allreduce.
 ///
-/// With a staleness the first steps of an epoch apply nothing, and what the last steps have sent is returned to the
-/// residuals.
+/// With a staleness the first steps of an epoch apply nothing, and what the last steps have sent is returned
+/// to the residuals.
 template <class Make>
 class gradient_sharing final : public synchronous_sharing<Make> {
   using base = synchronous_sharing<Make>;
@@ -62,8 +63,7 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
   void after_update(step_info const& now, replica const& mine, bool updated) override {
-    if (updated && !dense_)
-      this->count_own_statistics(now, mine, now.mine.not_finite ? 0 : now.examples);
+    if (updated && !dense_) this->count_own_statistics(now, mine, now.mine.not_finite ? 0 : now.examples);
   }
 
   void end_of_epoch(step_info const& now, replica const& mine) override {
@@ -88,8 +88,8 @@ class gradient_sharing final : public synchronous_sharing<Make> {
   }
 
  private:
-  /// Sets the statistics' gradients of a rank without examples, or whose numbers are not finite: a shift of 0 of the mean
-  /// and the variance itself leave both unchanged, to rounding.
+  /// Sets the statistics' gradients of a rank without examples, or whose numbers are not finite: a shift of 0
+  /// of the mean and the variance itself leave both unchanged, to rounding.
   static void keep_statistics(gradient_parts& gradients) {
     parameter_set const& parameters = gradients.parameters();
     for_each_statistic(parameters, [&](int, parameter const& one) {

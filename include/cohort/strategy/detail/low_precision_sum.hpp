@@ -17,7 +17,7 @@
 
 namespace cohort::detail {
 
-/// q = the nearest number of fewer bits to w + kept, ties to even, then w = w + kept − q; and back.
+/// Rounds with error feedback: q = w + kept, rounded to the nearest Q, ties to even; then w = w + kept − q.
 void narrow(float* w, float const* kept, bf16* q, std::size_t n);
 template <class Q>
 void narrow(double* w, double const* kept, Q* q, std::size_t n) {
@@ -32,17 +32,20 @@ void narrow(double* w, double const* kept, Q* q, std::size_t n) {
     }
   }
 }
+/// w = q.
 inline void widen(bf16 const* q, float* w, std::size_t n) { widen(best_isa(), q, w, n); }
 inline void widen(float const* q, double* w, std::size_t n) { std::copy(q, q + n, w); }
 void widen(bf16 const* q, double* w, std::size_t n);
 
-/// Gradients summed over the ranks in fewer bits than they have; what a rank rounds away goes out with its next gradient.
+/// Sums gradients over the ranks in a type of lower precision, with error feedback: a rank adds its rounding
+/// error to its next gradient.
 ///
-/// Shapes    one array of all buckets: dense, canonical, of f32 or f64; the wire's elements have fewer bytes.
-/// Order     for each bucket: fill data(), start. When all were started: wait, finite, then keep or not, then mean.
-/// Before    e is what was kept, x this rank's weighted gradient.    After  q = round(x + e) was sent, and keep makes e = x + e − q.
-/// Exact     x + e is rounded once, to its own type; q and the new e add up to it exactly. Sums of several q are rounded to the
-///           wire's type on their way, which nobody keeps. Without keep, e is as it was.
+/// Shapes    one array of all buckets: dense, canonical, of f32 or f64; an element of `wire` has fewer bytes.
+/// Order     for each bucket: fill data(), start. After all were started: wait, finite, keep or not, mean.
+/// Before    e is the rounding error so far, x this rank's weighted gradient.
+/// After     q = round(x + e) was sent; keep sets e to x + e − q. Without keep, e is unchanged.
+/// Exact     x + e is rounded once, to its own type; q and the new e add up to it exactly. Partial sums of
+///           several q are rounded to the wire's type, and these errors are not kept.
 /// Source    Seide et al., Interspeech 2014; Karimireddy et al., ICML 2019.
 class low_precision_sum {
  public:
@@ -53,17 +56,17 @@ class low_precision_sum {
 
   void start(communicator& world, bucket const& one, double weight, std::int64_t expected);
 
-  /// Returns when the last sum was complete.
+  /// Waits for all sums. Returns the time when the last one was complete.
   std::chrono::steady_clock::time_point wait();
-  /// Whether the sums are finite: the same on every rank.  Before: wait.
+  /// Returns whether the sums are finite: the same on every rank.  Before: wait.
   bool finite() const;
-  /// The step is taken with these sums.
+  /// Keeps the rounding errors of this step: the step is taken.
   void keep() { std::swap(kept_, work_); }
-  /// In data(one): the sum, made the mean where all weigh otherwise than expected.
+  /// Returns data(one) with the mean: the sum, scaled if the ranks' weight differs from `expected`.
   std::byte* mean(bucket const& one, double weight, std::int64_t expected);
 
   std::span<std::byte const> kept() const { return {kept_.data(), kept_.bytes()}; }
-  /// What an earlier run has kept, if it was of such elements.
+  /// Restores the rounding errors of a checkpoint; ignores errors of another type or size.
   void restore(std::span<std::byte const> saved, element_type type);
 
  private:

@@ -21,24 +21,26 @@
 
 namespace cohort::detail {
 
-/// How the decoded messages s_r of all ranks are combined: Σ m_r·s_r / Σ m_r with examples' weights m_r; Σ s_r; or
-/// Σ s_r / P.
+/// How the decoded messages s_r of all ranks are combined: Σ m_r·s_r / Σ m_r, where m_r is the weight of rank r's
+/// examples; Σ s_r; or Σ s_r / P.
 enum class combination { weighted_mean, sum, mean };
 
 /// Exchanges one array of each rank per step, as messages of a compressor; all ranks wait for all messages.
 ///
 /// Shapes    all arrays: codec.table().elements() of f32, in the codec's memory space.
-/// Order     collective: fill mine(), start, finish, read all(). Up to `staleness` more exchanges may be started before
-///           the first is finished, and no more, so that the number of pending messages is bounded.
+/// Order     collective: fill mine(), start, finish, read all(). Up to `staleness` more exchanges may be
+///           started before the first is finished, and no more, so that the number of pending messages is
+///           bounded.
 /// Before    all ranks have the same codec, route and combination. Merged: a staleness of 0.
 ///           The ranks of a group send one message, of their mean or sum; the leader has its residual.
-/// After     finish: `agreed` has the votes of all ranks in the oldest exchange; all() the combined messages, added in
-///           rank order, unless a rank's numbers were not finite or out of range. Then that rank's residual is unchanged,
-///           and what other ranks sent is returned to a residual and sent later.
-/// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but encodes and
-///           decodes its message.
-/// Exact     the same bits on every rank. Merged, a weighted mean weighs the array before encoding (by m_r divided by the
-///           expected mean weight) instead of the decoded message, because merged messages can only be added.
+/// After     finish: `agreed` has the votes of all ranks in the oldest exchange; all() the combined messages,
+///           added in rank order, unless a rank's numbers were not finite or out of range. Then that rank's
+///           residual is unchanged, and what other ranks sent is returned to a residual and sent later.
+/// Moves     to all: an allgatherv of the messages. Merged: as message_tree. A single rank moves nothing, but
+///           encodes and decodes its message.
+/// Exact     the same bits on every rank. Merged, a weighted mean weighs the array before encoding (by m_r
+///           divided by the expected mean weight) instead of the decoded message, because merged messages can
+///           only be added.
 template <compressor C>
 class message_exchange : public compressed_exchange<C> {
   using base = compressed_exchange<C>;
@@ -111,16 +113,16 @@ class message_exchange : public compressed_exchange<C> {
     if (!group_.is_leader()) return send({}, own, {.transfer = {clock::now()}});
     std::span<std::byte const> message = encode(now);
     auto const encoded = clock::now();
-    if (merges_)
-      message = tree_.merge(group_.leaders(), codec_, message, expected_in(now), residual_.span());
+    if (merges_) message = tree_.merge(group_.leaders(), codec_, message, expected_in(now), residual_.span());
     send(message, own, {.encode = {begin, encoded}, .transfer = {encoded, clock::now()}});
   }
 
-  /// Restarts the pending exchanges of a checkpoint, from this rank's messages, the oldest first, and the size that the
-  /// group of its residual had.
+  /// Restarts the pending exchanges of a checkpoint, from this rank's messages, the oldest first, and the
+  /// size that the group of its residual had.
   ///
-  /// After     the messages are in flight again; if the leaders have changed, they are added to residuals instead.
-  ///           What the residuals then send equals the messages if all ranks have the same number of examples.
+  /// After     the messages are in flight again; if the leaders have changed, they are added to residuals
+  ///           instead. What the residuals then send equals the messages if all ranks have the same number of
+  ///           examples.
   /// Errors    data_error for a message of another run.
   void resume(std::span<std::vector<std::byte> const> messages, int saved_group_size) {
     int const count = common_pending(static_cast<int>(messages.size()));
@@ -141,7 +143,8 @@ class message_exchange : public compressed_exchange<C> {
     codec_.decode_add(codec_.parse(message, any), factor, residual_.span());
   }
 
-  /// Waits for the oldest exchange. With `apply` false all() stays, and this rank's message is returned to its residual.
+  /// Waits for the oldest exchange. With `apply` false all() stays, and this rank's message is returned to
+  /// its residual.
   /// Before: not merged.
   void finish(agreement& agreed, bool apply = true) {
     auto const wait_begin = clock::now();
@@ -176,7 +179,8 @@ class message_exchange : public compressed_exchange<C> {
     for (slot& one : slots_) one.pending.wait();
   }
 
-  /// Exchanges mine() without a message: all() is the sum or mean of all ranks' arrays, to rounding; the residual stays.
+  /// Exchanges mine() without a message: all() is the sum or mean of all ranks' arrays, to rounding; the
+  /// residual stays.
   ///
   /// Moves     an allreduce.
   void exchange_densely(step_info const& now, agreement& agreed) {
@@ -277,7 +281,8 @@ class message_exchange : public compressed_exchange<C> {
     if (from.is_restored) agreed.all.stop = agreed.all.save = false;
   }
 
-  /// Returns how many messages each leader has pending; −1 if these numbers differ, or if other ranks have messages.
+  /// Returns how many messages each leader has pending; −1 if these numbers differ, or if other ranks have
+  /// messages.
   int common_pending(int count) {
     bool const leader = group_.is_leader();
     double words[]{leader ? 1.0 * count : 0, leader ? -1.0 * count : -1e9, leader ? 0 : 1.0 * count};

@@ -11,7 +11,8 @@
 namespace cohort::detail {
 
 /// Sums over the messages that one rank has sent. `threshold` and `density` are those of the last message.
-/// `entropy_bytes` is the lower bound on the bytes of the messages; a dense exchange counts with all its bytes.
+/// `entropy_bytes` is the lower bound on the bytes of the messages; a dense exchange counts with all its
+/// bytes.
 class message_totals {
  public:
   void add(message_report const& last);

@@ -8,30 +8,33 @@
 
 namespace cohort::detail {
 
-/// What f(first element, elements) is told of each parameter that is trained, in the dense canonical view.
+/// Calls f(first element, number of elements) for each trained parameter, in the dense canonical view.
 template <class F>
 void for_each_trained(parameter_set const& parameters, F f) {
   for (parameter const& p : parameters.table())
     if (p.trains()) f(static_cast<std::size_t>(p.first), static_cast<std::size_t>(p.spec.dims.elements()));
 }
 
-/// Where all ranks met last, and the velocity of their outer steps: the same on every rank.
+/// State of the outer step: the parameters of the last meeting, and the velocity. The same on every rank.
 ///
-/// Shapes    two dense arrays of the canonical view; none where the step is the mean itself.
-/// Exact     an element is computed in double and rounded once. What is not trained is left as it is.
+/// Shapes    two dense arrays of the canonical view; none if the step is the mean itself.
+/// Exact     an element is computed in double and rounded once. Parameters that are not trained are
+///           unchanged.
 class outer_optimizer {
  public:
   explicit outer_optimizer(outer_step how) : how_(how) {}
   outer_optimizer copy() const;
 
-  /// Ranks agree, and the next outer step is one from here. What a checkpoint of other elements had is forgotten.
+  /// Sets the start of the next outer step to the replica's parameters, which are the same on all ranks.
+  /// Discards the state of a checkpoint with other elements.
   void start_from(replica const& mine);
-  /// Whether an outer step can be taken.
+  /// Returns whether the state has the type and size of the replica.
   bool fits(replica const& mine) const;
 
+  /// The parameters of the last meeting.
   elements reference() const;
 
-  /// The mean becomes what ranks go on from.  Before: fits.
+  /// Replaces the mean of all ranks' parameters by the result of the outer step.  Before: fits.
   void step(parameter_set const& parameters, std::byte* mean);
 
   void save(strategy_state& all) const;

@@ -11,31 +11,33 @@
 
 namespace cohort::detail {
 
-/// A mean of parameters that is under way while ranks train on from what they have sent.
+/// A mean of parameters that is pending while the ranks train on from the parameters that they have sent.
 ///
-/// Shapes    the dense canonical view, twice: what was sent, and what comes back, with votes.
-/// Order     start, then hear or drop; again. Its memory must live until then.
-/// Exact     w ← g + (w − sent), g being the mean after its outer step: where nothing was learnt meanwhile, g's bits.
+/// Shapes    two arrays of the dense canonical view: the sent parameters, and the sum with votes.
+/// Order     start, then finish or discard; repeatedly. The object must live until then.
+/// Exact     w ← g + (w − sent), where g is the mean after its outer step. If w is unchanged since start, the
+///           bits of g.
 class overlapped_mean {
  public:
   bool is_pending() const { return pending_; }
-  /// Whether it is one of such a replica's parameters: a checkpoint's may be of other elements.
+  /// Returns whether the mean has the type and size of the replica's parameters; that of a checkpoint may
+  /// differ.
   bool fits(replica const& mine) const;
 
-  void start(communicator& world, replica const& mine, weighted_sum::contribution const& own, std::int64_t expected,
-             votes const& wanted);
+  void start(communicator& world, replica const& mine, weighted_sum::contribution const& own,
+             std::int64_t expected, votes const& wanted);
 
-  /// Returns when the mean was complete.
+  /// Waits for the mean. Returns the time of its completion.
   std::chrono::steady_clock::time_point wait() { return sum_->wait(); }
-  /// Waits for the mean, brings it into the trained elements of w, and gives what was voted.
+  /// Waits for the mean and applies it to the trained elements of w. Returns the agreement of all ranks.
   agreement apply_to(replica const& mine, outer_optimizer& outer, std::byte* w);
 
-  /// The same for the replica; nothing is under way afterwards.
+  /// Applies the mean to the replica; it is no longer pending.
   agreement finish(replica const& mine, outer_optimizer& outer);
-  /// Waits for it, and leaves it there.
+  /// Waits for the mean and ignores it.
   void discard();
 
-  /// For a checkpoint: what was sent, and the sum with its votes, which is waited for.
+  /// Waits for the sum and adds it, with its votes, and the sent parameters to a checkpoint.
   void save(strategy_state& all);
   void restore(strategy_state const& saved);
 

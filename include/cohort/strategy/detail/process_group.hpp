@@ -9,18 +9,20 @@
 
 namespace cohort::detail {
 
-/// Storage of random_process_id; 0: not drawn yet. An inline variable, so that code compiled header-only and the
-/// compiled library share it.
+/// Storage of random_process_id; 0: not drawn yet. An inline variable, so that code compiled header-only and
+/// the compiled library share it.
 inline std::atomic<std::uint64_t> process_id{0};
 
 /// Returns a random number that is the same in every call of this process.
 std::uint64_t random_process_id();
 
-/// The ranks of one process, which combine their arrays. Their first rank, the leader, exchanges the result with
-/// the other groups' leaders.
+/// The ranks of one process, which combine their arrays. Their first rank, the leader, exchanges the result
+/// with the other groups' leaders.
 ///
-/// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on those of the group.
-/// Moves     sum: an allreduce of the elements and one of 5 words inside the group. broadcast: both broadcast.
+/// Order     constructors are collective on all ranks; sum, broadcast and reduce_to_leader on those of the
+///           group.
+/// Moves     sum: an allreduce of the elements and one of 5 words inside the group. broadcast: both
+///           broadcast.
 class process_group {
  public:
   /// Makes each rank its own group.
@@ -39,7 +41,8 @@ class process_group {
   /// Whether any group has more than one rank.
   bool is_grouped() const { return members_ != nullptr; }
 
-  /// Replaces x by the group's Σ m_r·x_r / Σ m_r, or with `unweighted` by Σ x_r; sums examples, weights and votes.
+  /// Replaces x by the group's Σ m_r·x_r / Σ m_r, or with `unweighted` by Σ x_r; sums examples, weights and
+  /// votes.
   ///
   /// After     if a rank's numbers are not finite, the vote is set, and the sum does not include that rank.
   void sum(std::span<float> x, step_info& now, bool unweighted) const;

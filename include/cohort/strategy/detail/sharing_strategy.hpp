@@ -27,7 +27,8 @@ namespace cohort::detail {
 template <class Make>
 using codec_of = std::invoke_result_t<Make const&, tensor_table>;
 
-/// The threads by which a rank encodes and decodes messages: one per worker, if a message is large enough for them.
+/// The threads by which a rank encodes and decodes messages: one per worker, if a message is large enough for
+/// them.
 class codec_threads {
  public:
   /// About a millisecond of one thread.
@@ -35,15 +36,16 @@ class codec_threads {
 
   void set(int workers) { workers_ = workers; }
 
-  /// Returns make(table, threads, device_passes) if there is a device that the codec can use; make(table, threads), where
-  /// null threads are the calling thread alone; or make(table).
+  /// Returns make(table, threads, device_passes) if there is a device that the codec can use; make(table,
+  /// threads), where null threads are the calling thread alone; or make(table).
   template <class Make>
   auto make(Make const& make, tensor_table table, threshold_device_source* device = nullptr) {
     using passes = std::shared_ptr<threshold_device>;
     if constexpr (std::is_invocable_v<Make const&, tensor_table, team*, passes>) {
-      static_assert(requires { make(table, nullptr, passes()).device_passes(); },
-                    "cohort: a compressor made with the passes of a device has device_passes(), which returns them "
-                    "if it uses them");
+      static_assert(
+          requires { make(table, nullptr, passes()).device_passes(); },
+          "cohort: a compressor made with the passes of a device has device_passes(), which returns them "
+          "if it uses them");
       if (device) return make(std::move(table), nullptr, device->thresholds());
     }
     if constexpr (std::is_invocable_v<Make const&, tensor_table, team*>) {
@@ -60,8 +62,8 @@ class codec_threads {
   std::unique_ptr<team> team_;
 };
 
-/// Common part of the strategies that exchange compressed gradients or steps: settings, the compressor's threads, the
-/// exchanged elements, running statistics, and the residual and thresholds of a checkpoint.
+/// Common part of the strategies that exchange compressed gradients or steps: settings, the compressor's
+/// threads, the exchanged elements, running statistics, and the residual and thresholds of a checkpoint.
 template <class Make, class Exchange>
 class sharing_strategy : public strategy {
  public:
@@ -98,7 +100,8 @@ class sharing_strategy : public strategy {
     if (!restored_ && world_->size() > 1) broadcast_replica(*world_, mine, mine.arrays());
   }
 
-  /// Counts a step in which `examples` have updated this rank's running statistics, and averages them when due.
+  /// Counts a step in which `examples` have updated this rank's running statistics, and averages them when
+  /// due.
   void count_statistics(step_info const& now, replica const& mine, int examples) {
     if (has_statistics_) statistics_.add_step(now, examples);
     if (settings_.sync_buffers > 0 && statistics_.steps() >= settings_.sync_buffers)
@@ -128,7 +131,8 @@ class sharing_strategy : public strategy {
   void save_residual(strategy_state& to) const {
     using f32s = std::span<float const>;
     using f64s = std::span<double const>;
-    save_array(to, residual_name, element_type::f32, exchange_ ? f32s(exchange_->residual()) : f32s(residual_));
+    save_array(to, residual_name, element_type::f32,
+               exchange_ ? f32s(exchange_->residual()) : f32s(residual_));
     save_array(to, thresholds_name, element_type::f64,
                exchange_ ? f64s(exchange_->state()) : f64s(thresholds_));
   }

@@ -15,11 +15,11 @@
 
 namespace cohort::detail {
 
-/// Common part of sharing gradients and sharing steps with bounded staleness: the exchange, running statistics, and the
-/// pending messages of a checkpoint.
+/// Common part of sharing gradients and sharing steps with bounded staleness: the exchange, running
+/// statistics, and the pending messages of a checkpoint.
 ///
-/// Each rank updates its own running statistics. All ranks take their mean every `sync_buffers` steps (0: not), at an
-/// epoch's end, and in evaluations and checkpoints.
+/// Each rank updates its own running statistics. All ranks take their mean every `sync_buffers` steps (0:
+/// not), at an epoch's end, and in evaluations and checkpoints.
 template <class Make>
 class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec_of<Make>>> {
   using base = sharing_strategy<Make, message_exchange<codec_of<Make>>>;
@@ -123,8 +123,8 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
     this->broadcast_first(mine);
   }
 
-  /// Exchanges mine() of a step. Returns whether all() has a result to apply: of this step, or of the step that is
-  /// `max_staleness` steps older.
+  /// Exchanges mine() of a step. Returns whether all() has a result to apply: of this step, or of the step
+  /// that is `max_staleness` steps older.
   bool exchange_step(step_info const& now, bool densely = false) {
     world_->note({now.step, 0});
     exchanging_ = true;
@@ -142,8 +142,8 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
     if (!exchange_ && settings_.max_staleness > 0) prepare(mine);
     return exchange_ && exchange_->pending() > 0;
   }
-  /// Finishes the oldest pending exchange; returns whether all() has a result to apply. With `apply` false this rank's
-  /// message is returned to its residual.
+  /// Finishes the oldest pending exchange; returns whether all() has a result to apply. With `apply` false
+  /// this rank's message is returned to its residual.
   bool finish_oldest(bool apply = true) {
     exchanging_ = true;
     exchange_->finish(agreed_, apply);

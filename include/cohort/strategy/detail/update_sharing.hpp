@@ -11,7 +11,8 @@
 
 namespace cohort::detail {
 
-/// Shares steps: each rank computes its own step by its own updater; all ranks then apply the sum of what was sent instead.
+/// Shares steps: each rank computes its own step by its own updater; all ranks then apply the sum of what was
+/// sent instead.
 ///
 /// Each rank has its own updaters' state; models, and checkpoints for other numbers of ranks, have the mean.
 template <class Make>

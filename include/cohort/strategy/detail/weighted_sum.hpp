@@ -14,18 +14,19 @@
 
 namespace cohort::detail {
 
-/// Elements that become their mean over the ranks, weighted, and the votes that travel with them.
+/// Weighted mean of an array over the ranks, with the ranks' votes in the same allreduce.
 ///
-/// Shapes    `elements` of f32 or f64 and, with votes, `vote_words` more behind them. Without votes they may lie anywhere.
-/// Order     fill data(), or point to where they lie; start, wait, voted, settle; again and again.
-/// Exact     with weights of 1 (one rank) no bit changes; equal weights of 2ᵏ ranks are exact. Counts of examples are exact
-///           in f32 up to 2²⁴.
+/// Shapes    `count` elements of f32 or f64; with votes `vote_words` more behind them. Without votes the
+///           array may be in an arena, reduced in place.
+/// Order     fill data(), or set_data; start, wait, read_agreement, make_mean; repeatedly.
+/// Exact     with weights of 1 (one rank) no bit changes; equal weights of 2ᵏ ranks are exact. Counts of
+///           examples are exact in f32 up to 2²⁴.
 class weighted_sum {
  public:
   static constexpr std::size_t vote_words = 5;
 
   weighted_sum(element_type type, std::size_t count, bool with_votes);
-  /// Of elements in an arena that these passes are for, without votes.
+  /// Sums elements of an arena in place, by the arena's passes and without votes.
   weighted_sum(arena_passes& where, element_type type, std::size_t count);
 
   element_type type() const { return type_; }
@@ -33,28 +34,28 @@ class weighted_sum {
   std::size_t bytes() const { return count_ * bytes_of(type_); }
   bool is_in_place() const { return passes_ != nullptr; }
   void set_data(std::byte* data) { data_ = data; }
-  /// The same, and the votes behind them.
+  /// The elements and the votes behind them.
   std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
 
-  /// What a rank has: examples, and what its elements weigh among all ranks'.
+  /// A rank's examples, and the weight of its elements in the sum.
   struct contribution {
     std::int64_t examples = 0;
     double weight = 0;
   };
 
-  /// Weighs with own weight / expected and starts the sum.
+  /// Scales the elements by the rank's weight / expected and starts the allreduce.
   void start(communicator& world, contribution const& mine, std::int64_t expected, votes const& own);
 
-  /// Returns when it was complete, however often it is asked.
+  /// Waits for the allreduce. Returns the time of its completion, also if called again.
   std::chrono::steady_clock::time_point wait() { return ended_ = std::max(ended_, pending_.wait()); }
-  /// What was voted.  Before: wait, and this one carries votes.
+  /// Returns the examples, weight and votes of all ranks.  Before: wait; made with votes.
   agreement read_agreement(std::int64_t meetings);
-  /// Takes what was voted of stopping and saving out.
+  /// Clears the votes to stop and to save.
   void clear_requests();
-  /// Makes the sum the mean where all weigh otherwise than expected.  Before: wait; weight > 0.
+  /// Turns the sum into the mean if the ranks' weight differs from `expected`.  Before: wait; weight > 0.
   void make_mean(double weight, std::int64_t expected) { weigh(static_cast<double>(expected), weight); }
 
-  /// By a / b; nothing is touched where that is 1, and 0 leaves zeros whatever was there.
+  /// Scales by a / b. A factor of 1 changes nothing; a factor of 0 gives zeros, whatever the elements are.
   static void scale(element_type type, std::byte* data, std::size_t count, double a, double b);
   /// dst += factor · src
   static void add(element_type type, std::byte* dst, std::byte const* src, std::size_t count, double factor);
@@ -78,7 +79,7 @@ class weighted_sum {
   std::chrono::steady_clock::time_point ended_{};
 };
 
-/// A dense array of each rank becomes the mean of all; returns what they vote, where they do.
+/// Replaces a dense array by the mean of all ranks' arrays. Returns all ranks' votes, if they are given.
 ///
 /// Order     collective: all with votes, or all without.
 /// Moves     an allreduce.

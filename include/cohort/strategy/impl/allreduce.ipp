@@ -11,7 +11,8 @@
 namespace cohort::detail {
 
 COHORT_CORE_INLINE bool is_same_on_all_ranks(communicator& world, std::uint64_t number) {
-  std::uint64_t both[2]{number, ~number};  // the largest, and the smallest
+  std::uint64_t both[2]{number,
+                        ~number};  // their maxima: the largest number, and the complement of the smallest
   world.allreduce(std::span<std::uint64_t>(both), reduction::maximum);
   return both[0] == ~both[1];
 }
@@ -160,7 +161,7 @@ COHORT_CORE_INLINE bool allreduce_strategy::uses_wire_type(parameter_set const& 
 }
 
 COHORT_CORE_INLINE bool allreduce_strategy::reduces_in_place(parameter_set const& parameters,
-                                                       bucket const& one) const {
+                                                             bucket const& one) const {
   std::shared_ptr<memory_space> const there = parameters.passes().space();
   if (there) return world_->sums_in(*there);
   return is_nearly_packed(static_cast<std::size_t>(one.elements), parameters.range_of(one).room);
@@ -169,7 +170,7 @@ COHORT_CORE_INLINE bool allreduce_strategy::reduces_in_place(parameter_set const
 COHORT_CORE_INLINE void allreduce_strategy::make_sums(parameter_set const& parameters) {
   element_type const type = parameters.type();
   if (uses_wire_type(parameters)) {
-    votes_.emplace(type, 0, true);  // a wire of few bits does not count
+    votes_.emplace(type, 0, true);  // low precision cannot count examples exactly
     low_precision_.emplace(parameters, *how_.wire);
     low_precision_->restore({saved_.data(), saved_.bytes()}, saved_type_);
   } else {
@@ -181,12 +182,14 @@ COHORT_CORE_INLINE void allreduce_strategy::make_sums(parameter_set const& param
         sums_.emplace_back(type, static_cast<std::size_t>(one.elements),
                            one.index == 0 && !how_.overlap_next_forward);
     }
-    if (!sums_.empty() && (sums_[0].is_in_place() || how_.overlap_next_forward)) votes_.emplace(type, 0, true);
+    if (!sums_.empty() && (sums_[0].is_in_place() || how_.overlap_next_forward))
+      votes_.emplace(type, 0, true);
   }
   saved_ = {};
 }
 
-COHORT_CORE_INLINE std::size_t allreduce_strategy::load_gradient(bucket const& one, gradient_parts& gradients) {
+COHORT_CORE_INLINE std::size_t allreduce_strategy::load_gradient(bucket const& one,
+                                                                 gradient_parts& gradients) {
   if (low_precision_) {
     gradients.pack(one, low_precision_->data(one));
     return static_cast<std::size_t>(one.elements) * bytes_of(*how_.wire);
@@ -203,7 +206,7 @@ COHORT_CORE_INLINE std::size_t allreduce_strategy::load_gradient(bucket const& o
 }
 
 COHORT_CORE_INLINE void allreduce_strategy::finish_buckets(gradient_parts& gradients, std::size_t first,
-                                                 std::size_t last) {
+                                                           std::size_t last) {
   for (bucket const& one : gradients.parameters().buckets().subspan(first, last - first)) {
     weighted_sum& sum = sum_of(one);
     meter_.measure_wait([&] { return sum.wait(); });
@@ -221,7 +224,8 @@ COHORT_CORE_INLINE void allreduce_strategy::end_exchange() {
   in_flight_ = false;
 }
 
-COHORT_CORE_INLINE bool allreduce_strategy::finish_low_precision(step_info const& now, gradient_parts& gradients) {
+COHORT_CORE_INLINE bool allreduce_strategy::finish_low_precision(step_info const& now,
+                                                                 gradient_parts& gradients) {
   meter_.measure_wait([&] { return low_precision_->wait(); });
   meter_.finish();
   in_flight_ = false;
@@ -247,19 +251,19 @@ namespace cohort {
 
 COHORT_CORE_INLINE std::unique_ptr<strategy> allreduce::on(communicator& world) const {
   if (resync < 0)
-    throw setting_error({.what = "the period makes no sense",
-                         .where = "allreduce, resync",
+    throw setting_error({.what = "invalid period",
+                         .where = "allreduce.resync",
                          .expected = "0 (never) or a number of steps",
                          .got = {resync}});
   if (wire && *wire != element_type::f32 && *wire != element_type::bf16)
-    throw setting_error({.what = "gradients do not travel as this type",
-                         .where = "allreduce, wire",
+    throw setting_error({.what = "gradients cannot be sent in this type",
+                         .where = "allreduce.wire",
                          .expected = "f32 or bf16",
                          .got = {name_of(*wire)}});
   if (overlap_next_forward && wire == element_type::bf16)
-    throw setting_error({.what = "sums of few bits end before the update",
-                         .where = "allreduce, overlap_next_forward",
-                         .expected = "no wire, or f32",
+    throw setting_error({.what = "bf16 sums cannot overlap with the next forward",
+                         .where = "allreduce.overlap_next_forward",
+                         .expected = "wire: none or f32",
                          .got = "bf16"});
   return std::make_unique<detail::allreduce_strategy>(world.duplicate(), *this);
 }

@@ -30,7 +30,8 @@ COHORT_CORE_INLINE void add_between_rank_variance(communicator& world, replica c
           mine.parameters.read(static_cast<int>(p), means, bytes(to));
       };
       for (std::size_t p = 0; p < table.size(); ++p) {
-        if (table[p].spec.role != parameter_role::running_mean) continue;  // its variance stands behind it
+        if (table[p].spec.role != parameter_role::running_mean)
+          continue;  // its running variance is the next parameter
         for (std::vector<T>* const one : {&before, &mean, &variance})
           one->resize(static_cast<std::size_t>(table[p].spec.dims.elements()));
         mine.parameters.read(static_cast<int>(p), mine.parameters.master(), bytes(before));

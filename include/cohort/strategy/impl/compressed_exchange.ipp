@@ -12,14 +12,14 @@ namespace cohort::detail {
 COHORT_CORE_INLINE void add_votes(message_header const& from, agreement& to) {
   to.examples += static_cast<std::int64_t>(from.examples);
   to.weight += from.weight;
-  to.all |= {.stop = (from.flags & 1U) != 0, .save = (from.flags & 2U) != 0, .not_finite = (from.flags & 4U) != 0};
+  to.all |=
+      {.stop = (from.flags & 1U) != 0, .save = (from.flags & 2U) != 0, .not_finite = (from.flags & 4U) != 0};
 }
 
 COHORT_CORE_INLINE void require_residual_size(std::size_t saved, std::size_t expected) {
   if (saved != expected)
-    throw data_error({.what = "cannot restore a residual",
-                      .expected = {expected, " elements"},
-                      .got = {saved}});
+    throw data_error(
+        {.what = "cannot restore a residual", .expected = {expected, " elements"}, .got = {saved}});
 }
 
 COHORT_CORE_INLINE void dense_exchange::run(communicator& world, step_info const& now, std::span<float> x,

@@ -30,14 +30,14 @@ COHORT_CORE_INLINE std::byte* low_precision_sum::data(bucket const& one) const {
 }
 
 COHORT_CORE_INLINE void low_precision_sum::start(communicator& world, bucket const& one, double weight,
-                                          std::int64_t expected) {
+                                                 std::int64_t expected) {
   std::size_t const first = first_of(one), count = count_of(one);
   weighted_sum::scale(type_, data(one), count, weight, static_cast<double>(expected));
   by_types([&]<class T, class Q>(T* work, T const* kept, Q* sent) {
     narrow(work + first, kept + first, sent + first, count);
   });
-  pending_[static_cast<std::size_t>(one.index)].start(
-      world, {sent_.data() + first * bytes_of(wire_), wire_, count});
+  pending_[static_cast<std::size_t>(one.index)].start(world,
+                                                      {sent_.data() + first * bytes_of(wire_), wire_, count});
 }
 
 COHORT_CORE_INLINE std::chrono::steady_clock::time_point low_precision_sum::wait() {
@@ -55,7 +55,8 @@ COHORT_CORE_INLINE bool low_precision_sum::finite() const {
   return finite;
 }
 
-COHORT_CORE_INLINE std::byte* low_precision_sum::mean(bucket const& one, double weight, std::int64_t expected) {
+COHORT_CORE_INLINE std::byte* low_precision_sum::mean(bucket const& one, double weight,
+                                                      std::int64_t expected) {
   std::size_t const first = first_of(one), count = count_of(one);
   by_types([&]<class T, class Q>(T* work, T const*, Q* sent) { widen(sent + first, work + first, count); });
   weighted_sum::scale(type_, data(one), count, static_cast<double>(expected), weight);

@@ -14,8 +14,8 @@ COHORT_CORE_INLINE bool overlapped_mean::fits(replica const& mine) const {
 }
 
 COHORT_CORE_INLINE void overlapped_mean::start(communicator& world, replica const& mine,
-                                         weighted_sum::contribution const& own, std::int64_t expected,
-                                         votes const& wanted) {
+                                               weighted_sum::contribution const& own, std::int64_t expected,
+                                               votes const& wanted) {
   if (!fits(mine)) {
     sent_ = buffer(mine.bytes());
     sum_.emplace(mine.parameters.type(), static_cast<std::size_t>(mine.parameters.elements()), true);
@@ -27,7 +27,8 @@ COHORT_CORE_INLINE void overlapped_mean::start(communicator& world, replica cons
   sum_->start(world, own, expected, wanted);
 }
 
-COHORT_CORE_INLINE agreement overlapped_mean::apply_to(replica const& mine, outer_optimizer& outer, std::byte* w) {
+COHORT_CORE_INLINE agreement overlapped_mean::apply_to(replica const& mine, outer_optimizer& outer,
+                                                       std::byte* w) {
   parameter_set const& parameters = mine.parameters;
   sum_->wait();
   agreement const met = sum_->read_agreement(0);
@@ -82,7 +83,7 @@ COHORT_CORE_INLINE void overlapped_mean::restore(strategy_state const& saved) {
     require_real(one, weighted_sum::vote_words);
     sum_.emplace(one.type, one.values.size() / bytes_of(one.type) - weighted_sum::vote_words, true);
     std::memcpy(sum_->with_votes().data(), one.values.data(), one.values.size());
-    sum_->clear_requests();  // they were those of a run that has ended
+    sum_->clear_requests();  // they were for the run that has ended
     pending_ = true;
   }
 }

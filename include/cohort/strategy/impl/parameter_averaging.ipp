@@ -9,8 +9,8 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/between_rank_variance.hpp>
 #include <cohort/strategy/detail/exchange_meter.hpp>
-#include <cohort/strategy/detail/overlapped_mean.hpp>
 #include <cohort/strategy/detail/outer_optimizer.hpp>
+#include <cohort/strategy/detail/overlapped_mean.hpp>
 #include <cohort/strategy/detail/weighted_sum.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/tensor/buffer.hpp>
@@ -37,7 +37,7 @@ class averaging_strategy final : public strategy {
     if (in_flight_) abandon("a rank gave up while parameters were averaged");
     try {
       late_->discard();
-    } catch (...) {  // poisoned: nobody touches its memory any more
+    } catch (...) {  // the communicator has failed: no operation uses its memory any more
     }
   }
 
@@ -63,7 +63,7 @@ class averaging_strategy final : public strategy {
     skipped_ = steps_to_skip(now);
     seen_ += now.examples;
     weight_ += now.weight;
-    expected_ += now.expected * (1 + skipped_);  // as on the ranks that have data left
+    expected_ += now.expected * (1 + skipped_);  // the same on ranks that have data left
     votes_ |= now.mine;
     steps_ += 1 + skipped_;
     if (steps_ < period_) return;
@@ -82,7 +82,7 @@ class averaging_strategy final : public strategy {
     for (std::size_t array = 0; array < dense.size(); ++array)
       mine.read(static_cast<int>(array), sum.data() + array * mine.bytes());
     if (late_->is_pending()) late_->apply_to(mine, outer, sum.data());
-    exchange_meter shown;  // what is only shown is no meeting
+    exchange_meter shown;  // a consensus is not a meeting and is not measured
     bool const agree = average(mine, sum, dense.size(), outer, {}, shown).weight > 0;
     for (std::size_t array = 0; array < dense.size(); ++array)
       if (agree)
@@ -96,7 +96,8 @@ class averaging_strategy final : public strategy {
   }
   bool meets_each_step() const override { return false; }
   agreement const* agreed() const override { return &agreed_; }
-  /// The sum, and of the outer step and of an overlapped mean two arrays each; while ranks meet one more.
+  /// One array for the sum, two for the outer step, two for an overlapped mean, and one more during a
+  /// meeting.
   std::size_t bytes(replica const& mine) const override {
     int const arrays = (how_.average_updater_state ? mine.arrays() : 1) + (how_.outer.is_plain() ? 0 : 2)
                        + (how_.overlap && world_->size() > 1 ? 2 : 0) + 1;
@@ -120,7 +121,7 @@ class averaging_strategy final : public strategy {
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
-    sum_.reset();  // prepare looks again at what fits
+    sum_.reset();  // prepare makes it again and checks what fits
     late_->discard();
     votes_ = {};
     busy_steps_ = 0;
@@ -135,7 +136,7 @@ class averaging_strategy final : public strategy {
     outer_.restore(saved);
     late_->restore(saved);
   }
-  /// The velocity goes on, the same on all ranks.
+  /// Keeps the velocity, which is the same on all ranks.
   void restore_from_ranks(strategy_state const& had, int former, int) override {
     if (former == 0) outer_.restore(had);
   }
@@ -147,21 +148,21 @@ class averaging_strategy final : public strategy {
     return static_cast<std::size_t>(mine.parameters.elements());
   }
 
-  /// Of a rank whose data has ended: steps between this one and the next meeting, in which it would have nothing to do.
+  /// Steps between this one and the next meeting that a rank skips because its data has ended.
   std::int64_t steps_to_skip(step_info const& now) const {
     return now.data_ended ? std::max<std::int64_t>(period_ - steps_ - 1, 0) : 0;
   }
 
-  /// Before the first step, or, of a run that goes on at an epoch's end, before the first meeting.
+  /// Called before the first step; if a run continues at an epoch's end, before the first meeting.
   void prepare(replica const& mine) {
     if (sum_) return;
     arrays_ = how_.average_updater_state ? mine.arrays() : 1;
     bool const may_stay = can_average_in_place(mine);
     in_place_ = is_same_on_all_ranks(*world_, may_stay ? mine.parameters.layout_hash() : 0) && may_stay;
-    sum_.emplace(
-        mine.parameters.type(),
-        (in_place_ ? mine.parameters.arena_elements() : elements_of(mine)) * static_cast<std::size_t>(arrays_),
-        true);
+    sum_.emplace(mine.parameters.type(),
+                 (in_place_ ? mine.parameters.arena_elements() : elements_of(mine))
+                     * static_cast<std::size_t>(arrays_),
+                 true);
     if (!restored_) broadcast_replica(*world_, mine, mine.arrays());
     if (!late_->fits(mine)) late_->discard();
     if (!outer_.fits(mine)) {
@@ -171,20 +172,20 @@ class averaging_strategy final : public strategy {
     began_ = clock::now();
   }
 
-  /// Whether arrays can be summed as they lie. Ranks that have not been loose meet after steps alone.
+  /// Returns whether the arenas can be summed in place. Without overlap every meeting follows a step.
   bool can_average_in_place(replica const& mine) const {
     parameter_set const& all = mine.parameters;
     return how_.outer.is_plain() && !how_.overlap && !unsynced_ && !mine.update.has_constraints()
            && !all.passes().space() && is_nearly_packed(elements_of(mine), all.arena_elements());
   }
 
-  /// An array of this rank in sum_.
+  /// This rank's array in sum_.
   std::byte* array_in_sum(replica const& mine, int array) {
     return sum_->data()
            + static_cast<std::size_t>(array) * (in_place_ ? mine.parameters.arena_bytes() : mine.bytes());
   }
 
-  /// All ranks meet and hold the same afterwards.
+  /// Averages with all ranks; afterwards all have the same parameters.
   void meet(replica const& mine) {
     prepare(mine);
     votes const earlier = late_->is_pending() ? finish_overlapped(mine).all : votes{};
@@ -194,8 +195,9 @@ class averaging_strategy final : public strategy {
       else
         mine.read(array, array_in_sum(mine, array));
     in_flight_ = true;
-    agreement met = in_place_ ? average_in_place(mine)
-                           : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, votes_, meter_);
+    agreement met = in_place_
+                        ? average_in_place(mine)
+                        : average(mine, *sum_, static_cast<std::size_t>(arrays_), outer_, votes_, meter_);
     in_flight_ = false;
     if (met.weight > 0) {
       for (int array = 0; array < arrays_; ++array)
@@ -212,15 +214,16 @@ class averaging_strategy final : public strategy {
     end_period();
   }
 
-  /// Takes in the mean of the period before this one, and begins this one's.
+  /// Applies the mean of the previous period and starts the mean of this one.
   void exchange_overlapped(replica const& mine) {
     prepare(mine);
     if (late_->is_pending()) {
       agreement const earlier = finish_overlapped(mine);
       record_agreement(earlier);
-      if (earlier.examples == 0) return end_period();  // of a stream: nobody has any left
-      votes_ = {votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
-              votes_.not_finite && !earlier.all.not_finite};  // what is answered now is not asked again
+      if (earlier.examples == 0) return end_period();  // no rank has examples of the stream left
+      votes_ = {
+          votes_.stop && !earlier.all.stop, votes_.save && !earlier.all.save,
+          votes_.not_finite && !earlier.all.not_finite};  // votes that were counted now are not sent again
     }
     start_meter(mine.bytes(), meter_);
     late_->start(*world_, mine, {seen_, weight_}, expected_, std::exchange(votes_, {}));
@@ -228,7 +231,8 @@ class averaging_strategy final : public strategy {
     end_period();
   }
 
-  /// `sum`, which has this rank's elements, gets the weighted mean of all ranks'; nothing of use where nobody has examples.
+  /// Replaces this rank's elements in `sum` by the weighted mean of all ranks; undefined if no rank has
+  /// examples.
   agreement mean(weighted_sum& sum, weighted_sum::contribution const& own, std::int64_t expected,
                  votes const& wanted, exchange_meter& meter) {
     start_meter(sum.bytes(), meter);
@@ -240,7 +244,7 @@ class averaging_strategy final : public strategy {
     return met;
   }
 
-  /// The arenas in sum_ get the weighted mean of all ranks'; what is frozen keeps its bits.
+  /// Replaces the arenas in sum_ by the weighted mean of all ranks; frozen parameters keep their bits.
   agreement average_in_place(replica const& mine) {
     weighted_sum::contribution const own{seen_, weight_};
     agreement const met = mean(*sum_, own, expected_, votes_, meter_);
@@ -255,11 +259,12 @@ class averaging_strategy final : public strategy {
     return met;
   }
 
-  /// `sum`, which has this rank's arrays, gets the weighted mean of all ranks', its trained parameters an outer step.
+  /// Replaces this rank's arrays in `sum` by the weighted mean of all ranks; trained parameters take an outer
+  /// step.
   agreement average(replica const& mine, weighted_sum& sum, std::size_t arrays, outer_optimizer& outer,
                     votes const& wanted, exchange_meter& meter) {
     bool const met_before =
-        steps_ == 0;  // then nobody has seen more than others, and trained parameters are the same
+        steps_ == 0;  // then all weights are equal, and all ranks have the same trained parameters
     buffer const same = copy_of({sum.data(), met_before ? mine.bytes() : 0});
     std::int64_t const expected = met_before ? world_->size() : expected_;
     weighted_sum::contribution const own =
@@ -280,7 +285,7 @@ class averaging_strategy final : public strategy {
     return met;
   }
 
-  /// What is under way, when it is complete.
+  /// Waits for the pending mean and applies it.
   agreement finish_overlapped(replica const& mine) {
     meter_.measure_wait([&] { return late_->wait(); });
     meter_.finish();
@@ -315,20 +320,20 @@ class averaging_strategy final : public strategy {
   outer_optimizer outer_;
   std::unique_ptr<overlapped_mean> late_ = std::make_unique<overlapped_mean>();
   int arrays_ = 1;
-  std::int64_t steps_ = 0;     // since the last meeting
-  std::int64_t busy_steps_ = 0;      // of these, with examples on this rank
-  std::int64_t seen_ = 0;      // examples of this rank since then
-  double weight_ = 0;          // and Σ of their weights
-  std::int64_t expected_ = 0;  // examples of all ranks since then
-  std::int64_t skipped_ = 0;   // steps left out because this rank's data has ended
+  std::int64_t steps_ = 0;       // steps since the last meeting
+  std::int64_t busy_steps_ = 0;  // of these, steps with examples on this rank
+  std::int64_t seen_ = 0;        // examples of this rank in these steps
+  double weight_ = 0;            // sum of their weights
+  std::int64_t expected_ = 0;    // examples of all ranks in these steps
+  std::int64_t skipped_ = 0;     // steps skipped because this rank's data has ended
   votes votes_{};
   agreement agreed_{};
   exchange_meter meter_;
   clock::time_point began_{}, busy_until_{};
-  bool unsynced_ = false;  // a mean came late since all held the same
+  bool unsynced_ = false;  // whether ranks differ because a mean overlaps
   bool in_flight_ = false;
   bool restored_ = false;
-  bool in_place_ = false;  // arrays are summed as they lie
+  bool in_place_ = false;  // whether the arenas are summed in place
 };
 
 }  // namespace cohort::detail
@@ -337,14 +342,14 @@ namespace cohort {
 
 COHORT_CORE_INLINE std::unique_ptr<strategy> parameter_averaging::on(communicator& world) const {
   if (every < 1 || !(seconds >= 0 && std::isfinite(seconds)))
-    throw setting_error({.what = "the period makes no sense",
+    throw setting_error({.what = "invalid period",
                          .where = "parameter_averaging",
                          .expected = "every ≥ 1 step, or seconds > 0",
                          .got = {"every ", every, ", seconds ", seconds}});
   double const momentum = outer.momentum.value_or(0);
   if (!(outer.rate > 0 && std::isfinite(outer.rate) && momentum >= 0 && momentum < 1))
-    throw setting_error({.what = "the outer step makes no sense",
-                         .where = "parameter_averaging, outer",
+    throw setting_error({.what = "invalid outer step",
+                         .where = "parameter_averaging.outer",
                          .expected = "rate > 0, 0 ≤ momentum < 1",
                          .got = {"rate ", outer.rate, ", momentum ", momentum}});
   return std::make_unique<detail::averaging_strategy>(world.duplicate(), *this);

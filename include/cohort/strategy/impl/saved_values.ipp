@@ -16,7 +16,7 @@ COHORT_CORE_INLINE std::int64_t count_of(strategy_state const& from, std::string
 COHORT_CORE_INLINE void require_real(strategy_state::array const& one, std::size_t least) {
   bool const real = one.type == element_type::f32 || one.type == element_type::f64;
   if (real && one.values.size() / bytes_of(one.type) >= least) return;
-  throw data_error({.what = "cannot go on from what a strategy remembered",
+  throw data_error({.what = "cannot restore the state of a strategy",
                     .where = {"strategy/array/", one.name},
                     .expected = {"f32 or f64, at least ", least, " elements"},
                     .got = {one.values.size() / bytes_of(one.type), " of ", name_of(one.type)}});

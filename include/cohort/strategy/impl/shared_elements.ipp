@@ -53,7 +53,8 @@ COHORT_CORE_INLINE void shared_elements::write(parameter_set const& parameters, 
                                                std::byte* arena) {
   for_each_shared(0, static_cast<int>(ranges_.size()), [&](int p, range const& one) {
     std::span<float const> const from = shared.subspan(one.first, one.count);
-    if (on_device_) return parameters.write_on_device(p, reinterpret_cast<std::byte const*>(from.data()), arena);
+    if (on_device_)
+      return parameters.write_on_device(p, reinterpret_cast<std::byte const*>(from.data()), arena);
     if (parameters.type() == element_type::f32)
       return parameters.write(p, reinterpret_cast<std::byte const*>(from.data()), arena);
     f64_.assign(from.begin(), from.end());

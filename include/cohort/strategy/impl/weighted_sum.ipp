@@ -16,8 +16,8 @@ COHORT_CORE_INLINE weighted_sum::weighted_sum(element_type type, std::size_t cou
 COHORT_CORE_INLINE weighted_sum::weighted_sum(arena_passes& where, element_type type, std::size_t count)
     : type_(type), count_(count), passes_(&where), space_(where.space()) {}
 
-COHORT_CORE_INLINE void weighted_sum::start(communicator& world, contribution const& mine, std::int64_t expected,
-                                            votes const& own) {
+COHORT_CORE_INLINE void weighted_sum::start(communicator& world, contribution const& mine,
+                                            std::int64_t expected, votes const& own) {
   weigh(mine.weight, static_cast<double>(expected));
   if (words_ > 0) {
     double const words[vote_words]{static_cast<double>(mine.examples), mine.weight, own.stop ? 1.0 : 0.0,

@@ -81,7 +81,7 @@ gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& re
 
 /// Uses the first variant that has engines for all passes.
 gpu_operation prepare_convolution(gpu_target const& where, gpu_request const& request,
-                                                    convolution_windows const& windows, double flops);
+                                  convolution_windows const& windows, double flops);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, conv2d const& layer);
 /// A sequence is an image with one row.

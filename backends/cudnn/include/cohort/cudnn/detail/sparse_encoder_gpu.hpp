@@ -12,8 +12,8 @@ namespace cohort::detail {
 
 /// Marks of the elements to send, two bits each (kernels/thresholds.inc), and their encoding as a message.
 ///
-///     marks ──► groups of 1024: counts ──► blocks: prefix sums ──► groups: bits of gaps ──► blocks: the smaller coding
-///           ──► offset of each block ──► groups: codes ──► the processor
+///     marks ──► groups of 1024: counts ──► blocks: prefix sums ──► groups: bits of gaps
+///           ──► blocks: the smaller coding ──► offset of each block ──► groups: codes ──► the processor
 ///
 /// Moves     on the device n/4 bytes three times; to the processor 40 bytes per block and the codes.
 /// Exact     the codes of write_block.
