@@ -305,7 +305,7 @@ TEST(model_file, refuses_state_that_is_not_there_or_of_other_updaters) {
             "");
   stored<float> larger(small(4));
   EXPECT_EQ(refusal_of<shape_error>([&] { written(net, larger); }),
-            "the parameters are of another network (fc.weights): expected 3x32, got fc.weights 4x32");
+            "the parameters belong to another network (fc.weights): expected 3x32, got fc.weights 4x32");
 }
 
 TEST(model_file, notices_every_changed_byte) {

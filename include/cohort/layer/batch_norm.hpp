@@ -15,7 +15,7 @@ namespace cohort {
 /// Units     `momentum`: the weight of the old running statistics in a step. The variance is biased (÷ N),
 ///           for the normalisation and in the running variance. PyTorch's running variance uses N/(N − 1)
 ///           times that of the batch.
-/// Order     each worker normalises by the statistics of its own part (micro-batch) of the batch;
+/// Order     each worker normalises by the statistics of its own part or micro-batch;
 ///           `synchronised_batch_norm` uses those of the whole batch. The running statistics are updated from
 ///           the whole batch of the rank (see `running_statistics`); only they use example weights.
 /// Exact     one example with one position is valid: its output is `shift` and its input gradient is 0. Sums

@@ -12,9 +12,8 @@ namespace cohort {
 ///           same window maps the output back to H×W. With k' = (k − 1)·d + 1:
 ///           valid, strict   H' = (H − 1)·s + k'
 ///           same            H' = H·s
-///           sides           H' = (H − 1)·s + k' − top − bottom. For PyTorch's output_padding p, reduce the
-///           padding at
-///                           the bottom and right by p.
+///           sides           H' = (H − 1)·s + k' − top − bottom
+///           For PyTorch's output_padding p, reduce the padding at the bottom and right by p.
 /// Source    Dumoulin and Visin, A guide to convolution arithmetic for deep learning, 2016. Weights are
 ///           C×(K/groups)×R×S in PyTorch and R×S×K×C in Keras.
 struct conv2d_transposed {

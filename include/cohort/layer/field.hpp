@@ -40,8 +40,9 @@ enum class padding_mode : std::uint8_t { valid, same, strict, sides };
 ///
 /// valid     no padding; window positions that do not fit are dropped.
 /// strict    as valid, but a remainder is an error.
-/// same      output = ceil(input / stride). An odd element is added at the bottom and right (TensorFlow's
-/// rule). sides     the given number of elements per side: padding(1), padding(top, bottom, left, right).
+/// same      output = ceil(input / stride). An odd element is added at the bottom and right
+///           (TensorFlow's rule).
+/// sides     the given number of elements per side: padding(1), padding(top, bottom, left, right).
 struct padding {
   padding_mode mode = padding_mode::valid;
   int top = 0, bottom = 0, left = 0, right = 0;

@@ -93,9 +93,10 @@ struct target_spec {
 /// Before    forward: inputs and parameters are set. It writes output.
 ///           backward: diff_output is set, too; output and inputs are unchanged since forward. It overwrites
 ///           diff_inputs[i] (null if not needed) and every diff_parameters[p]. For an `in_place` layer,
-///           inputs is null. `scalars`: set only in training, for a loss and for a layer with
-///           `reads_scalars`. loss layer: no diff_output; `target` has element type i32 or T, and forward
-///           writes `loss`. Both are null at inference.
+///           inputs is null.
+///           `scalars`: set only in training, for a loss and for a layer with `reads_scalars`.
+///           loss layer: no diff_output; `target` has element type i32 or T, and forward writes `loss`. Both
+///           are null at inference.
 ///           frozen layer: `training` is false in both passes; they compute as at inference.
 template <class T>
 struct host_arguments {

@@ -29,35 +29,32 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 /// A layer: an aggregate with a kind name, fields and a shape inference.
 ///
 /// Required
-///   `kind_name`                   constexpr std::string_view, unique among the kinds of a program
-///   `fields()`                    std::tuple of field{"name", &L::member}: the leading members, in their
-///   order `infer(inputs)`               constexpr; shapes without the batch extent → inference
-///   `name` and `at`               the last members: std::string_view name{}; source at = source::here();
+///   `kind_name`                 constexpr std::string_view, unique among the kinds of a program
+///   `fields()`                  std::tuple of field{"name", &L::member}: the leading members, in their order
+///   `infer(inputs)`             constexpr; shapes without the batch extent → inference
+///   `name` and `at`             the last members: std::string_view name{}; source at = source::here();
 ///
 /// Optional (default)
-///   `max_inputs`                  the largest number of inputs (1)
-///   `parameters(inputs)`          parameter_list (none)
-///   `settings`                    member layer_settings, for a layer with parameters
-///   `flops(inputs)`               operations of one example's forward pass (0)
-///   `role`                        layer_role (ordinary)
-///   `forward`, `backward`         kernels on the CPU, both with (host_arguments<T> const&) (none)
-///   `workspace(inputs, batch)`    elements of host_arguments::workspace (0)
-///   `reads_scalars`               true: the kernels get host_arguments::scalars in training (losses only)
-///   `sums(inputs)`                batch_sum_sizes: sums over all workers' parts of a batch in training,
-///   computed
-///                                 through `scalars->sums` (none)
-///   `in_place`                    true: each output element depends on the input element at the same
-///   position,
-///                                 likewise for gradients, and backward does not read the input. The output
-///                                 may then share the input's memory, and diff_input that of diff_output
-///                                 (false).
-///   `at_inference(parameters)`    channel_map that equals the whole forward pass at inference, computed from
-///   each
-///                                 parameter's element of the channel (none)
-///   `takes_channel_maps`          true: a following channel map can be folded into the parameters. These are
-///                                 weights K×… and, if field `bias` is true, a bias K; output channel k is
-///                                 linear in both (false).
-///   `target(inputs)`              target_spec of a loss
+///   `max_inputs`                the largest number of inputs (1)
+///   `parameters(inputs)`        parameter_list (none)
+///   `settings`                  member layer_settings, for a layer with parameters
+///   `flops(inputs)`             operations of one example's forward pass (0)
+///   `role`                      layer_role (ordinary)
+///   `forward`, `backward`       kernels on the CPU, both with (host_arguments<T> const&) (none)
+///   `workspace(inputs, batch)`  elements of host_arguments::workspace (0)
+///   `reads_scalars`             true: the kernels get host_arguments::scalars in training (losses only)
+///   `sums(inputs)`              batch_sum_sizes: sums over all workers' parts of a batch in training,
+///                               computed through `scalars->sums` (none)
+///   `in_place`                  true: each output element depends only on the input element at the same
+///                               position, and likewise for gradients; backward does not read the input. The
+///                               output may then share the input's memory, and diff_input that of
+///                               diff_output (false).
+///   `at_inference(parameters)`  channel_map that equals the whole forward pass at inference, computed from
+///                               each parameter's element of the channel (none)
+///   `takes_channel_maps`        true: a following channel map can be folded into the parameters. These are
+///                               weights K×… and, if field `bias` is true, a bias K; output channel k is
+///                               linear in both (false).
+///   `target(inputs)`            target_spec of a loss
 template <class L>
 concept layer = requires(L const& l, std::span<shape const> inputs) {
   { L::kind_name } -> std::convertible_to<std::string_view>;

@@ -61,7 +61,8 @@ constexpr double real(schedule::unit by) { return by == schedule::unit::step ? 0
 ///
 /// Errors    check: setting_error that names `owner` and the field: a value that is negative or not finite, a
 ///           momentum that is not below 1, a period or length below 1, a map whose keys do not begin at 0 or
-///           do not increase. from: setting_error for an unknown name or field.
+///           do not increase.
+///           from: setting_error for an unknown name or field.
 class rate_schedule {
  public:
   constexpr rate_schedule(double value) : rate_schedule(schedule::fixed{value}) {}

@@ -5,8 +5,8 @@
 
 namespace cohort {
 
-/// Quantity that the ranks exchange: the gradient, with whose mean all ranks take one step; or the step that each
-/// rank's own updater has computed from its own gradient.
+/// Quantity that the ranks exchange: the gradient, with whose mean all ranks take one step; or the step that
+/// each rank's own updater has computed from its own gradient.
 enum class share { gradient, update };
 
 /// How the messages of a step reach all ranks: each message to every rank; merged pairwise into one message,

@@ -98,8 +98,8 @@ struct exchange_times {
   span apply{};     ///< the rank applies what has arrived
 };
 
-/// Quantity that ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters` and
-/// `nothing` the updater sums the workers' gradients.
+/// Quantity that ranks exchange. With `gradient` buckets are announced (strategy::ready). With `parameters`
+/// and `nothing` the updater sums the workers' gradients.
 enum class exchanged { nothing, gradient, parameters };
 
 /// How ranks train together: the hooks that a training loop calls, in this order in each step.

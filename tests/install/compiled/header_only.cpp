@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
-#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/strategy/detail/process_group.hpp>
 #include <string>
 
 #include "training.hpp"
@@ -12,4 +12,4 @@
 
 std::string checksum_header_only() { return checksum_after_training<cohort::reference<float>>(cohort::allreduce{}); }
 
-std::uint64_t process_header_only() { return cohort::detail::number_of_process(); }
+std::uint64_t process_header_only() { return cohort::detail::random_process_id(); }

@@ -2,7 +2,7 @@
 // Types of the user's own link against the compiled library, and both modes share the state of the process.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
-#include <cohort/strategy/threshold_sharing.hpp>
+#include <cohort/strategy/detail/process_group.hpp>
 #include <cohort/trainer/own_backend.hpp>
 #include <cstdio>
 #include <memory>
@@ -57,7 +57,7 @@ int main() {
   bool good = equal("header-only", compiled, checksum_header_only());
   good &= equal("own backend", compiled, checksum_after_training<own_backend>(cohort::allreduce{}));
   good &= equal("own strategy", compiled, checksum_after_training<cohort::reference<float>>(own_strategy{}));
-  good &= equal("process", std::to_string(cohort::detail::number_of_process()), std::to_string(process_header_only()));
+  good &= equal("process", std::to_string(cohort::detail::random_process_id()), std::to_string(process_header_only()));
 
   auto const doubling = cohort::trainer<cohort::reference<double>>(
       cohort::graph::build([](cohort::builder& net) { return net.input({2}) | twice{} | twice{}; }));

@@ -21,8 +21,8 @@
 
 namespace cohort::detail {
 
-/// How the decoded messages s_r of all ranks are combined: Σ m_r·s_r / Σ m_r, where m_r is the weight of rank r's
-/// examples; Σ s_r; or Σ s_r / P.
+/// How the decoded messages s_r of all ranks are combined: Σ m_r·s_r / Σ m_r, where m_r is the weight of rank
+/// r's examples; Σ s_r; or Σ s_r / P.
 enum class combination { weighted_mean, sum, mean };
 
 /// Exchanges one array of each rank per step, as messages of a compressor; all ranks wait for all messages.
