@@ -65,6 +65,8 @@ def configured(build):
             flags = [word] if word.startswith("-I") else words[at:at + 2] if word == "-isystem" else []
             if flags and flags not in includes:
                 includes.append(flags)
+        if f"-I{ROOT / 'include'}" not in words:
+            continue
         here = [word for word in words if word.startswith("-D")]
         definitions = here if definitions is None else [word for word in definitions if word in here]
     if compiler is None:

@@ -5,6 +5,7 @@
 //
 // Separate headers, for programs that use parts of the library by themselves:
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>   plans and parameters in a training loop of your own
+//   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>   gradient sharing
 //   <cohort/trainer/own_backend.hpp>   a tensor backend of your own with the compiled library
 //   <cohort/trainer/tune.hpp>          choosing kernels by timing
 //   <cohort/trainer/dynamic_batcher.hpp>, <cohort/trainer/chrome_trace.hpp>, <cohort/trainer/timeline.hpp>
@@ -26,8 +27,6 @@
 #include <cohort/plan/table.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
-#include <cohort/strategy/threshold_sharing.hpp>
-#include <cohort/strategy/top_k_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
 #include <cohort/trainer/checkpoints.hpp>
 #include <cohort/trainer/early_stopping_listener.hpp>

@@ -152,7 +152,7 @@ TEST(checkpoint_reader, passes_over_damage_of_every_kind) {
         fs::copy_file(fs::path(path).parent_path().parent_path() / "step-000000000008" / "shared.safetensors",
                       path, fs::copy_options::overwrite_existing);
       },
-      "expected content of the hash ");
+      "expected content hash ");
   damaged(
       "manifest.json", [](std::string const& path) { flip(path, 30); }, "cannot read JSON");
   damaged(

@@ -94,7 +94,7 @@ TEST(weighted_by_class, refuses_weights_that_do_not_fit) {
                  }),
                  {"finite weights of at least 0"});
   arrays const without({array{.values = {pixels.data(), {6, 1}}}});
-  expect_parts(refused<setting_error>([&] { weighted_by_class(without, {1}); }), {"a class label, got none"});
+  expect_parts(refused<setting_error>([&] { weighted_by_class(without, {1}); }), {"a class label, got no class label"});
 }
 
 }  // namespace weighted_by_class_test

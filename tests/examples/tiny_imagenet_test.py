@@ -59,7 +59,7 @@ class tiny_imagenet(program.cases, unittest.TestCase):
             self.assertRegex(program.run("preprocess", *arguments, expect=code).stderr, "^preprocess: .*\n$")
 
     def test_a_folder_without_file_batches_is_refused(self):
-        self.assertIn("there are no file batches",
+        self.assertIn("no file batches found",
                       program.run(self.name, "--data", self.folder / "images", expect=1).stderr)
 
 
