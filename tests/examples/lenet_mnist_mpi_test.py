@@ -74,7 +74,7 @@ class ranks(unittest.TestCase):
                             (("--strategy", "averaging"), "strategy"), (("--load", model), "beginning")):
             with self.subTest(flags):
                 self.refuse(flags, f"the ranks of this run differ \\({what}")
-        self.refuse(("--data", fewer), "the ranks' data sets differ \\(fit: ")
+        self.refuse(("--data", fewer), "the ranks' data sets differ \\(fit\\): ")
 
     def test_refuse_to_exchange_nothing(self):
         done = program.run(*self.flags, "--strategy", "none", before=program.under_mpirun(2), expect=1,

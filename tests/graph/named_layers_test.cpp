@@ -17,10 +17,10 @@ TEST(named_layers, are_found_by_given_and_generated_names_in_the_order_of_the_na
     return b.input({4}) | dense{.units = 3, .name = "head"} | relu{} | dense{.units = 2};
   });
   graph_view const view = net;
-  std::vector<std::string> const names{"dense_1", "head"};
+  std::vector<std::string> const names{"dense_2", "head"};
   std::vector<int> const ids = named_layers(view, names);
   ASSERT_EQ(ids.size(), 2U);
-  EXPECT_EQ(view.name(ids[0]), "dense_1");
+  EXPECT_EQ(view.name(ids[0]), "dense_2");
   EXPECT_EQ(view.name(ids[1]), "head");
   EXPECT_GT(ids[0], ids[1]);
 }
