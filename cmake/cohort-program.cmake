@@ -49,10 +49,10 @@ function(cohort_link target scope)
   endforeach()
 endfunction()
 
-# cohort_program(<target> <source> [HEADER_ONLY] [LINK <library>...]): an executable of this project, if the components that it needs
-# are on.
+# cohort_program(<target> <source> [HEADER_ONLY] [COMPONENTS <component>...] [LINK <library>...]): an executable of this
+# project, with these components beside those that its rules name, if the components that it needs are on.
 function(cohort_program target source)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "LINK")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "COMPONENTS;LINK")
   cmake_path(ABSOLUTE_PATH source)
   cohort_rules("${source}" rule)
   cohort_available(available ${rule_needs})
@@ -66,6 +66,6 @@ function(cohort_program target source)
   if(arg_HEADER_ONLY OR rule_flags OR "header-only" IN_LIST rule_mode)
     set(header_only HEADER_ONLY)
   endif()
-  cohort_link(${target} PRIVATE ${header_only} core ${rule_needs} ${rule_uses})
+  cohort_link(${target} PRIVATE ${header_only} core ${rule_needs} ${rule_uses} ${arg_COMPONENTS})
   target_link_libraries(${target} PRIVATE ${arg_LINK})
 endfunction()

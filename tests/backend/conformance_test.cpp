@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// suites: reference_float
 #include "ladder.hpp"
 
 namespace conformance_test {

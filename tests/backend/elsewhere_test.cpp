@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// suites: elsewhere
 #include "elsewhere.hpp"
 
 #include "ladder.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// suites: cudnn cudnn_channels_last
 // label: slow
 #include "../../trainer/golden_curves.hpp"
 #include "conformance.hpp"

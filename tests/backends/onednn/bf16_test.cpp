@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// suites: onednn_bf16
 // label: slow
 #include <gtest/gtest.h>
 #include <cohort/onednn.hpp>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// suites: onednn
 // label: slow
 #include <cohort/onednn.hpp>
 
