@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/version.hpp>
 #include <string>
 
 #ifdef COHORT_CORE_COMPILED
@@ -23,7 +24,20 @@ inline constexpr bool has_debug_containers = true;
 inline constexpr bool has_debug_containers = false;
 #endif
 
-using this_library = compiled_library<0, 1, 0, has_cxx11_strings, has_debug_containers>;
+/// Part k of the version: 0 major, 1 minor, 2 patch.
+constexpr int version_part(int k) {
+  int part = 0;
+  for (char const c : version) {
+    if (c == '.')
+      --k;
+    else if (k == 0)
+      part = 10 * part + (c - '0');
+  }
+  return part;
+}
+
+using this_library = compiled_library<version_part(0), version_part(1), version_part(2), has_cxx11_strings,
+                                      has_debug_containers>;
 
 [[gnu::used]] static char const* const library_guard = &this_library::has_same_version_and_settings;
 

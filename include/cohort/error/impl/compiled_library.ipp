@@ -9,6 +9,7 @@ template <int major, int minor, int patch, bool cxx11_strings, bool debug_contai
 char const
     compiled_library<major, minor, patch, cxx11_strings, debug_containers>::has_same_version_and_settings = 1;
 
-template struct compiled_library<0, 1, 0, has_cxx11_strings, has_debug_containers>;
+template struct compiled_library<version_part(0), version_part(1), version_part(2), has_cxx11_strings,
+                                 has_debug_containers>;
 
 }  // namespace cohort::detail

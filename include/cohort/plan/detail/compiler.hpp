@@ -389,8 +389,7 @@ class compiler {
   recomputed_steps recomputed_;  // whose second forward is not emitted yet
   std::vector<int> loss_of_;
   std::vector<char> needs_gradient_;
-  std::vector<std::optional<stored>> values_;
-  std::vector<std::optional<stored>> diffs_;
+  std::vector<std::optional<stored>> values_, diffs_;
   std::vector<int> gradients_begun_;  // per parameter: gradients emitted so far
   std::vector<std::optional<address>> workspaces_;
   plan_rows rows_;
