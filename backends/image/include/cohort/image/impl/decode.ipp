@@ -35,7 +35,8 @@ inline constexpr unsigned char jpeg_magic[] = {0xff, 0xd8, 0xff};
 
 inline constexpr unsigned char png_magic[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
-COHORT_IMAGE_INLINE void refuse_format(std::span<std::byte const> file, std::string const& where) {
+[[noreturn]] COHORT_IMAGE_INLINE void refuse_format(std::span<std::byte const> file,
+                                                    std::string const& where) {
   std::string got = file.empty() ? "an empty file" : "one that begins with";
   for (std::size_t i = 0; i < file.size() && i < 8; ++i) {
     constexpr char digits[] = "0123456789abcdef";
