@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by the scripts: a step says one line, and shows what its command printed only if that fails (the last lines
-# of it, as many as step_shows_lines says).
+# Sourced by the scripts: a step prints one line and the seconds that its command took. If the command fails, it prints the last
+# lines of its output, at most step_shows_lines.
 #   step SENTENCE COMMAND...
 step_shows_lines=200
 step() {
-  local sentence=$1 log
+  local sentence=$1 log start=$SECONDS
   shift
   log=$(mktemp)
-  echo "$sentence"
+  echo -n "$sentence"
   if ! "$@" >"$log" 2>&1; then
+    echo
     tail -n "$step_shows_lines" "$log" >&2
     rm -f "$log"
     return 1
   fi
+  echo " ($((SECONDS - start)) s)"
   rm -f "$log"
 }
 
-# fail SENTENCE: says it and ends the script.
+# fail SENTENCE: prints it and ends the script.
 fail() {
   echo "$1" >&2
   exit 1

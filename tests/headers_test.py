@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # label: slow
-"""Every header compiles by itself against the compiled library, with warnings as errors; and one program of each mode compiles
-with clang++ too, if there is one. Header-only, each header alone is checked by the preset dev."""
+"""Every public header (in the preset full: every header) compiles alone against the compiled library, with warnings as errors.
+One program compiles in each mode with clang++ too, if there is one. The preset dev checks every header alone header-only."""
 import concurrent.futures
 import os
 import pathlib
@@ -44,7 +44,9 @@ class headers(unittest.TestCase):
         files = [*(ROOT / "include").rglob("*.hpp")]
         for name in self.built:
             files += (ROOT / "backends" / name / "include").rglob("*.hpp")
-        self.assertGreater(len(files), 300)
+        if os.environ.get("COHORT_LONG_TESTS") != "1":
+            files = [path for path in files if path.parent.name != "detail"]
+        self.assertGreater(len(files), 200)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             found = [*pool.map(lambda path: complaint(self.compiler, [*self.flags, *self.compiled, "-x", "c++", "-include", path], "/dev/null")
                                .replace("/dev/null", str(path.relative_to(ROOT)), 1), sorted(files))]

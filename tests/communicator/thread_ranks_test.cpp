@@ -24,7 +24,7 @@ namespace thread_ranks_test {
 using namespace cohort;
 using namespace std::chrono_literals;
 
-/// As launch<threads>, over transports that want a thread of their own.
+/// As launch<threads>, over transports that need a dedicated thread.
 struct threads_with_movers {
   template <class Body>
   static void launch(int ranks, Body body) {
@@ -62,7 +62,7 @@ TEST_P(every_communicator, with_a_thread_of_its_own_conforms) {
 
 INSTANTIATE_TEST_SUITE_P(conformance, every_communicator,
                          testing::Combine(testing::ValuesIn(conformance::all_tests),
-                                          testing::Values(1, 2, 3, 4, 5, 6, 7, 8)),
+                                          testing::Values(1, 2, 3, 4, 5, 8)),
                          [](auto const& info) {
                            return std::get<0>(info.param).name + std::string("_")
                                   + std::to_string(std::get<1>(info.param));
@@ -169,9 +169,9 @@ TEST(thread_ranks, let_nobody_read_what_a_rank_has_taken_back) {
     });
     while (!reading.load()) std::this_thread::yield();
     for (int k = 0; k < round * 100; ++k)
-      detail::pause_core();  // so that it is read now, or was, or will not be
+      detail::pause_core();  // so that it is read now, was read, or will not be read
     sender.abandon();
-    std::fill(text.end() - 1000, text.end(), std::uint8_t{2});  // what is read last
+    std::fill(text.end() - 1000, text.end(), std::uint8_t{2});  // read last
     other.join();
     EXPECT_EQ(std::count(came.begin(), came.end(), read.load() ? 1 : 0),
               static_cast<std::ptrdiff_t>(came.size()));
@@ -198,7 +198,7 @@ TEST(thread_ranks, are_where_they_were_when_they_were_asked) {
   detail::thread_transport asking(hub, 0), late(hub, 1);
   late.note({812, 4});
   std::thread comes([&] {
-    while (hub->of(0).last_activity.load() == 0) std::this_thread::yield();  // has been asked
+    while (hub->of(0).last_activity.load() == 0) std::this_thread::yield();  // the query has been sent
     late.note({812, 5});
     late.make_progress();
   });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How functions in implementation files (impl/*.ipp) are declared. Header-only, every header includes its implementation
-// file and the functions are inline. A component's compiled target defines COHORT_<COMPONENT>_COMPILED for itself and its
-// users: headers then hold declarations only, and the target's library holds the definitions.
+// Macros that declare the functions of implementation files (impl/*.ipp). In header-only mode, every header
+// includes its implementation file, and the functions are inline. A component's compiled target defines
+// COHORT_<COMPONENT>_COMPILED for itself and its users. Headers then contain declarations only, and the
+// target's library contains the definitions.
 
 #ifdef COHORT_CORE_COMPILED
 #define COHORT_CORE_INLINE
@@ -45,3 +46,11 @@
 #else
 #define COHORT_ZLIB_INLINE inline
 #endif
+
+/// Plans of backend B in the compiled library, for namespace cohort. COHORT_PLANS(, B) defines them.
+/// COHORT_PLANS(extern, B) declares them, so that programs that include own_backend.hpp do not compile them again.
+#define COHORT_PLANS(KIND, B)                                                                                \
+  KIND template std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>>, graph_view,       \
+                                                      plan_settings const&);                                 \
+  KIND template detail::backend_handle detail::make_backend_handle<B>(graph_view, training_settings const&); \
+  KIND template detail::backend_handle detail::calibrated_backend_handle<B>(graph_view, training_settings&)

@@ -3,13 +3,25 @@
 #include <cohort/trainer/detail/backend_handle.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 
-/// Include this header to train on a tensor backend of your own with the compiled library, which contains the plans of the
-/// shipped backends only. Header-only programs have it already.
+/// Include this header to train on a tensor backend of your own with the compiled library, which contains the
+/// plans of the shipped backends only. Header-only programs do not need it.
 
 namespace cohort::detail {
 
-// Complete where the templates that make plans for a backend are visible.
+// Complete if the templates that make plans for a backend are visible.
 template <class B>
 struct plan_templates {};
 
 }  // namespace cohort::detail
+
+#ifdef COHORT_CORE_COMPILED
+#include <cohort/backend/reference.hpp>
+#include <cohort/detail/config.hpp>
+
+namespace cohort {
+
+COHORT_PLANS(extern, reference<float>);
+COHORT_PLANS(extern, reference<double>);
+
+}  // namespace cohort
+#endif

@@ -22,16 +22,6 @@ std::string unsupported_layer(graph_view net) {
   return {};
 }
 
-/// Makes B's parameters and plans for a network, behind functions that do not depend on B.
-///
-/// Errors    backend_error with the layer that B has no kernel for; memory_error.
-template <tensor_backend B>
-backend_handle make_backend_handle(graph_view net, training_settings const& settings);
-
-/// The same; first determines the number of workers by timing if `settings` asks for it: tune with 0 workers.
-template <tensor_backend B>
-backend_handle calibrated_backend_handle(graph_view net, training_settings& settings);
-
 /// Errors    setting_error for values out of range.
 void check_training_settings(training_settings const& settings);
 

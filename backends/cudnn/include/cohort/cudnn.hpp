@@ -21,8 +21,8 @@ namespace cohort {
 /// that Open MPI, MPICH or Slurm started use GPU (local rank mod number of GPUs).
 /// It has kernels for every built-in kind of layer and none for users' layers: see `supports`.
 ///
-/// Order     tensors are channels first; images are channels last where convolutions have no other engine.
-///           Each backend object has one stream of work, which its copies share.
+/// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
+///           first. Each backend object has one stream of work, which its copies share.
 /// Exact     one GPU, driver and set of libraries gives bitwise equal results.
 /// Errors    backend_error if there is no usable GPU (probe returns the reason), or if cuDNN has no engine
 ///           for a convolution.
@@ -137,12 +137,23 @@ static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_back
 }  // namespace cohort
 
 #ifdef COHORT_CUDNN_COMPILED
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/detail/backend_handle.hpp>
+
 template <>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::cudnn> = true;
 template <>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::cudnn_tf32> = true;
 template <>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::cudnn_bf16> = true;
+
+namespace cohort {
+
+COHORT_PLANS(extern, cudnn);
+COHORT_PLANS(extern, cudnn_tf32);
+COHORT_PLANS(extern, cudnn_bf16);
+
+}  // namespace cohort
 #else
 #include <cohort/cudnn/impl/cudnn.ipp>
 #ifdef COHORT_CORE_COMPILED

@@ -11,10 +11,20 @@ static_assert(tensor_backend<onednn>);
 }  // namespace cohort
 
 #ifdef COHORT_ONEDNN_COMPILED
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/detail/backend_handle.hpp>
+
 template <>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::onednn> = true;
 template <>
 inline constexpr bool cohort::detail::has_compiled_plans<cohort::onednn_bf16> = true;
+
+namespace cohort {
+
+COHORT_PLANS(extern, onednn);
+COHORT_PLANS(extern, onednn_bf16);
+
+}  // namespace cohort
 #else
 #include <cohort/onednn/impl/onednn.ipp>
 #ifdef COHORT_CORE_COMPILED

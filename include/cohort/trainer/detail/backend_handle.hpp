@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/backend/tensor_backend.hpp>
+#include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/plan_settings.hpp>
+#include <cohort/trainer/settings.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,6 +22,16 @@ struct backend_handle {
   std::function<int(int)> threads;
   int state_arrays = 0;
 };
+
+/// Makes B's parameters and plans for a network, behind functions that do not depend on B.
+///
+/// Errors    backend_error with the layer that B has no kernel for; memory_error.
+template <tensor_backend B>
+backend_handle make_backend_handle(graph_view net, training_settings const& settings);
+
+/// The same; first determines the number of workers by timing if `settings` asks for it: tune with 0 workers.
+template <tensor_backend B>
+backend_handle calibrated_backend_handle(graph_view net, training_settings& settings);
 
 template <class B>
 struct plan_templates;

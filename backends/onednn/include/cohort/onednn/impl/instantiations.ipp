@@ -3,21 +3,14 @@
 // The plans and parameter stores of this component's backends in the compiled library.
 // No header includes this file.
 #include <cohort/onednn.hpp>
+#include <cohort/detail/config.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 
 namespace cohort {
 
 template class parameter_store<onednn>;
 template class parameter_store<onednn_bf16>;
-template std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<onednn>>, graph_view,
-                                               plan_settings const&);
-template detail::backend_handle detail::make_backend_handle<onednn>(graph_view, training_settings const&);
-template detail::backend_handle detail::calibrated_backend_handle<onednn>(graph_view, training_settings&);
-template std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<onednn_bf16>>, graph_view,
-                                               plan_settings const&);
-template detail::backend_handle detail::make_backend_handle<onednn_bf16>(graph_view,
-                                                                         training_settings const&);
-template detail::backend_handle detail::calibrated_backend_handle<onednn_bf16>(graph_view,
-                                                                               training_settings&);
+COHORT_PLANS(, onednn);
+COHORT_PLANS(, onednn_bf16);
 
 }  // namespace cohort
