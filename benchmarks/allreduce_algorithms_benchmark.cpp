@@ -3,7 +3,8 @@
 // Compares the allreduce algorithms, interleaved: medians of the slowest rank's time. The rule in
 // choose_allreduce_algorithm is based on these.
 //   allreduce_algorithms_benchmark threads RANKS [rounds]
-//   bash tests/mpirun -n RANKS allreduce_algorithms_benchmark mpi [rounds]      on hosts: benchmarks/hosts.py mpirun RANKS …
+//   bash tests/mpirun -n RANKS allreduce_algorithms_benchmark mpi [rounds]
+//   benchmarks/hosts.py mpirun RANKS …                                        on hosts made by hosts.py
 #include "stopwatch.hpp"
 
 #include <algorithm>

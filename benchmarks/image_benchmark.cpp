@@ -29,7 +29,8 @@ namespace {
 
 using file_bytes = std::vector<std::byte>;
 
-/// Gradients, edges and some noise, so that a JPEG has about as many bytes per pixel as a photograph's.
+/// Makes an image of gradients, edges and some noise. As a JPEG it has about as many bytes per pixel as a
+/// photograph.
 cohort::image picture(int height, int width) {
   cohort::image made(3, height, width);
   cohort::random_stream const chance(1, "picture");

@@ -212,7 +212,7 @@ class raw_chain {
   }
 
   /// Memory aligned to 64 bytes, filled with positive numbers, which repeated in-place activations do not
-  /// change. Denormal numbers would slow the kernels down.
+  /// change. Denormal numbers would make the kernels slower.
   dnnl_memory_t new_memory(const_dnnl_memory_desc_t md) {
     constexpr std::size_t alignment = 64;
     std::size_t const bytes = (dnnl_memory_desc_get_size(md) + alignment - 1) / alignment * alignment;

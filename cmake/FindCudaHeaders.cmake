@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers of the CUDA toolkit, of which nothing is linked: CudaHeaders::CudaHeaders. The packages that CMake and the toolkit
-# bring look for a compiler or libraries too.
+# Headers of the CUDA toolkit: CudaHeaders::CudaHeaders. Nothing is linked. The packages of CMake and of the
+# toolkit also search for a compiler or libraries.
 find_path(CudaHeaders_INCLUDE_DIR cublasLt.h
   HINTS "$ENV{CUDA_PATH}/include"
   PATHS /usr/local/cuda/include "${cohort_cache}/cuda-13.0/include")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers of cuDNN's graph interface, of which nothing is linked: CudnnHeaders::CudnnHeaders.
+# Headers of cuDNN's graph interface: CudnnHeaders::CudnnHeaders. Nothing is linked.
 find_path(CudnnHeaders_INCLUDE_DIR cudnn_graph.h
   HINTS "$ENV{CUDA_PATH}/include"
   PATHS /usr/local/cuda/include "${cohort_cache}/cuda-13.0/include")

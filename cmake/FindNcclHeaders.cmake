@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The header of NCCL, of which nothing is linked: NcclHeaders::NcclHeaders.
+# Header of NCCL: NcclHeaders::NcclHeaders. Nothing is linked.
 find_path(NcclHeaders_INCLUDE_DIR nccl.h
   HINTS "$ENV{CUDA_PATH}/include"
   PATHS /usr/local/cuda/include "${cohort_cache}/cuda-13.0/include")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# libjpeg-turbo's TurboJPEG interface: TurboJPEG::TurboJPEG. The CMake package that libjpeg-turbo brings asks for its
-# static libraries and for libjpeg too, which need not be installed.
+# libjpeg-turbo's TurboJPEG interface: TurboJPEG::TurboJPEG. The CMake package of libjpeg-turbo also requires
+# its static libraries and libjpeg, which may not be installed.
 find_path(TurboJPEG_INCLUDE_DIR turbojpeg.h)
 find_library(TurboJPEG_LIBRARY turbojpeg)
 mark_as_advanced(TurboJPEG_INCLUDE_DIR TurboJPEG_LIBRARY)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiled targets: read by the build and by the installed package, which compiles the sources in the consumer's build tree,
-# with the consumer's flags.
+# Compiled targets. Included by the build and by the installed package, which compiles the sources in the
+# consumer's build tree with the consumer's flags.
 
 # cohort_compiled_component(<name> <include directory> [<other component>...])
-# The static library cohort::<name>_compiled: the component's implementation files (impl/*.ipp), which cohort::<name> leaves to
-# each user's source. Its users see declarations only. Built when something links it. The folders of the other components,
-# whose headers an installed package has beside core's, are not core's.
+# Adds the static library cohort::<name>_compiled from the component's implementation files (impl/*.ipp). With
+# cohort::<name> alone, every source of a user compiles them. Users of the library see declarations only. It
+# is built only if a target links it. An installed package has the headers of all components in one directory;
+# the folders of the other components are excluded from core.
 function(cohort_compiled_component name include_directory)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${include_directory}" "${include_directory}/cohort/*/impl/*.ipp")
-  # A folder's files are one source, so that the headers are parsed once; explicit instantiations take long and are sources
-  # of their own.
+  # The files of a folder form one source, so that headers are parsed once. Explicit instantiations take long
+  # to compile and are separate sources.
   set(parts)
   foreach(file IN LISTS files)
     cmake_path(GET file PARENT_PATH folder)

@@ -7,9 +7,10 @@ include("${CMAKE_CURRENT_LIST_DIR}/cohort-compiled.cmake")
 set(cohort_package_directory "${CMAKE_INSTALL_DATADIR}/cmake/cohort")
 
 # cohort_component(<name> <directory> <dependencies> [OPTION])
-# The INTERFACE target cohort::<name> over the headers in <directory>/include, with its own export set, and the library
-# cohort::<name>_compiled. The file <dependencies> lists what the component needs; the installed package reads it too. With OPTION it can be left out:
-# COHORT_<NAME> = AUTO (when found), ON, OFF.
+# Adds the INTERFACE target cohort::<name> with the headers in <directory>/include and its own export set, and
+# the library cohort::<name>_compiled. The file <dependencies> lists the dependencies of the component; the
+# installed package includes it too. With OPTION the component is optional: COHORT_<NAME> = AUTO (if its
+# dependencies are found), ON or OFF.
 function(cohort_component name directory dependencies)
   cmake_parse_arguments(PARSE_ARGV 3 arg "OPTION" "" "")
   set_property(GLOBAL APPEND PROPERTY cohort_known ${name})
@@ -29,7 +30,7 @@ function(cohort_component name directory dependencies)
     endif()
   endif()
 
-  # Whoever adds this project with add_subdirectory links what was found here from folders of its own.
+  # A project that includes this one by add_subdirectory links these packages from other directories.
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   set(cohort_link)
   set(cohort_missing)
@@ -76,7 +77,8 @@ function(cohort_component name directory dependencies)
     RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}")
 endfunction()
 
-# cohort_install_package(): the files that find_package(cohort) reads. After the last cohort_component.
+# cohort_install_package(): installs the files for find_package(cohort). Call it after the last
+# cohort_component.
 function(cohort_install_package)
   get_property(cohort_known GLOBAL PROPERTY cohort_known)
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/cohort-config.cmake.in" cohort-config.cmake

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# Read by the build and by the installed package, so that both look for the same things and say the same sentences.
+# Included by the build and by the installed package, so that both search for the same packages and print the
+# same messages.
 
-# Where cmake/setup.sh keeps what the distribution does not have.
+# Where cmake/setup.sh stores packages that the distribution lacks.
 if("$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(cohort_cache "$ENV{HOME}/.cache/cohort")
 else()
   set(cohort_cache "$ENV{XDG_CACHE_HOME}/cohort")
 endif()
 
-# cohort_dependency(<target> [LINK_ONLY] GET <what it is and how to get it> FIND <arguments of find_package>...)
-# Appends <target> to cohort_link, or the GET text to cohort_missing. LINK_ONLY: its compile flags are not passed on.
+# cohort_dependency(<target> [LINK_ONLY] GET <what it is and how to get it> FIND <arguments of
+# find_package>...)
+# Appends <target> to cohort_link, or the GET text to cohort_missing. LINK_ONLY: the target's compile flags
+# are not passed on.
 function(cohort_dependency target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "LINK_ONLY" "GET" "FIND")
   list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# How programs say what they need: read by the build, and installed for copies of examples/.
+# Declares which components programs need. Included by the build, and installed for copies of examples/.
 
-# cohort_rules(<file> <prefix>): the rules that a source says about itself in its first ten lines, as variables:
-#   // needs: onednn zlib     <prefix>_needs    components without which it is not built
-#   // uses: xtensor          <prefix>_uses     components that it is linked with where they are on
-#   // flags: -ffast-math     <prefix>_flags    flags that it is compiled with besides the others
+# cohort_rules(<file> <prefix>): reads the rules in a source's first ten lines into variables:
+#   // needs: onednn zlib     <prefix>_needs    required components; without them the source is not built
+#   // uses: xtensor          <prefix>_uses     components that are linked if available
+#   // flags: -ffast-math     <prefix>_flags    additional compile flags
 #   // label: slow            <prefix>_label    a test's label
-#   // ranks: 1 2 4           <prefix>_ranks    a test is run by mpirun, once with each number of ranks; in
-#                                             Python: it starts as many itself
-#   // mode: header-only      <prefix>_mode     the components' headers alone, without their compiled libraries; so are sources
-#                                             with flags, since a compiled library has the flags of its own
-#   // suites: gradients      <prefix>_suites   test suites that the source registers otherwise than by TEST
-#   // alone: a reason        <prefix>_alone    a test is not compiled together with others
+#   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test in
+#                                             Python starts that many ranks itself
+#   // mode: header-only      <prefix>_mode     links components header-only, without their compiled libraries;
+#                                             also implied by `flags`, which compiled libraries do not have
+#   // suites: gradients      <prefix>_suites   test suites that the source does not register by TEST
+#   // alone: a reason        <prefix>_alone    the test is not compiled together with others
 function(cohort_rules file prefix)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines LIMIT_COUNT 10)
@@ -26,7 +26,7 @@ function(cohort_rules file prefix)
   endforeach()
 endfunction()
 
-# cohort_available(<result> <component>...): whether all of them are on.
+# cohort_available(<result> <component>...): sets <result> to ON if all these components are available.
 function(cohort_available result)
   set(${result} ON PARENT_SCOPE)
   foreach(component IN LISTS ARGN)
@@ -36,8 +36,8 @@ function(cohort_available result)
   endforeach()
 endfunction()
 
-# cohort_link(<target> <scope> [HEADER_ONLY] <component>...): links the components that are on, compiled where they have a
-# compiled library, unless HEADER_ONLY is given.
+# cohort_link(<target> <scope> [HEADER_ONLY] <component>...): links the available ones of these components, as
+# compiled libraries if they exist, unless HEADER_ONLY is given.
 function(cohort_link target scope)
   cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "")
   foreach(component IN LISTS arg_UNPARSED_ARGUMENTS)
@@ -49,8 +49,9 @@ function(cohort_link target scope)
   endforeach()
 endfunction()
 
-# cohort_program(<target> <source> [HEADER_ONLY] [COMPONENTS <component>...] [LINK <library>...]): an executable of this
-# project, with these components beside those that its rules name, if the components that it needs are on.
+# cohort_program(<target> <source> [HEADER_ONLY] [COMPONENTS <component>...] [LINK <library>...]):
+# Adds an executable of this project, if the components that it needs are available. Links these components in
+# addition to those that its rules name.
 function(cohort_program target source)
   cmake_parse_arguments(PARSE_ARGV 2 arg "HEADER_ONLY" "" "COMPONENTS;LINK")
   cmake_path(ABSOLUTE_PATH source)

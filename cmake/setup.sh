@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what building Cohort needs and this machine lacks; does nothing where all is there.
+# Installs everything that is needed to build Cohort and is missing on this machine. Does nothing if nothing
+# is missing.
 #
 #   bash cmake/setup.sh [--examples] [--clang] [--cuda] [--data]
-#     --examples   only what the library and its examples need, not what the tests and benchmarks need
-#     --clang      also clang++ and its sanitizers, which the presets fuzz and tsan compile with
-#     --cuda       also CUDA 13, cuDNN 9 and NCCL 2 where they are missing, headers and libraries: 1.1 GB to download, 1.5 GB
-#                  in the cache. The driver of a GPU is the system's own business; without one programs run on the processor.
-#     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: from its public mirrors into the cache
+#     --examples   only the dependencies of the library and its examples, not those of tests and benchmarks
+#     --clang      also clang++ and its sanitizers, for the presets fuzz and tsan
+#     --cuda       also CUDA 13, cuDNN 9 and NCCL 2 if they are missing, headers and libraries: 1.1 GB to
+#                  download, 1.5 GB in the cache. Does not install the GPU's driver; without a driver programs
+#                  run on the processor.
+#     --data       also MNIST, unless it is in $COHORT_DATA, data/ or the cache: from its public mirrors into
+#                  the cache
 #
-# Debian 12 and 13; Ubuntu 24.04 by its package names, untested. Packages come from apt. Where these have no
-# oneDNN >= 3.2 (Debian 12), it comes from Python wheels into the cache, ${XDG_CACHE_HOME:-~/.cache}/cohort, where
-# CMake finds it; so do CUDA's libraries and the Python packages of the tests.
+# Supports Debian 12 and 13; Ubuntu 24.04 by its package names, untested. Packages are installed by apt. If
+# apt has no oneDNN >= 3.2 (Debian 12), it is installed from Python wheels into the cache,
+# ${XDG_CACHE_HOME:-~/.cache}/cohort, where CMake finds it. CUDA's libraries and the Python packages of the
+# tests are also installed into the cache.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/steps.sh"
@@ -50,7 +54,7 @@ has_compiler() {
   if [ -n "$compiler" ]; then has_command "${compiler%% *}"; else has_command c++ || has_command g++; fi
 }
 
-# Whether clang++ has what a program with sanitizers is linked with.
+# Whether clang++ has the libraries that a program with sanitizers links.
 has_sanitizers() {
   compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*" >/dev/null
 }
@@ -62,7 +66,7 @@ has_cmake() {
   [ "$(printf '%s\n3.25\n' "$version" | sort -V | head -n 1)" = 3.25 ]
 }
 
-# dnnl_version.h of 3.x says DNNL_VERSION_MAJOR 3 and DNNL_VERSION_MINOR n.
+# dnnl_version.h of 3.x defines DNNL_VERSION_MAJOR 3 and DNNL_VERSION_MINOR n.
 has_onednn() {
   local folder header major minor
   for folder in /usr /usr/local ${CMAKE_PREFIX_PATH:+${CMAKE_PREFIX_PATH//[:;]/ }} "$onednn"; do
@@ -76,7 +80,7 @@ has_onednn() {
   return 1
 }
 
-# has_cuda_headers NAME...: whether each is in a folder where CMake looks for CUDA.
+# has_cuda_headers NAME...: whether each header is in a folder where CMake searches for CUDA.
 has_cuda_headers() {
   local name folder found
   for name in "$@"; do
@@ -87,8 +91,9 @@ has_cuda_headers() {
     [ $found = yes ] || return 1
   done
 }
-# has_cuda_libraries PATTERN...: whether each is where programs look (cuda_library_folders in cohort/cudnn/detail/shared_library.hpp):
-# in the system's own places, the toolkit's, the cache.
+# has_cuda_libraries PATTERN...: whether each library is in a folder where programs search
+# (cuda_library_folders in cohort/cudnn/detail/shared_library.hpp): the system's folders, the toolkit's, or
+# the cache.
 has_cuda_libraries() {
   local pattern folder found known
   known=$(PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null || true)
@@ -130,12 +135,13 @@ distribution() {
   echo "${ID:-unknown}${VERSION_ID:+-$VERSION_ID}"
 }
 
-# as_root COMMAND...: directly, or through sudo; without a terminal sudo must not ask.
+# as_root COMMAND...: runs the command directly, or by sudo. Without a terminal, sudo must not ask for a
+# password.
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; elif [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
 }
 
-# demand_apt WHAT: ends with a sentence where apt cannot install it.
+# demand_apt WHAT: ends with a message if apt cannot install WHAT.
 demand_apt() {
   case $(distribution) in
     debian-12 | debian-13) ;;
@@ -200,7 +206,8 @@ demand_pip() {
   [ ${#needed[@]} -eq 0 ] || install_packages "${needed[@]}"
 }
 
-# unpack_wheels FOLDER: those that standard input lists with their hashes, into FOLDER/unpacked.
+# unpack_wheels FOLDER: downloads the wheels listed with their hashes on standard input, and unpacks them into
+# FOLDER/unpacked.
 unpack_wheels() {
   local folder=$1 wheel
   cat >"$folder/wheels.txt" || return 1
@@ -210,8 +217,8 @@ unpack_wheels() {
   done
 }
 
-# get_wheels UNPACK WHAT WHEELS: has UNPACK FOLDER bring what wheels hold into the cache. It says "Getting WHAT", and
-# "WHEELS could not be downloaded" if it fails.
+# get_wheels UNPACK WHAT WHEELS: calls UNPACK FOLDER, which unpacks the contents of wheels into the cache.
+# Prints "Getting WHAT" and, if that fails, "WHEELS could not be downloaded".
 get_wheels() {
   demand_pip
   mkdir -p "$cache"
@@ -223,7 +230,7 @@ get_wheels() {
 }
 
 # ---- oneDNN --------------------------------------------------------------------------------------------------------
-# The candidate of apt's lists, which are read first if they were never read.
+# Prints the version of oneDNN in apt's lists, which are updated before if there are none.
 packaged_onednn() {
   has_command apt-cache || return 0
   apt-cache policy libdnnl-dev 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*\.[0-9]*\).*/\1/p'
@@ -237,7 +244,7 @@ onednn-devel-cpu-gomp==2023.2.0 --hash=sha256:9763c69e8c907e119056bd52ad918ca84a
 WHEELS
   mkdir "$folder/onednn" || return 1
   cp -R "$folder"/unpacked/*.data/data/include "$folder"/unpacked/*.data/data/lib "$folder/onednn/" || return 1
-  # A wheel holds no links: the library is in it three times.
+  # A wheel cannot contain links, so it contains the library three times.
   ln -sf libdnnl.so.3.2 "$folder/onednn/lib/libdnnl.so.3" || return 1
   ln -sf libdnnl.so.3 "$folder/onednn/lib/libdnnl.so" || return 1
   rm -rf "$onednn" && mv -T "$folder/onednn" "$onednn"

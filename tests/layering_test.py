@@ -7,7 +7,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
-# A header includes its own folder and folders before it in this list.
+# A header may include its own folder and the folders before it in this list.
 FOLDERS = ("tensor error random execution io data optimizer layer graph backend plan codec communicator strategy "
            "checkpoint evaluation trainer").split()
 SYSTEM_HEADERS = {"cpuid.h", "dirent.h", "fcntl.h", "immintrin.h", "pthread.h", "sched.h", "sys/mman.h", "sys/prctl.h", "sys/resource.h", "sys/stat.h",
@@ -17,8 +17,8 @@ LONGEST_HEADER = {False: 300, True: 400}  # of public headers, and of those in d
 ENDLESS_WAITS = re.compile(
     r"(\.|->)wait\(|arrive_and_wait\(|(\.|->)acquire\(|pthread_cond_wait|\bsem_wait"
     r"|std::(shared_)?future|std::latch|std::barrier|std::promise|std::packaged_task|std::async")
-BOUNDED = re.compile(r"deadline|limit")  # a wait of our own names its bound among its arguments
-UNARMED_WAITS = re.compile(r"(\.|->)wait\(\)")  # of a request, by its communicator's deadline; of oneDNN's CPU stream
+BOUNDED = re.compile(r"deadline|limit")  # the arguments of a wait must contain its bound
+UNARMED_WAITS = re.compile(r"(\.|->)wait\(\)")  # of a request: bounded by its communicator; of oneDNN's stream
 SLEEPS = re.compile(r"\bsleep_for|\bsleep_until|\busleep\(|\bnanosleep\(|\bsleep\(")
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main function of the tests: GoogleTest's, but a program whose filter selects no test fails, unless the filter only
-// excludes (-…), and so does a test that is skipped for another reason than those listed here.
+// Main function of the tests: as GoogleTest's, with two differences. A program whose filter selects no test
+// fails, unless the filter only excludes tests (-…). A test that is skipped for a reason not listed here
+// fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,10 +12,10 @@
 
 namespace {
 
-/// What a machine or a build may lack without anybody's fault.
+/// Reasons that a machine or a build may have for skipping a test.
 constexpr std::array<std::string_view, 6> accepted{
-    "bf16",                                   // a processor without these instructions
-    "the sanitizer has its own",              // operator new, which allocations are counted with
+    "bf16",                                   // the processor lacks these instructions
+    "the sanitizer has its own",              // operator new, by which allocations are counted
     "COHORT_DATA names no folder",            // real images, which set-up does not download
     "tar cannot unpack",                      // likewise
     "no address space",                       // for gradients above 2^32 elements

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where there is no libFuzzer: runs a fuzzer's function on every file of the folders that are named.
+// Replacement for libFuzzer: runs a fuzzer's function on every file of the given folders.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds everything in build/tests and runs all tests:   bash tests/run.sh [flags of ctest]
-# CXX names another compiler than the default one.
+# The environment variable CXX selects another compiler than the default.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/cmake/steps.sh"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Headers alone: programs look for CUDA's libraries when they run.
+# Only headers are needed: programs load CUDA's libraries at run time.
 cohort_dependency(CudaHeaders::CudaHeaders
   GET "the headers of CUDA >= 12.0 (its toolkit, cmake/setup.sh --cuda of cohort, or their folder's parent in CMAKE_PREFIX_PATH)"
   FIND CudaHeaders 12.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A header alone: programs look for NCCL when they run, as for the rest of CUDA.
+# Only the header is needed: programs load NCCL at run time, like the libraries of CUDA.
 if(TARGET cohort::cudnn)
   list(APPEND cohort_link cohort::cudnn)
 elseif(cohort_FIND_COMPONENTS)  # of the installed package

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Everything a program needs to define, train, evaluate, save and load networks, except a backend and components:
-// add <cohort/onednn.hpp> or <cohort/cudnn.hpp>, and <cohort/mpi.hpp>, <cohort/mnist.hpp>, <cohort/image.hpp> as needed.
+// Includes everything that a program needs to define, train, evaluate, save and load networks, except a
+// backend and components. Add <cohort/onednn.hpp> or <cohort/cudnn.hpp>, and as needed <cohort/mpi.hpp>,
+// <cohort/mnist.hpp> and <cohort/image.hpp>.
 //
 // Separate headers, for programs that use parts of the library by themselves:
-//   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>   plans and parameters in a training loop of your own
+//   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>
+//                                      plans and parameters in a training loop of your own
 //   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>   gradient sharing
 //   <cohort/trainer/own_backend.hpp>   a tensor backend of your own with the compiled library
 //   <cohort/trainer/tune.hpp>          choosing kernels by timing

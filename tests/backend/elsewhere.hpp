@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-/// A device without one: memory that nobody can read or write but while a kernel or a pass runs. Whoever takes an arena for
-/// the processor's memory ends by a signal; a kernel that is given the processor's memory for a tensor throws.
+/// A device's memory, simulated: locked, except while a kernel or a pass runs. Code that accesses an arena as
+/// the processor's memory gets a signal; a kernel that receives the processor's memory for a tensor throws.
 class locked_memory final : public cohort::memory_space {
  public:
   locked_memory()
@@ -46,10 +46,10 @@ class locked_memory final : public cohort::memory_space {
     if (has(address) != inside)
       throw std::logic_error(std::string(what) + (inside ? " is not" : " is") + " on the device");
   }
-  /// Pieces that are taken and not given back.
+  /// Number of allocations that have not been freed.
   int held() const { return held_; }
 
-  /// As long as it lives, the memory is as any.
+  /// While an object of this class exists, the memory is accessible.
   class opened {
    public:
     explicit opened(locked_memory& memory) : memory_(memory) { memory_.change(1, PROT_READ | PROT_WRITE); }
@@ -172,8 +172,8 @@ class passes_elsewhere final : public cohort::arena_passes {
   std::shared_ptr<cohort::arena_passes> own_ = cohort::detail::passes_on_processor<T>();
 };
 
-/// The reference backend with its arenas in locked memory: what the core does with the arenas of a device is right if this one
-/// gives reference<T>'s bits.
+/// The reference backend with its arenas in locked memory. If it gives reference<T>'s bits, the core handles
+/// arenas on a device correctly.
 template <class T>
 class device_passes {
  public:

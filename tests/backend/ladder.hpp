@@ -11,13 +11,14 @@
 #include "../plan/trial.hpp"
 #include "operations.hpp"
 
-/// The conformance of a backend to reference<double>, one rung an operation, from simple to composed: a new backend
-/// climbs from below. `bool const registered = register_ladder<B>("conformance");`
+/// Conformance of a backend to reference<double>: one test (rung) per operation, from simple to composed. A
+/// new backend passes them in this order. `bool const registered = register_ladder<B>("conformance");`
 namespace ladder {
 
 using oracle = cohort::reference<double>;
 
-/// How far a tensor may be off: each element, of the largest one; and all together, by Euclidean norms. A loss is a number alone.
+/// Allowed error of a tensor: of each element, relative to the largest one, and of the whole tensor, by
+/// Euclidean norms. A loss is a single number.
 struct closeness {
   double each;
   double together;
@@ -27,8 +28,8 @@ struct tolerance {
   closeness gradient;
 };
 
-/// A sum of n ≤ 2000 terms in f32 is off by about √n·2⁻²⁴ ≤ 3e-6 of the largest element; a row has up to five such sums behind
-/// each other, with softmax and its gradient.
+/// A sum of n ≤ 2000 terms in f32 has an error of about √n·2⁻²⁴ ≤ 3e-6 of the largest element. A row has up
+/// to five such sums in sequence, with softmax and its gradient.
 inline constexpr tolerance in_f32{{2e-5, 2e-5}, {2e-5, 2e-5}};
 
 template <class T>

@@ -9,8 +9,8 @@
 #include "operations/normalisations.hpp"
 #include "operations/windows.hpp"
 
-/// The one table of operations. A backend's conformance (ladder.hpp) and the gradient check walk over it; a new operation
-/// is one row more, in the family of its layer.
+/// The table of operations. The conformance of backends (ladder.hpp) and the gradient check iterate over it.
+/// A new operation is one more row in the family of its layer.
 namespace operations {
 
 inline constexpr std::span<row const> families[]{basic, elementwise, losses, windows, normalisations};
@@ -21,7 +21,7 @@ void each_row(Visit visit) {
     for (row const& r : family) visit(r);
 }
 
-/// The row's network; to be trained, with a dense layer and a loss behind it where it has no loss itself.
+/// The row's network. For training, a row without a loss gets a dense layer and a loss at the end.
 inline graph network_of(row const& r, std::uint64_t seed, bool training) {
   return graph::build([&](builder& net) {
     draw d(seed);

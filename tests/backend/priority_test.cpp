@@ -13,7 +13,7 @@ namespace priority_test {
 using namespace cohort;
 using cohort_test::with_variable;
 
-/// The reference backend under another name, on another device, or not usable.
+/// The reference backend under another name, on another device type, or unusable.
 template <int Number, bool Gpu = false, bool Usable = true>
 struct pretended : reference<float> {
   static constexpr std::string_view name = Number == 1 ? "first" : Number == 2 ? "second" : "third";
@@ -25,7 +25,7 @@ using gpu = pretended<2, true>;
 struct named : gpu {
   static availability probe() { return {.device = "a machine of four"}; }
 };
-/// Cannot even be made.
+/// Cannot be constructed.
 struct broken : pretended<3, false, false> {
   broken() { throw backend_error({.what = "made without asking whether it works"}); }
 };

@@ -21,7 +21,7 @@ namespace reference_test {
 using namespace cohort;
 using B = reference<double>;
 
-/// A case of golden/layers.txt: its lines by their first words.
+/// A case of golden/layers.txt: its lines, by their first words.
 struct golden_case {
   int batch = 0;
   std::map<std::string, std::vector<double>> lines;
@@ -67,7 +67,8 @@ tensor joins(builder& net) {
   return concat(a + b, a) | dense{.units = 3, .bias = false};
 }
 
-/// Sums of at most 54 terms of size 1, in another order than PyTorch's: 54·2⁻⁵³ a layer, four layers; and room to spare.
+/// Sums of at most 54 terms of size 1, in another order than PyTorch's: 54·2⁻⁵³ per layer, four layers, and a
+/// margin.
 constexpr double tolerance = 1e-13;
 
 void expect_near(std::vector<double> const& got, std::vector<double> const& wanted, std::string const& what) {

@@ -47,7 +47,7 @@ TEST(array_pieces, come_back_as_one_array) {
 TEST(array_pieces, that_do_not_lie_one_behind_the_other_are_refused) {
   std::vector<float> const values(40);
   std::string bytes = file_with(values, 16);
-  for (char const* digits : {"29", "32"}) {  // the third piece goes by the name of the second
+  for (char const* digits : {"29", "32"}) {  // the third piece has the name of the second
     std::size_t const at = bytes.find(std::string("strategy/long/") + digits[0] + '"');
     ASSERT_NE(at, bytes.npos);
     bytes[at + std::string("strategy/long/").size()] = digits[1];

@@ -23,13 +23,14 @@
 #include "small_disk.hpp"
 #include "small_run.hpp"
 
-// What changes the disk goes through here, so that a process may end at each of these operations as in a power cut.
+// Operations that change the disk are intercepted here, so that a process can end at each of them, as in a
+// power cut.
 namespace {
 std::atomic<int> operations{0};
 int last_operation = INT_MAX;
 constexpr int power_cut = 42, more_than_enough = 1000;
 
-/// Without a word to whoever else is loaded (a sanitizer would sleep first).
+/// Exits without notifying any other library (a sanitizer would sleep first).
 [[noreturn]] void end_process(int status) {
   for (;;) ::syscall(SYS_exit_group, status);
 }
@@ -85,7 +86,7 @@ names steps(std::vector<int> const& which) {
   return all;
 }
 
-/// In a process of its own, which ends at its n-th operation. Whether it got to its end.
+/// Runs in a separate process, which ends at its n-th operation. Returns whether it completed.
 template <class Action>
 bool ended_before(int n, Action action) {
   pid_t const child = ::fork();
@@ -178,7 +179,8 @@ TEST(checkpoint_directory, may_save_a_step_again) {
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 3);
 }
 
-/// Saves with `step` after the steps 1 and 2, keeping two, and ends at every operation of it in turn.
+/// Saves `step` after the steps 1 and 2, keeping two checkpoints; ends the process at every operation in
+/// turn.
 void cut_everywhere(int ranks, int step) {
   small_run const run;
   scratch_folder before;
@@ -204,7 +206,7 @@ void cut_everywhere(int ranks, int step) {
     EXPECT_EQ(own_value(*newest, ranks - 1), (is_new ? 7000 : 2000) + static_cast<float>(ranks - 1));
     EXPECT_TRUE(is_new || !ended);
 
-    // The next run goes on from there.
+    // The next run continues from there.
     int const next = newest->position().step < step ? step : step + 1;
     run.save(ranks, folder.path(), next, 8, 2);
     EXPECT_EQ(folder.names(), steps({static_cast<int>(newest->position().step), next}));
@@ -232,7 +234,7 @@ TEST(checkpoint_directory, is_as_it_was_when_a_disk_is_full) {
         content.rank_local.add("strategy/large", tensor_view(large.data(), {static_cast<int>(large.size())}));
         why[static_cast<std::size_t>(world.rank())] =
             refusal_of<file_error>([&] { save_checkpoint(world, folder.path(), content); });
-        world.barrier();  // training may go on
+        world.barrier();  // training may continue
       });
     }
     for (std::string const& one : why)
@@ -245,7 +247,7 @@ TEST(checkpoint_directory, is_as_it_was_when_a_disk_is_full) {
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 3);
 }
 
-/// What ranks throw that see these directories and are at these steps.
+/// Error texts of the ranks that see these directories and are at these steps.
 names refused(small_run const& run, names const& directories, std::vector<int> const& at) {
   names why(directories.size());
   launch<threads>(static_cast<int>(directories.size()), [&](communicator& world) {
@@ -297,7 +299,7 @@ TEST(checkpoint_directory, is_as_it_was_when_it_cannot_be_begun) {
                        + "): got Not a directory"),
               std::string::npos)
         << why;
-  // What stands in the way of keeping the old one must not cost it.
+  // If the old checkpoint cannot be renamed, it must not be lost.
   run.save(2, folder.path(), 5, 1);
   fs::create_directories(step_path(folder.path(), 5) + ".old/of_somebody");
   for (std::string const& why : refused(run, {folder.path(), folder.path()}, {5, 5}))

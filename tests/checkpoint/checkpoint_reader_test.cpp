@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int ranks = 2;
 
-/// A directory of the steps 8 and 812, saved by two ranks.
+/// A directory with the checkpoints of steps 8 and 812, saved by two ranks.
 struct two_steps {
   small_run run;
   scratch_folder folder;
@@ -92,7 +92,7 @@ TEST(checkpoint_reader, takes_no_other_name_for_a_checkpoint) {
   fs::create_directory_symlink(saved.newest, step_path(saved.directory, 900));
   EXPECT_EQ(saved.found(), 812);
   EXPECT_TRUE(saved.lines.empty());
-  fs::copy(saved.newest, step_path(saved.directory, 813) + ".old");  // of another step than it says
+  fs::copy(saved.newest, step_path(saved.directory, 813) + ".old");  // of another step than its name
   EXPECT_EQ(saved.found(), 812);
   EXPECT_EQ(saved.lines, std::vector<std::string>{
                              "checkpoint step-000000000813.old is skipped: the checkpoint is "
@@ -147,7 +147,7 @@ TEST(checkpoint_reader, passes_over_damage_of_every_kind) {
       },
       "the checkpoint is damaged");
   damaged(
-      "shared.safetensors",  // of another step, whole in itself
+      "shared.safetensors",  // of another step, but intact
       [](std::string const& path) {
         fs::copy_file(fs::path(path).parent_path().parent_path() / "step-000000000008" / "shared.safetensors",
                       path, fs::copy_options::overwrite_existing);
@@ -186,7 +186,7 @@ TEST(checkpoint_reader, is_found_alike_by_all_ranks) {
   };
   for (int world_size : {1, 2, 5})
     EXPECT_EQ(steps(world_size), std::vector<std::int64_t>(static_cast<std::size_t>(world_size), 812));
-  flip(saved.newest + "/rank-1.safetensors", 300);  // read by rank 2 of 3 alone
+  flip(saved.newest + "/rank-1.safetensors", 300);  // read by rank 2 of 3 only
   EXPECT_EQ(steps(3), (std::vector<std::int64_t>{8, 8, 8}));
   ASSERT_EQ(saved.lines.size(), 1u);
   EXPECT_EQ(saved.lines[0].find("checkpoint step-000000000812 is skipped: rank 2: "), 0u) << saved.lines[0];

@@ -13,7 +13,7 @@ namespace graph_json_test {
 
 using namespace cohort;
 
-/// A user's kind: every type of field, a field without a default, parameters, two inputs.
+/// A user-defined kind: every type of field, a field without a default, parameters, two inputs.
 struct warp {
   static constexpr std::string_view kind_name = "warp";
 
@@ -70,7 +70,7 @@ tensor own_kind(builder& net) {
          | warp{.count = 0, .grid = 1, .strength = 0.1, .mirrored = true, .border = padding::strict};
 }
 
-/// A text with one layer list, for what must be refused: input "in" of 1x8x8, then the given layers.
+/// A text with one layer list, for invalid networks: input "in" of 1x8x8, then the given layers.
 std::string layers(std::string const& more) {
   return R"({"format": "cohort graph", "version": 1, "layers": [
 {"kind": "input", "name": "in", "inputs": [], "fields": {"extents": [1, 8, 8]}}, )"
@@ -334,7 +334,7 @@ TEST(graph_json, reads_or_refuses_any_text) {
         case 2:
           text.insert(at, pieces[below(std::size(pieces))]);
           break;
-        default: {  // another value in the place of a number or word
+        default: {  // another value instead of a number or word
           std::size_t const first = text.find_first_of("0123456789", at);
           if (first == std::string::npos) break;
           text.replace(first, text.find_first_not_of("0123456789", first) - first,

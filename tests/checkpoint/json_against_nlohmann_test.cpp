@@ -26,7 +26,8 @@ std::optional<cohort::json_document> ours(std::string const& text) {
 }
 
 std::optional<other_json> theirs(std::string const& text) {
-  // What they accept on purpose and RFC 8259 does not ask for: a byte order mark, a zero byte as the end.
+  // Texts that nlohmann's library accepts on purpose, although RFC 8259 does not require it: a byte order
+  // mark, a zero byte as the end.
   if (text.substr(0, 3) == "\xef\xbb\xbf" || text.find('\0') != std::string::npos) return std::nullopt;
   bool repeated = false;
   std::vector<std::vector<std::string>> fields;

@@ -20,7 +20,7 @@ checkpoint_manifest of_two_ranks() {
           .ranks = {{200, 8}, {300, 9}}};
 }
 
-/// The sentence on a manifest in which a piece of text was replaced, its hash made to fit.
+/// Error text for a manifest in which a piece of text was replaced and the hash corrected.
 std::string refused(std::string const& from, std::string const& to,
                     checkpoint_manifest manifest = of_two_ranks()) {
   std::string text = to_json(manifest);
@@ -64,7 +64,7 @@ TEST(manifest, notices_every_changed_byte) {
     damaged[i] ^= 1;
     EXPECT_NE(refusal_of<data_error>([&] { manifest_from_json(damaged); }), "") << "byte " << i;
   }
-  for (std::size_t size = 0; size + 1 < text.size(); ++size)  // but for the last line feed
+  for (std::size_t size = 0; size + 1 < text.size(); ++size)  // except the last line feed
     EXPECT_NE(refusal_of<data_error>([&] { manifest_from_json(text.substr(0, size)); }), "") << size;
 }
 

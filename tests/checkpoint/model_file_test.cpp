@@ -38,7 +38,7 @@ class stored {
   parameter_store<reference<T>> store_;
 };
 
-/// Parameters of another backend: each backwards, with holes between.
+/// Parameters of another backend: each reversed, with gaps in between.
 class reversed : public parameter_set {
  public:
   explicit reversed(graph_view net)
@@ -76,7 +76,7 @@ std::vector<T> numbers(parameter_set const& from, std::byte const* arena = nullp
   return dense;
 }
 
-/// The updaters' state of a trial: arrays with numbers of their own.
+/// The updaters' state of a trial: arrays with distinct numbers.
 struct trial_state {
   std::vector<buffer> memory;
   std::vector<std::byte*> arrays;
@@ -184,7 +184,7 @@ TEST(model_file, gives_the_updaters_state_back_in_other_layouts_and_types) {
   saved.read_state(other, settings, other_state.arrays);
   for (std::size_t k = 0; k < 2; ++k) {
     std::vector<float> expected = numbers<float>(from, state.arrays[k]);
-    for (parameter const& p : from.table())  // biases have one array only
+    for (parameter const& p : from.table())  // biases have only one array
       if (k == 1 && p.spec.role == parameter_role::biases)
         std::fill_n(expected.begin() + p.first, p.spec.dims.elements(), 0.0f);
     EXPECT_EQ(numbers<float>(other, other_state.arrays[k]), expected) << k;
@@ -320,7 +320,7 @@ TEST(model_file, notices_every_changed_byte) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (bytes[i] == ' ') continue;  // the header's padding
     if (i >= hash_key && i < hash_key + sizeof "content_hash")
-      continue;  // a file without the hash is read as well
+      continue;  // a file without the hash is accepted too
     std::string damaged = bytes;
     damaged[i] ^= 1;
     EXPECT_NE(refusal_of<error>([&] { opened(damaged).read_parameters(net, to); }), "") << "byte " << i;

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-/// The sentence of the `Error` that `action` throws; empty if it throws none. Anything else passes.
+/// Text of the `Error` that `action` throws; empty if it throws nothing. Other exceptions propagate.
 template <class Error, class Action>
 std::string refusal_of(Action&& action) {
   try {

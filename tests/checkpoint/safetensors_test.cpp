@@ -44,7 +44,7 @@ std::string refused(std::string const& bytes) {
   std::string file = refusal_of<data_error>([&] { safetensors::load(folder / "m"); });
   for (std::size_t at; (at = file.find(folder / "m")) != std::string::npos;)
     file.replace(at, (folder / "m").size(), "m");
-  // Only a file's end is known, so it is refused for more reasons and for some of them earlier.
+  // Only for a file is the end known, so it is rejected for more reasons, and for some of them earlier.
   EXPECT_FALSE(file.empty() && !stream.empty()) << stream;
   return file;
 }
@@ -133,7 +133,7 @@ TEST(safetensors, refuses_sizes_that_do_not_fit) {
                            "123456"),
             "cannot read safetensors (m, tensor \"b\"): expected data from byte 4, the end of the "
             "previous tensor, got an overlap, data_offsets 2 to 6");
-  // The same bytes under two names; a tensor without elements inside another.
+  // The same bytes under two names; a tensor without elements inside another one.
   EXPECT_NE(header_refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
                            R"("b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})",
                            "1234"),
@@ -167,7 +167,7 @@ TEST(safetensors, refuses_shapes_that_overflow) {
 }
 
 TEST(safetensors, takes_no_memory_on_a_liars_word) {
-  // Nine exabytes, in a file and in a stream that have none of them.
+  // The header claims nine exabytes; neither the file nor the stream has any of them.
   std::string const liar = file_of(
       R"({"a":{"dtype":"U8","shape":[2147483647,2147483647,2],"data_offsets":[0,9223372028264841218]}})",
       "12");

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-/// An empty folder of this test's own, removed with all that is in it.
+/// An empty folder for one test, removed with all its contents.
 class scratch_folder {
  public:
   scratch_folder() : path_(testing::TempDir() + "cohort_XXXXXX") {
@@ -27,7 +27,7 @@ class scratch_folder {
   std::string const& path() const { return path_; }
   std::string operator/(std::string const& name) const { return path_ + '/' + name; }
 
-  /// What is in it, sorted.
+  /// Names of its entries, sorted.
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     DIR* const folder = ::opendir(path_.c_str());

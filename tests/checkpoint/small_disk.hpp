@@ -4,7 +4,8 @@
 
 #include <csignal>
 
-/// While it lives, no file may grow beyond some bytes: the write that tries fails as on a full disk.
+/// While an object exists, no file can grow beyond some bytes: a write that exceeds them fails as on a full
+/// disk.
 class small_disk {
  public:
   explicit small_disk(rlim_t bytes) {

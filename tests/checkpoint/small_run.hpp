@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-/// A run that is nothing but its checkpoints: what ranks share is `shared`, rank r's own number is 1000·`own` + r.
+/// A run that consists of its checkpoints only: the ranks share `shared`, and rank r's own number is
+/// 1000·`own` + r.
 struct small_run {
   cohort::graph net = cohort::graph::build([](cohort::builder& b) {
     return b.input({1, 4, 4}) | cohort::dense{.units = 2} | cohort::softmax_cross_entropy{};
@@ -28,7 +29,7 @@ struct small_run {
     return content;
   }
 
-  /// Every rank's part.
+  /// Saves this rank's part.
   std::string save(cohort::communicator& world, std::string const& directory, std::int64_t step, float value,
                    int keep = 3) const {
     std::vector<float> memory;

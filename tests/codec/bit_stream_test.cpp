@@ -75,14 +75,14 @@ TEST(bit_stream, is_appended_at_any_bit) {
     }
 }
 
-/// With nothing behind it, which would store its last bits too.
+/// No memory after it, because append_to would write to it.
 TEST(bit_stream, is_whole_where_it_is_appended_last) {
   for (unsigned shift = 0; shift < 9; ++shift)
     for (std::size_t count = 0; count < 200; ++count) {
       std::vector<field> const ones(count, field{1, 1});
       bit_writer writer;
       put(writer, ones);
-      std::vector<std::byte> bytes(64, std::byte{0xcc});  // of a message before
+      std::vector<std::byte> bytes(64, std::byte{0xcc});  // of a previous message
       bit_cursor to{bytes.data(), 0, 0};
       for (unsigned i = 0; i < shift; ++i) to.put(1, 1);
       writer.append_to(to);

@@ -29,7 +29,7 @@ struct coded {
   std::uint64_t bits;
 };
 
-/// Behind `shift` other bits.
+/// Coded after `shift` other bits.
 coded code(std::vector<sent_element> const& list, std::size_t length, unsigned shift = 0) {
   detail::bit_writer writer;
   detail::bit_cursor cursor = writer.extend(shift);
@@ -97,7 +97,7 @@ TEST(block_coding, gives_back_elements_that_stand_at_one_end) {
 TEST(block_coding, takes_the_smaller_of_gaps_and_bitmap) {
   EXPECT_FALSE(code(elements(block_elements, 0.3, 1), block_elements).entry.bitmap());
   EXPECT_TRUE(code(elements(block_elements, 0.6, 1), block_elements).entry.bitmap());
-  std::vector<sent_element> crowded;  // dense as a bitmap's, but all in one place
+  std::vector<sent_element> crowded;  // as dense as for a bitmap, but all adjacent
   for (std::uint32_t i = 0; i < 26'000; ++i) crowded.push_back({i});
   EXPECT_FALSE(code(crowded, block_elements).entry.bitmap());
 }

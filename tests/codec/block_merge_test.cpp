@@ -10,7 +10,7 @@ namespace block_merge_test {
 
 using namespace cohort;
 
-/// What a message about 70,000 elements with one threshold brings, and the message itself.
+/// A message about 70,000 elements with one threshold, and the values that it contains.
 struct sent {
   std::vector<float> x;
   message_bytes bytes;
@@ -47,7 +47,7 @@ TEST(block_merge, sends_what_reaches_the_larger_threshold_and_keeps_the_rest) {
   expect(11, 0, 0.5);
   expect(20, 1, 0);
   expect(21, 0, 0.5);
-  expect(40, 0, 7);  // nobody brings anything there: not looked at
+  expect(40, 0, 7);  // no message has elements there: not accessed
   expect(65'536, 1, 0);
   expect(69'999, 0, 0.5);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for every compressor.
+// Requirements on every compressor.
 #include <gtest/gtest.h>
 
 #include <cmath>

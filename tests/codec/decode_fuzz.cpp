@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile bytes: a message is refused and nothing changes, or it is read, merged and read again. The first byte chooses the
-// table of tensors (1: 66,000 elements) and how much is put right before: the checksum (2), what header_of writes (4).
-// By hand, for as long as you like, new inputs going into the first folder:
+// Malformed bytes: a message is rejected and nothing changes, or it is read, merged and read again. The first
+// byte selects the table of tensors (1: 66,000 elements) and what is corrected before: the checksum (2), the
+// fields that header_of writes (4).
+// To run it by hand for any time, with new inputs written to the first folder:
 //   build/…/tests/codec_decode_fuzz some/folder tests/codec/decode_fuzz
 #include <algorithm>
 #include <cohort/tensor/finite.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes messages of every kind and coding for decode_fuzz.cpp into a folder, tests/codec/decode_fuzz: to be run by hand when
-// the format changes. (small_sent_twice is what the fuzzer found: an element both coded and a multiple.)
+// Writes messages of every kind and coding for decode_fuzz.cpp into a folder, tests/codec/decode_fuzz. Run it
+// by hand when the format changes. (The fuzzer found small_sent_twice: an element that is both coded and a
+// multiple.)
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
 #include <fstream>
@@ -12,7 +13,7 @@ using namespace cohort;
 int main(int argc, char** argv) {
   if (argc != 2) return 1;
   constexpr message_stamp stamp{.run = 7, .step = 3, .rank = 1, .examples = 9, .weight = 9};
-  constexpr char sealed = 2, corrected = 4;  // what the first byte asks for
+  constexpr char sealed = 2, corrected = 4;  // the first byte of a fuzzer's input
   for (bool const large : {false, true}) {
     tensor_table const table = large ? tensor_table{{"a", 40'000}, {"b", 25'999}, {"c", 1}}
                                      : tensor_table{{"a", 300}, {"b", 1}, {"c", 700}};

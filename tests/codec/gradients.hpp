@@ -10,7 +10,8 @@
 #include <span>
 #include <vector>
 
-/// What tests of codecs share: numbers like a gradient's, and messages as bytes of their own.
+/// Shared by the codec tests: numbers distributed like a gradient's, and messages as bytes with their own
+/// memory.
 
 inline std::vector<cohort::isa> usable_isas() {
   std::vector<cohort::isa> list;
@@ -19,7 +20,7 @@ inline std::vector<cohort::isa> usable_isas() {
   return list;
 }
 
-/// Heavy tails: normal numbers, each times a power of 2 of its own up to 2^±4.
+/// Heavy tails: normal numbers, each multiplied by a random power of 2, up to 2^±4.
 inline std::vector<float> gradient(std::size_t n, std::uint64_t seed, float scale = 1) {
   cohort::random_stream const stream(seed, "gradient");
   std::vector<float> x(n);
@@ -37,7 +38,7 @@ inline cohort::message_header header_in(std::span<std::byte const> message) {
   return header;
 }
 
-/// Another header in front of the same bytes, with the checksum that fits.
+/// Replaces the header of a message and corrects the checksum.
 inline message_bytes resealed(message_bytes message, cohort::message_header header) {
   std::memcpy(message.data(), &header, sizeof header);
   header.crc = cohort::detail::message_crc(cohort::isa::baseline, message);

@@ -51,7 +51,7 @@ TEST(message_reader, refuses_codes_that_end_elsewhere_than_the_tables_say) {
   std::size_t const entries = sizeof(message_header) + 2;
   block_entry second;
   std::memcpy(&second, bytes.data() + entries + 8, sizeof second);
-  for (std::uint64_t const shift : {~std::uint64_t{0}, std::uint64_t{1}}) {  // one bit less, one more
+  for (std::uint64_t const shift : {~std::uint64_t{0}, std::uint64_t{1}}) {  // one bit less, one bit more
     block_entry const moved{second.word + shift};
     std::memcpy(bytes.data() + entries + 8, &moved, sizeof moved);
     bytes = resealed(bytes);

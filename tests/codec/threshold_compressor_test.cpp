@@ -32,7 +32,7 @@ std::vector<float> decoded(message_codec& codec, std::span<std::byte const> mess
 
 constexpr expected_messages any{.last_step = 1000, .ranks = 64};
 
-/// In real numbers: what the message brings and the residual are what was there.
+/// In real numbers: the message's values plus the residual equal the previous values.
 void expect_sum(std::vector<float> const& s, std::vector<float> const& r, std::vector<float> const& y) {
   for (std::size_t i = 0; i < y.size(); ++i)
     ASSERT_EQ(double{s[i]} + double{r[i]}, double{y[i]}) << "element " << i << " of " << y.size();
@@ -64,7 +64,7 @@ TEST(threshold_compressor, sends_elements_far_beyond_the_threshold_as_multiples)
   x[3] = 66;
   x[65'535] = -1e6F;
   x[65'536] = largest_gradient;
-  x[n - 1] = bf16::nearest(1e-3F).value() * 65'536;  // just not
+  x[n - 1] = bf16::nearest(1e-3F).value() * 65'536;  // just below
   std::vector<float> const y = x;
   message_bytes const message = kept(codec.encode({}, r, x));
   EXPECT_EQ(header_in(message).multiples, 3U);
@@ -79,7 +79,7 @@ TEST(threshold_compressor, is_within_its_bound_over_a_run_with_switches_of_every
   std::vector<float> r(n);
   double largest = 0;
   for (int step = 0; step < steps; ++step) {
-    // The threshold, its scope, and with them the coding change from message to message.
+    // Threshold, its scope, and with them the coding change from message to message.
     threshold_compressor codec(table_of(n), {.threshold = threshold::fixed{std::pow(10.0, -(step % 5))},
                                              .per_tensor = step % 2 == 0});
     std::vector<float> const x = gradient(n, static_cast<std::uint64_t>(step));
@@ -315,7 +315,7 @@ TEST(threshold_compressor, refuses_arrays_of_another_size) {
   expect_parts(refused<shape_error>([&] { codec.decode_add(message, any, 1, short_one); }), {"dense sum"});
 }
 
-// 2³³ elements in memory of which only the pages that are touched exist.
+// 2³³ elements in memory in which only touched pages exist.
 TEST(threshold_compressor, reads_and_merges_messages_about_more_elements_than_32_bits_count) {
   std::uint64_t const n = (std::uint64_t{1} << 33) + 12'345;
   void* const memory = mmap(nullptr, n * sizeof(float), PROT_READ | PROT_WRITE,
@@ -349,7 +349,7 @@ TEST(threshold_compressor, reads_and_merges_messages_about_more_elements_than_32
   EXPECT_EQ(dense[far + 100], -0.5F);
   EXPECT_EQ(dense[n - 1], 0x1p19F);
   message_bytes const both =
-      kept(codec.merge(a, b, any, dense));  // takes dense for a residual: 0.5 + 2 × 0.5 − 0.5
+      kept(codec.merge(a, b, any, dense));  // uses `dense` as a residual: 0.5 + 2 × 0.5 − 0.5
   EXPECT_EQ(dense[far + 7], 1.0F);
   EXPECT_EQ(dense[n - 1], 0.0F);
   EXPECT_EQ(codec.report().sent, 2U * 14 + 1);

@@ -79,7 +79,7 @@ TEST(thresholds, of_a_quantile_give_its_density_from_the_first_message) {
     thresholds all(threshold::quantile{.density = density}, 1);
     for (std::uint64_t step = 0; step < 3; ++step) {
       double const share = share_above(r, x, all.choose(r, x, ends, step)[0].value());
-      // Four deviations of a binomial sample, and a bf16's spacing of 0.8 % in t.
+      // Four standard deviations of a binomial sample, and bf16's spacing of 0.8 % in t.
       EXPECT_NEAR(share, density, density * (4 / std::sqrt(32'768 * density) + 0.05)) << density;
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // flags: -ffast-math
-// The same cases where the compiler may regroup sums, as a consumer's flags may allow.
+// The same cases with a compiler that may reorder sums, as a consumer's flags may allow.
 #include "threshold_simd_test.cpp"
 
 namespace {

@@ -28,7 +28,7 @@ taken take(isa which, std::vector<float> r, std::vector<float> const& x, float t
   return result;
 }
 
-/// What was sent of each element.
+/// The value sent for each element.
 std::vector<double> sent(taken const& from, std::size_t n, float t, std::uint64_t first) {
   std::vector<double> s(n);
   for (sent_element const one : from.list)
@@ -49,7 +49,8 @@ void expect_same(taken const& a, taken const& b) {
   }
 }
 
-/// By the definition, in real numbers: what is sent and what stays add up to y; |y| < t stays, up to 2¹⁶·t one t is sent.
+/// By the definition, in real numbers: the sent value plus the rest equals y. If |y| < t, y stays; up to
+/// 2¹⁶·t, one t is sent.
 void expect_conserved(isa which, std::vector<float> const& r, std::vector<float> const& x, float t,
                       std::uint64_t first = 0) {
   taken const result = take(which, r, x, t, first);
@@ -80,10 +81,10 @@ TEST(threshold_pass, keeps_exactly_at_every_magnitude_and_threshold) {
     for (std::uint64_t round = 0; round < 400; ++round) {
       int const exponent = static_cast<int>(stream.below(2 * round, 180)) - 90;
       float const t = bf16::nearest(std::ldexp(1 + stream.uniform01<float>(2 * round + 1), exponent)).value();
-      bool const far = round % 2 != 0;  // or so that no 64 elements are left to the pass for what is rare
+      bool const far = round % 2 != 0;  // or so many that no 64 elements are left for the pass of rare cases
       std::vector<float> const zeros(130);
       std::vector<float> y(130);
-      for (std::size_t i = 0; i < y.size(); ++i) {  // all significant bits
+      for (std::size_t i = 0; i < y.size(); ++i) {  // all significant bits are used
         std::uint64_t const k = 1000 + 200 * round + i;
         int const above = static_cast<int>(stream.bits(k) % (far ? 34 : 24)) - 9;
         y[i] = std::ldexp(1 + stream.uniform01<float>(k), exponent + above);

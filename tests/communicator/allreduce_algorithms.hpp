@@ -10,10 +10,10 @@
 #include <vector>
 #include "numbers.hpp"
 
-/// Each way of an allreduce, whatever the choice between them: cases of the conformance tests.
+/// Conformance tests of each allreduce algorithm, independent of the rule that chooses one.
 namespace conformance {
 
-/// What a rank sends while it acts.
+/// Requires that a rank sends this traffic while it acts.
 template <class Act>
 void require_traffic(communicator& world, Act act, std::uint64_t bytes, std::uint64_t messages,
                      std::string const& what) {
@@ -59,7 +59,7 @@ inline float uneven(int rank, std::size_t i) {
   return static_cast<float>(random_stream(7, "uneven", static_cast<std::uint64_t>(rank)).normal<double>(i));
 }
 
-/// The sum of element i of all ranks, in the order that the way promises.
+/// Sum of element i over all ranks, in the order that the algorithm guarantees.
 template <class T, class Made>
 T sum_in_order(detail::allreduce_algorithm way, int ranks, int part_of_ring, std::size_t i, Made made) {
   auto const of_rank = [&](int r) { return made(uneven(r % ranks, i)); };
@@ -87,7 +87,7 @@ T sum_in_order(detail::allreduce_algorithm way, int ranks, int part_of_ring, std
   return sums[0];
 }
 
-/// Each sum is rounded, so that its order shows.
+/// Each addition rounds, so that the order is visible in the bits.
 template <class T>
 void adds_in_the_order_promised_as(communicator& world) {
   constexpr std::size_t n = 1003;
@@ -119,7 +119,7 @@ inline void adds_in_the_order_promised(communicator& world) {
   adds_in_the_order_promised_as<bf16>(world);
 }
 
-/// Zeros of both signs, and two ranks' own NaN: whose it is must not depend on who looks.
+/// Zeros of both signs, and different NaN on two ranks: all ranks must get the same one.
 inline void gives_all_ranks_the_same_bits(communicator& world) {
   for (detail::allreduce_algorithm const way : all_ways)
     for (reduction const how : {reduction::sum, reduction::maximum}) {
@@ -135,7 +135,7 @@ inline void gives_all_ranks_the_same_bits(communicator& world) {
     }
 }
 
-/// What rank `of` sends, as the contracts say: bytes, and in how many messages.
+/// Traffic of rank `of` according to the contracts: bytes and number of messages.
 struct sent_by_way {
   std::size_t bytes = 0, messages = 0;
 };
@@ -161,12 +161,12 @@ inline sent_by_way sent_in(detail::allreduce_algorithm way, int ranks, int of, s
   while (2 * most <= ranks) most *= 2;
   bool const paired = of < 2 * (ranks - most);
   sent_by_way all;
-  if (paired) all = {bytes_each * n, 1};  // to the other of the pair
+  if (paired) all = {bytes_each * n, 1};  // to the other rank of the pair
   if (paired && of % 2 == 0) return all;
   int const place = paired ? of / 2 : of - (ranks - most);
   for (int held = 1; held < most; held *= 2) {
     std::size_t own = 0,
-                others = 0;  // of as many parts as are held when `held` are, and of those next to them
+                others = 0;  // as many parts as are held when `held` are, and the adjacent ones
     for (int k = 0; k < held; ++k) {
       own += part(most, place / held * held + k);
       others += part(most, (place / held ^ 1) * held + k);
@@ -195,7 +195,7 @@ inline void counts_what_each_way_sends(communicator& world) {
     }
 }
 
-/// Rings of more than a segment, of whole segments and not.
+/// Rings of more than one segment, with and without an incomplete segment.
 inline void sums_segment_after_segment(communicator& world) {
   std::size_t const segment = (std::size_t{512} << 10) / 4 * static_cast<std::size_t>(world.size());
   for (std::size_t const n : {segment, 2 * segment, 2 * segment + 5}) {

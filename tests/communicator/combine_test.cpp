@@ -50,11 +50,11 @@ TEST(combine, keeps_a_nan_whichever_side_it_is_on) {
 TEST(combine, rounds_bf16_to_nearest_even) {
   auto const bits = [](float x) { return bf16::nearest(x).pattern; };
   EXPECT_EQ(bits(1.0F), 0x3f80);
-  EXPECT_EQ(bits(1.0F + 0x1p-8F), 0x3f80);             // half-way between 1 and the next: to the even one
-  EXPECT_EQ(bits(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);  // above half-way
-  EXPECT_EQ(bits(1.0F + 0x3p-8F), 0x3f82);             // half-way, the other side is even
+  EXPECT_EQ(bits(1.0F + 0x1p-8F), 0x3f80);             // halfway between 1 and the next number: to even
+  EXPECT_EQ(bits(1.0F + 0x1p-8F + 0x1p-20F), 0x3f81);  // above halfway
+  EXPECT_EQ(bits(1.0F + 0x3p-8F), 0x3f82);             // halfway, the other neighbour is even
   EXPECT_EQ(bits(-1.0F - 0x3p-8F), 0xbf82);
-  EXPECT_EQ(bits(std::numeric_limits<float>::max()), 0x7f80);  // beyond the largest: infinity
+  EXPECT_EQ(bits(std::numeric_limits<float>::max()), 0x7f80);  // above the largest number: infinity
   EXPECT_EQ(bits(std::numeric_limits<float>::denorm_min()), 0);
   EXPECT_TRUE(
       detail::is_nan(bf16::nearest(std::bit_cast<float>(0x7f80'0001U)).value()));  // not rounded to infinity
@@ -69,7 +69,7 @@ TEST(combine, adds_bf16_in_f32) {
   bf16 const src[] = {bf16::nearest(1), bf16::nearest(0x1p-7F)};
   detail::combine(best_isa(), {reinterpret_cast<std::byte*>(dst), element_type::bf16, 2},
                   reinterpret_cast<std::byte const*>(src), reduction::sum);
-  EXPECT_EQ(dst[0].value(), 256.0F);  // 257 is half-way to 258
+  EXPECT_EQ(dst[0].value(), 256.0F);  // 257 is halfway to 258
   EXPECT_EQ(dst[1].value(), 1 + 0x1p-7F);
 }
 

@@ -19,8 +19,8 @@
 #include "allreduce_algorithms.hpp"
 #include "numbers.hpp"
 
-/// What every communicator has to do. Each case is run on every rank at once, and each rank has its own oracle; what is
-/// wrong is thrown, so that no other rank waits for this one.
+/// Requirements on every communicator. Each case runs on every rank at once, with a separate oracle on each
+/// rank. A failure is thrown, so that no other rank waits for this one.
 namespace conformance {
 
 inline std::vector<std::size_t> sizes_for(communicator const& world) {
@@ -166,7 +166,7 @@ inline void sends_in_order_for_each_tag(communicator& world) {
   for (std::size_t k = 0; k < letters.size(); ++k)
     under_way.push_back(
         world.start_send(letters[k], next, k < std::size(sizes) ? 0 : communicator::largest_tag));
-  for (int const tag : {communicator::largest_tag, 0}) {  // the other way round
+  for (int const tag : {communicator::largest_tag, 0}) {  // in the opposite order
     std::vector<std::vector<std::byte>> texts;
     std::vector<request> arriving;
     for (std::size_t const size : sizes) texts.emplace_back(size);
@@ -219,7 +219,7 @@ inline void shows_no_message_that_a_receive_waits_for(communicator& world) {
   require(is_letter(first, previous, 1000) && is_letter(second, previous, 2000), "both have come");
 }
 
-/// The sum of the members' world ranks, as told by a communicator of some of them.
+/// Sum of the members' world ranks, computed by a communicator of some of the ranks.
 inline int sum_of_ranks(communicator& some, int mine) {
   int sum = mine;
   some.allreduce(std::span(&sum, 1));
@@ -228,7 +228,7 @@ inline int sum_of_ranks(communicator& some, int mine) {
 
 inline void splits(communicator& world) {
   int const me = world.rank();
-  auto const half = world.split(me % 2, -me);  // the ranks backwards
+  auto const half = world.split(me % 2, -me);  // ranks in reverse order
   int expected = 0;
   int members = 0;
   for (int r = me % 2; r < world.size(); r += 2) expected += r, ++members;
@@ -360,7 +360,7 @@ inline void refuses_ranks_and_tags_that_are_not_there(communicator& world) {
   require(sum_of_ranks(world, 1) == world.size(), "nothing has happened");
 }
 
-/// Random collectives of random types and sizes, some of them under way at once, on two relatives.
+/// Random collectives of random types and sizes on two relatives; several may be pending at once.
 inline void survives_random_programs(communicator& world) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     random_stream const draw(seed, "program");

@@ -9,7 +9,7 @@
 
 namespace exit_at_once_test {
 
-/// Prints, has another thread hold a stream for ever, and ends.
+/// Prints, lets another thread lock a stream forever, and exits.
 [[noreturn]] void end_while_held(FILE* stream) {
   ::alarm(20);
   ::dup2(2, 1);  // death tests read the standard error stream

@@ -33,7 +33,7 @@ TEST(launch, rethrows_what_a_rank_throws_and_tells_the_others) {
   for (int const thrower : {0, 1, 2}) {
     std::vector<std::string> heard(3);
     try {
-      launch<threads>(3, [&](communicator& world) {  // of 120 s, none is waited
+      launch<threads>(3, [&](communicator& world) {  // of 120 s, which must not pass
         if (world.rank() == thrower) throw std::out_of_range("no such file");
         try {
           world.barrier();

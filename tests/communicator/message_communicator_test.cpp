@@ -21,7 +21,7 @@ using namespace cohort;
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-/// Both ways of moving messages: by those who wait, and by a thread of their own.
+/// Both ways of making progress: by the waiting threads, and by a dedicated thread.
 class message_communicator : public testing::TestWithParam<bool> {
  protected:
   std::unique_ptr<communicator> make(std::shared_ptr<detail::thread_hub> const& hub, int rank,
@@ -30,7 +30,7 @@ class message_communicator : public testing::TestWithParam<bool> {
     if (GetParam()) wire = std::make_unique<with_a_thread>(std::move(wire));
     return make_communicator(std::move(wire), settings);
   }
-  /// Runs the body on each rank; what each throws is its sentence.
+  /// Runs the body on each rank. Returns the text of each rank's exception.
   std::vector<std::string> run(int ranks, communicator_settings settings,
                                std::function<void(communicator&)> body) {
     auto const hub = std::make_shared<detail::thread_hub>(ranks, "threads");
@@ -77,7 +77,7 @@ TEST_P(message_communicator, names_the_rank_that_never_comes_on_every_rank_in_ti
     }
   });
   EXPECT_LT(clock_type::now() - begin, deadline + 2s);
-  // A thread of its own answers for a rank that is busy elsewhere.
+  // A dedicated thread answers for a rank that is busy.
   EXPECT_EQ(thrown[0], std::string("rank 3 ")
                            + (GetParam() ? "is at step 812, bucket 4"
                                          : "does not answer; it was last at step 812, bucket 4")
@@ -113,7 +113,7 @@ TEST_P(message_communicator, says_so_when_nobody_is_behind) {
   auto const thrown = run(2, {.deadline = 100ms}, [&](communicator& world) {
     auto const twin = world.duplicate();
     world.note({1, 1});
-    (world.rank() == 0 ? world : *twin).barrier();  // a mistake of the program
+    (world.rank() == 0 ? world : *twin).barrier();  // a programming error
   });
   EXPECT_EQ(thrown[0],
             "ranks 0, 1 all answer and are at step 1, bucket 1: they wait for different operations (barrier, "
@@ -183,7 +183,8 @@ TEST_P(message_communicator, reports_a_rank_that_was_late_and_goes_on) {
 }
 
 TEST_P(message_communicator, gives_memory_back_when_it_throws) {
-  // The others may still hold what this rank has sent: freed memory would be read, which the sanitizers see.
+  // Other ranks may still access this rank's sent messages: reading freed memory would be detected by the
+  // sanitizers.
   for (int round = 0; round < 20; ++round) {
     auto const thrown = run(3, {.deadline = 60s}, [&](communicator& world) {
       auto memory = std::make_unique<std::vector<float>>(300'000, 1.0F);
@@ -220,7 +221,7 @@ TEST_P(message_communicator, tells_the_others_when_an_exception_leaves_it) {
 
 TEST_P(message_communicator, gives_memory_back_before_abort_returns) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
-  auto const lent = [&] {  // what rank 1 may read of rank 0's memory
+  auto const lent = [&] {  // memory of rank 0 that rank 1 may read
     std::lock_guard const lock(hub->of(1).mutex);
     return hub->of(1).sent.size();
   };
@@ -238,7 +239,7 @@ TEST_P(message_communicator, may_go_before_its_requests) {
   float x = 1;
   request sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
   request barrier = world->start_barrier();
-  world.reset();  // what they would ask is freed, which the sanitizers see
+  world.reset();  // their queries would read freed memory, which the sanitizers detect
   EXPECT_TRUE(sum.done());
   sum.wait();
   barrier.wait();

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-/// What ranks contribute in the conformance tests, and what is to come out.
+/// Contributions of ranks in the conformance tests, and the expected results.
 namespace conformance {
 
 using namespace cohort;
@@ -35,7 +35,7 @@ struct numbers {
 
   operator elements() { return {memory.data(), type, count}; }
 
-  /// value(i) becomes element i, for each i in a range.
+  /// Sets element i to value(i), for each i in a range.
   template <class Value>
   void fill(Value value, std::size_t first, std::size_t last) {
     as([&](auto one) {
@@ -85,7 +85,7 @@ struct numbers {
   }
 };
 
-/// Whole numbers whose sums over 16 ranks every type holds exactly; some are negative where the type has a sign.
+/// Integers whose sums over 16 ranks are exact in every type; some are negative if the type is signed.
 inline double contribution(element_type type, int rank, std::size_t i) {
   auto const x = static_cast<double>((i * 7 + static_cast<std::size_t>(rank) * 3 + i / 100) % 16);
   return type == element_type::u8 || type == element_type::u64 ? x : x - 8;
@@ -110,7 +110,7 @@ inline numbers reduced(element_type type, int ranks, std::size_t n, reduction ho
   return all;
 }
 
-/// Where part `rank` of n elements stands.
+/// Position of part `rank` of n elements.
 struct places {
   places(communicator const& world, int rank, std::size_t n) {
     index_slice const part = part_of({0, static_cast<std::int64_t>(n)}, rank, world.size());
@@ -125,7 +125,7 @@ inline std::string place(element_type type, std::size_t n, std::size_t i) {
   return std::string(name_of(type)) + ", element " + std::to_string(i) + " of " + std::to_string(n);
 }
 
-/// Bit for bit, in [first, last).
+/// Requires bitwise equality in [first, last).
 inline void require_equal(numbers const& got, numbers const& expected, std::size_t first, std::size_t last,
                           std::string const& what) {
   std::size_t const size = bytes_of(got.type);

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-/// A transport as a library is that one thread alone may call: announcements too go out when it moves. A call by another
-/// thread is an error.
+/// A transport like a library that only one thread may call: announcements, too, are sent only when that
+/// thread makes progress. A call by another thread is an error.
 class with_a_thread final : public cohort::detail::transport {
  public:
   explicit with_a_thread(std::unique_ptr<transport> real) : real_(std::move(real)) {}

@@ -46,7 +46,7 @@ class made_up {
   static inline thread_local std::string key_;
 };
 
-/// Counts up; shard s of n holds the numbers ≡ s modulo n below `size`.
+/// A stream of increasing numbers; shard s of n has the numbers ≡ s modulo n below `size`.
 class counting {
  public:
   explicit counting(int size) : size_(size) { what_.inputs = {{.name = "number", .example = {1}}}; }
@@ -95,7 +95,7 @@ void expect_made_up(cohort::dataset const& data) {
 
 TEST(dataset, brings_every_kind_of_part_into_a_batch) { expect_made_up(made_up(9)); }
 
-/// One example whose weight is that.
+/// One example with this weight.
 class weighing {
  public:
   explicit weighing(float weight) : weight_(weight) {

@@ -52,7 +52,7 @@ TEST(drawn_digits, come_in_ten_kinds_with_ink_on_paper) {
   EXPECT_EQ(loader.batches(), 1);
 }
 
-/// Which class mean is nearest? Chance is 10 %.
+/// Classified by the nearest class mean. Chance is 10 %.
 TEST(drawn_digits, of_one_label_resemble_each_other) {
   cohort::arrays const data = cohort::drawn_digits(1200, 3);
   cohort::loader loader(std::cref(data), {.batch = 1200, .shuffle = false});

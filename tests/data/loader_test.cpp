@@ -19,8 +19,8 @@ namespace {
 std::atomic<std::int64_t> allocations{0};
 }  // namespace
 
-// Weak, so that a sanitizer's own take precedence. GCC takes the pair for mismatched where it inlines one of
-// the two.
+// Weak, so that a sanitizer's operators take precedence. GCC considers the pair mismatched if it inlines one
+// of the two.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
@@ -46,7 +46,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Examples that are their own number. A failing one throws; a gate holds back the thread that asks.
+/// Examples whose value is their number. A failing one throws; a gate blocks the thread that requests it.
 class numbers {
  public:
   explicit numbers(int size, int failing = -1) : size_(size), failing_(failing) {
@@ -66,7 +66,7 @@ class numbers {
   cohort::data_description what_;
 };
 
-/// Gives no example until it is opened.
+/// Provides no example until it is opened.
 class closed_gate {
  public:
   closed_gate() { what_.inputs = {{.name = "number", .example = {1}}}; }
@@ -287,7 +287,7 @@ TEST(loader, is_destroyed_in_time_while_its_thread_hangs) {
     cohort::loader loader(gate, {.batch = 4, .prefetch = 2, .deadline = 20ms});
     loader.start(0);
   }
-  gate->open();  // the thread that was left behind ends by itself
+  gate->open();  // the detached thread ends by itself
 }
 
 TEST(loader, is_destroyed_with_batches_that_nobody_took) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-/// What a refusal says; fails the test if nothing is refused. Another exception than E ends the test.
+/// Text of an exception E. Fails the test if nothing is thrown; any other exception ends the test.
 template <class E, class Action>
 std::string refused(Action action) {
   try {
@@ -27,7 +27,7 @@ inline void expect_parts(std::string const& sentence, std::initializer_list<char
     EXPECT_NE(sentence.find(part), std::string::npos) << part << " not in: " << sentence;
 }
 
-/// A path of this test process alone.
+/// A path used only by this test process.
 inline std::string fresh_path(std::string const& name) {
   return testing::TempDir() + "cohort-" + std::to_string(::getpid()) + "-" + name;
 }

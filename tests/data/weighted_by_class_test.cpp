@@ -53,7 +53,7 @@ TEST(weighted_by_class, multiplies_weights_that_the_data_set_has) {
   }
 }
 
-/// A label out of range, which arrays would have found.
+/// A label out of range, which `arrays` would have rejected.
 struct wrong_label {
   data_description what = [] {
     data_description made;

@@ -12,7 +12,8 @@ namespace binary_counts_test {
 using cohort::binary_counts;
 
 TEST(binary_counts, computes_each_ratio_as_by_hand) {
-  // Of 8 that were predicted 6 are true, of 10 true ones 6 were found, 18 others were left alone.
+  // Of 8 examples predicted as positive 6 are positive; of 10 positive ones 6 were found; 18 others are true
+  // negatives.
   binary_counts const c{.true_positive = 6, .false_positive = 2, .false_negative = 4, .true_negative = 18};
   EXPECT_EQ(c.precision(), 0.75);
   EXPECT_EQ(c.recall(), 0.6);

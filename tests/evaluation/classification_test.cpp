@@ -37,7 +37,7 @@ TEST(classification, predicts_the_highest_score_and_the_lower_class_of_equals) {
 }
 
 TEST(classification, counts_a_label_among_the_n_highest_scores) {
-  // Two classes above the label; one above and an equal one before it; one above and an equal one behind it.
+  // Two classes above the label; one above and an equal one before it; one above and an equal one after it.
   std::vector<double> const scores{0.1, 0.2, 0.3, 0.4, 0.2, 0.4, 0.2, 0.2, 0.2, 0.4, 0.2, 0.2};
   for (int top = 1; top <= 4; ++top) {
     classification_report report(4, {.top = top});
@@ -102,7 +102,7 @@ TEST(classification, merges_any_shards_to_the_report_of_all) {
     whole.add(rows(all.scores, classes), all.truth);
     int first = 0;
     for (int shard = 0; shard < shards; ++shard) {
-      // The cut may leave a shard empty; each is added in two parts.
+      // The split may leave a shard empty. Each shard is added in two parts.
       int const last = shard + 1 == shards ? count : first + static_cast<int>(random() % (count - first + 1));
       classification_report part(classes, options);
       int const middle = (first + last) / 2;
@@ -195,7 +195,7 @@ TEST(classification, refuses_bytes_that_no_report_has_written_and_stays_as_it_wa
         ASSERT_EQ(fresh.examples(), 0);
         continue;
       }
-      std::int64_t sum = 0;  // what is let through makes sense in itself
+      std::int64_t sum = 0;  // accepted bytes are consistent
       for (int k = 0; k < 9; ++k) sum += fresh.count(k / 3, k % 3);
       ASSERT_EQ(sum, fresh.examples());
       ASSERT_LE(fresh.correct(), sum);

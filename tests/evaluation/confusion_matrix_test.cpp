@@ -55,13 +55,13 @@ TEST(confusion_matrix, averages_as_by_hand) {
 }
 
 TEST(confusion_matrix, correlates_as_by_hand) {
-  // One against the others: TP·TN − FP·FN and the four sums.
+  // One class against the others: TP·TN − FP·FN and the four sums.
   double const first = (3 * 4 - 1 * 2) / std::sqrt(4.0 * 5 * 5 * 6);
   double const second = (2 * 5 - 2 * 1) / std::sqrt(4.0 * 3 * 7 * 6);
   double const third = (1 * 7 - 1 * 1) / std::sqrt(2.0 * 2 * 8 * 8);
   EXPECT_DOUBLE_EQ(*three.mcc(0), first);
   EXPECT_DOUBLE_EQ(*three.mcc(averaging::macro), (first + second + third) / 3);
-  // All at once: (6·10 − (4·5 + 4·3 + 2·2)) / √((100 − 36)(100 − 38)).
+  // All classes: (6·10 − (4·5 + 4·3 + 2·2)) / √((100 − 36)(100 − 38)).
   EXPECT_DOUBLE_EQ(*three.mcc(), 24 / std::sqrt(64.0 * 62));
   // Pooled: TP 6, FP 4, FN 4, TN 16.
   EXPECT_DOUBLE_EQ(*three.mcc(averaging::micro), (6 * 16 - 4 * 4) / std::sqrt(10.0 * 10 * 20 * 20));
@@ -70,7 +70,7 @@ TEST(confusion_matrix, correlates_as_by_hand) {
 }
 
 TEST(confusion_matrix, leaves_zero_by_zero_out_of_means_and_counts_it) {
-  // Class 2 is never predicted, class 3 never occurs, class 4 neither.
+  // Class 2 is never predicted; classes 3 and 4 never occur.
   auto const m =
       matrix_of({{2, 0, 0, 1, 0}, {1, 1, 0, 0, 0}, {0, 3, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}});
   EXPECT_DOUBLE_EQ(*m.precision(), (2.0 / 3 + 1.0 / 4 + 0) / 3);

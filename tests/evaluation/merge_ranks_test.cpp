@@ -18,7 +18,7 @@ namespace merge_ranks_test {
 using namespace cohort;
 using bytes = std::vector<std::byte>;
 
-/// The mean of the first output, to show that evaluators of other kinds fit.
+/// The mean of the first output, to show that user-defined evaluators can be merged.
 class mean_output final : public evaluator {
  public:
   void add(tensor_view outputs, tensor_view, std::optional<std::int64_t> = {}) override {
@@ -98,7 +98,7 @@ TEST(merge_ranks, gives_every_rank_the_reports_of_all_in_one_pass) {
     examples const all =
         drawn(seed, static_cast<int>(random() % 500) + 1, 2 + static_cast<int>(random() % 9));
     std::vector<int> cuts{0, all.count()};
-    // The parts are drawn, too; from three ranks on, two cuts fall together: a rank has no examples.
+    // The parts are random. With three or more ranks, two boundaries coincide, so one rank has no examples.
     for (int i = 1; i < ranks; ++i)
       cuts.push_back(i == 2 ? cuts.back() : static_cast<int>(random() % (all.labels.size() + 1)));
     std::sort(cuts.begin(), cuts.end());

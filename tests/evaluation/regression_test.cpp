@@ -22,7 +22,7 @@ tensor_view rows(std::vector<T> const& values, int columns) {
   return {values.data(), {static_cast<int>(values.size()) / columns, columns}};
 }
 
-// The numbers of scikit-learn's documentation of mean_squared_error, mean_absolute_error and r2_score.
+// Numbers from scikit-learn's documentation of mean_squared_error, mean_absolute_error and r2_score.
 TEST(regression, has_the_numbers_of_a_known_example) {
   std::vector<double> const outputs{2.5, 0, 2, 8}, targets{3, -0.5, 2, 7};
   regression_report report;
@@ -71,7 +71,7 @@ examples drawn(std::uint64_t seed, int count, double offset) {
   return all;
 }
 
-/// By two passes in long double.
+/// Computed in two passes in long double.
 struct by_hand {
   double mse, mae, r2, correlation;
   explicit by_hand(examples const& all) {

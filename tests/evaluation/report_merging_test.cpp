@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every report owes to those who merge it: bytes that nobody can break, and one pass for several.
+// Requirements on every report for merging: damaged bytes are rejected, and several reports use one pass.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -42,7 +42,7 @@ struct examples {
   }
 };
 
-// What is let through makes sense in itself.
+// Accepted bytes give a consistent report.
 void expect_sense(roc_report const& report) {
   for (int c = 0; c < report.columns(); ++c) {
     ASSERT_EQ(report.of(c).positive() + report.of(c).negative(), report.examples());

@@ -30,7 +30,7 @@ roc_report report_of(std::vector<double> const& scores, labels const& truth, int
   return made;
 }
 
-// The numbers of scikit-learn's documentation of roc_curve, roc_auc_score and average_precision_score.
+// Numbers from scikit-learn's documentation of roc_curve, roc_auc_score and average_precision_score.
 TEST(roc, has_the_curve_and_areas_of_a_known_example) {
   roc_report const report = report_of({0.1, 0.4, 0.35, 0.8}, {0, 0, 1, 1});
   std::vector<roc_point> const points = report.of(0).points();
@@ -81,7 +81,7 @@ examples drawn(std::uint64_t seed, int count, int columns, int different) {
   return all;
 }
 
-/// Every pair of a positive and a negative example by itself.
+/// Compares every pair of a positive and a negative example.
 double area_by_pairs(examples const& all, int c) {
   std::int64_t pairs = 0, halves = 0;
   auto const at = [&](std::size_t n) {

@@ -29,11 +29,11 @@ class features_logistic(program.cases, unittest.TestCase):
     def test_learns_from_the_features_and_saves_both(self):
         model = os.path.join(self.folder, "lenet.safetensors")
         accuracy, first, done = self.regression("--epochs", "2", "--save", model)
-        self.assertGreater(accuracy, 50)  # of ten classes that LeNet tells apart by then
+        self.assertGreater(accuracy, 50)  # accuracy of LeNet on ten classes by then
         self.assertIn(f"saved in {model}.logistic\n", done.stdout)
         self.assertGreater(os.path.getsize(f"{model}.logistic"), 4 * 2010)
         again, loaded, _ = self.regression("--epochs", "0", "--load", model)
-        self.assertEqual((again, loaded["checksum"]), (accuracy, first["checksum"]))  # LeNet has stayed as it was
+        self.assertEqual((again, loaded["checksum"]), (accuracy, first["checksum"]))  # LeNet is unchanged
 
     def test_two_ranks_agree_on_a_regression(self):
         accuracy, _, _ = self.regression("--epochs", "2", "--ranks", "2")

@@ -14,7 +14,7 @@ import lenet_mnist_program as program
 STEPS_AN_EPOCH = 40
 EPOCHS = 4
 STEPS = STEPS_AN_EPOCH * EPOCHS
-SAVE_EVERY = 18  # in the midst of things: averaging meets every 5 steps
+SAVE_EVERY = 18  # not at a meeting: averaging meets every 5 steps
 AFTER_SIGTERM = 75
 
 
@@ -66,7 +66,7 @@ class checkpoints(unittest.TestCase):
                 moment = moments.randint(first, last)
                 program.wait_for_checkpoint(process, self.kept, moment // SAVE_EVERY * SAVE_EVERY)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(moments.uniform(0, 0.1))  # so as to be between two checkpoints, or in one
+                    process.wait(moments.uniform(0, 0.1))  # so that the kill is between two checkpoints, or during one
             now = program.newest_step(self.kept)
             self.assertGreaterEqual(now, reached)
             self.assertEqual(now % SAVE_EVERY, 0)
@@ -74,7 +74,7 @@ class checkpoints(unittest.TestCase):
         went_on_from, numbers = self.resumed(*flags[:-1])
         self.assertEqual(went_on_from, reached)  # so that at most SAVE_EVERY steps are lost
         self.assertEqual(numbers["checksum"], whole["checksum"], f"seed {seed}")
-        self.assertLessEqual(len(os.listdir(self.kept)), 3)  # 2, and one more where it was killed before it cleaned up
+        self.assertLessEqual(len(os.listdir(self.kept)), 3)  # 2, and one more if it was killed before it removed the oldest
 
     def stop(self, process):
         process.send_signal(signal.SIGTERM)

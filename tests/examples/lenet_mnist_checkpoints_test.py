@@ -16,7 +16,8 @@ class checkpoints_of_a_process(cases.checkpoints):
         whole, _ = self.report("--epochs", "2")
         program.run(*self.flags("--epochs", "1", "--checkpoints", self.kept, "--save-every", "30"))
         files = sorted(glob.glob(f"{self.kept}/**", recursive=True))
-        # No file may grow beyond this; Python ignores SIGXFSZ, and so does what it starts without restoring signals.
+        # Limits the size of files. Python ignores SIGXFSZ, and so do child processes that do not restore
+        # signals.
         small = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
                  "restore_signals": False}
         numbers, done = self.report("--epochs", "2", "--checkpoints", self.kept, "--resume", "--save-every", "20",
@@ -46,7 +47,7 @@ class checkpoints_of_a_process(cases.checkpoints):
         with program.started(*self.flags("--epochs", "1000", "--checkpoints", self.kept, "--save-every", "3"),
                              folder=self.folder, restore_signals=False) as process:  # SIGXFSZ stays ignored
             program.wait_for_checkpoint(process, self.kept, 3)
-            # From now on no file may grow beyond this, as on a full disk.
+            # From now on, files cannot grow beyond this size, as on a full disk.
             resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100_000, 100_000))
             for line in process.stdout:
                 if line.startswith("no checkpoint at step "):

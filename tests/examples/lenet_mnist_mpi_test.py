@@ -35,7 +35,7 @@ class ranks(unittest.TestCase):
                 self.assertEqual((processes["communicator"], processes["ranks"]), ("mpi", count))
                 for same in ("checksum", "bytes_sent", "accuracy", "loss", "steps"):
                     self.assertEqual(processes[same], threads[same], same)
-                self.assertEqual(len(re.findall(r"checksum \w+$", done.stdout, re.MULTILINE)), 1)  # rank 0 speaks
+                self.assertEqual(len(re.findall(r"checksum \w+$", done.stdout, re.MULTILINE)), 1)  # rank 0 prints
 
     def test_repeat_themselves(self):
         twice = [program.report(self.folder, *self.flags, before=program.under_mpirun(2))[0] for _ in range(2)]
@@ -95,10 +95,10 @@ class checkpoints_of_processes(cases.checkpoints):
     ranks = ()
 
     def stop(self, process):
-        os.kill(program.ranks_of(process)[1], signal.SIGTERM)  # one of them: the others hear of it
+        os.kill(program.ranks_of(process)[1], signal.SIGTERM)  # one of them; the others are notified
 
     def test_mpirun_that_is_asked_to_stop_asks_the_ranks(self):
-        for attempt in range(8):  # it grants them a second (Open MPI 4.1) or a quarter (5.0): a busy machine may need more
+        for attempt in range(8):  # mpirun allows them a second (Open MPI 4.1) or a quarter (5.0), which may be too short on a busy machine
             kept = os.path.join(self.kept, str(attempt))
             flags = self.flags("--epochs", "1000", "--checkpoints", kept)
             with program.started(*flags, before=self.mpirun, folder=self.folder) as process:
@@ -108,7 +108,7 @@ class checkpoints_of_processes(cases.checkpoints):
                 process.send_signal(signal.SIGTERM)
                 process.communicate(timeout=program.LONGEST)
             self.assertNotEqual(process.returncode, 0)
-            if program.newest_step(kept) > 0:  # what ranks print meanwhile, mpirun 5.0 passes on no more
+            if program.newest_step(kept) > 0:  # mpirun 5.0 does not forward output that ranks print meanwhile
                 return
         self.fail("no rank has saved")
 

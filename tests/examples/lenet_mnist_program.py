@@ -14,7 +14,7 @@ import reference_program
 
 PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
 MPIRUN = pathlib.Path(__file__).resolve().parent.parent / "mpirun"
-LONGEST = 120  # seconds that anything may take
+LONGEST = 120  # seconds that any command may take
 
 
 def write_digits(folder, train, test=200, seed=1):

@@ -11,7 +11,7 @@ import lenet_mnist_program as program
 
 PARAMETERS = 67_780
 STATES = 1  # of AdaGrad, as large as the parameters
-VOTES = 5  # words that travel with a sum
+VOTES = 5  # words that are sent with a sum
 WORD = 4  # bytes
 EPOCH_END = 4096  # bytes of an epoch's sums and reports, and of the handshake: generous
 
@@ -92,7 +92,7 @@ class ranks(unittest.TestCase):
             first, _ = self.report(*flags)
             self.assertEqual(first["strategy"], strategy)
             measured = first["exchange"]
-            dense = PARAMETERS * WORD  # of a step: two of them begin
+            dense = PARAMETERS * WORD  # of a step, in which two of them begin
             self.assertEqual(measured["dense_bytes"], first["steps"] * dense)
             self.assertAlmostEqual(measured["density"], 0.01, delta=0.005)
             self.assertGreater(measured["message_bytes"], 2 * dense)
@@ -101,7 +101,7 @@ class ranks(unittest.TestCase):
             self.assertEqual(self.report(*flags)[0]["checksum"], first["checksum"])
             apart, _ = self.report(*flags, "--group", "rank")
             self.assertNotEqual(apart["checksum"], first["checksum"])
-            self.assertLess(apart["bytes_sent"], first["bytes_sent"])  # ranks of a process exchange all, densely
+            self.assertLess(apart["bytes_sent"], first["bytes_sent"])  # ranks of one process sum densely
         fixed, _ = self.report("--ranks", "2", "--strategy", "sharing", "--threshold", "0.5")
         self.assertEqual(fixed["exchange"]["threshold"], 0.5)
 
@@ -151,7 +151,7 @@ class ranks(unittest.TestCase):
         three, _ = self.report("--ranks", "3", "--load", model, "--epochs", "0")
         self.assertEqual((three["checksum"], three["accuracy"], three["steps"]), (two["checksum"], two["accuracy"], 0))
         more, _ = self.report("--ranks", "2", "--load", model, "--epochs", "1")
-        self.assertEqual(more["steps"], 10)  # a pass of its own
+        self.assertEqual(more["steps"], 10)  # in a separate pass
         whole, _ = self.report("--ranks", "2", "--epochs", "3")
         self.assertEqual(more["checksum"], whole["checksum"])
 
@@ -182,7 +182,7 @@ class ranks(unittest.TestCase):
 
     def assert_spans_are_nested(self, spans):
         rounding = 1e-3  # of µs: a nanosecond
-        ends = []  # of those that are open
+        ends = []  # spans that are open
         for span in sorted(spans, key=lambda span: (span["ts"], -span["dur"])):
             while ends and ends[-1] <= span["ts"] + rounding:
                 ends.pop()

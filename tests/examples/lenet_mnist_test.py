@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-os.environ.update(BACKEND_PRIORITY_CPU="200", BACKEND_PRIORITY_GPU="100")  # what is compared by its bits is the processor's
+os.environ.update(BACKEND_PRIORITY_CPU="200", BACKEND_PRIORITY_GPU="100")  # bits are compared, so the backend is the processor's
 PROGRAM = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples/lenet_mnist"
 
 
@@ -45,7 +45,7 @@ class lenet_mnist(unittest.TestCase):
         if self.two["data"] == "real":
             self.assertGreater(self.two["accuracy"], 0.97)  # 98.0 % were seen after one epoch
             self.assertEqual(self.two["steps"], 1875)
-        else:  # no bound on drawn digits but that the loss has fallen from ln 10
+        else:  # synthetic digits have no bound, except that the loss has fallen from ln 10
             self.assertTrue(self.output.splitlines()[0].lower().find("synthetic") >= 0, self.output.splitlines()[0])
             self.assertLess(self.two["loss"], 2.3)
 

@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 import zlib
 
-os.environ.update(BACKEND_PRIORITY_CPU="200", BACKEND_PRIORITY_GPU="100")  # what is compared by its bits is the processor's
+os.environ.update(BACKEND_PRIORITY_CPU="200", BACKEND_PRIORITY_GPU="100")  # bits are compared, so the backend is the processor's
 EXAMPLES = pathlib.Path(os.environ["COHORT_BUILD_DIR"]) / "examples"
-LONGEST = 300  # seconds that anything may take
+LONGEST = 300  # seconds that any command may take
 
 
 def run(name, *flags, before=(), expect=0, timeout=LONGEST, **more):

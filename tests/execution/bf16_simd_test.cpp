@@ -19,7 +19,7 @@ std::vector<isa> all_sets() {
   return sets;
 }
 
-/// All patterns that f32 has, thinly, with all that rounding tells apart.
+/// A sample of all f32 patterns that contains every case that rounding distinguishes.
 std::vector<float> numbers(std::size_t n) {
   std::vector<float> x(n);
   for (std::size_t i = 0; i < n; ++i) {

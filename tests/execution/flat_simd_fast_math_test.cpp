@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // flags: -ffast-math
-// Compiled with -ffast-math, as a consumer may do: the compiler then takes NaN and infinity for impossible.
+// Compiled with -ffast-math, as a consumer may do. The compiler then assumes that NaN and infinity do not
+// occur.
 #include <gtest/gtest.h>
 
 #include <cohort/execution/flat_simd.hpp>

@@ -50,7 +50,7 @@ TYPED_TEST(flat_pass, sums_in_order_with_the_same_bits_everywhere) {
   std::size_t const n = 203;
   std::array<std::vector<TypeParam>, 5> parts;
   for (std::size_t p = 0; p < parts.size(); ++p)
-    for (std::size_t i = 0; i < n; ++i)  // magnitudes apart, so that another order gives other bits
+    for (std::size_t i = 0; i < n; ++i)  // of different magnitudes, so that another order gives other bits
       parts[p].push_back(
           static_cast<TypeParam>(std::sin(double(i * 7 + p * 13)) * std::pow(10.0, double(p * 3 + i % 5))));
   for (isa const which : usable()) {

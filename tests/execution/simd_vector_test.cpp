@@ -12,8 +12,8 @@ namespace vector_test {
 
 using cohort::isa;
 
-// AdaGrad of h₀ = 0, rate 1 and w = 0 takes the step g / (|g| + ε), so it shows root and quotient on each
-// instruction set from outside: √(g²) and the division, over most of the exponents of a float.
+// AdaGrad with h₀ = 0, rate 1 and w = 0 takes the step g / (|g| + ε). This tests √(g²) and the division from
+// outside, on each instruction set, for most exponents of a float.
 TEST(vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   std::size_t const n = 1600;
   cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};

@@ -57,7 +57,7 @@ TEST(team, shows_stores_made_before_a_barrier_to_all_after_it) {
 }
 
 TEST(team, meets_again_when_workers_have_slept) {
-  // Worker 0 holds the others back until they can only be in the blocking part of their wait.
+  // Worker 0 delays the others until they must be in the blocking part of their wait.
   team crew(3);
   for (int run = 0; run < 3; ++run) {
     std::atomic<int> passed{0};
@@ -151,7 +151,7 @@ TEST(team, names_the_worker_that_does_not_finish_and_refuses_runs_until_it_is_ba
   expect_late(stuck, "did not finish");
   expect_late([](int) {}, "cannot run again");
   go_home.store(true);
-  // Back within bounds: each refused attempt is immediate, so this ends as soon as worker 2 has returned.
+  // Bounded: each rejected attempt returns at once, so the loop ends soon after worker 2 has returned.
   auto const until = std::chrono::steady_clock::now() + 60s;
   bool ran = false;
   while (!ran && std::chrono::steady_clock::now() < until) {

@@ -6,7 +6,7 @@
 
 namespace cohort_test {
 
-/// An environment variable that has another value, or none where that is null, until the end of a scope.
+/// Sets an environment variable, or removes it if the value is null, until the end of a scope.
 class with_variable {
  public:
   with_variable(char const* name, char const* value) : name_(name) {

@@ -217,7 +217,8 @@ TEST(builder, keeps_a_layers_own_initialisers) {
 }
 
 TEST(builder, refuses_a_name_that_another_layer_gets_once_the_order_is_settled) {
-  // Written, the named layer is the second dense one; settled, the third: the other one is called dense_2.
+  // As written, the named layer is the second dense layer; after sorting, the third, because the other one is
+  // called dense_2.
   EXPECT_THROW(cohort::graph::build([](cohort::builder& net) {
                  auto const a = net.input({4}) | cohort::dense{.units = 4};
                  auto const named = a | cohort::dense{.units = 4, .name = "dense_2"};

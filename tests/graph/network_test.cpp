@@ -53,7 +53,7 @@ static_assert(parameters_of(named_cifar10_parts, "first") == 3'136
               && parameters_of(named_cifar10_parts, "second") == 65'600
               && parameters_of(named_cifar10_parts, "third") == 98'400);
 
-// ResNet-50's skeleton, the rectifiers and additions included.
+// The structure of ResNet-50, with rectifiers and additions.
 constexpr auto bottleneck(int width, int stride, bool projects) {
   return [=](tensor x) {
     tensor const y = x | conv2d{.filters = width, .kernel = 1, .bias = false} | relu{}

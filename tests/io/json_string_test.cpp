@@ -9,8 +9,8 @@ namespace json_string_test {
 
 namespace detail = cohort::detail;
 
-/// Decodes without any range tricks, to judge them: 0 bytes unless lead, tails, shortest form and range all
-/// fit.
+/// Decodes without range checks on bytes, as an oracle: 0 bytes unless lead, continuation bytes, shortest
+/// form and range are all valid.
 std::size_t length_by_decoding(std::string const& text) {
   auto byte = [&](std::size_t i) -> std::uint32_t { return static_cast<unsigned char>(text[i]); };
   std::size_t length = 0;

@@ -224,7 +224,7 @@ TEST(json, refuses_every_cut_of_a_document) {
 }
 
 TEST(json, never_reads_outside_a_damaged_text) {
-  // The text is copied to memory of exactly its size, so that a sanitizer sees any byte read behind it.
+  // The text is copied to memory of exactly its size, so that a sanitizer detects any read beyond it.
   std::string const whole =
       R"({"a": [1.5e3, -0, "\ud83d\ude00 \u00e4 ä", true, false, null, {"b": {}}], "c": ""})";
   std::mt19937_64 random(7);

@@ -16,7 +16,7 @@ constexpr inference inferred(L const& l, shape const& input) {
   return l.infer({&input, 1});
 }
 
-/// A pool's output for the input, and the gradient of the input for one of the output.
+/// Output of a pool for the input, and the input gradient for an output gradient.
 template <layer L>
 struct passed {
   std::vector<double> output, diff_input;

@@ -35,7 +35,7 @@ constexpr bool is(parameter_spec const& spec, shape const& dims, int fan_in, int
   return spec.dims == dims && spec.fan_in == fan_in && spec.fan_out == fan_out;
 }
 
-/// The layer's output for one example, with the given parameters.
+/// Output of the layer for one example, with the given parameters.
 template <class Layer>
 std::vector<double> output(Layer const& l, shape const& dims, std::vector<double> const& input,
                            std::vector<std::vector<double>> const& parameters) {
@@ -48,7 +48,7 @@ std::vector<double> output(Layer const& l, shape const& dims, std::vector<double
   return t.output();
 }
 
-// Dilation and groups, by hand.
+// Dilation and groups, computed by hand.
 static_assert(made(conv2d{.filters = 4, .kernel = 3, .dilation = {1, 2}}, {1, 7, 7}) == shape{4, 5, 3});
 static_assert(made(conv2d{.filters = 4, .kernel = 4, .stride = 2, .padding = padding::same, .dilation = 3},
                    {1, 7, 8})
@@ -99,11 +99,11 @@ static_assert(std::equal(given_alone.begin(), given_alone.end(), kind_of<conv2d>
               "a description knows what is not given");
 
 TEST(convolution, takes_each_group_from_its_part_of_the_channels) {
-  // channels (1, 2) and (3, 4): each filter weighs its own two
+  // channels (1, 2) and (3, 4): each filter uses only its two channels
   EXPECT_EQ(output(conv2d{.filters = 2, .kernel = 1, .groups = 2}, {4, 1, 1}, {1, 2, 3, 4},
                    {{10, 100, 1000, 10000}, {5, 6}}),
             (std::vector<double>{10 + 200 + 5, 3000 + 40000 + 6}));
-  // depthwise, two filters a channel: filters 0, 1 see channel 0
+  // depthwise, two filters per channel: filters 0 and 1 use channel 0
   EXPECT_EQ(output(conv2d{.filters = 4, .kernel = 1, .groups = 2, .bias = false}, {2, 1, 1}, {1, 2},
                    {{1, 2, 3, 4}}),
             (std::vector<double>{1, 2, 6, 8}));
@@ -116,7 +116,7 @@ TEST(convolution, skips_what_its_dilation_says) {
 }
 
 TEST(convolution, puts_the_odd_element_of_an_even_kernel_behind) {
-  // 4 by steps of 1 under a kernel of 2: one element of padding, behind
+  // 4 outputs with stride 1 and kernel 2: one element of padding at the end
   EXPECT_EQ(output(conv1d{.filters = 1, .kernel = 2, .padding = padding::same, .bias = false}, {1, 4},
                    {1, 2, 3, 4}, {{1, 10}}),
             (std::vector<double>{21, 32, 43, 4}));

@@ -15,7 +15,7 @@ using namespace cohort;
 constexpr shape image{8, 5, 5};
 constexpr std::size_t size = 200;
 
-/// What a layer makes of ones for the given examples of the data set in one batch.
+/// Output of a layer for ones, for the given examples of the data set in one batch.
 template <class T = float, layer L>
 std::vector<T> made_of_ones(L const& l, std::vector<std::int64_t> const& examples, std::int64_t step = 4) {
   int const batch = static_cast<int>(examples.size());
@@ -95,7 +95,7 @@ statistics of(std::vector<float> const& y) {
   return {mean, std::sqrt(squares / static_cast<double>(y.size()) - mean * mean)};
 }
 
-/// Bounds of five standard deviations, for n = 100,000 elements or, of channels, 4,000.
+/// Bounds of five standard deviations, for n = 100,000 elements, or for 4,000 channels.
 TEST(dropout, drops_as_many_as_its_rate_says_and_keeps_the_mean) {
   for (double const rate : {0.1, 0.5, 0.9}) {
     auto const y = made_of_ones(dropout{.rate = rate}, many());

@@ -42,8 +42,8 @@ std::map<std::string, golden_case> read_golden() {
   return cases;
 }
 
-/// Of numbers of size 1 to 20: expm1, erfc and tanh differ between mathematical libraries by a few units in the last place,
-/// and sums of up to 20 terms by their order.
+/// For numbers of size 1 to 20. expm1, erfc and tanh differ between mathematical libraries by a few units in
+/// the last place; sums of up to 20 terms depend on their order.
 constexpr double tolerance = 2e-14;
 
 void expect_near(std::vector<double> const& got, golden_tensor const& wanted, std::string const& what) {
@@ -52,7 +52,7 @@ void expect_near(std::vector<double> const& got, golden_tensor const& wanted, st
     EXPECT_NEAR(got[i], wanted.values[i], tolerance) << what << ' ' << i;
 }
 
-/// The file's cases, and which of them have been compared.
+/// Cases of the file, and which of them have been compared.
 class golden {
  public:
   template <layer L>

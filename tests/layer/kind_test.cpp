@@ -10,7 +10,7 @@ namespace kind_test {
 
 using namespace cohort;
 
-/// A layer of a user, with every type of field.
+/// A user-defined layer with every type of field.
 struct blend {
   static constexpr std::string_view kind_name = "blend";
 
@@ -52,7 +52,7 @@ static_assert(back.parts == 3 && back.cell.value == extent2(4, 5) && back.weight
 static_assert(back.edge == padding(1, 2, 3, 4) && back.reach == shape{7, 8});
 static_assert(detail::encode(back) == values);
 
-/// Two members of one type whose places differ from those in fields().
+/// Two members of one type, in another order than in fields().
 template <class T>
 struct swapped {
   static constexpr std::string_view kind_name = "swapped";
@@ -65,7 +65,7 @@ struct swapped {
   }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
-/// A member that fields() leaves out stands before one that it lists.
+/// A member that fields() omits precedes one that it lists.
 template <class T, T Default>
 struct left_out {
   static constexpr std::string_view kind_name = "left_out";

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-/// One layer's own kernels, by its description, on numbers that a test gives; gradients of everything.
+/// Kernels of a single layer, run on numbers that a test provides; computes all gradients.
 ///
 /// Before    `run` or `forward`, which fill `output`; then `differentiate` fills diff_inputs and diff_parameters.
 template <class T = double>
@@ -39,7 +39,7 @@ struct lone_layer {
     kind->template host<T>().forward(fields.data(), arguments(training, nullptr));
     return output;
   }
-  /// After     what the layer has to overwrite was not 0 before.
+  /// After     all results are overwritten; they were not 0 before.
   std::vector<T> const& differentiate(std::vector<T> const& diff_output) {
     for (auto* all : {&diff_inputs, &diff_parameters}) all->clear();
     for (auto const& one : inputs) diff_inputs.emplace_back(one.size(), T(7));
@@ -76,7 +76,7 @@ struct lone_layer {
   std::vector<T*> written_{};
 };
 
-/// What a layer says about inputs that it refuses; nothing where it takes them.
+/// Reason why a layer rejects inputs; nothing if it accepts them.
 template <cohort::layer L, class... Shapes>
 std::string_view refusal_of(L const& l, Shapes... inputs) {
   cohort::shape const all[]{inputs...};

@@ -15,7 +15,7 @@ namespace loss_test {
 
 using namespace cohort;
 
-/// What a loss makes of examples: the weighted mean, its output and the gradient of its input.
+/// Results of a loss for some examples: the weighted mean, its output and the input gradient.
 struct judgement {
   double loss = 0;
   std::vector<double> output, gradient;

@@ -22,14 +22,14 @@ std::string refused(L const& l, shape const& input) {
   return result.problem.found() ? std::string(result.problem.text().view()) : "";
 }
 
-// LeNet's four, by hand.
+// The four windows of LeNet, computed by hand.
 static_assert(made(conv2d{.filters = 20, .kernel = 5}, {1, 28, 28}) == shape{20, 24, 24});
 static_assert(made(max_pool{.window = 2}, {20, 24, 24}) == shape{20, 12, 12});
 static_assert(made(conv2d{.filters = 50, .kernel = 5, .stride = 2}, {20, 12, 12}) == shape{50, 4, 4},
               "12 -> 4 truncates");
 static_assert(made(max_pool{.window = 2}, {50, 4, 4}) == shape{50, 2, 2});
 
-// valid drops what does not fit; strict refuses it.
+// valid drops window positions that do not fit; strict rejects them.
 static_assert(made(max_pool{.window = 2}, {3, 5, 7}) == shape{3, 2, 3});
 static_assert(made(conv2d{.filters = 4, .kernel = {3, 1}, .stride = {2, 3}}, {1, 7, 7}) == shape{4, 3, 3});
 static_assert(made(conv2d{.filters = 4, .kernel = 3, .stride = 2, .padding = padding::strict}, {1, 7, 7})
@@ -55,7 +55,7 @@ static_assert(made(conv2d{.filters = 1, .kernel = 3, .padding = padding(1, 2, 0,
               == shape{1, 6, 4});
 static_assert(made(max_pool{.window = 3, .stride = 2, .padding = 1}, {64, 112, 112}) == shape{64, 56, 56});
 
-// A window that is dilated covers (k - 1)*d + 1.
+// A dilated window covers (k - 1)*d + 1 elements.
 static_assert(slide({.size = 3, .dilation = 2}, {1, 7, 7}, 4).output == shape{4, 3, 3});
 static_assert(slide({.size = {3, 1}, .stride = 2, .dilation = {3, 5}}, {1, 9, 9}, 4).output
               == shape{4, 2, 5});
@@ -68,7 +68,7 @@ constexpr window same(extent2 size, extent2 stride = 1, extent2 dilation = 1) {
   return {size, stride, dilation, padding::same};
 }
 
-// The odd element goes behind: TensorFlow's rule.
+// The odd element is added at the end: TensorFlow's rule.
 static_assert(is(vertical_border(same(4), 32), 1, 2) && is(horizontal_border(same(4), 7), 1, 2));
 static_assert(is(vertical_border(same(2), 32), 0, 1));
 static_assert(is(vertical_border(same(3), 32), 1, 1) && is(vertical_border(same(1), 32), 0, 0));

@@ -86,8 +86,8 @@ tensor norms(builder& net) {
          | batch_norm{.epsilon = 0.001} | dense{.units = 3};
 }
 
-/// Sums of at most 100 terms of size 1, in another order than PyTorch's: 100·2⁻⁵³ a layer, and the norms may divide by a
-/// deviation of a tenth.
+/// Sums of at most 100 terms of size 1, in another order than PyTorch's: 100·2⁻⁵³ per layer. Norms may also
+/// divide by a deviation of 0.1.
 constexpr double tolerance = 2e-13;
 
 void expect_near(std::vector<double> const& got, std::vector<double> const& wanted, std::string const& what) {

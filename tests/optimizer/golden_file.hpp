@@ -10,14 +10,14 @@
 
 namespace golden {
 
-/// A case of a file of tests/golden: `case NAME FIELD VALUE …`, then lines of numbers that begin with a word.
+/// A case of a file in tests/golden: `case NAME FIELD VALUE …`, then lines of numbers that begin with a word.
 struct one_case {
   struct row {
     std::string word;
     std::vector<double> numbers;
   };
   std::string name;
-  std::vector<std::string> field_names;  // what `fields` points to
+  std::vector<std::string> field_names;  // memory that `fields` points to
   std::vector<double> field_values;
   std::vector<row> rows;
 
@@ -26,7 +26,7 @@ struct one_case {
     for (std::size_t k = 0; k < field_names.size(); ++k) list.push_back({field_names[k], field_values[k]});
     return list;
   }
-  /// Takes a field out of the list.
+  /// Removes a field from the list and returns its value.
   double take(std::string const& field) {
     for (std::size_t k = 0; k < field_names.size(); ++k) {
       if (field_names[k] != field) continue;
@@ -40,7 +40,7 @@ struct one_case {
   }
 };
 
-/// The file's cases; rows before the first case are of a first case without a name.
+/// Cases of the file. Rows before the first case belong to an unnamed first case.
 inline std::vector<one_case> read(std::string const& name) {
   std::string const here = __FILE__;
   std::string const path = here.substr(0, here.rfind("optimizer/")) + "golden/" + name;

@@ -48,7 +48,7 @@ void expect(gradient_normalisation const& how, std::vector<values> const& expect
       EXPECT_FLOAT_EQ(got[k][i], expected[k][i]) << how.name() << " tensor " << k << " element " << i;
 }
 
-// Norms: tensors 5, 12 and 8; layers 13 and 8; all √233.
+// Norms: 5, 12 and 8 of the tensors, 13 and 8 of the layers, √233 of the network.
 TEST(gradient_normalisation, does_what_its_name_says) {
   expect({}, {{3, 4}, {12}, {0, -8}});
   expect(normalise::renormalize_l2_per_layer{}, {{3.F / 13, 4.F / 13}, {12.F / 13}, {0, -1}});

@@ -14,7 +14,7 @@ using cohort::reduce_on_plateau;
 
 static_assert(plateau{}.after(1, {}) == plateau{.best = 1});
 
-// Made by tests/golden/schedules.py.
+// Numbers made by tests/golden/schedules.py.
 TEST(plateau, falls_where_pytorch_falls) {
   auto cases = golden::read("schedules.txt");
   auto& one = cases.back();

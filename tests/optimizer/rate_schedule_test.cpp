@@ -30,7 +30,7 @@ static_assert(warm != halved && warm == rate_schedule(schedule::warm_up{5, halve
 static_assert(rate_schedule(schedule::warm_up{.length = 0, .rate = halved}) == halved);
 static_assert(!rate_schedule(schedule::warm_up{.length = 5, .rate = 0.1}).is_fixed());
 
-/// One of each kind whose numbers are all allowed, none of them a default.
+/// A schedule of each kind, with valid numbers other than the defaults.
 std::vector<rate_schedule> examples() {
   return {0.25,
           halved,
@@ -45,8 +45,8 @@ std::vector<rate_schedule> examples() {
           schedule::warm_up{3, 0.25, unit::epoch}};
 }
 
-// Values of PyTorch and of formulas, made by tests/golden/schedules.py. Both sides round a power or a cosine and a few
-// products: some units in the last place of numbers below 1.
+// Values from PyTorch and from formulas, made by tests/golden/schedules.py. Both sides round a power or a
+// cosine and a few products: some units in the last place of numbers below 1.
 TEST(rate_schedule, takes_the_values_of_pytorch) {
   std::set<std::string> seen;
   bool warmed = false;

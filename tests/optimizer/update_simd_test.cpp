@@ -29,7 +29,7 @@ std::vector<isa> usable() {
   return list;
 }
 
-/// Every updater with this rate, where it has one.
+/// Every updater, with this rate if it has one.
 std::vector<updater> all_updaters(cohort::rate_schedule const& rate) {
   std::vector<updater> list;
   for (updater const& one : cohort::detail::default_updaters) {
@@ -42,7 +42,7 @@ std::vector<updater> all_updaters(cohort::rate_schedule const& rate) {
   return list;
 }
 
-/// One element's update, written from the formulas of the papers in plain double.
+/// Update of one element, written in double from the formulas of the papers.
 struct oracle {
   double w, first = 0, second = 0, third = 0;
 
@@ -155,7 +155,7 @@ struct arrays {
     cohort::apply_update(which, rule, now, w.data() + from, g.data(), static_cast<int>(g.size()), s.data(),
                          n);
   }
-  /// The same with the norms of all elements that the rule needs, as they are now.
+  /// The same with the current norms of all elements, if the rule needs them.
   update_scalars with_norms(updater const& rule, update_scalars now) {
     std::vector<T const*> g;
     std::vector<T*> s;
@@ -182,9 +182,9 @@ class update_pass : public testing::Test {};
 using elements = testing::Types<float, double>;
 TYPED_TEST_SUITE(update_pass, elements);
 
-// Sixteen units of rounding at the size of the values, 4: ten steps round the parameter ten times, half a
-// unit each, and the step taken is smaller. The oracle starts from the same rounded numbers and adds the
-// gradient's parts as the contract does.
+// Sixteen units of rounding for values of size 4: ten steps round the parameter ten times by half a unit, and
+// the error of the step is smaller. The oracle starts from the same rounded numbers and adds the gradient
+// parts in the order of the contract.
 template <class T>
 constexpr double bound = (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53) * 4 * 16;
 
@@ -290,8 +290,9 @@ TYPED_TEST(update_pass, refuses_a_range_that_is_not_padded_and_touches_nothing) 
   EXPECT_EQ(a.w, before);
 }
 
-// Made by tests/golden/updaters.py. In double both sides round differently some 10 times a step; what is left after ten
-// steps is below 1e-14 here. In float: ten steps of about ten roundings of values below 4.
+// Numbers made by tests/golden/updaters.py. In double, the two sides round about 10 times a step differently;
+// the error after ten steps is below 1e-14 here. In float: ten steps of about ten roundings of values below
+// 4.
 TYPED_TEST(update_pass, takes_the_steps_of_pytorch_and_of_the_papers) {
   using T = TypeParam;
   double const tolerance = sizeof(T) == 4 ? 5e-6 : 1e-14;
@@ -333,12 +334,12 @@ TYPED_TEST(update_pass, of_adamw_without_decay_is_adams) {
       a.update(which, plain, {.step = step});
       b.update(which, decaying, {.step = step});
     }
-    for (std::size_t i = 0; i < a.w.size(); ++i)  // a compiler may contract one of the two otherwise
+    for (std::size_t i = 0; i < a.w.size(); ++i)  // a compiler may contract only one of the two
       ASSERT_NEAR(a.w[i], b.w[i], 4 * std::numeric_limits<T>::epsilon()) << "element " << i;
   }
 }
 
-// The momentum of each step is the schedule's at that step or epoch.
+// The momentum of each step is the schedule's value at that step or epoch.
 TYPED_TEST(update_pass, follows_a_schedule_of_momentum) {
   using T = TypeParam;
   updater const rule = cohort::momentum{.rate = 1, .momentum = schedule::map{.values = {{0, 0}, {1, 0.5}}}};
@@ -364,7 +365,7 @@ TYPED_TEST(update_pass, refuses_an_updater_without_its_norms) {
   }
 }
 
-// Whatever the rate, and with n beyond a block of the pass.
+// At any rate, and with n larger than a block of the pass.
 TYPED_TEST(update_pass, measures_a_step_of_lamb_without_taking_it) {
   using T = TypeParam;
   std::size_t const n = 1200 / 16 * 16;
@@ -414,7 +415,7 @@ TEST(updater_text, is_the_text_of_the_formulas) {
   EXPECT_NE(text.find("s[0] = s[0] + g * g;"), std::string::npos);
   EXPECT_EQ(text.find('#'), std::string::npos);
   for (auto const& row : cohort::detail::update_rows) {
-    // These are sgd, momentum and adamw at other rates.
+    // These equal sgd, momentum and adamw at other rates.
     bool const has_formula = row.name != "no_op" && row.name != "lars" && row.name != "lamb";
     EXPECT_EQ(text.find("struct " + std::string(row.name) + ' ') != std::string::npos, has_formula)
         << row.name;

@@ -8,7 +8,7 @@ namespace bucket_test {
 
 using namespace cohort;
 
-/// Layers of weights and a bias each, of these elements.
+/// Layers of weights and a bias with these numbers of elements.
 std::vector<parameter> layers(std::vector<std::vector<int>> const& sizes) {
   std::vector<parameter> table;
   std::int64_t first = 0;

@@ -21,7 +21,8 @@ using B = reference<double>;
 
 std::vector<std::string> record;
 
-/// Writes down when it runs backward, and whether anybody wants its input's gradient: x·scale, a scale an element.
+/// Records when its backward runs, and whether its input gradient is needed: x·scale, with one scale per
+/// element.
 struct recorded {
   static constexpr std::string_view kind_name = "recorded";
 

@@ -10,9 +10,10 @@
 #include <cstring>
 #include <new>
 
-/// Replaces operator new in the test program that includes it, and counts the calls and their bytes while `counting`; not
-/// those of the shared library whose file name contains `not_ours`. `held_bytes` are those that were not given back, `most_bytes`
-/// their largest value. The address and the thread sanitizer bring their own: skip the test there.
+/// Replaces operator new in the test program that includes this header. Counts the calls and their bytes
+/// while `counting`, except calls from the shared library whose file name contains `not_ours`. `held_bytes`:
+/// bytes not freed; `most_bytes`: their maximum. The address and thread sanitizers have their own operators:
+/// skip the test there.
 #if defined(__SANITIZE_ADDRESS__)
 #define COUNTED_NEW_IS_THE_SANITIZERS
 #elif defined(__has_feature)
@@ -49,7 +50,8 @@ inline void* counted_back(void* memory, void* caller) {
 #ifndef COUNTED_NEW_IS_THE_SANITIZERS
 constexpr bool counts_allocations = true;
 
-// Not inlined: gcc takes free for the wrong partner of new. Weak: several files of a program may include this.
+// Not inlined, because gcc would consider free mismatched with new. Weak, because several files of a program
+// may include this header.
 
 [[gnu::weak, gnu::noinline]] void* operator new(std::size_t bytes) {
   if (void* const memory = counted(std::malloc(bytes ? bytes : 1), __builtin_return_address(0), bytes))

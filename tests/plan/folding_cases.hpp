@@ -10,7 +10,7 @@
 
 #include "trial.hpp"
 
-/// Networks in which layers fold into others, or must not.
+/// Networks whose layers are folded, or must not be.
 namespace folding_cases {
 
 using namespace cohort;
@@ -141,7 +141,7 @@ void move_statistics(trial<B>& of) {
   of.store->refresh_stale();
 }
 
-/// The network's last output, whether all its layers are kept or not.
+/// The network's last output, with or without keeping the outputs of all layers.
 template <class B>
 void expect_equal_outputs(graph const& net, double off) {
   for (int batch : {1, 3}) {

@@ -30,7 +30,7 @@ TEST(folding, of_a_norm_by_hand) {
   EXPECT_EQ((scale{.factor = 2, .learned = true}.at_inference(learned)).factor, 9);
 }
 
-/// Keeping every layer's output keeps every layer.
+/// If the outputs of all layers are kept, no layer is folded.
 TEST(folding, leaves_predictions_as_they_are) {
   each_case([](char const* name, graph const& net, std::string const&) {
     SCOPED_TRACE(name);
@@ -94,7 +94,7 @@ TEST(folding, shares_working_copies_between_batches_of_several_sizes) {
   EXPECT_EQ(one.store->copy_bytes(), bytes);
 }
 
-/// A kind of a user's own folds as ours do.
+/// A user-defined kind is folded like a built-in one.
 struct doubled {
   static constexpr std::string_view kind_name = "doubled";
   std::string_view name{};

@@ -7,7 +7,7 @@
 
 namespace gradient_check_test {
 
-/// What the checker promises of a right gradient.
+/// Largest error of a correct gradient, as the checker guarantees.
 constexpr double tolerance = 1e-6;
 
 class gradients : public testing::Test {

@@ -11,7 +11,7 @@ namespace gradient_parts_test {
 
 using namespace cohort;
 
-/// Of one worker to five: the sum in the workers' order, whatever the pieces that it is taken in.
+/// For one to five workers: the sum in the order of the workers, for any division into ranges.
 template <class T>
 void sums_as_one_after_another() {
   graph const net = graph::build([](builder& made) {
@@ -50,7 +50,7 @@ TEST(gradient_parts, are_summed_in_the_order_of_workers_and_cleared) {
   sums_as_one_after_another<double>();
 }
 
-/// Nothing but the bucket's own parameters is touched; packing gives the canonical view and unpacking takes it.
+/// Only the bucket's own parameters are accessed. pack gives the canonical view, and unpack takes it.
 TEST(gradient_parts, of_one_bucket_leave_the_others_alone) {
   graph const net = graph::build([](builder& made) {
     return made.input({1, 4, 4}) | dense{.units = 3} | dense{.units = 2} | softmax_cross_entropy{};

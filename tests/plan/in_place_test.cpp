@@ -15,7 +15,7 @@ namespace in_place_test {
 using namespace cohort;
 using B = reference<double>;
 
-/// tanh that does not say that it may work in place.
+/// tanh without `in_place`.
 struct careful {
   static constexpr std::string_view kind_name = "careful";
   std::string_view name{};
@@ -43,7 +43,7 @@ graph between_dense_layers(Chain chain) {
   });
 }
 
-/// What a plan's activations need, in whole tensors of the chain.
+/// Size of a plan's activations, in whole tensors of the chain.
 template <class Chain>
 std::size_t tensors(bool training, Chain chain) {
   trial<B> const t(between_dense_layers(chain), {.batch = batch, .training = training});

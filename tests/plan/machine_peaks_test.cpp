@@ -9,7 +9,7 @@ namespace machine_peaks_test {
 
 using namespace cohort;
 
-/// One thread's peak is near what the same operations reach when this test times them.
+/// One thread's peak is close to the rate that this test measures for the same operations.
 TEST(machine_peaks, are_those_of_the_operations_that_are_timed) {
   using clock = std::chrono::steady_clock;
   machine_peaks const measured = measure_peaks(1);
@@ -25,7 +25,7 @@ TEST(machine_peaks, are_those_of_the_operations_that_are_timed) {
   EXPECT_GT(measured.bytes_per_second, 0);
 }
 
-/// Every instruction set counts what it did: as many operations, but for the width of its vectors.
+/// Every instruction set counts its operations: the counts are equal except for the vector width.
 TEST(machine_peaks, counts_operations_of_each_instruction_set) {
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > machine_isa()) continue;

@@ -26,7 +26,7 @@ graph small() {
   });
 }
 
-/// A layer without kernels of its own.
+/// A layer without kernels.
 struct unheard_of {
   static constexpr std::string_view kind_name = "unheard_of";
   std::string_view name{};

@@ -30,7 +30,7 @@ strings backward_steps(plan const& made) {
   return steps;
 }
 
-/// Running statistics as of some batches: not 0 and 1.
+/// Running statistics as after some batches: not 0 and 1.
 template <class Backend>
 void set_statistics(trial<Backend>& of) {
   for (int p = 0; p < of.parameters(); ++p) {
@@ -85,7 +85,7 @@ TEST(parameter_set, frozen_batch_norm_goes_by_its_running_statistics) {
   for (std::size_t n = 0; n < 3; ++n)
     expected -= std::log(output[n * 5 + static_cast<std::size_t>(held.batch.indices[0][n])]) / 3;
   EXPECT_NEAR(loss, expected, 1e-12);
-  // The layer below gets the gradient of just that.
+  // The layer below gets the gradient of exactly that.
   auto const gradient = held.gradient(0);
   auto weights = held.dense(0, held.store->master());
   for (std::size_t i = 0; i < weights.size(); i += 7) {

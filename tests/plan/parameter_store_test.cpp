@@ -124,7 +124,8 @@ TEST(parameter_store, takes_and_gives_the_flat_view) {
       EXPECT_EQ(arena[p.offset + i], 0);
 }
 
-/// A tensor beside arenas that lie elsewhere crosses to no processor: locked memory is opened by kernels and copies alone.
+/// A tensor in the arenas' device memory is not copied through the processor: only kernels and copies unlock
+/// the memory.
 TEST(parameter_store, takes_and_gives_dense_tensors_beside_the_arenas) {
   trial<device_passes<float>> const t(small(), {.batch = 1});
   arena_passes& passes = t.store->passes();

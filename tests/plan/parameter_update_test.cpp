@@ -27,7 +27,7 @@ graph net() {
   });
 }
 
-/// Parameters, two gradient parts and their sum, all dense; layer `frozen` is taken out of training.
+/// Parameters, two gradient parts and their sum, all dense. Layer `frozen` is excluded from training.
 template <class T>
 struct fixture {
   trial<reference<T>> run;
@@ -265,7 +265,7 @@ TYPED_TEST(parameter_update_of, a_frozen_layer_keeps_its_bits_and_counts_in_no_n
   EXPECT_EQ(frozen.parameters()[1], before[1]);
   for (int k = 0; k < updates.state_arrays(); ++k)
     for (T const x : frozen.run.dense(0, updates.state(k))) ASSERT_EQ(x, 0);
-  // A gradient of zeros adds nothing to a norm either.
+  // A gradient of zeros does not change a norm either.
   for (std::byte* const part : silent.parts) std::memset(part, 0, silent.store.table()[2].offset * sizeof(T));
   optimizer_settings all = settings;
   all.layers.clear();
@@ -283,7 +283,7 @@ TEST(parameter_update, follows_a_factor_on_its_rates) {
   EXPECT_NEAR(before[0][5] - all.parameters()[0][5], 0.5 * all.sum[0][5], 1e-14);
 }
 
-/// What making an update with these rows is refused with.
+/// Error of creating an update with these rows.
 std::string refusal_of(std::vector<layer_override> rows) {
   fixture<float> all;
   try {

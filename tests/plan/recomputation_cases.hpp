@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What recomputation must hold to, whatever the backend.
+// Requirements on recomputation, for any backend.
 #include <gtest/gtest.h>
 #include <cohort/graph/graph.hpp>
 #include <cohort/layer/layers.hpp>
@@ -15,7 +15,7 @@ namespace recomputation_cases {
 
 using namespace cohort;
 
-/// Residual blocks whose norms, sums and rectifiers a backend may run in one kernel.
+/// Residual blocks. A backend may run their norms, sums and rectifiers in one kernel.
 inline graph residual(int channels = 16) {
   return graph::build([&](builder& b) {
     auto const conv = [&](int kernel, int stride = 1) {
@@ -40,7 +40,7 @@ inline graph residual(int channels = 16) {
   });
 }
 
-/// What has masks, workspaces, several readers, joins and shared parameters.
+/// Masks, workspaces, values with several consumers, joins and shared parameters.
 inline graph varied() {
   return graph::build([](builder& b) {
     tensor const x = b.input({3, 12, 12}) | conv2d{.filters = 8, .kernel = 3, .name = "stem_conv"}
@@ -55,7 +55,8 @@ inline graph varied() {
   });
 }
 
-/// Twelve layers or joins drawn from a list; any earlier value may be read again. They are named "a_0" to "c_11", four of a letter.
+/// Twelve random layers or joins; each may read any earlier value. They are named "a_0" to "c_11", four per
+/// letter.
 inline graph random_net(std::uint64_t seed) {
   return graph::build([&](builder& b) {
     random_stream const chance(seed, "recomputation");
@@ -99,7 +100,7 @@ inline graph random_net(std::uint64_t seed) {
   });
 }
 
-/// Loss and gradients have the same bits with and without, also where gradients are added up.
+/// Loss and gradients have the same bits with and without recomputation, also with accumulated gradients.
 template <class B>
 recomputation_cost expect_the_same_bits(graph_view net, recomputation const& how, int batch = 3) {
   trial<B> kept(net, {.batch = batch}), remade(net, {.batch = batch, .recompute = how});

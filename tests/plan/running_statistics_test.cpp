@@ -17,7 +17,7 @@ namespace running_statistics_test {
 using namespace cohort;
 using B = reference<double>;
 
-/// Two channels of 2×3 elements; each example around a number of its own, so that parts of a batch differ.
+/// Two channels of 2×3 elements. Each example has a different mean, so that parts of a batch differ.
 struct examples {
   static constexpr int channels = 2, area = 6;
   int count;
@@ -51,7 +51,7 @@ struct examples {
   }
 };
 
-/// The first layer normalises the batch itself, so its statistics are functions of the data alone.
+/// The first layer normalises the batch itself, so its statistics depend on the data only.
 graph const net = graph::build([](builder& b) {
   return b.input({2, 2, 3}) | batch_norm{.name = "norm"} | conv2d{.filters = 3, .kernel = 2} | relu{}
       | batch_norm{.momentum = 0.5} | dense{.units = 3} | softmax_cross_entropy{};
@@ -96,7 +96,7 @@ TEST(running_statistics, follow_the_whole_batch_however_many_workers_share_it) {
 }
 
 TEST(running_statistics, are_alike_behind_layers_that_see_equal_parts) {
-  examples data(6);  // six times the same example: every part normalises alike, whatever its size
+  examples data(6);  // six times the same example: every part is normalised equally, whatever its size
   for (std::size_t i = 12; i < data.pixels.size(); ++i) data.pixels[i] = data.pixels[i % 12];
   std::fill(data.labels.begin(), data.labels.end(), 1);
   training const one = trained(1, data, {.batch = 6, .epochs = 3});
@@ -111,7 +111,7 @@ TEST(running_statistics, are_alike_behind_layers_that_see_equal_parts) {
 }
 
 TEST(running_statistics, take_examples_by_their_weights) {
-  // Two parts of three and one examples of weight 1 and 5: a = 3/8 and 5/8.
+  // Two parts of three and one examples, of weights 1 and 5: a = 3/8 and 5/8.
   auto const store = std::make_shared<parameter_store<B>>(B{}, net);
   auto const plan = make_plan(store, net, {.batch = 1});
   store->initialise(1);

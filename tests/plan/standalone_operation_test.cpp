@@ -12,7 +12,7 @@ namespace lone_operation_test {
 
 using namespace cohort;
 
-/// A backend of no numbers at all: layouts have names, and who runs writes down what it moved or computed.
+/// A backend without numbers: layouts are names, and kernels record what they moved or computed.
 struct scribe {
   using scalar = float;
   struct layout {

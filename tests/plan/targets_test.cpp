@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses in networks: the targets that a context takes for them, and several of them together.
+// Losses in networks: the targets that a context accepts for them, and several losses together.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/graph_json.hpp>
@@ -21,7 +21,7 @@ graph ends_in(L const& l, int units = 3) {
   return graph::build([&](builder& net) { return net.input({2}) | dense{.units = units} | l; });
 }
 
-/// What two examples with this target are refused with.
+/// Error for two examples with this target.
 template <class Error, layer L, class E>
 std::string refused(L const& l, std::vector<E> const& target, shape const& dims) {
   trial<B> run(ends_in(l), {.batch = 2});

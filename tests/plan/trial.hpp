@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-/// Random inputs and targets for a network: the same numbers, all of them floats, whatever T is.
+/// Random inputs and targets of a network: the same numbers for every T, all representable as float.
 template <class T>
 struct example_batch {
   std::vector<std::vector<T>> inputs;
@@ -47,8 +47,8 @@ struct example_batch {
   }
 };
 
-/// A network on one backend with random parameters and a batch, ready to run; the layers named `frozen` are taken out of
-/// training. Another trial may share its store.
+/// A network on one backend with random parameters and a batch, ready to run. The layers named `frozen` are
+/// excluded from training. Another trial may share its store.
 template <cohort::tensor_backend B>
 struct trial {
   using T = typename B::scalar;
@@ -68,7 +68,7 @@ struct trial {
     if (!shared) store->initialise(seed, {.bias = cohort::init::normal{0.1}});
     for (int p = 0; !shared && p < parameters(); ++p) {
       auto values = dense(p, store->master());
-      for (T& value : values) value = static_cast<T>(static_cast<float>(value));  // what a float backend has
+      for (T& value : values) value = static_cast<T>(static_cast<float>(value));  // as a float backend
       store->write(p, reinterpret_cast<std::byte const*>(values.data()), store->master());
     }
     if (!shared) store->mark_changed();
@@ -102,7 +102,7 @@ struct trial {
     run->forward({.inputs = batch.input_views, .targets = batch.target_views, .seed = 1});
     return run->loss() / plan->batch();
   }
-  /// Forward and backward of the mean loss, which it gives back.
+  /// Runs forward and backward of the mean loss, and returns the loss.
   double step(bool accumulate = false, cohort::ready_function const* ready = nullptr) {
     double const loss = forward();
     run->backward({.gradient_scale = 1.0 / plan->batch(), .accumulate = accumulate, .ready = ready});

@@ -17,8 +17,8 @@ namespace tuned_operation_test {
 
 using namespace cohort;
 
-/// The reference, which says that it could run dense layers in more ways: one that is the same, one that it cannot, one by another
-/// name.
+/// The reference backend with several candidates for dense layers: an equal one, one that cannot run, and one
+/// with another name.
 struct several_ways : reference<float> {
   static constexpr std::string_view name = "several ways";
   static inline int prepared = 0;
@@ -41,7 +41,7 @@ struct several_ways : reference<float> {
 };
 static_assert(detail::has_candidates<several_ways> && !detail::has_candidates<reference<float>>);
 
-/// Takes one way by name, times what it is told to, and keeps what it was asked.
+/// Selects a candidate by name, times the requested ones, and records the descriptions.
 struct told final : tuning, step_autotuner_for<several_ways> {
   std::string way = "rule";
   bool times = false;

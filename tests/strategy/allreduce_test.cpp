@@ -74,7 +74,7 @@ TEST(allreduce, changes_no_bit_of_a_run_of_one_rank) {
   });
 }
 
-/// How many messages one rank has sent after a run, and where it has come to.
+/// Number of messages that one rank has sent after a run, and the run's results.
 struct finished {
   std::uint64_t messages = 0;
   std::string checksum;
@@ -97,7 +97,7 @@ finished with_others(graph_view net, int workers) {
   return first;
 }
 
-/// The sum of two is the same in either order, wherever its terms lie.
+/// The sum of two numbers is the same in either order, whatever the layout.
 TEST(allreduce, sums_gradients_where_they_lie_only_if_they_lie_alike_and_gives_the_same_bits) {
   for (int const workers : {1, 2}) {
     finished const alike = with_others<narrow>(broad, workers),
@@ -117,7 +117,7 @@ TEST_P(allreduce_over_threads, holds_where_gradients_are_summed_as_they_lie) {
       [](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named<broad>(world, false); });
 }
 
-/// Spoils one rank's parameters once, as a rank of another backend drifts.
+/// Modifies one rank's parameters once, like the drift of a rank with another backend.
 struct drifting final : listener {
   void on_step(training& run, step_report const& done) override {
     if (done.step != 3 || run.world().rank() != 1) return;
@@ -139,7 +139,7 @@ TEST(allreduce, brings_ranks_together_again_that_have_drifted) {
     });
 }
 
-/// Allreduce whose step fails on one rank, when its gradients are under way.
+/// Allreduce whose step fails on one rank while its gradients are in flight.
 struct failing final : strategy {
   explicit failing(communicator& world) : rank(world.rank()), real(allreduce{}.on(world)) {}
   void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }

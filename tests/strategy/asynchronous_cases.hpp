@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What ranks must hold to that share steps as they come, whatever communicator joins them: each case is called by every rank.
+// Requirements on ranks that share steps with unbounded staleness, over any communicator. Every rank calls
+// each case.
 #include <algorithm>
 #include <cohort/strategy/detail/asynchronous_exchange.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
@@ -10,14 +11,14 @@
 
 namespace cohort_test {
 
-/// Steps whose mean is as large as one rank's, taken as they come.
+/// Sharing with unbounded staleness, with the mean of the steps instead of their sum.
 inline threshold_sharing unbounded_sharing() {
   threshold_sharing how = update_sharing();
   how.settings.max_staleness = unbounded;
   return how;
 }
 
-/// Steps until a vote is heard.
+/// Steps until a vote takes effect.
 inline int steps_to_hear(communicator const& world) {
   return world.size() > 1 ? static_cast<int>(detail::longest_lead) : 0;
 }
@@ -26,7 +27,7 @@ inline void unbounded_sharing_ends_epochs_with_the_same_bits(communicator& world
   for (int workers : {1, 2}) checksum_after(world, unbounded_sharing(), with_state(workers));
 }
 
-/// In the middle of an epoch where that is long enough, else at its end; in both cases all stop in the same step.
+/// Within an epoch if it is long enough, otherwise at its end. In both cases all ranks stop in the same step.
 inline void unbounded_sharing_stops_when_one_asks(communicator& world) {
   struct asking final : listener {
     int stops = 0, saves = 0;
@@ -55,7 +56,7 @@ inline void unbounded_sharing_stops_when_one_asks(communicator& world) {
   }
 }
 
-/// One rank reads NaN; all hear of it as of a vote.
+/// One rank reads NaN; all ranks are notified as of a vote.
 inline void unbounded_sharing_leaves_out_numbers_that_are_not_finite(communicator& world) {
   int const bad = world.size() - 1, step = 1;
   for (int const steps : {6, 50}) {
@@ -83,8 +84,8 @@ inline void unbounded_sharing_leaves_out_numbers_that_are_not_finite(communicato
   }
 }
 
-/// In the middle of an epoch each rank has its own parameters; evaluation shows one model, and nothing but time tells that it
-/// was there.
+/// Within an epoch each rank has its own parameters. Evaluation uses their mean, and affects nothing but the
+/// time.
 inline void unbounded_sharing_is_evaluated_alike(communicator& world) {
   bright_thirds const examples(8 * 5 * world.size()), held(50, 2);
   evaluating looking(held.data(), 50);

@@ -38,8 +38,8 @@ class asynchronous_exchange : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, asynchronous_exchange, testing::Values(1, 2, 3, 4));
 
-/// Multiples of 2⁻¹⁰ and thresholds of 2⁻²: every sum is exact, so that what was given is what came and what is left, on each rank
-/// to the bit, also where ranks have nothing or numbers that are not finite.
+/// Multiples of 2⁻¹⁰ and thresholds of 2⁻²: every sum is exact. So the given values equal the received values
+/// plus the residual, bit by bit, on each rank, also if ranks have no examples or non-finite numbers.
 template <class Codec>
 void nothing_is_lost(communicator& world, Codec codec) {
   constexpr int steps = 3 * longest_lead, spoiled = 5;
@@ -89,7 +89,7 @@ TEST_P(asynchronous_exchange, loses_nothing_by_top_k) {
   on_all([](communicator& world) { nothing_is_lost(world, top_k_compressor(tensors, {.density = 0.1})); });
 }
 
-/// What is said in a step is heard by all in the same step, once.
+/// The votes of a step reach all ranks in the same later step, once.
 TEST_P(asynchronous_exchange, hears_of_each_step_when_it_has_come_from_all) {
   on_all([](communicator& world) {
     constexpr int steps = 2 * longest_lead + 10, told = 5, late = steps - 2;
@@ -122,7 +122,8 @@ TEST_P(asynchronous_exchange, hears_of_each_step_when_it_has_come_from_all) {
   });
 }
 
-/// Of two ranks one goes on behind a meeting as soon as it can, while the other may still be looking for messages before it.
+/// One of two ranks continues after a meeting as soon as it can, while the other may still be receiving
+/// messages sent before the meeting.
 TEST(asynchronous_exchange, takes_no_message_before_the_meeting_behind_which_it_was_sent) {
   launch<threads>(2, {.deadline = seconds(60)}, [](communicator& world) {
     exchange made(world, signs_of(1), 1);
@@ -152,7 +153,8 @@ TEST_P(asynchronous_exchange, lets_nobody_get_further_ahead) {
   });
 }
 
-/// One rank stands still behind its third step; the other goes on until what it needs does not come, and no further.
+/// One rank pauses after its third step. The other continues until a message that it needs is missing, and no
+/// further.
 TEST(asynchronous_exchange, goes_on_while_another_rank_stands_still) {
   std::binary_semaphore gate(0);
   launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {

@@ -39,7 +39,8 @@ TEST_P(unbounded_over_threads, leaves_out_numbers_that_are_not_finite) {
 }
 TEST_P(unbounded_over_threads, is_evaluated_alike) { on_all(unbounded_sharing_is_evaluated_alike); }
 
-/// With epochs of one step everything comes at an epoch's end: then it is what all take at once.
+/// With epochs of one step, every message arrives by the end of its epoch. The result is then that of
+/// synchronous sharing.
 TEST_P(unbounded_over_threads, takes_what_all_take_at_once) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * world.size());
@@ -61,7 +62,8 @@ TEST_P(unbounded_over_threads, takes_what_all_take_at_once) {
   });
 }
 
-/// While parameters stand still, running statistics are those of averaging that meets at the epoch's end.
+/// While parameters are constant, running statistics equal those of averaging with a meeting at the epoch's
+/// end.
 TEST_P(unbounded_over_threads, takes_the_mean_of_running_statistics) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * 4 * world.size() + 1);
@@ -98,7 +100,8 @@ TEST_P(unbounded_over_threads, takes_the_mean_of_running_statistics) {
   });
 }
 
-/// All of what ranks have sent is in a checkpoint: what a rank has not taken is beside its parameters.
+/// A checkpoint contains all messages: those that a rank has not applied are stored in addition to its
+/// parameters.
 TEST_P(unbounded_over_threads, goes_on_from_a_checkpoint_in_the_middle_of_an_epoch) {
   bright_thirds const examples(4 * 12 * GetParam());
   scratch_folder const folder;
@@ -142,7 +145,7 @@ TEST_P(unbounded_over_threads, goes_on_from_a_checkpoint_in_the_middle_of_an_epo
     });
 }
 
-/// What was under way when a run failed in the middle of an epoch is another run's.
+/// Messages that were in flight when a run failed within an epoch do not affect the next run.
 TEST(unbounded_sharing, goes_on_from_a_checkpoint_in_a_training_that_has_failed) {
   bright_thirds const examples(3 * 4 * 12);
   scratch_folder const folder;
@@ -166,7 +169,8 @@ TEST(unbounded_sharing, goes_on_from_a_checkpoint_in_a_training_that_has_failed)
   });
 }
 
-/// One rank stands still behind its third step until the others have gone on as far as they can; all end alike.
+/// One rank pauses after its third step until the others have continued as far as they can. All end with the
+/// same result.
 TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
   struct at_a_gate final : listener {
     std::counting_semaphore<>* gate = nullptr;
@@ -233,7 +237,8 @@ TEST(unbounded_sharing, names_a_rank_that_does_not_go_on) {
   EXPECT_THROW(launch<threads>(2, {.deadline = seconds(2)}, run), communicator_error);
 }
 
-/// A rank that a listener ends in the middle of an epoch waits for nobody to settle: the others hear at once why it has gone.
+/// If a listener ends a rank within an epoch, that rank does not wait for the others to synchronise; the
+/// others are notified of the reason at once.
 TEST(unbounded_sharing, tells_at_once_why_a_rank_has_ended) {
   struct ending final : listener {
     void on_step(training& run, step_report const& done) override {

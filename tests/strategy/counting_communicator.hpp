@@ -7,7 +7,7 @@
 
 namespace cohort_test {
 
-/// Another communicator that counts the messages which its user sends and receives one by one.
+/// Wraps a communicator and counts the point-to-point messages that its user sends and receives.
 class counting_communicator final : public cohort::communicator {
  public:
   explicit counting_communicator(cohort::communicator& real) : real_(real) {}

@@ -44,7 +44,7 @@ TEST(exchange_meter, hides_nothing_where_nothing_was_under_way) {
   EXPECT_EQ(value_of(meter.report(), "hidden"), 0);
   meter.finish();
   meter.start(1, 1);
-  meter.measure_wait([] { return clock::time_point(); });  // as of an operation that has ended long ago
+  meter.measure_wait([] { return clock::time_point(); });  // as for an operation that ended long ago
   meter.finish();
   EXPECT_EQ(value_of(meter.report(), "transfer_seconds"), 0);
   EXPECT_EQ(value_of(meter.report(), "hidden"), 0);
@@ -70,7 +70,7 @@ TEST(exchange_meter, hides_what_is_left_under_way_until_its_own_wait) {
   }
 }
 
-/// What a strategy reports after 8 steps of each of two ranks.
+/// Report of a strategy after 8 steps on each of two ranks.
 template <class Strategy>
 std::vector<measurement> measured_by(communicator& world, Strategy const& how) {
   bright_thirds const examples(64);
@@ -107,7 +107,7 @@ TEST(exchange_meter, counts_the_exchanges_of_averaging_and_hides_those_that_over
     for (bool const overlap : {false, true}) {
       auto const all = measured_by(
           world, parameter_averaging{.every = 4, .average_updater_state = false, .overlap = overlap});
-      int const sent = overlap ? 3 : 2;  // the last one's mean is settled at the epoch's end, by another
+      int const sent = overlap ? 3 : 2;  // the last mean is finished at the epoch's end, by another call
       EXPECT_EQ(value_of(all, "exchanges"), sent);
       EXPECT_EQ(value_of(all, "dense_bytes"), sent * 4 * value_of(all, "n"));
       EXPECT_GT(value_of(all, "hideable_seconds"), 0);

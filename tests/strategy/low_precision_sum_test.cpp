@@ -21,7 +21,7 @@ constexpr auto net = network<[](builder& b) {
          | softmax_cross_entropy{};
 }>();
 
-/// One rank's gradients of a run: of all sizes, as they fall in training.
+/// Gradients of one rank in a run: of all magnitudes, decreasing as in training.
 template <class T>
 void fill(T* x, std::size_t n, int rank, int step) {
   random_stream const draw(static_cast<std::uint64_t>(rank), "gradient", static_cast<std::uint64_t>(step));
@@ -35,7 +35,8 @@ struct account {
   double largest = 0;  // of what was rounded or summed
 };
 
-/// So many steps of one rank among others, each bucket as a strategy exchanges it. With `dropped` one step is not taken.
+/// Runs some steps of one rank among others, bucket by bucket as a strategy does. With `dropped`, one step is
+/// not taken.
 template <class T>
 account run(communicator& world, detail::low_precision_sum& sum, parameter_set const& parameters, int steps,
             int dropped = -1) {
@@ -87,7 +88,8 @@ void conserves(element_type wire, double sums_lose) {
       std::vector<double> gap(rest.size());
       for (std::size_t i = 0; i < gap.size(); ++i) gap[i] = static_cast<double>(rest[i]) - all.given[i];
       world.allreduce(std::span(gap));
-      // A rank's x + e is rounded to T once a step; each of the P − 1 additions of a sum to the wire's type.
+      // Each rank's x + e is rounded to T once per step; each of the P − 1 additions of a sum is rounded to
+      // the wire's type.
       double const bound = steps * 8 * (ranks * rounding + (ranks - 1) * sums_lose);
       for (std::size_t i = 0; i < gap.size(); ++i) ASSERT_LE(std::abs(all.came[i] + gap[i]), bound) << i;
       EXPECT_GT(*std::max_element(rest.begin(), rest.end()), 0) << "something is rounded away";

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-/// What exchanges of messages keep, whatever joins their ranks.
+/// Requirements on exchanges of messages, over any communicator.
 namespace message_cases {
 
 using namespace cohort;
@@ -39,15 +39,15 @@ void exchange(Exchange& made, step_info const& now, agreement& agreed) {
   made.finish(agreed);
 }
 
-/// What was given is what was brought and what is left, with rounding of 2⁻²⁴ a step and rank, also where a rank has nothing or
-/// numbers that are not finite.
+/// The given values equal the received values plus the residuals, with a rounding error of 2⁻²⁴ per step and
+/// rank, also if a rank has no examples or non-finite numbers.
 template <class Codec>
 void nothing_is_lost(detail::process_group group, route way, Codec codec) {
   constexpr int steps = 12, spoiled = 5;
   communicator& world = group.world();
   bool const alone = !group.is_grouped();
   detail::message_exchange<Codec> made(std::move(group), std::move(codec), way, combination::sum, 1);
-  std::vector<double> balance(n);  // of all ranks: given − brought − left
+  std::vector<double> balance(n);  // over all ranks: given − received − residual
   double largest = 0;
   agreement agreed;
   for (int step = 0; step < steps; ++step) {
@@ -65,7 +65,7 @@ void nothing_is_lost(detail::process_group group, route way, Codec codec) {
     exchange(made, step_of(world, step, bad ? 2 : examples), agreed);
     EXPECT_EQ(agreed.all.not_finite, step == spoiled);
     EXPECT_EQ(agreed.meetings, step + 1);
-    if (bad && alone && (world.rank() & 1) == 1) {  // merges nothing, and keeps its bits
+    if (bad && alone && (world.rank() & 1) == 1) {  // merges nothing, and keeps the bits
       EXPECT_TRUE(std::ranges::equal(made.residual(), before));
     }
     if (step != spoiled) {

@@ -52,7 +52,7 @@ TEST_P(message_exchange, loses_nothing_by_top_k) {
   });
 }
 
-/// Rank r sends t for element r alone, and has r examples: rank 0 none, which keeps what it has.
+/// Rank r sends t for element r only, and has r examples. Rank 0 has none, so its residual is unchanged.
 TEST_P(message_exchange, weighs_by_examples) {
   on_all([&](communicator& world) {
     constexpr float t = 0.5F;
@@ -116,7 +116,7 @@ TEST_P(message_exchange, has_the_same_bits_again) {
   EXPECT_EQ(run(), run());
 }
 
-/// Pairs of ranks, of which the last may be alone; or all as one.
+/// Pairs of ranks, of which the last may be a single rank; or all ranks as one group.
 TEST(one_message_exchange, of_groups_loses_nothing) {
   for (route const way : {route::to_all, route::merged})
     for (int const ranks : {2, 3, 6})
@@ -127,8 +127,8 @@ TEST(one_message_exchange, of_groups_loses_nothing) {
       });
 }
 
-/// One group's residual of a mean goes on as single ranks', and theirs as one group's: it brings what it would have brought.
-/// As gradients do at an epoch's end: what is under way is in residuals again, all of it.
+/// Pending messages that are not applied are returned to the residuals completely, as gradients are at an
+/// epoch's end.
 TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
   constexpr int late = 3;
   launch<threads>(3, [&](communicator& world) {
@@ -144,7 +144,7 @@ TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
       random_stream const noise(3, "gradients", static_cast<std::uint64_t>(step * 16 + world.rank()));
       for (std::size_t i = 0; i < n; ++i)
         given[i] += double{made.mine().span()[i] = noise.uniform01(i) - 0.5F};
-      made.start(step_of(world, step, 4));  // as many examples on each rank
+      made.start(step_of(world, step, 4));  // the same number of examples on each rank
       if (made.pending() > late) finish(true);
     }
     ASSERT_EQ(made.pending(), late);
@@ -168,7 +168,7 @@ TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
     for (bool const together : {false, true}) {
       exchange_of made(detail::process_group(world, together ? 7 : own), codec, route::to_all,
                        combination::weighted_mean, 1);
-      // Two ranks with 3 and 1 would have brought 2; one that spoke for both with 3 would have brought 3.
+      // Two ranks with 3 and 1 would have contributed 2; one group with 3 would have contributed 3.
       made.restore(together ? (world.rank() == 0 ? three : one) : (world.rank() == 0 ? three : none),
                    codec.state());
       made.resume({}, together ? 1 : world.rank() == 0 ? 2 : 1);
@@ -181,7 +181,7 @@ TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
   });
 }
 
-/// A checkpoint of three ranks that sent each their own goes on where they are one group.
+/// A checkpoint of three ranks that sent separate messages is restored by one group.
 TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
@@ -217,7 +217,7 @@ TEST(one_message_exchange, does_not_bring_the_wishes_of_a_run_that_has_ended) {
     agreement agreed;
     {
       exchange_of made(world, codec, route::to_all, combination::sum, 1, 2);
-      for (int step = 0; step < 3; ++step) {  // rank r asks in step r
+      for (int step = 0; step < 3; ++step) {  // rank r votes in step r
         made.start({.step = step,
                     .examples = 1,
                     .weight = 1,

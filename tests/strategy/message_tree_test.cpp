@@ -16,14 +16,15 @@ static_assert(detail::rounds_of(3) == 2);
 static_assert(detail::rounds_of(8) == 3);
 static_assert(detail::rounds_of(9) == 4);
 
-// Small networks of many ranks merge; two ranks never do, nor do large networks, whose bytes cost more than their messages.
+// Small networks on many ranks merge. Two ranks never do; neither do large networks, whose bytes cost more
+// than their messages.
 static_assert(detail::merges_by_size(32, 68'000));
 static_assert(detail::merges_by_size(8, 1'000'000));
 static_assert(!detail::merges_by_size(1, 68'000));
 static_assert(!detail::merges_by_size(2, 68'000));
 static_assert(!detail::merges_by_size(8, 100'000'000));
 
-/// Rank r sends element r: the merged message has all of them, and the same bytes everywhere.
+/// Rank r sends element r. The merged message contains all elements, and the same bytes on every rank.
 TEST(message_tree, brings_one_message_to_all_by_few_messages) {
   tensor_table const tensors{{"weights", 200}};
   for (int ranks = 1; ranks <= 9; ++ranks)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Outer steps and overlapped averaging, beside ranks that are worked out by hand: each case is called by every rank.
+// Outer steps and overlapped averaging, compared with ranks that are simulated by plain loops. Every rank
+// calls each case.
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/execution/partition.hpp>
 #include <functional>
@@ -11,7 +12,8 @@ namespace cohort_test {
 
 using numbers_of_all = std::vector<double>;
 
-/// What the ranks agree on, from where they met before and their mean: with a state of its own.
+/// Computes the result of a meeting from the parameters of the previous meeting and the mean; has its own
+/// state.
 using outer_rule = std::function<numbers_of_all(numbers_of_all const& before, numbers_of_all const& mean)>;
 
 template <class Element>
@@ -21,7 +23,7 @@ numbers_of_all each(std::size_t count, Element element) {
   return all;
 }
 
-/// Block momentum as its authors write it: the global model W, and W_g from which ranks go on.
+/// Block momentum as its authors define it: the global model W, and W_g from which the ranks continue.
 inline outer_rule bmuf_by_hand(double eta, double zeta, bool nesterov) {
   return [=, velocity = numbers_of_all(), global = numbers_of_all()](numbers_of_all const& before,
                                                                      numbers_of_all const& mean) mutable {
@@ -50,7 +52,7 @@ inline outer_rule mean_by_hand() {
   return [](numbers_of_all const&, numbers_of_all const& mean) { return mean; };
 }
 
-/// All ranks on this one: each learns its own part of each batch, alone; every other step they meet.
+/// Simulates all ranks on this one: each trains on its own part of each batch; they meet every other step.
 struct ranks_by_hand {
   ranks_by_hand(int ranks, bright_thirds const& on) : examples(on), alone(trainer<wide>(small, plain_sgd())) {
     met = parameters_of(alone);
@@ -95,7 +97,7 @@ struct ranks_by_hand {
     w.assign(w.size(), met);
     end_period();
   }
-  /// The mean that was begun a period ago is taken in, what each has learnt since is kept.
+  /// Applies the mean that was started a period ago, and keeps the steps taken since.
   void hear(outer_rule& rule) {
     if (late.empty()) return;
     met = rule(met, late);
@@ -137,7 +139,7 @@ inline void outer_steps_are_those_by_hand(communicator& world) {
   };
   double const by_ranks = 1 - 1.0 / world.size();
   for (int const count :
-       {53, 40})  // with a last step of few examples, and with an epoch of whole periods or not
+       {53, 40})  // with a last step of few examples, and with and without whole periods in an epoch
     for (bool const overlap : {false, true})
       for (row one :
            {row{outer::plain{}, mean_by_hand()},
@@ -157,7 +159,7 @@ inline void outer_steps_are_those_by_hand(communicator& world) {
       }
 }
 
-/// Periods of which the last one ends with the epoch, or not.
+/// Periods with and without a remainder at the epoch's end.
 inline std::vector<parameter_averaging> all_kinds_of_averaging() {
   std::vector<parameter_averaging> all;
   for (int const every : {2, 3})
@@ -173,10 +175,11 @@ inline void every_kind_of_averaging_has_the_same_bits_everywhere(communicator& w
     EXPECT_EQ(checksum_after(world, how, with_state()), checksum_after(world, how, with_state()));
 }
 
-/// What evaluation and files show in an epoch's last step is what its end brings, and looking changes nothing.
+/// Evaluation and files in an epoch's last step use the parameters that the epoch's end gives; they do not
+/// change the run.
 inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator& world) {
   struct looking final : listener {
-    bool state = true;  // of updaters too: how many arrays are summed says in which order
+    bool state = true;  // of updaters too: the number of summed arrays shows the order
     std::string shown;
     void on_step(training& run, step_report const&) override {
       std::string const before = run.checksum();
@@ -208,7 +211,7 @@ inline void what_is_shown_between_meetings_is_what_a_meeting_brings(communicator
     }
 }
 
-/// A stop is heard a period later, by all, which hold the same then.
+/// A stop takes effect a period later on all ranks, which then have the same parameters.
 inline void one_rank_stops_all_that_hear_late(communicator& world) {
   struct asking final : listener {
     int heard = 0;
@@ -228,7 +231,7 @@ inline void one_rank_stops_all_that_hear_late(communicator& world) {
   EXPECT_FALSE(made.fit(examples.data(), {.batch = 4, .epochs = 1}).stopped);
 }
 
-/// Streams of other lengths, and one that has none.
+/// Streams of different lengths, one of them empty.
 inline void overlapped_averaging_ends_with_a_stream(communicator& world) {
   if (world.size() == 1) return;
   int const last = world.size() - 1;
@@ -273,7 +276,7 @@ inline void a_number_that_is_not_finite_is_heard_late(communicator& world) {
   EXPECT_TRUE(same_text(world, skipping.checksum()));
 }
 
-/// A run that fails everywhere while a mean is under way leaves the ranks to another one.
+/// If a run fails on all ranks while a mean is pending, the ranks can start another run.
 inline void a_mean_under_way_ends_with_its_run(communicator& world) {
   struct failing final : listener {
     void on_step(training&, step_report const& done) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums that end while the next forward runs: the same bits as those that end before the update.
+// Sums that end during the next forward have the same bits as sums that end before the update.
 #include <cohort/communicator/launch.hpp>
 #include <cohort/trainer/detail/late_update.hpp>
 #include "../checkpoint/scratch_folder.hpp"
@@ -47,7 +47,7 @@ TEST(overlap_next_forward, leaves_nothing_where_a_step_must_be_taken_as_a_whole)
   EXPECT_EQ(late_in(topped, settings), 0);
 }
 
-/// Passes all on to allreduce, and counts the steps that leave buckets.
+/// Forwards everything to allreduce, and counts the steps that left buckets pending.
 struct counting final : strategy {
   counting(communicator& world, allreduce how, int& steps) : real(how.on(world)), left_steps(steps) {}
   void begin(step_info const& now, replica const& mine) override { real->begin(now, mine); }
@@ -73,7 +73,7 @@ struct counting final : strategy {
   bool fails = false;
 };
 
-/// Checksums after the steps, or only after some.
+/// Records checksums after every step, or after some steps only.
 struct checksums final : listener {
   explicit checksums(int every) : every(every) {}
   int every;
@@ -87,7 +87,7 @@ struct finished {
   std::vector<std::string> checksums;
   int left_steps = 0;
 };
-/// Some epochs whose last batch is smaller, then streams that end at different times, one of which has nothing.
+/// Some epochs with a smaller last batch, then streams that end at different times, one of them empty.
 template <class B, auto const& net = topped>
 finished run_of(communicator& world, allreduce how, int workers, int accumulate = 1, int every = 3) {
   bright_thirds const examples(103);
@@ -151,7 +151,7 @@ TEST(overlap_next_forward, leaves_nothing_where_ranks_do_not_lie_alike) {
   });
 }
 
-/// Some layers in the middle keep what they have.
+/// Frozen layers in the middle keep their parameters.
 TEST(overlap_next_forward, changes_no_bit_beside_frozen_layers) {
   bright_thirds const examples(103);
   launch<threads>(2, [&](communicator& world) {
@@ -182,7 +182,7 @@ TEST(overlap_next_forward, leaves_nothing_before_a_resync) {
   });
 }
 
-/// Whoever asks between two steps sees a whole one.
+/// Calls between two steps see a complete step.
 struct asking final : listener {
   asking(dataset const& held, shape const& example)
       : held(held), pixels(64, 0.5F), dims(example.batched(1)) {}
@@ -230,7 +230,8 @@ TEST_P(into_forward_over_threads, stops_all_for_a_number_that_is_not_finite) {
   });
 }
 
-/// A bucket each; the gradient of the second layer's weights alone can be too large for f32, when the first bucket's votes are gone.
+/// One bucket per layer. Only the gradient of the second layer's weights can overflow f32, after the first
+/// bucket's votes have been sent.
 constexpr auto steep = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 8} | dense{.units = 8192} | dense{.units = 3}
          | mean_squared_error{};
@@ -240,7 +241,7 @@ TEST(overlap_next_forward, leaves_a_step_out_on_all_ranks_where_only_what_is_lat
   constexpr int batch = 2, steps = 6;
   std::vector<float> pixels(static_cast<std::size_t>(2 * steps * batch * 64));
   std::vector<float> const targets(static_cast<std::size_t>(2 * steps * batch * 3));
-  pixels[static_cast<std::size_t>((3 * 2 + 1) * batch * 64)] = 1;  // what rank 1 reads in step 3
+  pixels[static_cast<std::size_t>((3 * 2 + 1) * batch * 64)] = 1;  // the number that rank 1 reads in step 3
   dataset const data = arrays({{.values = tensor_view(pixels.data(), shape{2 * steps * batch, 1, 8, 8})}},
                               {{.values = tensor_view(targets.data(), shape{2 * steps * batch, 3})}});
   launch<threads>(2, [&](communicator& world) {
@@ -294,7 +295,7 @@ TEST(overlap_next_forward, tells_other_ranks_what_ended_it) {
   EXPECT_EQ(heard, "rank 1 failed: the shelf is empty");
 }
 
-/// What ends a rank between two steps the others hear, and it has whole steps.
+/// If a rank fails between two steps, the others are notified, and it has complete steps.
 TEST(overlap_next_forward, ends_between_two_steps_with_whole_ones) {
   bright_thirds const examples(64);
   struct failing final : listener {
@@ -333,7 +334,7 @@ TEST(overlap_next_forward, ends_between_two_steps_with_whole_ones) {
   }
 }
 
-/// A checkpoint in the middle of an epoch has the whole step.
+/// A checkpoint within an epoch contains the complete step.
 TEST(overlap_next_forward, goes_on_from_a_checkpoint_bit_by_bit) {
   bright_thirds const examples(96);
   struct saving final : listener {

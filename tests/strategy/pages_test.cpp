@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of docs/, as they stand there (tests/docs_test.py holds both equal), and what they promise.
+// Programs of docs/, identical to the pages (checked by tests/docs_test.py), and what the pages claim about
+// them.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
@@ -32,7 +33,7 @@ int main() try {
   });
 } catch (cohort::communicator_error const& lost) {
   std::fprintf(stderr, "%s\n", lost.what());
-  return cohort::communicator_exit_status;  // 75: the same command may be started again
+  return cohort::communicator_exit_status;  // 75: the same command can be started again
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());
   return 1;
@@ -103,7 +104,7 @@ TEST(programs_of_the_pages, end_well) {
   EXPECT_EQ(sharing_page::main(), 0);
 }
 
-/// Whether a strategy takes its settings, and what it then says of itself.
+/// Whether a strategy accepts its settings, and the text that describes it.
 template <class Description>
 std::string described(Description const& how) {
   auto const world = cohort::make_self();
@@ -148,7 +149,7 @@ TEST(settings_of_the_pages, of_sharing) {
   EXPECT_NE(described(own), described(denser));
 }
 
-/// Of Caffe's LeNet, and of the same in Deeplearning4j's words.
+/// Settings of Caffe's LeNet, and the equivalent from Deeplearning4j.
 TEST(settings_of_the_pages, of_those_who_come_from_elsewhere) {
   using namespace cohort;
   auto const rate = [](double base) {

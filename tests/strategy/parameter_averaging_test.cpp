@@ -50,7 +50,7 @@ TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) {
 TEST_P(averaging_over_threads, of_arrays_as_they_lie_weighs_by_examples) {
   on_all(averaging_weighs_by_examples<broad>);
 }
-/// Constraints that hold nothing keep averaging to the canonical view, which has no padding.
+/// Constraints without an effect force averaging in the canonical view, which has no padding.
 TEST_P(averaging_over_threads,
        of_running_statistics_and_frozen_layers_as_they_lie_is_that_of_the_canonical_view) {
   static constexpr auto lying = network<[](builder& net) {
@@ -73,7 +73,7 @@ TEST_P(averaging_over_threads,
     if (world.size() > 1) {
       EXPECT_GT(bytes, canonical_bytes) << "not as they lie";
     }
-    if (world.size() <= 2) {  // sums of more depend on where they are cut
+    if (world.size() <= 2) {  // larger sums depend on how they are divided
       EXPECT_EQ(as_they_lie, canonical);
     }
     for (std::size_t i = 0; i < canonical.size(); ++i) ASSERT_NEAR(as_they_lie[i], canonical[i], 1e-4) << i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What several ranks must hold to, whatever communicator joins them: each case is called by every rank.
+// Requirements on several ranks, over any communicator. Every rank calls each case.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
@@ -28,13 +28,13 @@ namespace cohort_test {
 using wide = reference<double>;
 using narrow = reference<float>;
 
-/// Says of its layouts what another backend would not.
+/// Reports a different hash of its layouts, like another backend.
 struct other_order : narrow {
   static constexpr std::string_view name = "other_order";
   std::string describe(layout const&) const { return "another order"; }
 };
 
-/// Two buckets with next to no padding, which are summed as they lie; those of `small` are packed.
+/// Two buckets with almost no padding, which are reduced in place; those of `small` are packed.
 inline constexpr auto broad = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 320} | relu{} | dense{.units = 64} | relu{} | dense{.units = 3}
          | softmax_cross_entropy{};
@@ -54,7 +54,7 @@ inline double largest_difference(std::vector<double> const& a, std::vector<doubl
   return largest;
 }
 
-/// The same text on every rank.
+/// Whether all ranks have the same text.
 inline bool same_text(communicator& world, std::string const& text) {
   gathered const all = world.allgatherv(std::as_bytes(std::span(text)));
   for (int r = 1; r < world.size(); ++r)
@@ -62,7 +62,7 @@ inline bool same_text(communicator& world, std::string const& text) {
   return true;
 }
 
-/// Compares all ranks' parameters after every step.
+/// Compares the parameters of all ranks after every step.
 struct step_by_step final : listener {
   int different = 0;
   void on_step(training& run, step_report const&) override {
@@ -70,7 +70,7 @@ struct step_by_step final : listener {
   }
 };
 
-/// P ranks with batch B are one rank with batch P·B, also in a last batch that is smaller.
+/// P ranks with batch B equal one rank with batch P·B, also for a smaller last batch.
 template <auto const& net = small>
 void allreduce_equals_one_rank(communicator& world) {
   bright_thirds const examples(103);
@@ -98,7 +98,7 @@ std::string checksum_after(communicator& world, Strategy const& how, training_se
   bright_thirds const examples(103);
   training made = trainer<narrow>(small, world, how, settings);
   made.fit(examples.data(), {.batch = 7, .epochs = epochs});
-  EXPECT_TRUE(same_text(world, made.checksum()));  // after an epoch's end under every strategy
+  EXPECT_TRUE(same_text(world, made.checksum()));  // under every strategy after an epoch's end
   return made.checksum();
 }
 
@@ -111,7 +111,7 @@ inline void runs_of_one_seed_have_the_same_bits(communicator& world) {
   }
 }
 
-/// A stream whose shard r has 10·r examples: shard 0 has none.
+/// A stream whose shard r has 10·r examples; shard 0 is empty.
 class uneven_stream {
  public:
   struct cursor {
@@ -135,7 +135,7 @@ class uneven_stream {
                                std::span<std::int32_t const>(examples_->labels), 3);
 };
 
-/// Steps that an epoch of uneven_stream has on the rank that has most of it.
+/// Number of steps in an epoch of uneven_stream on the rank with the most examples.
 inline std::int64_t steps_of_uneven_stream(communicator& world, int batch) {
   return (10 * (world.size() - 1) + batch - 1) / batch;
 }
@@ -162,7 +162,8 @@ class weighted_thirds {
   data_description what_;
 };
 
-/// Examples weigh as much in a mean of parameters as in a mean of gradients; also where all of a rank's in a step weigh nothing.
+/// Examples have the same weight in a mean of parameters as in a mean of gradients, also if all of a rank's
+/// examples in a step have weight 0.
 inline void averaging_each_step_weighs_as_allreduce_does(communicator& world) {
   auto const data = std::make_shared<weighted_thirds const>(
       103, [](std::int64_t i) { return i < 24 ? 0.0F : static_cast<float>(1 + i % 5); });
@@ -176,7 +177,7 @@ inline void averaging_each_step_weighs_as_allreduce_does(communicator& world) {
   }
 }
 
-/// A step whose examples all weigh 0 on all ranks is left out, counted and logged.
+/// A step in which all examples of all ranks have weight 0 is skipped, counted and logged.
 template <class Strategy>
 void a_step_without_weight_is_left_out(communicator& world, Strategy const& how) {
   std::vector<std::string> lines;
@@ -195,8 +196,8 @@ void a_step_without_weight_is_left_out(communicator& world, Strategy const& how)
   }));
 }
 
-/// However long the period, an epoch of a stream has the steps of the rank that has most of it, listeners hear of no others, and
-/// schedules go by them.
+/// Whatever the period, an epoch of a stream has as many steps as the rank with the most examples. Listeners
+/// are called for exactly these steps, and schedules use them.
 template <class Strategy>
 void steps_without_examples_do_not_count(communicator& world, Strategy const& how) {
   if (world.size() == 1) return;
@@ -219,7 +220,8 @@ void steps_without_examples_do_not_count(communicator& world, Strategy const& ho
   EXPECT_EQ(seen.heard, 3 * (in_step ? steps : (10 * world.rank() + 3) / 4));
 }
 
-/// Where ranks do not hear of the same steps, what they do together in one is refused, and checkpoints wait for a meeting.
+/// If ranks do not call listeners in the same steps, collective calls in on_step are rejected, and
+/// checkpoints wait for a meeting.
 inline void what_ranks_do_together_waits_for_a_meeting(communicator& world) {
   if (world.size() == 1) return;
   struct evaluating final : listener {
@@ -247,14 +249,14 @@ inline void what_ranks_do_together_waits_for_a_meeting(communicator& world) {
   } saves;
   training made = trainer<wide>(small, world, parameter_averaging{.every = 3}, plain_sgd());
   made.fit(uneven_stream(), {.batch = 2, .epochs = 1, .listeners = {&evaluates, &saves}});
-  EXPECT_TRUE(evaluates.refused || world.rank() == 0);  // who has nothing hears of no step
+  EXPECT_TRUE(evaluates.refused || world.rank() == 0);  // a rank without examples does not call listeners
   EXPECT_TRUE(made.has_common_steps());
   std::int64_t const steps = steps_of_uneven_stream(world, 2);
   EXPECT_EQ(saves.at.front(), std::min<std::int64_t>(6, steps));
   for (std::int64_t const step : saves.at) EXPECT_TRUE(step % 3 == 0 || step == steps) << step;
 }
 
-/// Some of the examples, each with a weight.
+/// A subset of the examples, each with a weight.
 class chosen_thirds {
  public:
   void add(std::int64_t index, float weight = 1) {
@@ -282,7 +284,7 @@ class chosen_thirds {
   std::vector<float> weights_;
 };
 
-/// Examples of rank r of its own: 3·r + 2·(r mod 2); rank 0 has none.
+/// Number of rank r's own examples: 3·r + 2·(r mod 2); rank 0 has none.
 inline std::int64_t own_examples(int rank) { return 3 * rank + 2 * (rank % 2); }
 inline std::shared_ptr<chosen_thirds> own_thirds(int rank) {
   auto made = std::make_shared<chosen_thirds>();
@@ -290,7 +292,8 @@ inline std::shared_ptr<chosen_thirds> own_thirds(int rank) {
   return made;
 }
 
-/// Ranks with examples of their own, of other numbers, train as on one data set in which those that a rank lacks weigh nothing.
+/// Ranks with different numbers of local examples train as on one data set in which missing examples have
+/// weight 0.
 template <class Strategy>
 void ranks_train_on_examples_of_their_own(communicator& world, Strategy const& how) {
   if (world.size() == 1) return;
@@ -331,7 +334,8 @@ inline void examples_of_their_own_are_evaluated_together(communicator& world) {
   EXPECT_EQ(together.stats(), made.evaluate(all, {.batch = 3}).stats());
 }
 
-/// Of the same number of examples, but others: without .sharding each rank would use a part of its own alone.
+/// Data sets of equal size with different examples: without .sharding, each rank would use only a part of its
+/// own.
 inline void data_sets_that_differ_are_refused(communicator& world) {
   if (world.size() == 1) return;
   auto const own = std::make_shared<chosen_thirds>();
@@ -356,7 +360,7 @@ inline void data_sets_that_differ_are_refused(communicator& world) {
   EXPECT_EQ(made.step(), 6);
 }
 
-/// Also where ranks have fewer examples than others, or none any more.
+/// Also if ranks have fewer examples than others, or no more examples.
 template <auto const& net = small>
 void averaging_each_step_is_allreduce(communicator& world) {
   bright_thirds const examples(103);
@@ -369,10 +373,11 @@ void averaging_each_step_is_allreduce(communicator& world) {
   EXPECT_LT(largest_difference(trained(parameter_averaging{.every = 1}), trained(allreduce{})), 1e-12);
 }
 
-/// The mean is weighted by examples: two steps of each rank on its own part, of different size, taken apart by hand.
+/// The mean is weighted by examples: two steps of each rank on its own part, with different sizes, computed
+/// by plain loops.
 template <auto const& net = small>
 void averaging_weighs_by_examples(communicator& world) {
-  int const count = 5 * world.size() + world.size() / 2;  // the last global batch has ranks without examples
+  int const count = 5 * world.size() + world.size() / 2;  // some ranks have no examples in the last batch
   bright_thirds const examples(count);
   training together = trainer<wide>(net, world, parameter_averaging{.every = 2}, plain_sgd());
   together.fit(examples.data(), {.batch = 5, .epochs = 1, .shuffle = false});
@@ -400,12 +405,12 @@ void averaging_weighs_by_examples(communicator& world) {
   EXPECT_LT(largest_difference(parameters_of(together), mean), 1e-12);
 }
 
-/// Evaluates after each step: alike on all ranks, with as many examples, and the run does not notice it.
+/// Evaluates after each step: the same result on all ranks, for all examples, without changing the run.
 struct evaluating final : listener {
   dataset data;
   int examples;
   int evaluated = 0;
-  int alike = 0;  // steps after which all ranks held the same
+  int alike = 0;  // steps after which all ranks had the same parameters
   evaluating(dataset d, int expected) : data(std::move(d)), examples(expected) {}
   void on_step(training& run, step_report const&) override {
     std::string const before = run.checksum();
@@ -418,7 +423,7 @@ struct evaluating final : listener {
   }
 };
 
-/// What ranks hold between two meetings differs, evaluation shows the mean, and the run does not notice it.
+/// Between two meetings ranks differ. Evaluation uses the mean, and does not change the run.
 inline void evaluation_between_meetings_changes_nothing(communicator& world) {
   bright_thirds const examples(103), held(50, 2);
   evaluating looking(held.data(), 50);
@@ -439,7 +444,7 @@ inline void own_state_stays_own_if_it_is_told_to(communicator& world) {
 }
 
 inline void evaluation_is_that_of_one_rank(communicator& world) {
-  for (int count : {1, 2, 50}) {  // with 1 all ranks but one have no example
+  for (int count : {1, 2, 50}) {  // with 1, all ranks except one have no example
     bright_thirds const held(count, 3);
     training made = trainer<narrow>(small, world, allreduce{}, with_state());
     training alone = trainer<narrow>(small, with_state());
@@ -482,7 +487,7 @@ void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, boo
   if (world.size() == 1) return;
   bright_thirds examples(16 * world.size());
   dataset const data = examples.data();
-  int const bad = world.size() - 1;  // the one that reads NaN, in its second batch
+  int const bad = world.size() - 1;  // the rank that reads NaN, in its second batch
   for (int i = 0; i < 64; ++i)
     examples.pixels[static_cast<std::size_t>((8 * world.size() + 8 * bad) * 64 + i)] =
         std::numeric_limits<float>::quiet_NaN();
@@ -509,14 +514,14 @@ void a_number_that_is_not_finite_stops_all_and_is_named(communicator& world, boo
   for (float const w : parameters_of<float>(skipping)) ASSERT_TRUE(std::isfinite(w));
 }
 
-/// Makes the example that a rank reads in a step of an unshuffled epoch one of NaN.
+/// Replaces the example that a rank reads in a step of an unshuffled epoch by NaN.
 inline void spoil(bright_thirds& examples, communicator const& world, int rank, int step, int batch) {
   auto const first = static_cast<std::size_t>((step * world.size() + rank) * batch * 64);
   std::fill_n(examples.pixels.begin() + static_cast<std::ptrdiff_t>(first), 64,
               std::numeric_limits<float>::quiet_NaN());
 }
 
-/// Also where ranks do not meet again before the end.
+/// Also if ranks do not meet again before the end.
 inline void a_number_behind_the_last_meeting_is_heard(communicator& world) {
   bright_thirds examples(16 * world.size());
   dataset const data = examples.data();
@@ -525,7 +530,7 @@ inline void a_number_behind_the_last_meeting_is_heard(communicator& world) {
   EXPECT_THROW(made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false}), numeric_error);
 }
 
-/// What was voted in a meeting is not heard again in the steps behind it.
+/// Votes of a meeting are not repeated in the following steps.
 inline void numbers_between_two_meetings_are_left_out(communicator& world) {
   bright_thirds examples(48 * world.size());
   dataset const data = examples.data();
@@ -540,7 +545,7 @@ inline void numbers_between_two_meetings_are_left_out(communicator& world) {
   EXPECT_TRUE(same_text(world, made.checksum()));
 }
 
-/// A vote in the last step of an epoch is agreed on at its end, and does not stop another fit.
+/// A vote in the last step of an epoch takes effect at its end, and does not stop the next fit.
 inline void a_stop_at_an_epochs_end_is_heard_there(communicator& world) {
   struct asking final : listener {
     void on_step(training& run, step_report const& done) override {
@@ -566,7 +571,7 @@ inline void a_report_may_see_several_passes(communicator& world) {
   EXPECT_EQ(report.examples(), 100);
 }
 
-/// An example that only one rank reads, and cannot.
+/// An example that only one rank reads, and that it cannot read.
 inline void an_evaluation_that_fails_on_one_rank_fails_on_all(communicator& world) {
   struct unreadable {
     dataset readable;
@@ -587,7 +592,7 @@ inline void an_evaluation_that_fails_on_one_rank_fails_on_all(communicator& worl
     said = why.what();
   }
   EXPECT_NE(said.find("the last example is damaged"), std::string::npos) << said;
-  EXPECT_GT(made.evaluate(examples.data()).examples(), 0);  // all are still together
+  EXPECT_GT(made.evaluate(examples.data()).examples(), 0);  // all ranks can still communicate
 }
 
 inline void ranks_that_disagree_refuse_to_begin(communicator& world) {
@@ -636,7 +641,7 @@ inline void ranks_that_disagree_refuse_to_begin(communicator& world) {
   });
 }
 
-/// Rank 1 asks after its third step; all stop in the same step.
+/// Rank 1 requests a stop after its third step; all ranks stop in the same step.
 inline void one_rank_stops_all(communicator& world, bool averages) {
   struct asking final : listener {
     votes heard{};
@@ -655,7 +660,7 @@ inline void one_rank_stops_all(communicator& world, bool averages) {
   EXPECT_TRUE(same_text(world, made.checksum()));
 }
 
-/// What all ranks together send in an allreduce, as its contract says.
+/// Bytes that all ranks together send in an allreduce, according to its contract.
 inline double bytes_of_a_sum(int ranks, double bytes) {
   using detail::allreduce_algorithm;
   allreduce_algorithm const way = detail::choose_allreduce_algorithm(static_cast<std::size_t>(bytes), ranks);
@@ -667,7 +672,7 @@ inline double bytes_of_a_sum(int ranks, double bytes) {
   return (messages + 2.0 * (ranks - taking_part)) * bytes;
 }
 
-/// Payload of all ranks together in each step, as the contracts say.
+/// Payload of all ranks together in each step, according to the contracts.
 inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   struct counting final : listener {
     std::vector<double> until;
@@ -704,7 +709,8 @@ inline void sends_the_bytes_that_its_contract_says(communicator& world) {
   EXPECT_EQ(in_step(allreduce{.wire = element_type::bf16}, 5), in_bf16);
 }
 
-/// Fewer bits on the wire: all ranks the same, each run the same, and nearly where all bits lead.
+/// With fewer bits on the wire: the same bits on all ranks and in all runs, and nearly the result of all
+/// bits.
 inline void few_bits_on_the_wire_lead_where_all_do(communicator& world) {
   bright_thirds const examples(103), held(60, 2);
   auto const trained = [&](std::optional<element_type> wire) {

@@ -12,13 +12,13 @@ constexpr link_cost slow{.latency = 1e-3, .bytes_per_second = 1e6};
 constexpr bool near(double a, double b) { return a - b < 1e-12 && b - a < 1e-12; }
 constexpr double step(scaling_costs const& of, int ranks) { return estimate_scaling(of, ranks).step_seconds; }
 
-// By hand: latency 1 ms, 1 MB/s, a step of 1 s.
+// Computed by hand for a latency of 1 ms, 1 MB/s and a step of 1 s.
 constexpr scaling_costs ring{.step_seconds = 1, .bytes = 4e6, .decode_seconds = 0.5, .link = slow};
 static_assert(near(step(ring, 4), 1 + 12e-3 + 6 + 0.5));  // 2 segments, 2·3 messages each, 2·3/4·4 s
 static_assert(near(step(ring, 3), 1 + 12e-3 + 16.0 / 3 + 0.5));  // 3 segments, 2·2 messages each, 2·2/3·4 s
 constexpr scaling_costs halving{.step_seconds = 1, .bytes = 64e3, .link = slow};
 static_assert(near(step(halving, 8), 1 + 6e-3 + 0.112));                 // 2·3 messages, 2·7/8·64 ms
-static_assert(near(step(halving, 6), 1 + 4e-3 + 0.096 + 2e-3 + 0.128));  // among 4, and there and back
+static_assert(near(step(halving, 6), 1 + 4e-3 + 0.096 + 2e-3 + 0.128));  // among 4, plus within pairs
 constexpr scaling_costs doubling{.step_seconds = 1, .bytes = 1e4, .link = slow};
 static_assert(near(step(doubling, 8), 1 + 3e-3 + 0.03));
 static_assert(near(step(doubling, 9), 1 + 3e-3 + 0.03 + 2e-3 + 0.02));
@@ -38,7 +38,7 @@ constexpr scaling_costs merged = [] {
 }();
 static_assert(near(step(merged, 5), 1 + 0.1 + 6e-3 + (4 + 15) * 1e-3 + 13 * 0.01));  // 3 rounds
 
-// What hides, and what is not done in each step.
+// Costs with hideable time and a period.
 constexpr scaling_costs with(scaling_costs of, double hideable, double every) {
   of.hideable_seconds = hideable;
   of.every = every;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What ranks that share gradients must hold to, whatever communicator joins them: each case is called by every rank.
+// Requirements on ranks that share gradients, over any communicator. Every rank calls each case.
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cstring>
 #include <functional>
@@ -20,7 +20,7 @@ inline threshold_sharing sharing(route way = route::to_all) {
           .settings = {.route = way, .group = group::rank}};
 }
 
-/// Steps instead of gradients, whose mean is as large as one rank's.
+/// Shares steps instead of gradients, with the mean of the steps instead of their sum.
 inline threshold_sharing update_sharing(route way = route::to_all) {
   threshold_sharing how = sharing(way);
   how.settings.share = share::update;
@@ -28,14 +28,14 @@ inline threshold_sharing update_sharing(route way = route::to_all) {
   return how;
 }
 
-/// Two steps late.
+/// Applied two steps late.
 inline threshold_sharing late_sharing(share what = share::update) {
   threshold_sharing how = what == share::update ? update_sharing() : sharing();
   how.settings.max_staleness = 2;
   return how;
 }
 
-/// One message for all ranks that are threads.
+/// One message for all ranks that are threads of one process.
 inline threshold_sharing process_sharing(threshold_sharing how) {
   how.settings.group = group::process;
   return how;
@@ -66,7 +66,7 @@ inline void sharing_runs_of_one_seed_have_the_same_bits(communicator& world) {
                   checksum_after(world, how, with_state(workers)));
 }
 
-/// With a threshold so small that everything is sent, to 16 bits.
+/// With a threshold so small that everything is sent, with 16 significant bits.
 inline void sharing_everything_is_allreduce(communicator& world, route way) {
   bright_thirds const examples(96);
   auto const trained = [&](auto how) {
@@ -92,7 +92,7 @@ void sharing_learns_what_dense_learns(communicator& world, Strategy const& how) 
   EXPECT_GE(accuracy(how), accuracy(allreduce{}) - 0.04);
 }
 
-/// A message's bytes go from each rank to its neighbour until all have them, after the sizes.
+/// A message is passed from rank to rank until all have it, after the sizes.
 inline void sharing_sends_the_bytes_of_its_contract(communicator& world) {
   struct counting final : listener {
     strategy const* of = nullptr;
@@ -116,7 +116,7 @@ inline void sharing_sends_the_bytes_of_its_contract(communicator& world) {
   EXPECT_EQ(sums[0], others * (sums[1] + 8 * world.size()));
 }
 
-/// What a strategy has of an array, as floats.
+/// An array of a strategy's state, as floats.
 inline std::vector<float> array_of(strategy const& from, std::string_view name) {
   std::vector<float> values;
   for (strategy_state::array const& one : from.state().arrays)
@@ -153,7 +153,7 @@ inline void sharing_stops_all_for_a_number_that_is_not_finite(communicator& worl
   EXPECT_EQ(made.checksum(), untouched);
   EXPECT_FALSE(before.empty());
   if (world.rank() == bad
-      && (sharing.settings.route == route::to_all || bad % 2 == 1)) {  // who merges keeps what was sent
+      && (sharing.settings.route == route::to_all || bad % 2 == 1)) {  // the merger keeps the sent bits
     EXPECT_EQ(array_of(look, "residual"), before);
   }
 
@@ -166,7 +166,7 @@ inline void sharing_stops_all_for_a_number_that_is_not_finite(communicator& worl
   for (float const w : parameters_of<float>(skipping)) ASSERT_TRUE(std::isfinite(w));
 }
 
-/// One rank reads NaN; all hear of it two steps later, or at the epoch's end.
+/// One rank reads NaN; all ranks are notified two steps later, or at the epoch's end.
 inline void late_numbers_that_are_not_finite_are_left_out_by_all(communicator& world,
                                                                  threshold_sharing const& how) {
   int const bad = world.size() - 1;
@@ -205,7 +205,7 @@ void sharing_trains_on_uneven_data(communicator& world, Strategy const& how) {
   EXPECT_TRUE(same_text(world, made.checksum()));
   EXPECT_TRUE(same_text(world, std::to_string(made.step())));
 
-  bright_thirds const one(1);  // all ranks but one have nothing
+  bright_thirds const one(1);  // all ranks except one have no examples
   training few = trainer<wide>(normalised, world, how, plain_sgd());
   few.fit(one.data(), {.batch = 5, .epochs = 3});
   EXPECT_EQ(few.step(), 3);
@@ -228,10 +228,10 @@ inline void sharing_stops_when_one_asks(communicator& world) {
   }
 }
 
-/// While parameters stand still, running statistics are those of averaging that meets at the epoch's end; evaluation before
-/// that shows the same on all ranks, and changes nothing.
+/// While parameters are constant, running statistics equal those of averaging with a meeting at the epoch's
+/// end. Evaluation before that gives the same on all ranks, and changes nothing.
 inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
-  bright_thirds const examples(8 * 3 * world.size() + 1);  // the last batch leaves ranks without examples
+  bright_thirds const examples(8 * 3 * world.size() + 1);  // in the last batch some ranks have no examples
   auto settings = plain_sgd();
   settings.updater = sgd{.rate = 1e-30};
   auto const trained = [&](auto const& how, int expected_alike) {
@@ -251,7 +251,7 @@ inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
   trained(often, 2);
 }
 
-/// Of the steps that were exchanged densely too.
+/// Includes the steps that were exchanged densely.
 inline void sharing_reports_all_its_exchanges(communicator& world, threshold_sharing how) {
   struct looking final : listener {
     int seen = 0;
@@ -283,7 +283,7 @@ inline void sharing_reports_all_its_exchanges(communicator& world, threshold_sha
   EXPECT_GE(number("hideable_seconds"), 0);
   EXPECT_GE(number("hidden"), 0);
   EXPECT_LE(number("hidden"), 1);
-  EXPECT_GE(look.seen, 4);  // unbounded: a step's messages may come later
+  EXPECT_GE(look.seen, 4);  // unbounded: a step's messages may arrive later
 }
 
 }  // namespace cohort_test

@@ -10,7 +10,7 @@ namespace split_allreduce_test {
 
 using namespace cohort;
 
-/// Small whole numbers: every sum is exact, whatever its order.
+/// Small integers: every sum is exact in any order.
 void sums_all(communicator& world, std::size_t count) {
   detail::split_allreduce sum;
   std::vector<float> x(count);

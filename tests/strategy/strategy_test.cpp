@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hooks are enough for strategies that the library does not have: three of them in a few lines each.
+// The hooks are sufficient for strategies that the library does not contain: three of them in a few lines
+// each.
 #include <cohort/communicator/launch.hpp>
 #include <cstring>
 #include "rank_cases.hpp"
@@ -8,7 +9,7 @@ namespace strategy_test {
 
 using namespace cohort_test;
 
-/// Strom's threshold sharing, synchronous: what exceeds t goes out as ±t, the rest waits in a residual.
+/// Strom's threshold sharing, synchronous: elements above t are sent as ±t, the rest stays in a residual.
 class threshold_sketch final : public strategy {
  public:
   threshold_sketch(communicator& world, double threshold) : world_(world), t_(threshold) {}
@@ -45,7 +46,7 @@ class threshold_sketch final : public strategy {
       under_way_[b].wait();
       std::vector<double> sum(static_cast<std::size_t>(one.elements));
       double examples = 0;
-      for (int r = 0; r < world_.size(); ++r) {  // in rank order: the same bits everywhere
+      for (int r = 0; r < world_.size(); ++r) {  // in rank order: the same bits on every rank
         std::vector<std::int32_t> message(arrived_[b].of(r).size() / sizeof(std::int32_t));
         std::memcpy(message.data(), arrived_[b].of(r).data(), arrived_[b].of(r).size());
         examples += message[0];
@@ -58,7 +59,7 @@ class threshold_sketch final : public strategy {
     return true;
   }
 
-  /// Σ given − Σ sent − Σ what waits: 0 but for rounding.
+  /// Σ given − Σ sent − Σ residual: 0 except for rounding.
   double lost() const {
     double waiting = 0;
     for (double const r : residual_) waiting += r;
@@ -91,7 +92,7 @@ TEST(strategy, has_the_hooks_for_threshold_sharing) {
   });
 }
 
-/// Averaging that goes on training while the mean is under way, and applies it a step later.
+/// Averaging that continues to train while the mean is pending, and applies it a step later.
 class delayed_averaging_sketch final : public strategy {
  public:
   explicit delayed_averaging_sketch(communicator& world) : world_(world) {}
@@ -113,7 +114,7 @@ class delayed_averaging_sketch final : public strategy {
   int applied = 0;
 
  private:
-  /// w += mean − w as it was sent: what was learnt meanwhile is kept.
+  /// w += mean − sent w: steps taken meanwhile are kept.
   void apply(replica const& mine) {
     if (!std::exchange(waits_, false)) return;
     under_way_.wait();
@@ -144,8 +145,8 @@ TEST(strategy, has_the_hooks_for_averaging_with_a_delay) {
   });
 }
 
-/// Asynchronous: a rank sends its gradient to all, applies what has arrived, and runs at most `bound` steps ahead of the
-/// slowest.
+/// Asynchronous: a rank sends its gradient to all ranks, applies what has arrived, and is at most `bound`
+/// steps ahead of the slowest rank.
 class bounded_staleness_sketch final : public strategy {
  public:
   static constexpr int tag = 3;
@@ -163,7 +164,7 @@ class bounded_staleness_sketch final : public strategy {
     before_.resize(static_cast<std::size_t>(mine.parameters.elements()));
     mine.read(0, reinterpret_cast<std::byte*>(before_.data()));
   }
-  /// What this step has changed goes to all others: the step is what is shared.
+  /// Sends the change of this step to all other ranks: steps are shared.
   void after_update(step_info const& now, replica const& mine, bool) override {
     std::vector<double> message(before_.size() + 1);
     mine.read(0, reinterpret_cast<std::byte*>(message.data() + 1));
@@ -176,7 +177,7 @@ class bounded_staleness_sketch final : public strategy {
     reached_[static_cast<std::size_t>(world_.rank())] = now.step;
     sent += 1;
   }
-  /// Nothing may be outstanding: hears out everybody.
+  /// No message may be in flight afterwards: receives all messages.
   void end_of_epoch(step_info const& now, replica const& mine) override {
     while (slowest() < now.step) take(world_.wait_for_message(communicator::any_source, tag), mine);
     for (request& one : under_way_) one.wait();
@@ -219,7 +220,7 @@ TEST(strategy, has_the_hooks_for_a_bound_on_staleness) {
       training made = trainer<wide>(small, world, std::move(bounded), settings);
       made.fit(examples.data(), {.batch = 4, .epochs = 10});
       EXPECT_LE(look.lead, bound);
-      EXPECT_EQ(look.applied, 2 * look.sent);  // each message once, nothing lost
+      EXPECT_EQ(look.applied, 2 * look.sent);  // each message once; none is lost
       EXPECT_GT(made.evaluate(held.data()).accuracy().value(), 0.9);
     });
 }

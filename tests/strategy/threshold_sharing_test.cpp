@@ -17,7 +17,7 @@ class sharing_over_threads : public testing::TestWithParam<int> {
   void on_all(Body body) {
     launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
   }
-  /// By both routes.
+  /// Runs the body for both routes.
   template <class Body>
   void on_all_ways(Body body) {
     for (route const way : {route::to_all, route::merged})
@@ -227,7 +227,7 @@ TEST(threshold_sharing, begins_with_whole_steps) {
   });
 }
 
-/// What Deeplearning4j does: the sum of the ranks' steps, which is the step of all their examples.
+/// As in Deeplearning4j: the sum of the ranks' steps, which is the step of all their examples.
 TEST(threshold_sharing, adds_up_steps) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
@@ -241,7 +241,8 @@ TEST(threshold_sharing, adds_up_steps) {
   });
 }
 
-/// Parameters stand still until the first step or gradient comes, which is half as long if it is two steps old and that counts.
+/// Parameters are constant until the first step or gradient is applied. A message that is two steps old is
+/// halved if `slower_if_stale`.
 TEST(threshold_sharing, takes_what_is_shared_as_late_as_it_is_told_to) {
   bright_thirds const examples(96);
   struct watching final : listener {
@@ -267,7 +268,7 @@ TEST(threshold_sharing, takes_what_is_shared_as_late_as_it_is_told_to) {
       EXPECT_EQ(late[0], late[1]);
       EXPECT_EQ(late[0], late[2]);
       EXPECT_EQ(late[3], at_once[1]);
-      EXPECT_EQ(late[7] == late[6], what == share::gradient);  // what had not come yet, at the epoch's end
+      EXPECT_EQ(late[7] == late[6], what == share::gradient);  // messages not applied yet
       EXPECT_EQ(slower[2], late[2]);
       for (std::size_t i = 0; i < late[0].size(); ++i)
         ASSERT_NEAR(2 * (slower[3][i] - late[0][i]), late[3][i] - late[0][i], 1e-15);

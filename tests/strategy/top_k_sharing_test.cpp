@@ -20,7 +20,7 @@ TEST(top_k_sharing, keeps_what_sharing_promises) {
       });
 }
 
-/// A compressor of one's own: anything that keeps to the concept.
+/// A user-defined compressor: any type that models the concept.
 TEST(sharing_by, takes_compressors_of_ones_own) {
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     auto const make = [](tensor_table table) { return top_k_compressor(std::move(table), {.density = 0.1}); };

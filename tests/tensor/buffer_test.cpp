@@ -58,7 +58,7 @@ TEST(reusable_buffer, keeps_its_memory_when_it_shrinks) {
   EXPECT_EQ(memory.capacity(), 201U);
 }
 
-/// Room for so many bytes.
+/// A memory space of limited size.
 struct narrow_space final : cohort::memory_space {
   std::size_t room_left = 300;
   std::map<std::byte*, std::size_t> taken{};

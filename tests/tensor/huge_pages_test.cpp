@@ -11,7 +11,7 @@ namespace huge_pages_test {
 
 using cohort::buffer;
 
-/// What the system says of the mapping that an address lies in; nothing where it says no such thing.
+/// The system's flags for the mapping of an address; nothing if the system does not report them.
 std::string flags_of(void const* address) {
   std::ifstream file("/proc/self/smaps");
   auto const wanted = reinterpret_cast<std::uintptr_t>(address);

@@ -41,7 +41,7 @@ std::vector<double> trained(dataset const& data, int workers, int pieces, graph 
 }
 
 TEST(accumulation, changes_results_by_rounding_alone) {
-  bright_thirds const examples(57);  // the last batch has 7: uneven pieces, and fewer examples than pieces
+  bright_thirds const examples(57);  // the last batch has 7: uneven or fewer than micro-batches
   dataset const plain = examples.data();
   dataset const weighted = weighted_by_class(arrays(std::span<float const>(examples.pixels), {1, 8, 8},
                                                     std::span<std::int32_t const>(examples.labels), 3),
@@ -102,7 +102,7 @@ TEST(accumulation, is_refused_where_ranks_take_other_pieces) {
   });
 }
 
-/// Packs each bucket when it is announced and again when all are.
+/// Packs each bucket when it is announced, and all again at the end.
 struct packing final : strategy {
   std::vector<std::vector<double>> packed;
   std::span<bucket const> buckets;
@@ -154,7 +154,7 @@ TEST(accumulation, takes_the_memory_of_a_piece_and_says_so) {
   EXPECT_NE(said[0].find(" (one of 16 micro-batches), gradient accumulation "), std::string::npos) << said[0];
 }
 
-/// Writes down how many examples a step has.
+/// Records the number of examples of each step.
 struct listening final : listener {
   std::vector<int> examples;
   void on_step(training&, step_report const& done) override { examples.push_back(done.examples); }
@@ -171,7 +171,7 @@ TEST(accumulation, tells_listeners_of_updates) {
 TEST(accumulation, leaves_out_a_step_of_which_one_piece_is_not_finite) {
   for (int bad : {0, 9, 19}) {
     bright_thirds examples(20);
-    dataset const data = examples.data();  // checked when made; spoiled afterwards
+    dataset const data = examples.data();  // checked at construction; modified afterwards
     examples.pixels[static_cast<std::size_t>(64 * bad + 5)] = std::numeric_limits<float>::quiet_NaN();
     training_settings settings = with(1);
     training made = trainer<wide>(with_masks, settings);

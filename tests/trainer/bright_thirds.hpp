@@ -16,7 +16,7 @@ inline constexpr auto small = network<[](builder& net) {
          | dense{.units = 10} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-/// Examples whose class is the third of the image that is bright: learnable in a few steps.
+/// Images of which one third is bright; the class is the number of that third. Learnable in a few steps.
 struct bright_thirds {
   std::vector<float> pixels;
   std::vector<std::int32_t> labels;

@@ -15,7 +15,7 @@ namespace checkpoints_test {
 
 using namespace cohort_test;
 
-/// Stops as if the process had ended, after so many steps of this fit.
+/// Ends fit after some steps, as if the process had ended.
 struct stop_after final : listener {
   int left;
   explicit stop_after(int steps) : left(steps) {}
@@ -26,7 +26,8 @@ struct stop_after final : listener {
 
 constexpr int epochs = 3;
 
-/// All epochs in one piece, or stopped by a vote in the middle and gone on with by ranks that know nothing but the folder.
+/// Trains all epochs without interruption, or with a stop by a vote and a resume by ranks that only have the
+/// folder.
 template <class Strategy>
 void resumed_equals_uninterrupted(int ranks, Strategy const& how, int steps,
                                   graph const& net = graph(small)) {
@@ -70,7 +71,7 @@ TEST(checkpoints, a_resumed_run_of_averaging_has_the_bits_of_an_uninterrupted_on
 TEST(checkpoints, a_resumed_run_of_outer_steps_has_the_bits_of_an_uninterrupted_one) {
   for (int steps : {2, 4, 8})
     resumed_equals_uninterrupted(2, parameter_averaging{.every = 3, .outer = outer::diloco{}}, steps);
-  for (int steps : {1, 2, 5})  // a vote is heard a period later, with the next mean under way
+  for (int steps : {1, 2, 5})  // a vote takes effect a period later, while the next mean is pending
     resumed_equals_uninterrupted(
         3, parameter_averaging{.every = 2, .outer = outer::bmuf{.nesterov = true}, .overlap = true}, steps);
 }
@@ -87,7 +88,7 @@ TEST(checkpoints, a_resumed_run_of_sharing_has_the_bits_of_an_uninterrupted_one)
     }
 }
 
-/// Σ of all ranks' residuals, element by element.
+/// Sum of all ranks' residuals, element by element.
 std::vector<double> residual_of_all(communicator& world, strategy const& of) {
   std::vector<float> const mine = array_of(of, "residual");
   std::vector<double> sum(mine.begin(), mine.end());
@@ -124,7 +125,8 @@ TEST(checkpoints, give_the_residuals_of_some_ranks_to_as_many_as_there_are) {
     });
 }
 
-/// Of two ranks' late messages, what one rank has heard nothing of, also behind a checkpoint of its own.
+/// Messages of two former ranks that had not been applied yet, also after a second checkpoint of the resumed
+/// rank.
 TEST(checkpoints, keep_the_messages_of_ranks_that_are_gone_until_they_are_taken) {
   bright_thirds const examples(103);
   scratch_folder const folder, again;
@@ -155,7 +157,7 @@ TEST(checkpoints, keep_the_messages_of_ranks_that_are_gone_until_they_are_taken)
   EXPECT_EQ(trained_from(again.path(), false), directly);
 }
 
-/// A checkpoint after each step and each epoch, in folders of their own.
+/// Writes a checkpoint after each step and each epoch, in separate folders.
 struct saving_all final : listener {
   std::string folder;
   explicit saving_all(std::string to) : folder(std::move(to)) {}
@@ -167,7 +169,8 @@ struct saving_all final : listener {
   }
 };
 
-/// From the checkpoint after each step and of each epoch: between meetings, at an epoch's end, and beside steps left out.
+/// Resumes from the checkpoint after each step and of each epoch: between meetings, at an epoch's end, and
+/// after skipped steps.
 template <class Strategy>
 void goes_on_from_anywhere(int ranks, Strategy const& how, bool with_nan) {
   bright_thirds examples(53);
@@ -194,7 +197,7 @@ void goes_on_from_anywhere(int ranks, Strategy const& how, bool with_nan) {
     });
 }
 
-/// A model with all that a run goes on from, the loss that it has seen in full digits.
+/// A model file with all state that a run needs to continue, and the loss so far with all digits.
 std::string model_of(training& run) {
   std::ostringstream out;
   run.save(out, true);
@@ -246,7 +249,7 @@ TEST(checkpoints, of_any_step_are_gone_on_from_bit_by_bit) {
     }
 }
 
-/// A run that is killed goes on from a checkpoint between two meetings, where ranks differ.
+/// A killed run resumes from a checkpoint between two meetings, where ranks differ.
 TEST(checkpoints, hold_each_ranks_own_parameters_between_two_meetings) {
   bright_thirds const examples(103);
   scratch_folder const folder;
@@ -288,7 +291,7 @@ TEST(checkpoints, are_gone_on_with_by_other_ranks_strategies_and_backends_at_the
   scratch_folder const folder;
   launch<threads>(3, [&](communicator& world) {
     training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, with_state());
-    stop_after stopping(8);  // in the second epoch; they meet after four steps of it
+    stop_after stopping(8);  // in the second epoch; the ranks meet after four steps of it
     checkpoint_listener saving(folder.path(), 1, 1, {});
     made.fit(examples.data(), {.batch = 5, .epochs = 4, .listeners = {&saving, &stopping}});
   });
@@ -327,7 +330,7 @@ TEST(checkpoints, of_outer_steps_are_gone_on_with_by_other_ranks) {
     });
 }
 
-/// Remembers a number a rank, and what it is told of those that were.
+/// Stores a number per rank, and records the numbers of former ranks that it receives.
 struct remembering final : strategy {
   explicit remembering(communicator& world) : own(world.rank() + 1.0F), real(allreduce{}.on(world)) {}
   std::string describe() const override { return "remembering"; }
@@ -379,7 +382,7 @@ TEST(checkpoints, split_what_was_rounded_away_among_other_ranks) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   allreduce const how{.wire = element_type::bf16};
-  /// Σ over the ranks of what each has kept, from its own file.
+  /// Sum over the ranks of the numbers in their own files.
   auto const kept = [&](communicator& world, std::string const& path) {
     model_file const own = model_file::open(path + "/rank-" + std::to_string(world.rank()) + ".safetensors");
     std::vector<float> sum;
@@ -401,7 +404,7 @@ TEST(checkpoints, split_what_was_rounded_away_among_other_ranks) {
   ASSERT_GT(*std::max_element(before.begin(), before.end()), 0);
   launch<threads>(4, [&](communicator& world) {
     training made = trainer<narrow>(small, world, how, with_state());
-    made.fit(examples.data(), {.batch = 5, .epochs = 1});  // what it keeps of its own goes
+    made.fit(examples.data(), {.batch = 5, .epochs = 1});  // the rank's own stored number is discarded
     ASSERT_TRUE(resume(made, folder.path()).has_value());
     auto const after = kept(world, save_checkpoint(made, folder / "again"));
     ASSERT_EQ(after.size(), before.size());
@@ -439,7 +442,7 @@ TEST(checkpoints, hand_the_velocity_of_outer_steps_to_other_ranks) {
     });
 }
 
-/// Of the element types that a checkpoint may have come from, what a strategy remembers fits one alone.
+/// A checkpoint may come from either element type; the strategy's state fits only one of them.
 TEST(checkpoints, of_outer_steps_are_gone_on_with_in_other_elements) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
@@ -460,7 +463,7 @@ TEST(checkpoints, of_outer_steps_are_gone_on_with_in_other_elements) {
   }
 }
 
-/// Remembers a word.
+/// A listener that stores a word.
 struct with_a_word final : listener {
   std::string word;
   explicit with_a_word(std::string what) : word(std::move(what)) {}
@@ -525,7 +528,7 @@ TEST(checkpoints, that_cannot_be_written_are_said_and_training_goes_on) {
   EXPECT_NE(said[0].find("no checkpoint at step 2"), std::string::npos) << said[0];
 }
 
-/// Ends a run as a number that is not finite does.
+/// Ends a run as a non-finite number does.
 struct failing_after_saving final : listener {
   std::string to;
   void on_step(training& run, step_report const& done) override {

@@ -24,7 +24,7 @@ namespace cifar_settings_test {
 
 using namespace cohort;
 
-/// The page's network on pictures of side × side, with one filter or unit where it has `part`.
+/// The network of the page, on images of side × side, with one filter or unit per layer if `part`.
 constexpr tensor page(builder& net, int side, int part) {
   auto const conv = [&](int kernel, int filters) {
     return [=](tensor x) {
@@ -102,7 +102,7 @@ TEST(cifar_settings, take_a_first_step_that_is_known_by_hand) {
   for (std::uint64_t i = 0; i < count * 3 * 8 * 8; ++i) pixels.push_back(chance.uniform01(i));
   for (std::uint64_t n = 0; n < count; ++n) labels.push_back(static_cast<std::int32_t>(3 * n));
 
-  // The mean gradient of the four pictures, with the masks that the first step has.
+  // Mean gradient of the four images, with the masks of the first step.
   training_settings const settings = page_settings();
   auto const store = std::make_shared<parameter_store<B>>(B{}, reduced);
   auto const run = make_plan(store, reduced, {.batch = count})->make_context();
@@ -137,7 +137,7 @@ TEST(cifar_settings, take_a_first_step_that_is_known_by_hand) {
         for (std::size_t i = 0; i < before.size(); ++i) {
           double const w = before[i], sign = w > 0 ? 1 : w < 0 ? -1 : 0;
           double const g = gradients[of - p][i] / std::sqrt(squares) + (of == p ? 1e-4 * sign + 5e-4 * w : 0);
-          // Adam's first m̂ is g, and its √v̂ is |g|. Where g is nearly 0, its rounding decides on the step.
+          // Adam's first m̂ is g, and its √v̂ is |g|. If g is nearly 0, its rounding determines the step.
           double const step = rate * g / (std::abs(g) + 1e-8);
           ASSERT_NEAR(w - after[i], step, std::abs(g) > 1e-6 ? 1e-9 : 1e-5)
               << table[of].name << '[' << i << ']';

@@ -25,7 +25,7 @@ using cohort_test::small;
 
 constexpr auto no_end = 1h;
 
-/// Doubles numbers, batch by batch: each begins when it is let, and notes how many examples it had.
+/// Doubles numbers, batch by batch. Each batch starts when allowed, and records its number of examples.
 class gate {
  public:
   predictions operator()(std::span<tensor_view const> inputs) {
@@ -84,7 +84,7 @@ TEST(dynamic_batcher, puts_calls_together_up_to_a_batch_and_gives_each_its_own) 
   list const first{1}, a{2, 3}, b{4}, c{5, 6};
   gated g({.max_batch = 4, .max_delay = 0us});
   auto one = g.submit(first);
-  g.run.wait_for_runs(1);  // it is under way: the others have to wait
+  g.run.wait_for_runs(1);  // it is running: the others have to wait
   auto two = g.submit(a), three = g.submit(b), four = g.submit(c);
   EXPECT_EQ(g.batcher->queued(), 5);
   g.run.open();
@@ -244,7 +244,7 @@ TEST(dynamic_batcher, lets_a_caller_go_whose_run_takes_too_long) {
     list const one{1};
     tensor_view const input = g.view(one);
     EXPECT_THROW(g.batcher->predict({&input, 1}, 2ms), deadline_error);
-  }  // its memory goes too
+  }  // its memory is freed too
   g.run.open();
   list const two{2};
   EXPECT_EQ(g.submit(two).get().values, (list{4}));

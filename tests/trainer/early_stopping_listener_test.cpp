@@ -36,7 +36,7 @@ struct recorded {
   }
 };
 
-/// A metric with these numbers, one an epoch.
+/// A metric that returns these numbers, one per epoch.
 metric told(std::vector<double> numbers, bool more_is_better = true) {
   return {.name = "score",
           .of = [numbers = std::move(numbers)](
@@ -44,7 +44,7 @@ metric told(std::vector<double> numbers, bool more_is_better = true) {
           .more_is_better = more_is_better};
 }
 
-/// A run of 3 steps an epoch.
+/// A run of 3 steps per epoch.
 fit_report trained(training& run, listener& one, int epochs) {
   bright_thirds const examples(24);
   return run.fit(examples.data(), {.batch = 8, .epochs = epochs, .listeners = {&one}});
@@ -108,7 +108,7 @@ TEST(early_stopping, leaves_a_run_alone_that_ends_by_itself_and_begins_anew_afte
   EXPECT_EQ(stopping.best(), 3);
 }
 
-/// A folder of this test's own, removed at its end.
+/// A folder for one test, removed at its end.
 struct scratch_folder {
   std::string path = testing::TempDir() + "cohort_early_stopping_" + std::to_string(::getpid());
   ~scratch_folder() { std::filesystem::remove_all(path); }

@@ -78,7 +78,7 @@ TEST(evaluation_listener, refuses_never) {
 constexpr auto line =
     network<[](builder& net) { return net.input({2}) | dense{.units = 2} | mean_squared_error{}; }>();
 
-/// Targets that are a linear function of the inputs.
+/// Targets that are linear in the inputs.
 struct planes {
   std::vector<float> x, y;
   explicit planes(int count) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network knows, used beside its training: features of its layers, parameters for other networks, several heads.
+// Uses of a trained network besides training: features of its layers, parameters for other networks, several
+// heads.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
@@ -63,14 +64,14 @@ TEST(features, come_in_the_order_of_the_data_set_and_agree_with_outputs_of) {
   EXPECT_EQ(alone[3].values, made.predict(all).values);
   EXPECT_EQ(made.outputs_of({}, all)[0].values, alone[3].values);
   EXPECT_EQ(alone[2].example, (shape{4, 6, 6}));
-  // Before the rectifier and behind it, which training runs in one kernel, or behind the pool.
+  // Before and after the rectifier, which training runs in one kernel, and after the pool.
   ASSERT_EQ(alone[1].values.size(), alone[2].values.size());
   EXPECT_LT(*std::min_element(alone[2].values.begin(), alone[2].values.end()), 0);
   for (std::size_t i = 0; i < alone[1].values.size(); ++i)
     ASSERT_EQ(alone[1].values[i], std::max(alone[2].values[i], 0.0F)) << i;
 }
 
-/// Ten examples with everything that an example may have, once by number and once as a stream.
+/// Ten examples with everything that an example may have, as an indexed data set and as a stream.
 struct rich {
   std::vector<float> pixels = bright_thirds(10).pixels;
   data_description what{.inputs = {{.example = {1, 8, 8}}},
@@ -159,7 +160,7 @@ std::vector<float> values_of(training const& made, std::string const& layer) {
   return all;
 }
 
-/// A model file of this test's own, removed at its end.
+/// A model file for one test, removed at its end.
 struct scratch_file {
   std::string path = testing::TempDir() + "cohort_features_" + std::to_string(::getpid());
   ~scratch_file() { ::unlink(path.c_str()); }

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-/// The reference networks, made small, and how their loss falls by PyTorch in double precision (golden/curves.py).
+/// Small versions of the reference networks, and their loss curves in PyTorch in double precision
+/// (golden/curves.py).
 namespace golden_curves {
 
 using namespace cohort;
@@ -81,7 +82,7 @@ inline training_settings const resnet_settings{.updater = momentum{.rate = 0.05,
 
 inline constexpr int batch_size = 8, batches = 5;
 
-/// What golden/curves.py draws: 16 bits of a mix of the tensor's and the element's number.
+/// The numbers that golden/curves.py generates: 16 bits of a hash of the tensor's and the element's number.
 inline std::uint32_t hashed(std::uint32_t tensor, std::size_t element) {
   std::uint32_t x = static_cast<std::uint32_t>(element) * 0x9E3779B1U + tensor * 0x85EBCA6BU;
   for (int round = 0; round < 2; ++round) x = (x ^ (x >> 15)) * 0x2C1B3C6DU;
@@ -91,7 +92,7 @@ inline double drawn(std::uint32_t tensor, std::size_t element) {
   return hashed(tensor, element) / 65536.0 - 0.5;
 }
 
-/// All but those of norms, which begin at 1 and 0.
+/// All parameters except those of norms, which start at 1 and 0.
 template <class T>
 void draw_parameters(parameter_set& all) {
   std::vector<T> values;
@@ -142,7 +143,7 @@ inline std::vector<double> golden(std::string const& name) {
   return {};
 }
 
-/// The first `steps` losses. Rounding grows from step to step, so that the last ones are the furthest apart.
+/// Compares the first `steps` losses. Rounding errors grow from step to step, so the last losses differ most.
 inline void expect_curve(std::vector<double> const& got, std::string const& name, std::size_t steps,
                          double tolerance) {
   std::vector<double> const wanted = golden(name);
@@ -151,7 +152,7 @@ inline void expect_curve(std::vector<double> const& got, std::string const& name
   for (std::size_t i = 0; i < steps; ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << name << ", step " << i;
 }
 
-/// All networks on a backend, the first `steps` steps of each.
+/// Trains all networks on a backend, for the first `steps` steps each.
 template <class B>
 void expect_all(std::size_t steps, double tolerance) {
   int const epochs = static_cast<int>((steps + batches - 1) / batches);

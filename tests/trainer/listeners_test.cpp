@@ -18,7 +18,7 @@ using namespace cohort;
 constexpr auto tiny =
     network<[](builder& net) { return net.input({2}) | dense{.units = 2} | softmax_cross_entropy{}; }>();
 
-/// Keeps what is said.
+/// Records the lines.
 struct recorded {
   std::vector<std::string> lines;
   sink to() {
@@ -32,7 +32,7 @@ class listeners : public testing::Test {
  protected:
   training& nobody() { return training_; }
 
-  /// `count` steps from `step` on, each with the loss and the times given.
+  /// Calls the listener for `count` steps from `step` on, each with the given loss and times.
   void steps(listener& one, std::int64_t step, int count, step_report each) {
     for (int i = 0; i < count; ++i) {
       each.step = step + i;

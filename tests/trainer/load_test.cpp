@@ -21,7 +21,7 @@ constexpr auto small = network<[](builder& net) {
 std::vector<float> const examples{0, 1, 2, 1, 0, 1, 2, 2, 0, 0, 0, 1};
 std::vector<std::int32_t> const labels{0, 1, 0, 1};
 
-/// A file under a name of this test's own, removed at its end.
+/// A file name for one test; the file is removed at its end.
 struct scratch_file {
   std::string path = testing::TempDir() + "cohort_load_" + std::to_string(::getpid()) + '_'
                      + testing::UnitTest::GetInstance()->current_test_info()->name();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
-// Apart from the other tests of training: whoever reads networks compiles the kernels of all kinds.
+// Separate from the other trainer tests, because a program that reads networks compiles the kernels of all
+// kinds.
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/graph_json.hpp>

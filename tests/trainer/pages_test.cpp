@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of docs/prediction.md, as it stands there (tests/docs_test.py holds both equal).
+// The program of docs/prediction.md, identical to the page (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <chrono>
@@ -31,7 +31,7 @@ int main() try {
   for (int caller = 0; caller < 4; ++caller)
     callers.emplace_back([&, caller] {
       for (int i = caller; i < 64; i += 4) {
-        cohort::predictions const one = batcher.predict(images.rows(i, 1));  // blocks this caller alone
+        cohort::predictions const one = batcher.predict(images.rows(i, 1));  // blocks only this caller
         std::printf("image %d is a %d\n", i, one.best(0));
       }
     });

@@ -63,7 +63,7 @@ TEST(predictor, gives_each_example_the_same_whatever_comes_with_it) {
     }
 }
 
-/// A trainer's port whose plans are made by another function.
+/// A trainer's backend handle whose plans are made by another function.
 struct watched {
   training_settings settings{.seed = 7};
   detail::backend_handle real = detail::make_backend_handle<fast>(small, settings);

@@ -6,7 +6,7 @@ namespace random_layers_test {
 
 using namespace cohort_test;
 
-/// Each random layer, without batch statistics.
+/// Every random layer, without batch statistics.
 constexpr auto noisy = network<[](builder& net) {
   return net.input({1, 8, 8}) | gaussian_noise{} | conv2d{.filters = 4, .kernel = 3} | relu{}
          | spatial_dropout{.rate = 0.25} | dense{.units = 10} | relu{} | dropout{} | dense{.units = 3}

@@ -12,7 +12,7 @@ namespace recomputation_test_of_trainer {
 
 using namespace cohort_test;
 
-/// Masks, norms over a worker's part and over all parts, a residual sum, and a layer that stands twice.
+/// Masks, norms over a worker's part and over all parts, a residual sum, and a layer that occurs twice.
 graph varied() {
   return graph::build([](builder& net) {
     tensor const x = net.input({1, 8, 8})

@@ -17,7 +17,7 @@ namespace run_memory_test {
 
 using namespace cohort;
 
-/// No arena reaches the size from which memory begins on a huge page, and is counted with what lies in front of it.
+/// No arena is large enough for huge pages, whose alignment would count too.
 graph net() {
   return graph::build([](builder& b) {
     return b.input({1, 16, 16}) | conv2d{.filters = 4, .kernel = 3, .padding = 1} | batch_norm{} | gelu{}
@@ -40,7 +40,7 @@ struct examples {
   }
 };
 
-/// What is held at most while a network is made and trained for some steps, over what is said before.
+/// Largest memory while a network is created and trained for some steps, relative to the forecast.
 template <class B>
 double held_over_forecast(training_settings const& settings, fit_settings const& how) {
   examples const some;

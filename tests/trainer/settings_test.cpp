@@ -27,7 +27,7 @@ std::vector<T> values(training const& of, std::string const& name) {
   return {};
 }
 
-/// Everything that a layer may set, on the layers of `small` and a norm.
+/// All settings of single layers, on the layers of `small` and a norm.
 training_settings with_layers(int workers = 1) {
   return {
       .updater = adam{.rate = 0.01},
@@ -70,7 +70,8 @@ TEST(training_settings, of_frozen_layers_leave_every_bit_of_them) {
   }
 }
 
-/// What is not frozen takes the first step that it would have taken, where nothing goes by the norm of all.
+/// Layers that are not frozen take the same first step as without frozen layers, unless a norm over the
+/// network is used.
 TEST(training_settings, of_frozen_layers_do_not_touch_the_first_step_of_the_others) {
   bright_thirds const examples(20);
   training_settings settings = with_frozen({});
@@ -165,7 +166,7 @@ TEST(training_settings, refuse_layers_that_are_not_there_before_anything_is_made
   }
 }
 
-/// What rank 1 is told if its settings are `other`.
+/// Error text of rank 1 if its settings are `other`.
 std::string told(training_settings const& ours, training_settings const& other) {
   std::string what;
   bright_thirds const examples(12);
@@ -206,7 +207,7 @@ TEST(training_settings, of_ranks_are_the_same_in_every_field) {
 TEST(training_settings, lower_the_rate_when_the_loss_of_epochs_stops_falling) {
   bright_thirds const examples(30);
   std::vector<std::string> said;
-  // At rate 0 the loss is the same in every epoch: not better.
+  // At rate 0 the loss is the same in every epoch: no improvement.
   training made =
       trainer<wide>(small, {.updater = sgd{.rate = 0},
                             .plateau = reduce_on_plateau{.factor = 0.5, .patience = 1, .cooldown = 1},
@@ -225,10 +226,10 @@ TEST(training_settings, of_a_plateau_scale_the_steps_of_the_next_epoch) {
   bright_thirds const examples(30);
   auto const steps = [&](bool lowered) {
     training_settings settings = plain_sgd();
-    // The threshold is so high that no loss is better.
+    // The threshold is so high that no loss is an improvement.
     if (lowered) settings.plateau = reduce_on_plateau{.factor = 0.25, .patience = 0, .threshold = 0.999};
     training made = trainer<wide>(small, settings);
-    made.fit(examples.data(), {.batch = 30, .epochs = 2});  // the first epoch is better than none
+    made.fit(examples.data(), {.batch = 30, .epochs = 2});  // the first epoch is always an improvement
     std::vector<double> const before = parameters_of(made);
     made.fit(examples.data(), {.batch = 30, .epochs = 1});
     std::vector<double> after = parameters_of(made);

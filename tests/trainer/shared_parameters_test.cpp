@@ -10,7 +10,7 @@ namespace shared_parameters_test {
 
 using namespace cohort_test;
 
-/// The same layer three times, with one set of parameters or with three; below it one that is trained through it.
+/// The same layer three times, with shared or separate parameters; the layer below is trained through it.
 graph chain(bool shared) {
   return graph::build([&](builder& b) {
     auto const again = [&](tensor x) {
@@ -40,7 +40,7 @@ std::vector<double> values_of(training const& made, std::string const& name) {
   return dense;
 }
 
-/// Gives the layers `dense_1` and `dense_2` the numbers of `eye`.
+/// Gives the layers `dense_1` and `dense_2` the parameters of `eye`.
 void repeat_eye(training& made) {
   parameter_set& all = made.parameters();
   for (std::size_t p = 0; p < all.table().size(); ++p) {

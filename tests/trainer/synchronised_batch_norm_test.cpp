@@ -20,7 +20,7 @@ training_settings with(int workers) {
   return made;
 }
 
-/// Parameters after two epochs whose last batch has one example, so that workers and ranks have none.
+/// Parameters after two epochs whose last batch has one example, so that some workers and ranks have none.
 std::vector<double> one_part() {
   bright_thirds const examples(25);
   training alone = trainer<wide>(net, plain_sgd());
@@ -38,8 +38,9 @@ TEST(synchronised_batch_norm, trains_over_workers_as_one_of_them) {
   }
 }
 
-/// Batches of 12 in which the rows 2p, 2p + 1, 6 + 2p and 7 + 2p are four examples, whatever p: rounds of pieces, three for
-/// each half, have the statistics of the batch; pieces have not.
+/// Batches of 12. The rows 2p, 2p + 1, 6 + 2p and 7 + 2p are the same four examples for every p. With three
+/// micro-batches for each half, the micro-batches of a round together have the statistics of the batch; a
+/// single one has not.
 struct repeated {
   std::vector<float> pixels;
   std::vector<std::int32_t> labels;
@@ -82,8 +83,8 @@ TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
   EXPECT_EQ(made.fit(examples.data(), {.batch = 5, .accumulate = 2}).steps, 5);
 }
 
-/// A loss that is not finite is seen after its piece by a worker of one rank, before its backward where gradients are exchanged: either
-/// way it meets the others as often as they wait for it.
+/// A non-finite loss is detected after its micro-batch by a worker of a single rank, and before its backward
+/// if gradients are exchanged. In both cases the worker takes part in as many sums as the others.
 TEST(synchronised_batch_norm, goes_on_beside_a_worker_whose_loss_is_not_finite) {
   graph const numbers = graph::build([](builder& b) {
     return b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2} | mean_squared_error{};
@@ -95,7 +96,7 @@ TEST(synchronised_batch_norm, goes_on_beside_a_worker_whose_loss_is_not_finite) 
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
     dataset const data =
         arrays({array{.values = {x.data(), {20, 4}}}}, {array{.values = {y.data(), {20, 2}}}});
-    y[2 * bad] = std::numeric_limits<float>::quiet_NaN();  // after data were checked
+    y[2 * bad] = std::numeric_limits<float>::quiet_NaN();  // after the data was checked
     auto const skipped = [&](int ranks) {
       std::atomic<std::int64_t> found = 0;
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
@@ -111,7 +112,7 @@ TEST(synchronised_batch_norm, goes_on_beside_a_worker_whose_loss_is_not_finite) 
   }
 }
 
-/// Messages of all ranks in one step on so many examples.
+/// Messages of all ranks in one step on this number of examples.
 std::uint64_t messages_of(int examples, int pieces, std::vector<int> const& workers) {
   bright_thirds const some(examples);
   std::atomic<std::uint64_t> sent = 0;
@@ -142,7 +143,7 @@ TEST(synchronised_batch_norm, waits_for_nobody_where_it_is_frozen) {
   }
 }
 
-/// No loss reads the first output: its layers run forward only.
+/// No loss depends on the first output: its layers run forward only.
 TEST(synchronised_batch_norm, waits_for_nobody_where_no_gradient_comes) {
   graph const sided = graph::build([](builder& b) {
     tensor const x = b.input({1, 8, 8});
@@ -219,7 +220,7 @@ TEST(synchronised_batch_norm, refuses_ranks_that_exchange_no_gradients) {
   });
 }
 
-/// Cannot bear bright pixels.
+/// Throws for bright pixels.
 struct brittle {
   static constexpr std::string_view kind_name = "brittle";
   std::string_view name{};

@@ -47,7 +47,7 @@ std::vector<drawn> those(std::vector<drawn> const& all, std::string const& name,
   return some;
 }
 
-/// In each track of each rank, spans are apart or one within the other.
+/// In each track of each rank, spans are disjoint or nested.
 void expect_no_overlap(std::vector<drawn> const& all) {
   constexpr double rounding = 1e-3;  // of µs: a nanosecond
   for (drawn const& a : all)
@@ -61,7 +61,7 @@ void expect_no_overlap(std::vector<drawn> const& all) {
     }
 }
 
-/// The trace of rank 0, of one epoch of 8 steps or of what is left of them.
+/// The trace of rank 0, of one epoch of 8 steps or of the steps kept.
 template <class Strategy>
 std::string traced(communicator& world, Strategy const& how, std::int64_t newest, int accumulate = 1) {
   bright_thirds const examples(32 * world.size());
@@ -113,7 +113,7 @@ TEST(timeline, puts_ranks_beside_each_other_in_time) {
     auto const all = spans_of(text);
     auto const here = those(all, "step", 0), there = those(all, "step", 1);
     for (std::size_t k = 0; k + 1 < here.size();
-         ++k) {  // no rank leaves a step before the other has come to it
+         ++k) {  // no rank ends a step before the other has started it
       EXPECT_LT(here[k].begin, there[k].end + 1e3);
       EXPECT_LT(there[k].begin, here[k].end + 1e3);
     }
@@ -129,7 +129,7 @@ TEST(timeline, draws_one_span_of_what_is_taken_in_pieces_and_every_mean_once) {
     EXPECT_EQ(those(all, "forward and backward", 1).size(), 8U);
     EXPECT_TRUE(those(all, "forward", 1).empty());
     EXPECT_LE(those(all, "transfer", 1).size(),
-              1U);  // of the one heard at step 6; the last one ends with the epoch
+              1U);  // of the one applied at step 6; the last one ends with the epoch
   });
 }
 

@@ -119,7 +119,7 @@ TEST(training, agrees_between_backends_to_rounding) {
 }
 
 TEST(training, uses_fresh_weights_for_a_batch_size_that_comes_later) {
-  // 33 = 32 + 1: the last batch has a plan of its own, made after the first step; its layouts may be others.
+  // 33 = 32 + 1: the last batch has a separate plan, made after the first step; its layouts may differ.
   constexpr auto wide = network<[](builder& net) {
     return net.input({64}) | dense{.units = 256} | relu{} | dense{.units = 256} | relu{} | dense{.units = 3}
            | softmax_cross_entropy{};
@@ -138,7 +138,7 @@ TEST(training, uses_fresh_weights_for_a_batch_size_that_comes_later) {
     ASSERT_NEAR(oracle[i], other[i], 1e-4) << i;  // 6 steps in f32
 }
 
-/// Halves every parameter before each step: what a strategy writes must be what the step uses.
+/// Halves every parameter before each step: the step must use what a strategy writes.
 struct halving final : strategy {
   void begin(step_info const&, replica const& mine) override {
     parameter_set& all = mine.parameters;
@@ -194,7 +194,7 @@ TEST(training, keeps_its_parameters_when_a_model_does_not_fit) {
   EXPECT_EQ(made.checksum(), before);
 }
 
-/// Writes down what a strategy is told.
+/// Records the calls of a strategy's hooks.
 struct recorder final : strategy {
   std::vector<std::string>& told;
   explicit recorder(std::vector<std::string>& to) : told(to) {}
@@ -216,7 +216,7 @@ struct recorder final : strategy {
   }
 };
 
-/// A layer without parameters that writes down when its backward runs.
+/// A layer without parameters that records when its backward runs.
 std::vector<std::string>* heard = nullptr;
 struct listening {
   static constexpr std::string_view kind_name = "listening";
@@ -251,7 +251,7 @@ TEST(training, announces_buckets_while_backward_runs_below_them) {
                                             "after_update", "end 0"}));
 }
 
-/// Exchanges with itself: packs every bucket and, if it is to, puts it back.
+/// Exchanges with itself: packs every bucket and, on request, unpacks it.
 struct mirror final : strategy {
   explicit mirror(bool returning) : returns(returning) {}
   bool returns;
@@ -303,7 +303,7 @@ TEST(training, stops_a_diverging_run_naming_step_and_layer) {
 TEST(training, names_the_input_where_the_data_are_not_finite) {
   bright_thirds examples(20);
   training made = trainer<fast>(small, with(2));
-  dataset const data = examples.data();  // checked when made; spoiled afterwards
+  dataset const data = examples.data();  // checked at construction; modified afterwards
   examples.pixels[64 * 13 + 5] = std::numeric_limits<float>::quiet_NaN();
   std::string const before = made.checksum();
   try {
@@ -445,7 +445,7 @@ TEST(training, gives_each_key_its_output) {
   EXPECT_THROW(made.predict(std::span(keys).first(2), input), shape_error);
 }
 
-/// Writes down what listeners are told.
+/// Records the calls of listeners.
 struct counting final : listener {
   std::vector<std::int64_t> steps;
   std::int64_t epochs = 0;

@@ -23,7 +23,7 @@ using wide = reference<double>;
 class tune_in_a_folder : public testing::Test {
  protected:
   using ways = std::vector<std::string>;
-  /// What is chosen if the ways take so many seconds; what was timed is in `timed`.
+  /// The choice if the candidates take these seconds; `timed` records which ones were timed.
   std::size_t chosen(std::string const& what, ways const& names, std::vector<double> const& seconds) {
     timed.assign(names.size(), 0);
     return tune<wide>({.folder = folder})->choose(what, names, [&](std::size_t way) {
@@ -95,7 +95,8 @@ TEST_F(tune_in_a_folder, does_without_a_folder) {
 
 class workers_by_calibration : public tune_in_a_folder {
  protected:
-  /// Settles workers of the reference for three processors. Ports that were made for it are in `ports`.
+  /// Calibrates workers of the reference backend for three processors. `ports` records the backend handles
+  /// made for that.
   training_settings settled(training_settings settings, int processors = 3, graph_view net = small,
                             int batch = 12) {
     static std::vector<int>* asked;
@@ -172,7 +173,7 @@ TEST_F(workers_by_calibration, is_one_of_one_on_one_processor) {
   EXPECT_TRUE(ports.empty());
 }
 
-/// Whatever was chosen: the run has the bits of one whose numbers were set by hand.
+/// Whatever was chosen, the run has the bits of one whose numbers were set by hand.
 TEST_F(workers_by_calibration, leave_no_trace_in_the_training) {
   bright_thirds const examples(60);
   auto const fitted = [&](training& made) {
@@ -201,7 +202,7 @@ TEST_F(workers_by_calibration, need_somebody_who_tunes) {
   }
 }
 
-/// Losses on numbers, inputs of several kinds, sums over the batch: blank examples suit them.
+/// Losses on numbers, inputs of several kinds, sums over the batch: generated examples fit all of them.
 TEST_F(workers_by_calibration, take_any_network) {
   graph const several = graph::build([](builder& net) {
     tensor const words = net.input({4}) | embedding{.vocabulary = 5, .width = 3};

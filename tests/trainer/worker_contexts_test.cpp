@@ -19,7 +19,7 @@ constexpr auto net = network<[](builder& b) {
          | softmax_cross_entropy{};
 }>();
 
-/// What two steps allocate beside the training.
+/// Memory that two steps allocate in addition to the training's.
 std::size_t bytes_of_fit(int batch, int pieces) {
   cohort_test::bright_thirds const examples(2 * batch);
   dataset const data = examples.data();

@@ -64,7 +64,7 @@ struct basic_invocation {
 ///               constants, and its parameters' gradients are not read.
 /// `sums`        the step has one more input than the layer. It is the last input and has the output's shape.
 ///               It is added to the layer's result, before the activation.
-/// `parameters`  layouts that the store has already fixed; empty where this request may choose.
+/// `parameters`  layouts that the store has already fixed; empty if this request may choose.
 /// `candidate`   one of the backend's `candidates` for this request; "": the backend's fixed rule.
 template <class Layout>
 struct basic_request {

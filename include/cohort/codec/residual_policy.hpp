@@ -6,7 +6,7 @@
 
 namespace cohort {
 
-/// Policies that reduce the residual periodically. All but `none` lose a part of the gradient.
+/// Policies that reduce the residual periodically. All except `none` lose a part of the gradient.
 namespace residual {
 
 /// Keeps the residual unchanged.

@@ -113,9 +113,9 @@ class threshold_sampler {
  public:
   static constexpr std::size_t levels = std::size_t{1} << 15;
 
-  /// Returns the smallest threshold that at most the share `density` of a sample reaches. If the largest
-  /// level alone is a larger share, returns that level. Returns `otherwise` if all sampled elements are of
-  /// level 0.
+  /// Returns the smallest threshold that at most the share `density` of a sample reaches. If the elements of
+  /// the largest level alone are a larger share, returns that level. Returns `otherwise` if all sampled
+  /// elements are of level 0.
   ///
   /// Before    count(counts) adds 1 to counts[level_of(r + x)] for each element of the sample.
   template <class Count>

@@ -81,7 +81,8 @@ struct arrival {
 };
 
 namespace detail {
-/// An operation inside a communicator. The communicator keeps it until it is done, even if no handle is left.
+/// An operation inside a communicator. The communicator keeps it until it is done, even if no handle exists
+/// any more.
 struct activity {
   virtual ~activity() = default;
   virtual bool done() = 0;

@@ -6,8 +6,9 @@
 #ifdef COHORT_CORE_COMPILED
 namespace cohort::detail {
 
-/// Every object file that is compiled against the compiled library refers to this object of its own version and settings of
-/// the standard library. If the library was compiled with others, the program does not link.
+/// Every object file that is compiled against the compiled library refers to this object. Its type contains
+/// the library's version and the settings of the standard library. If the library was compiled with another
+/// version or other settings, the program does not link.
 template <int major, int minor, int patch, bool cxx11_strings, bool debug_containers>
 struct compiled_library {
   static char const has_same_version_and_settings;

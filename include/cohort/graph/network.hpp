@@ -52,7 +52,8 @@ struct surveyed {
 #ifdef __clang__
 inline void the_network_is_not_well_formed() {}
 
-/// clang prints the arguments of a call that is not a constant expression. One argument is the sentence.
+/// clang prints the arguments of a call that is not a constant expression. One of them is the error's
+/// sentence.
 constexpr bool refuse(char const*, int, char const*, char const* sentence, shape, shape) {
   if (sentence) the_network_is_not_well_formed();
   return true;

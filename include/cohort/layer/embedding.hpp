@@ -15,7 +15,7 @@ namespace cohort {
 ///           Output width×S: the elements of a vector are channels, as convolutions expect. Weights
 ///           vocabulary×width.
 /// Errors    data_error that names the example and the position, if an index is outside the vocabulary.
-///           Forward stops there.
+///           Forward stops at that index.
 /// Exact     gradients are added in the order of the examples. The input gradient is 0.
 struct embedding {
   static constexpr std::string_view kind_name = "embedding";

@@ -11,7 +11,8 @@ namespace cohort {
 /// Gradients of one step before the update: one part per worker, all in the master's layouts.
 ///
 /// Order     parts are summed in the workers' order: deterministic for a given number of workers.
-/// Exact     pack changes no bit of the update; neither does pack followed by unpack of the same gradient.
+/// Exact     pack does not change any bit of the update; nor does pack followed by unpack of the same
+///           gradient.
 class gradient_parts {
  public:
   static constexpr std::size_t max_parts = arena_passes::max_parts;

@@ -41,8 +41,7 @@ struct lowered_graph {
 /// Outputs     the layers whose results are requested; empty: the graph's outputs. Layers that no output
 ///             depends on are omitted.
 /// Pool first  relu(x) with a max pool as its only consumer runs after the pool, unless it is fused. max and
-///             a rectifier commute, and the pool leaves fewer elements to rectify (a quarter for a 2×2
-///             window).
+///             a rectifier commute, and the pool has fewer outputs to rectify (a quarter for a 2×2 window).
 /// Folded      at inference, a per-channel map (batch_norm, scale) becomes part of the weights and bias of
 ///             the layer before it. Condition: it is the layer's only consumer, and the layer has
 ///             `takes_channel_maps`.

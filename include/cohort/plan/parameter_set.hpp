@@ -69,8 +69,8 @@ class parameter_set {
     write(p, dense, arena);
   }
 
-  /// Updates working copies from the master. refresh: the worker's share of the copies that training reads of
-  /// the parameters in `which`. refresh_stale: all stale copies.
+  /// Updates working copies from the master. refresh: the worker's share of training's copies of the
+  /// parameters in `which`. refresh_stale: all stale copies.
   /// Before    the master has changed; no kernel that uses the copies is running.
   /// After     when every worker has called refresh, training's copies of these parameters are fresh.
   virtual void refresh(int worker, int workers, parameter_range const& which) = 0;

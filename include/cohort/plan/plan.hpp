@@ -70,7 +70,7 @@ struct forward_request {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   batch_sums* sums = nullptr;  ///< over the parts of the batch; must outlive backward
-  /// First parameter index that `late` concerns.
+  /// First index of the parameters that `late` must precede.
   int late_from = 0;
   /// Called once on this thread, before the first kernel that reads parameters from `late_from` on.
   std::function<void()> const* late = nullptr;

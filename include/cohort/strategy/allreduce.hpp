@@ -16,8 +16,8 @@ namespace cohort {
 /// Takes every step with the mean of all ranks' gradients.
 ///
 /// Shapes    buckets, from the last layer to the first. A bucket is reduced in place if all ranks have the
-///           same parameter layout, on devices in whose memory their communicator sums, or on processors with
-///           padding of at most 1/64; otherwise packed, as in the canonical flat view.
+///           same parameter layout, on devices whose memory the communicator can sum in, or on processors
+///           with padding of at most 1/64; otherwise packed, as in the canonical flat view.
 /// Units     `resync`: every `resync` steps (0: never) ranks compare a checksum of their parameters. If the
 ///           checksums differ, as between ranks of different backends, rank 0's parameters are broadcast.
 ///           `wire`: the type in which gradients are sent and summed, bf16 or f32; none or a wider type:
@@ -26,21 +26,22 @@ namespace cohort {
 ///           all parameters or more, may still be pending while the next step's forward runs on the layers
 ///           below. Requires the same layout on all ranks, and that the trainer allows it (step_info::late).
 /// Order     a bucket's allreduce starts while backward still runs on the layers below it.
-/// Before    rank r has the gradient g_r of the mean over its examples, which weigh m_r (1 each, where they
-///           have no weights).
+/// Before    rank r has the gradient g_r of the mean loss over its examples, whose total weight is m_r (1
+///           each if they have no weights).
 /// After     all ranks have Σ m_r·g_r / Σ m_r; with `wire` Σ round(m_r·g_r / Σ m + e_r), where e_r is the sum
 ///           of rank r's rounding errors so far.
 /// Moves     per step an allreduce of each bucket, together n elements and the padding of buckets reduced in
 ///           place. The first bucket has 5 more words; with `wire`, with `overlap_next_forward`, or if it is
-///           reduced in place, these words have a separate allreduce. Once at the start n more at most ⌈log2
-///           P⌉ times and an allreduce of 16 bytes, as at a resync. A single rank moves, packs and waits for
-///           nothing.
+///           reduced in place, these words have a separate allreduce. Once at the start, a broadcast of n, at
+///           most ⌈log2 P⌉·n from any rank, and an allreduce of 16 bytes, as at a resync. A single rank
+///           sends, packs and waits for nothing.
 /// Errors    communicator_error on all ranks if one is lost; with `overlap_next_forward` the pending layers
 ///           may then have missed the last step.
 /// Exact     ranks of one backend have the same bits after each step. P ranks with batch B give the
 ///           parameters of one rank with batch P·B, to rounding, for networks without batch statistics. With
-///           one rank no bit differs from no strategy. With `wire` ranks have the same bits as each other.
-///           Rounding errors before a sum are conserved; the sums are rounded too, once per rank.
+///           one rank, the bits are those of training without a strategy. With `wire`, all ranks still have
+///           the same bits. Rounding errors before a sum are conserved; the sums are rounded too, once per
+///           rank.
 /// Source    CaffeOnSpark over MPI. Buckets during backward: Li et al., PyTorch Distributed, VLDB 2020. Error
 ///           feedback: Seide et al., Interspeech 2014, Karimireddy et al., ICML 2019. Overlap with the next
 ///           forward: Jayarajan et al., P3, MLSys 2019, and BytePS's cross-barrier.

@@ -20,18 +20,19 @@ namespace cohort {
 ///           dropped. If ranks share a stream, a rank whose part has ended skips to the next meeting and
 ///           waits there. `overlap`: a mean starts at a period's end and is applied at the end of the next
 ///           period, together with its votes; the steps taken meanwhile are kept. Updaters' states and
-///           running statistics are averaged only at an epoch's end. A single rank overlaps nothing.
+///           running statistics are averaged only at an epoch's end. For a single rank, `overlap` has no
+///           effect.
 /// Before    rank r has w_r. The examples that it has seen since the last meeting have the total weight m_r,
 ///           1 each if they have no weights.
 /// After     all have g, the outer step towards Σ m_r·w_r / Σ m_r. `overlap`: rank r has sent w_r and trained
 ///           on to w; it then has g + (w − w_r). At an epoch's end, or when a vote ends the run, all have g.
-/// Moves     an allreduce of n·(1 + state arrays) + 5 elements per meeting, of n + 5 with `overlap`; one more
-///           of the running variances; with `seconds` one more of 8 bytes. At the start rank 0's arrays are
-///           broadcast once.
+/// Moves     an allreduce of n·(1 + state arrays) + 5 elements per meeting, of n + 5 with `overlap`; running
+///           variances need one more allreduce, `seconds` one more of 8 bytes. At the start rank 0's arrays
+///           are broadcast once.
 /// Errors    communicator_error on all ranks if one is lost.
 /// Exact     the same bits on every rank after a meeting. `every` 1 with sgd equals allreduce, to rounding.
-///           With one rank and the plain outer step no bit differs from no strategy. Frozen parameters keep
-///           their bits; running statistics take no outer step.
+///           With one rank and the plain outer step, the bits are those of training without a strategy.
+///           Frozen parameters keep their bits; running statistics take no outer step.
 /// Source    Deeplearning4j's ParameterAveragingTrainingMaster, which does not weight by examples. Overlap:
 ///           Shen et al., CoCoD-SGD, IJCAI 2019; the outer step then starts from the previous g, so that its
 ///           Δ is the progress of one period.

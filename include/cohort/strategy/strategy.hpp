@@ -120,8 +120,8 @@ enum class exchanged { nothing, gradient, parameters };
 ///                neither this step's after_update nor the next step's begin. Called once: while the next
 ///                step's forward runs on the layers below them, or before consensus, state, bytes and
 ///                end_of_epoch.
-/// after_update   The parameters have taken the step; or (`updated` false) have not, because the step had no
-///                examples, or a loss or gradient was not finite.
+/// after_update   The parameters have taken the step, or (`updated` false) have not taken it, because the
+///                step had no examples or a loss or gradient was not finite.
 /// end_of_epoch   No step is running; no exchange may be pending afterwards. Also called if a vote ends the
 ///                run within an epoch, after the listeners have saved.
 /// consensus      For evaluation and checkpoints if ranks differ: fills the dense canonical arrays of a

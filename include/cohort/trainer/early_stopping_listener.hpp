@@ -27,7 +27,8 @@ struct early_stopping_settings {
 /// Evaluates a metric after every `every` epochs, and stops the run when the metric has not improved for
 /// `patience` checks.
 ///
-///     early_stopping_listener stopping(accuracy_on(held), {.patience = 3, .on_best = [](training& run) { run.save("best"); }});
+///     early_stopping_listener stopping(
+///         accuracy_on(held), {.patience = 3, .on_best = [](training& run) { run.save("best"); }});
 ///
 /// Order     collective: every rank has one with the same settings.
 /// After     all ranks agree on the stop at their next meeting: fit returns with `stopped` a few steps into

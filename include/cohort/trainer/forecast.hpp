@@ -8,8 +8,8 @@ namespace cohort {
 
 /// Formats the estimates of estimate_scaling for some numbers of ranks:
 ///
-///     forecast for ranks with separate processors: 2.31 ms of compute a step, 271.1 kB exchanged, 0.052 ms a message,
-///     11.8 MB/s
+///     forecast for ranks with separate processors: 2.31 ms of compute a step, 271.1 kB exchanged,
+///     0.052 ms a message, 11.8 MB/s
 ///       ranks  ms a step  samples/s  efficiency
 ///           2      14.10       4539      16.4 %
 ///

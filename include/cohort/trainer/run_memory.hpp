@@ -28,7 +28,7 @@ struct run_memory {
   std::size_t batches = 0;
   std::size_t exchange = 0;
 
-  /// Sum of all kinds.
+  /// Total of all kinds.
   std::size_t total() const;
 };
 

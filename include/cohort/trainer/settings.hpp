@@ -34,8 +34,8 @@ enum class when_not_finite { stop, skip };
 ///           memory of a device; no limit on the processor. `tune`: null disables it.
 ///           `cohort::tune<backend>()` of <cohort/trainer/tune.hpp> measures the backend's alternatives on
 ///           this machine and stores the choices in the user's cache.
-/// Exact     bit by bit the same result for the same seed, workers, threads, backend and instruction set;
-///           with `tune` also the same choices. Ranks with different choices still hold the same parameters.
+/// Exact     the same seed, workers, threads, backend and instruction set, and with `tune` the same choices,
+///           give bitwise equal results. Ranks with different choices still hold the same parameters.
 struct training_settings {
   cohort::updater updater = sgd{};
   std::optional<cohort::updater> bias_updater{};  ///< none: same as `updater`

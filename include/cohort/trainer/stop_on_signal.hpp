@@ -12,9 +12,9 @@ namespace cohort {
 ///
 /// Order     replaces the process's action for SIGTERM while at least one object exists (one per rank if
 ///           ranks are threads); a second signal ends the process. The constructor installs an alternate
-///           signal stack on its thread; the destructor must run on the same thread. Reason for the alternate
-///           stack: oneDNN's kernels save the stack pointer in memory that a handler's frame on the normal
-///           stack would overwrite.
+///           signal stack on its thread; the destructor must run on the same thread. The alternate stack is
+///           needed because oneDNN's kernels save the stack pointer in memory that a handler's frame on the
+///           normal stack would overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();

@@ -148,8 +148,8 @@ class training {
   /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, updater state,
   /// step and epoch.
   ///
-  /// Errors    file_error; data_error with the difference between the file's network and this one. Nothing
-  ///           has changed then.
+  /// Errors    file_error; data_error with the difference between the file's network and this one. After an
+  ///           error nothing has changed.
   void load(std::string const& path);
   void load(model_file const& from);
 
@@ -158,8 +158,8 @@ class training {
   /// unchanged.
   ///
   /// Order     not collective: every rank makes the same call.
-  /// Errors    those of load, except that the networks may differ; data_error if no layer matches. Nothing
-  ///           has changed then.
+  /// Errors    those of load, except that the networks may differ; data_error if no layer matches. After an
+  ///           error nothing has changed.
   transfer_report load_matching(std::string const& path);
   transfer_report load_matching(model_file const& from);
   transfer_report load_matching(training const& from);

@@ -4,7 +4,7 @@
 
 namespace operations {
 
-/// A layer of a user, with kernels of its own: gain·x + bend·x², one gain a channel.
+/// A user-defined layer with its own kernels: gain·x + bend·x², with one gain per channel.
 struct bent {
   static constexpr std::string_view kind_name = "bent";
 

@@ -6,8 +6,8 @@
 
 namespace operations {
 
-/// Whole numbers below `below`, in floats and doubles alike, of a batch: how many of below − 1 normal numbers are above 0. They have no
-/// gradient.
+/// Integers from 0 to below − 1, equal in float and double: the number of positive ones among below − 1
+/// normal numbers. They have no gradient.
 inline tensor whole_numbers(builder& net, shape extents, int below) {
   int const channels = extents[0];
   extents[0] *= std::max(below - 1, 1);
@@ -19,7 +19,8 @@ inline tensor whole_numbers(builder& net, shape extents, int below) {
   return sum;
 }
 
-/// An activation on channels that fill no block of sixteen, then behind a convolution, then behind a dense layer.
+/// An activation on channels that do not fill a block of 16, then after a convolution, then after a dense
+/// layer.
 template <layer L>
 tensor activation(builder& net, draw& d, L const& l) {
   tensor const x = image(net, {d.between(1, 19), 5, 4}) | l;

@@ -4,7 +4,7 @@
 
 namespace operations {
 
-/// A vector or an image that parameters have made.
+/// A vector or an image that depends on parameters.
 inline tensor outputs(builder& net, draw& d) {
   if (d.between(0, 1) == 0) return net.input({d.between(2, 9)}) | dense{.units = d.between(1, 12)};
   return image(net, {d.between(1, 4), d.between(1, 5), 3});

@@ -12,8 +12,8 @@
 
 namespace operations {
 
-/// Scale and shift that are not 1 and 0. A bias right in front of a norm of its channel would have no gradient but rounding,
-/// so a relu stands between.
+/// Scale and shift other than 1 and 0. A bias directly before a norm of its channel would have a gradient of
+/// rounding errors only, so a relu is between them.
 inline constexpr layer_settings uneven{.bias = init::normal{0.7}};
 
 inline constexpr row normalisations[]{

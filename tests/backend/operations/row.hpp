@@ -8,7 +8,7 @@ namespace operations {
 
 using namespace cohort;
 
-/// Extents that differ from seed to seed.
+/// Random extents, determined by the seed.
 class draw {
  public:
   explicit draw(std::uint64_t seed) : stream_(seed, "operations") {}
@@ -21,12 +21,12 @@ class draw {
   std::uint64_t drawn_ = 0;
 };
 
-/// An image that parameters have made, so that its gradient is under test: channels × height × width.
+/// An image, channels × height × width, that depends on parameters, so that its gradient is tested.
 inline tensor image(builder& net, shape const& extents) {
   return net.input({2, extents[1], extents[2]}) | conv2d{.filters = extents[0], .kernel = 1};
 }
 
-/// An operation on random extents. A dense layer and a loss are put behind it where it has to be trained.
+/// An operation on random extents. For training, a dense layer and a loss are appended.
 struct row {
   char const* name;
   tensor (*body)(builder&, draw&);

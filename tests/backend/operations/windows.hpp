@@ -10,7 +10,7 @@
 
 namespace operations {
 
-/// A sequence that parameters have made: channels × length.
+/// A sequence, channels × length, that depends on parameters.
 inline tensor sequence(builder& net, int channels, int length) {
   return net.input({2, length}) | conv1d{.filters = channels, .kernel = 1};
 }

@@ -17,7 +17,7 @@ namespace cudnn_timed_choice_test {
 
 using namespace cohort;
 
-/// Takes the last way, times all of them, and keeps what it was asked.
+/// Selects the last candidate, times all of them, and records the descriptions.
 struct the_last final : tuning,
                         step_autotuner_for<pretended_cudnn>,
                         step_autotuner_for<pretended_cudnn_bf16> {
@@ -61,7 +61,7 @@ TEST_F(autotuned_choice, is_between_engines_that_keep_to_the_precision) {
   EXPECT_EQ(implementations<pretended_cudnn>({.batch = 2, .tune = &by}),
             std::set<std::string>{"cudnn:7, tuned"});
   EXPECT_EQ(by.named, (std::set<std::string>{"engine 6", "engine 7", "algorithm 1", "algorithm 2"}));
-  // two convolutions, of which the first has no gradient of its input, and two dense layers
+  // two convolutions, the first without an input gradient, and two dense layers
   EXPECT_EQ(by.asked.size(), 5U + 6U);
   EXPECT_TRUE(by.asked[0].starts_with("Pretended GPU, cuDNN 9")) << by.asked[0];
   EXPECT_TRUE(
@@ -89,7 +89,7 @@ TEST_F(autotuned_choice, passes_over_an_engine_that_fails) {
             3);
 }
 
-/// What is kept is not timed again.
+/// A stored choice is not timed again.
 TEST_F(autotuned_choice, is_kept_for_the_next_run) {
   scratch_folder const choices;
   cohort_test::bright_thirds const examples(40);

@@ -39,7 +39,7 @@ TEST(cudnn_bf16, learns) { cudnn_cases::learns<pretended_cudnn_bf16>(); }
 
 TEST(cudnn_bf16, loses_no_small_step) { cudnn_cases::loses_no_small_step<pretended_cudnn_bf16>(); }
 
-/// The layouts of a plan's convolutions.
+/// Layouts of a plan's convolutions.
 template <class B>
 std::set<std::string> layouts_of_convolutions() {
   std::set<std::string> found;

@@ -10,7 +10,8 @@ namespace cudnn_channels_last_test {
 
 using namespace cohort;
 
-/// cuDNN takes images channels last alone, so that f32 lies so too and gives the numbers of the reference.
+/// This cuDNN supports channels last only, so f32 images are channels last too and must give the reference's
+/// numbers.
 class channels_last : public testing::Test {
  protected:
   channels_last() {
@@ -48,7 +49,7 @@ TEST_F(channels_last, layers_of_images_agree_with_the_reference) {
   EXPECT_GT(last, 20);
 }
 
-/// One channel comes in, and vectors go out: both orders are one there.
+/// One channel in, vectors out: for these, both orders are the same.
 TEST_F(channels_last, nothing_is_reordered_within_an_image_network) {
   int reorders = 0;
   for (plan_row const& row : trial<pretended_cudnn>(graph(cudnn_cases::normed), {.batch = 4}).plan->rows())

@@ -10,7 +10,7 @@ namespace compile_kernels_test {
 
 using namespace cohort;
 
-/// NVRTC, which needs no GPU. Where it is missing, this test fails: cmake/setup.sh --cuda installs it.
+/// NVRTC, which needs no GPU. If it is missing, this test fails; cmake/setup.sh --cuda installs it.
 detail::nvrtc_functions nvrtc() {
   std::string const names[]{"libnvrtc.so.13", "libnvrtc.so.12"};
   return detail::load_functions<detail::nvrtc_functions>(detail::system_libraries(), "NVRTC", names);

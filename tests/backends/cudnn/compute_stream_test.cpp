@@ -104,7 +104,8 @@ TEST(compute_stream, waits_no_longer_than_its_deadline) {
   EXPECT_TRUE(machine.memory.empty());
 }
 
-/// What is brought may change at once, though the GPU takes it later, and nobody waits until there is no room.
+/// The source of an upload may change at once, although the GPU reads the copy later. Uploads block only when
+/// the staging memory is full.
 TEST(compute_stream, brings_without_a_wait_while_there_is_room) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
@@ -132,7 +133,7 @@ TEST(compute_stream, brings_without_a_wait_while_there_is_room) {
   stream.deallocate(to);
 }
 
-/// More than there is room for goes in pieces, both ways.
+/// Transfers larger than the staging memory are split, in both directions.
 TEST(compute_stream, brings_and_fetches_what_is_larger_than_its_room) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
@@ -146,7 +147,7 @@ TEST(compute_stream, brings_and_fetches_what_is_larger_than_its_room) {
   stream.deallocate(to);
 }
 
-/// A wait frees no piece that another thread was given after it began.
+/// A wait does not free a piece that another thread received after the wait began.
 TEST(compute_stream, keeps_what_is_brought_during_a_wait) {
   fake_machine machine;
   static detail::compute_stream* other = nullptr;
@@ -170,7 +171,7 @@ TEST(compute_stream, keeps_what_is_brought_during_a_wait) {
   stream.deallocate(to);
 }
 
-/// Who waits for what is fetched keeps nobody from bringing, and its piece.
+/// A thread that waits for a download does not prevent other threads from uploading, and keeps its piece.
 TEST(compute_stream, brings_while_another_thread_fetches) {
   fake_machine machine;
   static std::atomic<bool> asked;
@@ -199,7 +200,7 @@ TEST(compute_stream, brings_while_another_thread_fetches) {
   stream.deallocate(memory);
 }
 
-/// What is fetched later is there after a wait, and its memory is kept from a GPU that does not end.
+/// The result of download_async is complete after a wait. Its memory is kept if the GPU does not finish.
 TEST(compute_stream, fetches_later_into_memory_that_is_page_locked) {
   fake_machine machine;
   auto const stream = std::make_shared<detail::compute_stream>(
@@ -227,7 +228,7 @@ TEST(compute_stream, fetches_later_into_memory_that_is_page_locked) {
   EXPECT_THROW(buffer(1, space), memory_error);
 }
 
-/// What is recorded is done when it is launched, each time; another thread's work is none of it.
+/// Recorded work runs at each launch. Work of other threads is not recorded.
 TEST(compute_stream, records_work_of_one_thread) {
   fake_machine machine;
   float x = 1, y = 1;

@@ -6,19 +6,20 @@
 
 #include "../../backend/ladder.hpp"
 
-/// The rungs of the conformance ladder whose layers cudnn has kernels for, on a GPU, pretended or not.
+/// The rungs of the conformance ladder whose layers cudnn has kernels for, on a real or simulated GPU.
 namespace cudnn_ladder {
 
 using namespace cohort;
 
-/// A factor that is rounded to TF32 is off by up to 2⁻¹¹ of it, an eighth of bf16's; but a gate or a pool that decides otherwise
-/// moves a whole summand from one element of a gradient to another. Rounding on the processor takes up to 0.3 and 0.2 of it.
+/// A factor rounded to TF32 has a relative error of up to 2⁻¹¹, an eighth of bf16's. But if a rectifier or a
+/// pool decides differently, a whole summand moves from one element of a gradient to another. Rounding on the
+/// processor uses up to 0.3 and 0.2 of this tolerance.
 inline constexpr ladder::tolerance in_tf32{.output = {0.025, 0.0125}, .gradient = {0.4, 0.3}};
 
 /// As on the processor (tests/backends/onednn/bf16_test.cpp).
 inline constexpr ladder::tolerance in_bf16{.output = {0.1, 0.05}, .gradient = {0.8, 0.6}};
 
-/// One stream and one set of kernels for all rungs: a GPU takes longer to make them than to climb a rung.
+/// All rungs share one stream and one set of kernels: creating them takes longer than a rung.
 template <class B>
 struct shared : B {
   shared() : B(one()) {}

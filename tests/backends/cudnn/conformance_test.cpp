@@ -10,7 +10,7 @@ namespace conformance_test {
 using namespace cohort;
 
 bool const ready = pretended_gpu::stands();
-/// Where cuDNN takes images channels last alone, so that f32 lies so too.
+/// For a cuDNN that supports channels last only, so that f32 images are channels last too.
 struct rung_channels_last : ladder::rung<cudnn_ladder::shared<pretended_cudnn>> {
   using ladder::rung<cudnn_ladder::shared<pretended_cudnn>>::rung;
   void SetUp() override { fake_dnn::now.takes_channels_first = false; }

@@ -31,7 +31,7 @@ class engine_of_a_convolution : public testing::Test {
             .rows = {1, 0},
             .columns = {0, 2}};
   }
-  /// Of three tensors of ones and a workspace that the engine gets, all on a line.
+  /// Runs the engine on three tensors of ones and a workspace, adjacent in memory.
   void run(convolution_engine const& engine) const {
     alignas(convolution_engine::workspace_alignment) float x[2048];
     for (float& one : x) one = 1;

@@ -18,7 +18,7 @@ using namespace cohort;
 using detail::convolution_pass;
 using numbers = std::vector<float>;
 
-/// One pass on the pretended GPU beside the loops of the processor.
+/// One pass on the simulated GPU, compared with the processor's loops.
 class convolution_on_gpu : public testing::Test {
  protected:
   static constexpr int batch = 3;
@@ -29,7 +29,7 @@ class convolution_on_gpu : public testing::Test {
     for (std::size_t i = 0; i < made.size(); ++i) made[i] = from.normal<float>(i);
     return made;
   }
-  /// A tensor in memory, in some layout.
+  /// A tensor in memory, in any layout.
   struct laid_out {
     detail::gpu_layout lies;
     buffer memory;
@@ -38,7 +38,7 @@ class convolution_on_gpu : public testing::Test {
       for (std::size_t i = 0; i < dense.size(); ++i) place().put(element(i), dense[i]);
     }
     detail::kernels::values place() const { return {memory.data(), lies.is_narrow()}; }
-    /// Where the i-th element lies, axis by axis.
+    /// Position of the i-th element, counted axis by axis.
     std::size_t element(std::size_t i) const {
       std::size_t const channels = lies.channels(), area = lies.places(), example = i / area / channels;
       return lies.channels_last ? (example * area + i % area) * channels + i / area % channels : i;
@@ -58,7 +58,7 @@ class convolution_on_gpu : public testing::Test {
                         moving.size.width};
     auto const lies = [&](shape const& dims) { return way.layout_of(dims); };
     bool const is_narrow = way.is_narrow();
-    // as they are, and rounded
+    // unchanged and rounded
     numbers const x = laid_out(lies(image.batched(batch)), random(image.batched(batch), "image")).values(),
                   w = laid_out(lies(weights), random(weights, "weights")).values(),
                   y = laid_out(lies(map.batched(batch)), random(map.batched(batch), "map")).values();

@@ -12,7 +12,7 @@ namespace cudnn_statistics_of_parts_test {
 
 using namespace cohort;
 
-/// What the other parts bring.
+/// Contributions of the other parts.
 struct others final : batch_sums {
   std::vector<double> values;
   std::vector<double> given{};
@@ -35,7 +35,8 @@ class cross_worker_statistics : public testing::Test {
 };
 
 TEST_F(cross_worker_statistics, are_those_of_all_elements) {
-  // here means 1 and -2, variances 4 and 0.25; around 0.5 and -1. There 2 elements more: 5, 7 and -1, -3.
+  // this part: means 1 and -2, variances 4 and 0.25, centred at 0.5 and -1; other part: 2 more elements, 5, 7
+  // and -1, -3
   std::vector<float> statistics{1, -2, 4, 0.25F};
   std::vector<float> const around{0.5F, -1};
   others there({4.5 + 6.5, 0 + -2, 4.5 * 4.5 + 6.5 * 6.5, 0 + 4, 2});

@@ -14,7 +14,7 @@
 #include "../../trainer/bright_thirds.hpp"
 #include "../../trainer/parameters_of.hpp"
 
-/// What a GPU must hold to, pretended or not.
+/// Requirements on a GPU, real or simulated.
 namespace cudnn_cases {
 
 using namespace cohort;
@@ -36,7 +36,8 @@ inline constexpr auto lenet = network<[](builder& net) {
 }>();
 // clang-format on
 
-/// A convolution without a bias, a norm and a rectifier, with padding that differs from side to side; then a residual block.
+/// A convolution without a bias, a norm and a rectifier, with padding that differs per side; then a residual
+/// block.
 inline constexpr auto normed = network<[](builder& net) {
   tensor const x = net.input({1, 8, 8})
                    | conv2d{.filters = 6, .kernel = 2, .padding = padding::same, .bias = false} | batch_norm{}
@@ -46,8 +47,8 @@ inline constexpr auto normed = network<[](builder& net) {
   return ((x + y) | relu{}) | conv2d{.filters = 3, .kernel = 1} | global_avg_pool{} | softmax_cross_entropy{};
 }>();
 
-/// What runs inside a layer's kernels: sums with and without a rectifier behind norms and convolutions, rectifiers with and without a
-/// bias, a summand that others read too.
+/// Operations that run inside a layer's kernels: sums with and without a rectifier after norms and
+/// convolutions, rectifiers with and without a bias, a summand with several consumers.
 inline constexpr auto fused = network<[](builder& net) {
   auto const conv = [](bool bias) { return conv2d{.filters = 4, .kernel = 3, .padding = 1, .bias = bias}; };
   tensor const x = net.input({2, 6, 5}) | conv(true) | leaky_relu{.slope = 0.3};
@@ -59,7 +60,8 @@ inline constexpr auto fused = network<[](builder& net) {
          | relu{} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-/// Whose kernels know both orders of images: a sum of three, a concatenation, pools, a norm, activations, masks; shapes behind them.
+/// Layers whose kernels support both orders of images: a sum of three, a concatenation, pools, a norm,
+/// activations, masks; then shape layers.
 inline constexpr auto many_layers = network<[](builder& net) {
   tensor const x = net.input({3, 9, 8}) | conv2d{.filters = 5, .kernel = 2};
   tensor const y = x | conv2d{.filters = 5, .kernel = 3, .padding = padding::same} | sigmoid{};
@@ -74,7 +76,7 @@ inline constexpr auto many_layers = network<[](builder& net) {
   return concat(largest, rows) | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-/// Norms over a whole batch and over examples, and what is random.
+/// Norms over a whole batch and over examples, and random layers.
 inline constexpr auto varied = network<[](builder& net) {
   return net.input({1, 8, 8}) | conv2d{.filters = 5, .kernel = 3} | synchronised_batch_norm{} | prelu{}
          | spatial_dropout{.rate = 0.2} | lrn{.alpha = 0.1} | upsampling{.factor = {2, 1}}
@@ -154,7 +156,7 @@ void layers_of_images_agree_with_the_reference() {
                          "gradient of " + wanted.parameter(p).name);
 }
 
-/// Steps that bf16 parameters would round away add up in those of f32.
+/// Steps that would be rounded away in bf16 parameters accumulate in f32 parameters.
 template <class B>
 void loses_no_small_step() {
   bright_thirds const examples(64);
@@ -175,7 +177,7 @@ inline constexpr auto mlp = network<[](builder& net) {
          | relu{} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-/// bright_thirds as large images.
+/// bright_thirds with larger images.
 struct large_thirds {
   static constexpr int side = 28;
   std::vector<float> pixels;
@@ -242,7 +244,7 @@ void compares_gradients(trial<B>& got, trial<reference<double>>& wanted) {
                            "gradient of " + wanted.parameter(p).name);
 }
 
-/// Examples weigh differently, and their numbers in the data set key what is random.
+/// Examples have different weights, and their numbers in the data set key the random layers.
 template <class B>
 void weighs_and_numbers_examples_as_the_reference_does() {
   std::vector<float> const weights{0.5F, 0, 3, 1, 1, 0.25F, 2};
@@ -271,7 +273,8 @@ void weighs_and_numbers_examples_as_the_reference_does() {
   }
 }
 
-/// One context takes classes and distributions, with weights and numbers of examples and without, three times each.
+/// One context receives classes and distributions, with and without weights and numbers of examples, three
+/// times each.
 template <class B>
 void steps_of_many_forms_agree_with_the_reference() {
   graph const net = graph::build([](builder& b) {
@@ -305,7 +308,7 @@ void steps_of_many_forms_agree_with_the_reference() {
     }
 }
 
-/// An index that is none of the vocabulary is named as on the processor, in training and after.
+/// An index outside the vocabulary is named as on the processor, in training and in prediction.
 template <class B>
 void refuses_an_index_as_the_reference_does() {
   auto const said = [](auto made, float index) -> std::string {
@@ -331,7 +334,7 @@ void refuses_an_index_as_the_reference_does() {
     }
 }
 
-/// Layers that are frozen run as at inference, and the gradients below them are those of constants.
+/// Frozen layers run as at inference; the gradients below them are those of constants.
 template <class B>
 void freezes_as_the_reference_does() {
   auto const freezes = [](graph const& net, std::vector<std::string> const& frozen) {

@@ -34,7 +34,7 @@ constexpr auto with_a_layer_of_a_user = network<[](builder& net) {
          | softmax_cross_entropy{};
 }>();
 
-/// The first line that is said, and how much is right in the end.
+/// The first log line, and the accuracy after training.
 template <class Gpu>
 std::pair<std::string, double> trained_by_priority(graph const& net) {
   cohort_test::with_variable const no_cpu("BACKEND_PRIORITY_CPU", nullptr),
@@ -105,8 +105,8 @@ TEST_F(cudnn_backend, is_passed_over_in_tf32_where_there_is_none) {
   EXPECT_EQ(pretended_cudnn_tf32::probe().reason, "");
 }
 
-/// Batches, losses and numbers of examples cross while the processor goes on; at a step's end it asks whether the gradient is finite,
-/// and once more for norms of all parameters.
+/// Batches, losses and numbers of examples are copied while the processor continues. At the end of a step it
+/// waits for the check of the gradient, and once more for norms of all parameters.
 TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
   auto const waits = [&](graph const& net, dataset const& examples, gradient_normalisation const& how = {}) {
     training made = trainer<pretended_cudnn>(net, {.updater = adam{}, .normalisation = how});
@@ -126,7 +126,7 @@ TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
   EXPECT_EQ(waits(mlp, small.data(), clipped) - waits(mlp, smaller.data(), clipped), 8) << "for the norm";
 }
 
-/// Forward and backward each are one launch from the second step on.
+/// From the second step on, forward and backward are one launch each.
 TEST_F(cudnn_backend, launches_a_step_as_it_was_recorded) {
   for (int const workers : {1, 3}) {
     machine.graph_launches = machine.broken_graphs = 0;
@@ -151,7 +151,7 @@ TEST_F(cudnn_backend, runs_no_engine_but_the_one_chosen) {
             (std::map<std::int64_t, int>{{6, 5}}));  // the first layer's input has no gradient
 }
 
-/// Of a plan, without the passes.
+/// Steps of a plan, without the passes.
 std::set<std::string> steps_of(bool training) {
   std::set<std::string> found;
   for (plan_row const& row :

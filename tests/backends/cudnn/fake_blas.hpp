@@ -9,8 +9,9 @@
 
 #include "fake_numbers.hpp"
 
-/// cuBLASLt by plain loops, on the processor's memory. It refuses what the real one might take otherwise: other types than f32,
-/// TF32 and bf16, sums by parts that are rounded, a workspace or an alignment that was not agreed.
+/// cuBLASLt by plain loops, on the processor's memory. It rejects uses that the real library might interpret
+/// differently: types other than f32, TF32 and bf16, rounded partial sums, and a workspace or an alignment
+/// other than agreed.
 struct fake_blas {
   struct matrix {
     std::uint64_t rows, columns;
@@ -28,13 +29,13 @@ struct fake_blas {
     std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
     std::uint32_t alignment[4] = {256, 256, 256, 256};
   };
-  /// Descriptions that are made and not destroyed.
+  /// Number of descriptors that were created and not destroyed.
   static inline std::atomic<int> descriptions = 0;
   static inline bool has_algorithms = true;
 
   using stream_put = void (*)(void* stream, std::function<void()> work);
 
-  /// `current` says whether the calling thread has the GPU's context; `into_stream` is where products go.
+  /// `current`: returns whether the calling thread has the GPU's context. `into_stream`: enqueues products.
   static cohort::detail::cublaslt_functions functions(bool (*current)(), stream_put into_stream) {
     context_is_current = current;
     put_into = into_stream;
@@ -93,12 +94,12 @@ struct fake_blas {
                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t one,
                      int wanted, cublasLtMatmulHeuristicResult_t* found, int* count) {
       preference const& of = *reinterpret_cast<preference const*>(one);
-      // others add parts in the result's type, or in any order
+      // other schemes add partial sums in the result's type, or in any order
       bool const any = has_algorithms && of.reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
       *count = any ? std::min(wanted, 2) : 0;
       for (int i = 0; i < *count; ++i) {
         found[i].workspaceSize = of.workspace;
-        found[i].algo.data[0] = of.workspace;  // and how its operands lie, at least:
+        found[i].algo.data[0] = of.workspace;  // and the alignment of its operands, at least:
         found[i].algo.data[1] =
             std::max({of.alignment[0], of.alignment[1], of.alignment[2], of.alignment[3]});
       }

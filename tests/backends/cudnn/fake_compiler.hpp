@@ -8,14 +8,14 @@
 
 namespace cohort {
 
-/// An NVRTC that takes any program, and says what was asked of it.
+/// An NVRTC that accepts any program and records its options.
 ///
-/// Order     one at a time: its functions have no argument that would tell compilers apart.
+/// Order     one at a time: its functions have no argument that identifies the compiler.
 struct fake_compiler {
   std::vector<int> architectures{75, 80, 86, 89, 90, 100, 120};
   nvrtcResult compile = NVRTC_SUCCESS;
   std::string compiler_log = "line 1: so it is";
-  std::vector<std::string> compiled{};  // the options of each time
+  std::vector<std::string> compiled{};  // options of each compilation
 
  protected:
   detail::nvrtc_functions compiler_functions() {

@@ -6,7 +6,7 @@
 
 #include "fake_description.hpp"
 
-/// The products that a convolution is made of.
+/// Products of a convolution.
 struct fake_convolution_loops {
   std::int64_t batch, channels, rows, columns, filters, depth, high, wide, down, along;
   std::int64_t step[2], dilation[2], before[2];
@@ -17,7 +17,7 @@ struct fake_convolution_loops {
     return a * strides[0] + b * strides[1] + c * strides[2] + d * strides[3];
   }
 
-  /// Calls visit(input element, weight, output element) for each.
+  /// Calls visit(input element, weight, output element) for each product.
   template <class Visit>
   void each_product(Visit visit) const {
     std::int64_t const group = filters / (channels / depth);
@@ -37,7 +37,7 @@ struct fake_convolution_loops {
   }
 };
 
-/// One pass of a convolution as an operation describes it.
+/// One pass of a convolution, as its operation descriptor defines it.
 struct fake_convolution {
   fake_description *input = nullptr, *weights = nullptr, *output = nullptr, *moving = nullptr;
   fake_description* written = nullptr;
@@ -107,7 +107,7 @@ struct fake_convolution {
   }
   bool has_narrow() const { return is_narrow(input) || is_narrow(weights); }
   bool mixes_types() const { return is_narrow(input) != is_narrow(weights); }
-  /// Whether it makes a difference how channels lie.
+  /// Whether the order of channels matters for a tensor.
   static bool has_an_order(fake_description const* of) {
     return extent(of, 1) > 1 && extent(of, 2) * extent(of, 3) > 1;
   }

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-/// An engine of a pretended cuDNN.
+/// An engine of a simulated cuDNN.
 struct fake_engine {
   std::int64_t number = 0;
   std::vector<cudnnBackendNumericalNote_t> notes{};
@@ -15,14 +15,14 @@ struct fake_engine {
   std::int64_t workspace = 0;
 };
 
-/// An attribute with how many elements it has.
+/// An attribute and its number of elements.
 struct fake_attribute {
   cudnnBackendAttributeName_t name;
   cudnnBackendAttributeType_t type;
   std::int64_t count;
 };
 
-/// All that a description must have.
+/// Attributes that a descriptor must have.
 inline std::vector<fake_attribute> fake_attributes_of(cudnnBackendDescriptorType_t type) {
   auto const integers = CUDNN_TYPE_INT64;
   auto const descriptor = CUDNN_TYPE_BACKEND_DESCRIPTOR;
@@ -80,9 +80,9 @@ inline std::vector<fake_attribute> fake_attributes_of(cudnnBackendDescriptorType
   }
 }
 
-/// A description of a pretended cuDNN: a bag of attributes.
+/// A descriptor of a simulated cuDNN: a set of attributes.
 struct fake_description {
-  /// Those that are made and not destroyed.
+  /// Descriptors that were created and not destroyed.
   static std::set<void*>& alive() {
     static std::set<void*> all;
     return all;
@@ -93,8 +93,8 @@ struct fake_description {
   std::map<cudnnBackendAttributeName_t, std::vector<std::int64_t>> numbers{};
   std::map<cudnnBackendAttributeName_t, std::vector<void*>> pointers{};
   std::map<cudnnBackendAttributeName_t, float> scalars{};
-  fake_engine chosen{};               // of an engine, a configuration, a plan
-  fake_description* graph = nullptr;  // of these
+  fake_engine chosen{};               // of an engine, a configuration or a plan
+  fake_description* graph = nullptr;  // likewise
 
   cudnnStatus_t set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t as, std::int64_t count,
                     void const* values) {
@@ -120,7 +120,7 @@ struct fake_description {
     }
   }
 
-  /// The finalized description of this type that an attribute names, or null.
+  /// The finalized descriptor of this type that an attribute refers to, or null.
   fake_description* other(cudnnBackendAttributeName_t name, cudnnBackendDescriptorType_t wanted) {
     auto const found = pointers.find(name);
     if (found == pointers.end() || !alive().contains(found->second[0])) return nullptr;

@@ -17,7 +17,7 @@
 #include "fake_convolution.hpp"
 #include "fake_numbers.hpp"
 
-/// What the heuristics of a pretended cuDNN name, and what its engines do.
+/// Behaviour of a simulated cuDNN: the engines that its heuristics list, and what these do.
 struct fake_choices {
   std::vector<fake_engine> best{
       {1, {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS}},
@@ -29,25 +29,27 @@ struct fake_choices {
       {7, {}}};
   std::vector<fake_engine> fallback{{20, {CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}}, {21, {}}};
   bool has_heuristics = true;
-  bool pads_each_side = true;  ///< else engines for paddings that differ are not named
-  bool mixes_types = true;     ///< else engines for weights' gradients in f32 of images in bf16 are not named
+  bool pads_each_side = true;  ///< false: no engines for paddings that differ per side
+  bool mixes_types = true;     ///< false: no engines for f32 gradients of weights from bf16 images
   bool takes_narrow = true;
   bool takes_channels_first = true, takes_channels_last = true;
-  bool computes = true;    ///< else all results are zero
-  std::int64_t fails = 0;  ///< an engine that does not run
+  bool computes = true;    ///< false: all results are zero
+  std::int64_t fails = 0;  ///< number of an engine that fails
 };
 
-/// cuDNN's graph interface by plain loops, on the processor's memory: graphs of one convolution in f32 or bf16, or in TF32 by engines
-/// that use tensor cores, axis by axis or channels last. It refuses what the real one might take otherwise: other types and strides, sizes that do not fit, attributes
-/// that are missing, descriptions that are used before they are finalized or after they are destroyed, operands that lie otherwise
-/// than was said.
+/// cuDNN's graph API by plain loops, on the processor's memory: graphs of one convolution in f32 or bf16, or
+/// in TF32 by engines that use tensor cores, channels first or channels last. It rejects uses that the real
+/// library might interpret differently: other types and strides, sizes that do not match, missing attributes,
+/// descriptors used before they are finalized or after they are destroyed, and operands in another layout
+/// than described.
 ///
-/// Order     its state is of all machines together: a test that changes it makes a `settings` first, which puts it back.
+/// Order     all machines share its state: a test that changes it first creates a `settings`
+///           object, which restores it.
 struct fake_dnn {
   using engine = fake_engine;
   static inline fake_choices now{};
-  static inline std::map<std::int64_t, int> runs{};  ///< of each engine
-  static inline std::atomic<int> handles = 0;        ///< that are made and not destroyed
+  static inline std::map<std::int64_t, int> runs{};  ///< per engine
+  static inline std::atomic<int> handles = 0;        ///< created and not destroyed
   static int descriptions() { return static_cast<int>(alive().size()); }
 
   struct settings {
@@ -62,7 +64,8 @@ struct fake_dnn {
 
   using stream_put = void (*)(void* stream, std::function<void()> work);
 
-  /// `current` says whether the calling thread has the GPU's context; `into_stream` is where convolutions go.
+  /// `current`: returns whether the calling thread has the GPU's context. `into_stream`: enqueues
+  /// convolutions.
   static cohort::detail::cudnn_functions functions(bool (*current)(), stream_put into_stream) {
     context_is_current = current;
     put_into = into_stream;
@@ -222,7 +225,7 @@ inline cudnnStatus_t fake_dnn::get(description& of, cudnnBackendAttributeName_t 
       std::memcpy(static_cast<std::byte*>(values) + i * sizeof from[0], &from[i], sizeof from[0]);
     return CUDNN_STATUS_SUCCESS;
   };
-  // another description that the caller has made, to be filled
+  // fills another descriptor that the caller has created
   auto const fill = [&](void* given, cudnnBackendDescriptorType_t type, engine const& by,
                         description* graph) {
     if (!alive().contains(given)) return CUDNN_STATUS_BAD_PARAM;

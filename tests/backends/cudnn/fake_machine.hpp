@@ -27,42 +27,43 @@
 
 namespace cohort {
 
-/// A machine with a GPU that a test describes: a driver and libraries whose functions answer what stands here. Its memory is
-/// this process's, and a kernel that is launched runs here, by its body, when its stream is asked whether it is done; so does the work
-/// of libraries. Copies between processor and GPU are from and to page-locked memory: others would wait, without a deadline.
+/// A simulated machine with a GPU: the functions of its driver and libraries return the values of these
+/// fields. GPU memory is memory of this process. A launched kernel runs its body here when its stream is
+/// queried; so does the work of libraries. Copies between processor and GPU require page-locked memory,
+/// because other copies would wait without a deadline.
 ///
-/// Order     one at a time: functions of the driver have no argument that would tell machines apart. What needs the GPU's context
-///           on the calling thread fails without it.
+/// Order     one at a time: the driver's functions have no argument that identifies the machine. Functions
+///           that need the GPU's context on the calling thread fail without it.
 struct fake_machine : fake_compiler {
-  static inline std::mutex working;  // for kernels, and for memory: a team's workers share the machine
+  static inline std::mutex working;  // guards kernels and memory: a team's workers share the machine
   std::set<std::string> libraries{"libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libcudnn.so.9"};
   std::set<std::string> missing_functions{};
   int driver_version = 13000;
   CUresult init = CUDA_SUCCESS;
   CUresult retain = CUDA_SUCCESS;
-  std::atomic<CUresult> work = CUDA_SUCCESS;  // what a stream that is asked says
+  std::atomic<CUresult> work = CUDA_SUCCESS;  // result of querying a stream
   int gpus = 1;
-  bool one_gpu = false;  // for whoever asks; else each gets another
+  bool one_gpu = false;  // the same GPU for every caller; otherwise each gets another
   int major = 9, minor = 0;
   std::size_t free_bytes = std::size_t{70} << 30, total_bytes = std::size_t{80} << 30;
   std::size_t cudnn_version = 91900;
   std::size_t cudnn_cuda_version = 13000;
 
   std::vector<std::string> opened{};        // in this order
-  std::atomic<int> contexts = 0;            // that are held
-  std::map<void*, std::size_t> memory{};    // of the GPU, that is taken, and its bytes
-  std::size_t room = std::size_t{1} << 30;  // of one piece
-  std::atomic<int> identities = 0;          // that were told
-  std::set<fake_stream*> streams{};         // that are made
-  std::atomic<int> events = 0;              // that are made
-  std::atomic<int> modules = 0;             // that are loaded
+  std::atomic<int> contexts = 0;            // currently retained
+  std::map<void*, std::size_t> memory{};    // allocated GPU memory, and its bytes
+  std::size_t room = std::size_t{1} << 30;  // of one allocation
+  std::atomic<int> identities = 0;          // number of identifiers returned
+  std::set<fake_stream*> streams{};         // created
+  std::atomic<int> events = 0;              // created
+  std::atomic<int> modules = 0;             // loaded
   std::vector<unsigned> blocks{};           // of each launch
-  std::atomic<std::size_t> crossed = 0;     // bytes between the processor and the GPU
-  std::atomic<int> waits = 0;               // for a stream that had work to do
-  std::atomic<int> graphs = 0;              // of recorded work, that can be launched
+  std::atomic<std::size_t> crossed = 0;     // bytes copied between the processor and the GPU
+  std::atomic<int> waits = 0;               // for a stream with pending work
+  std::atomic<int> graphs = 0;              // graphs of recorded work that can be launched
   std::atomic<int> graph_launches = 0;
-  std::atomic<int> broken_graphs = 0;                     // that could not be recorded
-  std::map<std::byte const*, std::size_t> page_locked{};  // memory that is taken, and its bytes
+  std::atomic<int> broken_graphs = 0;                     // failed recordings
+  std::map<std::byte const*, std::size_t> page_locked{};  // allocated memory, and its bytes
 
   fake_machine() {
     now = this;
@@ -72,7 +73,7 @@ struct fake_machine : fake_compiler {
   }
   fake_machine(fake_machine const&) = delete;
   fake_machine& operator=(fake_machine const&) = delete;
-  ~fake_machine() {  // what was not given back
+  ~fake_machine() {  // memory that was not freed
     for (auto const& one : memory) std::free(one.first);
     for (auto const& one : page_locked) std::free(const_cast<std::byte*>(one.first));
     now = nullptr;
@@ -113,7 +114,7 @@ struct fake_machine : fake_compiler {
   std::mutex among_streams;
   static bool in_context() { return now && current == reinterpret_cast<CUcontext>(now); }
 
-  /// What no test calls, but every library must have.
+  /// Fills the functions that no test calls but every library must have.
   template <class Functions>
   static void fill(Functions& functions) {
     functions.each([](char const*, auto& function) {
@@ -222,7 +223,7 @@ struct fake_machine : fake_compiler {
       for (auto const& one : now->memory) taken_bytes += one.second;
       if (bytes > now->room || taken_bytes > now->free_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
       void* const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);  // as cuMemAlloc does
-      std::memset(made, 0xff, bytes);                                         // what was there before
+      std::memset(made, 0xff, bytes);                                         // arbitrary previous contents
       now->memory[made] = bytes;
       *taken = reinterpret_cast<CUdeviceptr>(made);
       return CUDA_SUCCESS;
@@ -367,7 +368,7 @@ struct fake_machine : fake_compiler {
     stream ? reinterpret_cast<fake_stream*>(stream)->put(std::move(what)) : what();
     return CUDA_SUCCESS;
   }
-  /// Whether this thread records: then it may not ask for memory.
+  /// Whether this thread is recording; it must not allocate memory then.
   static bool records() {
     std::lock_guard const in_turn(now->among_streams);
     return std::ranges::any_of(now->streams, &fake_stream::is_recorded_here);

@@ -4,13 +4,13 @@
 #include <cohort/tensor/bf16.hpp>
 #include <cstdint>
 
-/// The next number of TF32, 11 significant bits; of two that are as near the one larger in magnitude. NaN stays NaN.
+/// Rounds to TF32, 11 significant bits: to nearest, ties away from zero. NaN remains NaN.
 inline float to_tf32(float x) {
   if (x != x) return x;
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(x) + 0x1000U) & ~0x1fffU);
 }
 
-/// Numbers of f32 or of bf16.
+/// A tensor of f32 or bf16.
 struct fake_tensor {
   void* at = nullptr;
   bool is_narrow = false;

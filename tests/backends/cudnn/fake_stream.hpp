@@ -12,14 +12,14 @@
 
 namespace cohort {
 
-/// Work that a stream has recorded instead of doing it.
+/// Work that a stream has recorded instead of executing it.
 using fake_graph = std::vector<std::function<void()>>;
 
-/// A queue of work, done when somebody asks whether it is; NCCL's at once.
+/// A queue of work, which runs when the stream is queried; NCCL's runs at once.
 struct fake_stream {
-  std::atomic<int> work = 0;                                // that was put in, by any thread
-  std::map<fake_stream const*, int> waits_for{};            // of others' work
-  std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether that of NCCL is done
+  std::atomic<int> work = 0;                                // enqueued by any thread
+  std::map<fake_stream const*, int> waits_for{};            // work of other streams
+  std::shared_ptr<std::atomic<bool> const> last = nullptr;  // whether NCCL's last operation is done
 
   void put(std::function<void()> what) {
     std::lock_guard const in_turn(mutex_);
@@ -33,21 +33,21 @@ struct fake_stream {
     records_ = whole_ = true;
     recorder_ = std::this_thread::get_id();
   }
-  /// Whether this thread records; who asks breaks it.
+  /// Whether this thread is recording. The query invalidates the recording.
   bool is_recorded_here() {
     std::lock_guard const in_turn(mutex_);
     bool const here = records_ && std::this_thread::get_id() == recorder_;
     whole_ = whole_ && !here;
     return here;
   }
-  /// Nothing where another thread put work in, or asked for its end.
+  /// Returns nothing if another thread enqueued work or waited meanwhile.
   std::optional<fake_graph> recorded() {
     std::lock_guard const in_turn(mutex_);
     records_ = false;
     fake_graph made = std::exchange(graph_, {});
     return whole_ ? std::optional(std::move(made)) : std::nullopt;
   }
-  /// Whether somebody who waits for it would have waited; nothing while it records.
+  /// Returns whether a thread that waits for it would have waited; nothing while it records.
   std::optional<bool> finish() {
     std::lock_guard const in_turn(mutex_);
     if (records_) {
@@ -65,7 +65,7 @@ struct fake_stream {
   bool records_ = false, whole_ = true;
   std::thread::id recorder_{};
 };
-/// How far a stream was.
+/// A position in a stream.
 struct fake_event {
   fake_stream const* of = nullptr;
   int work = 0;

@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-/// Tests with the label gpu: they are skipped where the driver is missing or shows no GPU; all else that is missing beside one is a
-/// failure.
+/// Tests with the label gpu. They are skipped if the driver is missing or reports no GPU. If anything else is
+/// missing, they fail.
 namespace gpu_here {
 
-/// Why there is none; empty: there is one.
+/// Why there is no GPU; empty if there is one.
 inline std::string missing() {
   try {
     cohort::detail::gpu const found;
@@ -24,7 +24,7 @@ inline std::string missing() {
   return {};
 }
 
-/// What main returns, by what RUN_ALL_TESTS has: CTest knows 77 as skipped.
+/// Converts the result of RUN_ALL_TESTS to main's exit status: CTest interprets 77 as skipped.
 inline int status_of(int failed) {
   constexpr int skipped = 77;
   if (failed != 0) return failed;

@@ -11,7 +11,7 @@ namespace cudnn_gpu_test {
 
 using namespace cohort;
 
-/// Why the machine's GPU cannot be used; "" where it can.
+/// Why the machine's GPU cannot be used; "" if it can.
 std::string refusal_of(fake_machine& machine) {
   std::string why;
   try {

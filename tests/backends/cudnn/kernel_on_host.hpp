@@ -8,7 +8,7 @@
 
 namespace cohort {
 
-/// What a launch of so many blocks does with a kernel's body: the loops stand for the grid.
+/// Runs a kernel's body as a launch with this number of blocks would: loops replace the grid.
 template <class Kernel>
 void run_on_host(Kernel const& kernel, unsigned long long n, unsigned long long blocks) {
   unsigned long long const threads = detail::block_threads;
@@ -48,7 +48,7 @@ void run_on_host(Kernel const& kernel, unsigned long long n) {
   run_on_host(kernel, n, (n + share - 1) / share);
 }
 
-/// A kernel as a driver has it: bind gives what a launch with these arguments does.
+/// A kernel of the fake driver: bind returns what a launch with these arguments does.
 struct kernel_body {
   std::string symbol;
   std::function<void()> (*bind)(void** arguments, unsigned blocks);

@@ -33,7 +33,7 @@ TEST(kernels, draw_the_words_of_random_streams) {
   }
 }
 
-/// What a layer with these fields makes of x at one step, on the processor.
+/// Output of a layer with these fields for x at one step, on the processor.
 template <class Layer>
 std::vector<float> on_the_processor(Layer const& layer, shape const& dims, std::vector<float> const& x,
                                     step_scalars const& now) {
@@ -64,7 +64,7 @@ detail::kernels::random_examples drawn() {
 TEST(kernels, drop_what_the_layers_drop) {
   constexpr double rate = 0.3;
   for (int const area : {1, 6}) {
-    shape const dims{103, area, 1};  // channels: no multiple of 4
+    shape const dims{103, area, 1};  // channels: not a multiple of 4
     std::vector<float> const x = normal_numbers(examples * static_cast<std::size_t>(dims.elements()), 1);
     std::vector<float> got(x.size());
     std::size_t const places = static_cast<std::size_t>(area);
@@ -115,7 +115,7 @@ TEST(kernels, sum_the_terms_that_there_are) {
   }
 }
 
-/// Up to 32 channels share a chunk; the last ones, and the last rows, may be fewer.
+/// Up to 32 channels share a chunk. The last chunk may have fewer channels, and fewer rows.
 TEST(kernels, sum_channels_that_lie_side_by_side) {
   struct row {
     std::size_t channels, count, lanes;
@@ -155,7 +155,7 @@ TEST(kernels, finish_the_sums_of_many_chunks) {
 
 TEST(kernels, reorder_elements) {
   std::vector<float> const first{0,  1,  2,  3,  10, 11,
-                                 12, 13, 20, 21, 22, 23};  // 2 examples × 3 channels × 2 places
+                                 12, 13, 20, 21, 22, 23};  // 2 examples × 3 channels × 2 positions
   std::vector<float> last(12), back(12);
   run_on_host(detail::kernels::reorder{first.data(), last.data(), 3, 2, true}, 12);
   EXPECT_EQ(last, (std::vector<float>{0, 2, 10, 1, 3, 11, 12, 20, 22, 13, 21, 23}));

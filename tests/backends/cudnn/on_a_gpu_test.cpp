@@ -77,7 +77,7 @@ TEST_F(on_a_gpu, work_is_recorded_and_done_again) {
   on->download(x.data(), &got, sizeof got);
   EXPECT_EQ(got, 9);
 }
-/// What cuDNN and cuBLASLt put into a stream is recorded too.
+/// Work that cuDNN and cuBLASLt enqueue is recorded too.
 TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
   static std::shared_ptr<detail::compute_stream> on;
   on = machine_under_test().stream();

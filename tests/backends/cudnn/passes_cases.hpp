@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
-// The passes over arenas on a GPU against those on the processor. Before this header an includer defines `machine_under_test`, with
-// `missing`, why there is no GPU ("": there is one), and stream().
+// Compares the passes over arenas on a GPU with those on the processor. A source that includes this header
+// first defines `machine_under_test`, with `missing`, the reason why there is no GPU ("" if there is one),
+// and stream().
 
 namespace {
 
@@ -26,7 +27,7 @@ numbers normal_numbers(std::size_t n, std::uint64_t seed) {
   return made;
 }
 
-/// The same arenas on the GPU and on the processor, under the passes of each.
+/// The same arenas on the GPU and on the processor, each with its passes.
 class passes_on_gpu : public testing::Test {
  protected:
   void SetUp() override {
@@ -36,7 +37,7 @@ class passes_on_gpu : public testing::Test {
 
   static constexpr std::size_t n = 2 * arena_passes::chunk + 160, begin = 32, room = begin + n + 16;
 
-  /// An arena of both: its place in gpu_arenas and host_arenas.
+  /// Adds an arena to both: to gpu_arenas and host_arenas.
   void add_arena(numbers const& values) {
     buffer& on_gpu = memory.emplace_back(room * sizeof(float), gpu->space());
     gpu->upload(reinterpret_cast<std::byte const*>(values.data()), on_gpu.data(), room * sizeof(float));
@@ -123,7 +124,7 @@ TEST_F(passes_on_gpu, take_the_steps_of_many_ranges_and_rules) {
   for (std::size_t k = 0, at = 0; k < 40; ++k) {
     std::size_t const count = 16 * (k % 5 + 1);
     ranges.push_back({&rules[k % 3], {.step = 1, .l2 = 0.01 * static_cast<double>(k)}, at, count});
-    at += count + 16;  // what stands between stays
+    at += count + 16;  // elements in between stay unchanged
   }
   ASSERT_LT(ranges.back().begin + ranges.back().n, room);
   host->update(ranges, host_arenas[0], part(host_arenas, 1, 1), part(host_arenas, 2, 2));
@@ -199,7 +200,7 @@ TEST_F(passes_on_gpu, find_what_is_not_finite) {
   gpu->upload(reinterpret_cast<std::byte const*>(narrow.data()), gpu_arenas[0], room * sizeof narrow[0]);
   EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room));
   for (auto const bad :
-       std::vector<unsigned short>{0x7f80, 0xff80, 0x7fc1}) {  // infinite both ways, and no number
+       std::vector<unsigned short>{0x7f80, 0xff80, 0x7fc1}) {  // both infinities, and NaN
     gpu->upload(reinterpret_cast<std::byte const*>(&bad), gpu_arenas[0] + 2 * (room - 1), sizeof bad);
     EXPECT_FALSE(gpu->finite(element_type::bf16, gpu_arenas[0], room)) << bad;
     EXPECT_TRUE(gpu->finite(element_type::bf16, gpu_arenas[0], room - 1)) << bad;

@@ -7,12 +7,12 @@
 
 #include "fake_machine.hpp"
 
-/// A backend of GPUs on a pretended machine: plan, memory, layouts, descriptions and launches are the real ones.
+/// A GPU backend on a simulated machine. Plan, memory, layouts, descriptors and launches are the real ones.
 ///
-/// Before    there is a machine.
+/// Before    a machine exists.
 struct pretended_gpu {
   static inline cohort::fake_machine* machine = nullptr;
-  /// One for the whole program, for tests that have none of their own.
+  /// Creates a machine for the whole program, for tests that create none.
   static bool stands() {
     static cohort::fake_machine of_all;
     machine = &of_all;
@@ -26,7 +26,7 @@ struct pretended_gpu {
   }
 
  protected:
-  static inline std::mutex looking;  // at the machine: ranks do it at once
+  static inline std::mutex looking;  // guards the machine: ranks access it concurrently
 };
 
 template <class Backend>

@@ -19,7 +19,7 @@
 #include "cudnn_cases.hpp"
 #include "pretended_cudnn.hpp"
 
-// Sharing by thresholds with a GPU whose gradients stay there, against the same GPU and the codec of the processor.
+// Compares threshold sharing whose gradients stay on a GPU with the same GPU and the processor's codec.
 namespace cudnn_sharing_test {
 
 using namespace cohort;
@@ -33,7 +33,7 @@ class sharing_on_a_gpu : public testing::Test {
   fake_machine machine;
 };
 
-/// The same strategy by a compressor that knows of no device.
+/// The same strategy with a compressor that does not support devices.
 struct on_the_processor {
   threshold_sharing how;
   std::unique_ptr<strategy> on(communicator& world) const {
@@ -51,7 +51,7 @@ struct outcome {
   std::vector<std::pair<std::string, double>> report{};
 };
 
-/// What rank 0 has in the end: a GPU, unless it is told otherwise; the others are processors.
+/// Rank 0's parameters after training. By default rank 0 uses a GPU and the others processors.
 template <class First = pretended_cudnn, class Strategy>
 outcome trained(int ranks, graph const& net, Strategy const& how, int epochs = 2) {
   bright_thirds const examples(61);
@@ -101,7 +101,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
   expect_the_same(2, graph(cudnn_cases::mlp), how);
 }
 
-/// The words of their sums have one order on all backends.
+/// The words of their sums have the same order on all backends.
 TEST_F(sharing_on_a_gpu, a_gpu_and_processors_join_their_norms) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1}
@@ -140,7 +140,7 @@ TEST_F(sharing_on_a_gpu, of_steps_takes_the_steps_of_the_processors_codec) {
   EXPECT_FALSE(trained(1, graph(cudnn_cases::mlp), how).parameters.empty());
 }
 
-/// A run that is longer by an epoch brings so much less than its gradients from the GPU, and to it.
+/// A run with one more epoch copies fewer bytes than its gradients from and to the GPU.
 TEST_F(sharing_on_a_gpu, leaves_gradients_there) {
   threshold_sharing how = often();
   how.threshold = threshold::fixed{1e-2};
@@ -172,7 +172,7 @@ struct stop_after final : listener {
   }
 };
 
-/// Residuals cross to the processor for checkpoints, and back.
+/// Residuals are copied to the processor for checkpoints, and back.
 TEST_F(sharing_on_a_gpu, goes_on_where_a_checkpoint_was_made) {
   bright_thirds const examples(61);
   threshold_sharing late = often();

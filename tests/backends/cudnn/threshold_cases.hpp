@@ -18,14 +18,15 @@
 
 #include "../../codec/gradients.hpp"
 
-/// Messages that a GPU, pretended or not, writes and reads, against those of the processor: the same bytes and the same bits.
+/// Compares the messages that a real or simulated GPU writes and reads with the processor's: same bytes, same
+/// bits.
 namespace threshold_cases {
 
 using namespace cohort;
 using shared_gpu = std::shared_ptr<detail::compute_stream>;
 using numbers = std::vector<float>;
 
-/// f32 in the GPU's memory.
+/// An f32 array in GPU memory.
 class gpu_numbers {
  public:
   gpu_numbers(shared_gpu on, numbers const& values)
@@ -65,7 +66,7 @@ struct both {
   both(shared_gpu const& on, tensor_table table, threshold_compression how, numbers const& r)
       : gpu(on_gpu(on, table, how)), host(std::move(table), how), gpu_residual(on, r), residual(r) {}
 
-  /// The message of r + x, if both write the same; empty if not.
+  /// The message of r + x if both write the same bytes; empty otherwise.
   message_bytes encoded(shared_gpu const& on, message_stamp const& stamp, numbers const& x) {
     gpu_numbers const there(on, x);
     message_bytes const got = kept(gpu.encode(stamp, gpu_residual.span(), there.span()));
@@ -97,7 +98,7 @@ struct both {
   static std::vector<double> numbers_of(std::span<double const> all) { return {all.begin(), all.end()}; }
 };
 
-/// What a message brings to zeros, on the GPU, if the processor reads the same.
+/// The values that a message adds to zeros on the GPU, if the processor reads the same; empty otherwise.
 inline numbers decoded(both& codecs, shared_gpu const& on, message_bytes const& message, float scale = 1,
                        expected_messages const& expected = {.last_step = 1000, .ranks = 64}) {
   numbers dense(codecs.residual.size());
@@ -113,7 +114,7 @@ inline void writes_the_bytes_that_the_processor_writes(shared_gpu const& on) {
   for (std::size_t const n :
        {1UL, 31UL, 32UL, 33UL, 100UL, 1'023UL, 1'025UL, 65'535UL, 65'536UL, 65'537UL, 200'003UL})
     for (bool const per_tensor : {false, true})
-      for (double const t : {1000.0, 4.0, 1.0, 0.2, 0.01, 1e-6}) {  // none sent … bitmaps … all beyond 2¹⁶ t
+      for (double const t : {1000.0, 4.0, 1.0, 0.2, 0.01, 1e-6}) {  // none sent … bitmaps … all above 2¹⁶ t
         SCOPED_TRACE(std::to_string(n) + (per_tensor ? " elements, each " : " elements, ")
                      + std::to_string(t));
         both one(on, table_of(n), {.threshold = threshold::fixed{t}, .per_tensor = per_tensor},
@@ -139,7 +140,7 @@ inline void writes_an_empty_table(shared_gpu const& on) {
   EXPECT_TRUE(decoded(one, on, message).empty());
 }
 
-/// Elements that stand together, with long gaps between them: where gaps are longer than a bitmap.
+/// Runs of adjacent elements with long gaps in between, for which gap codes are longer than a bitmap.
 inline void writes_elements_that_stand_together(shared_gpu const& on) {
   std::size_t const n = 3 * block_elements + 777;
   for (std::size_t const together : {3UL, 900UL, 30'000UL}) {
@@ -180,7 +181,7 @@ inline void sends_multiples_of_what_is_far_beyond(shared_gpu const& on) {
     x[3] = 66;
     x[65'535] = -1e6F;
     x[65'536] = largest_gradient;
-    x[n - 1] = bf16::nearest(1e-3F).value() * 65'536;  // just not
+    x[n - 1] = bf16::nearest(1e-3F).value() * 65'536;  // just below
     message_bytes const message = one.encoded(on, {}, x);
     ASSERT_FALSE(message.empty());
     EXPECT_EQ(header_in(message).multiples, 3U);
@@ -225,7 +226,7 @@ inline void reads_what_it_has_written_and_others_have(shared_gpu const& on) {
   decoded(one, on, kept(one.host.nothing({})));
 }
 
-/// What codecs say of a message, or that they have added the same.
+/// Error texts of both codecs for a message, or that both added the same.
 inline std::string said_of(both& codecs, shared_gpu const& on, message_bytes const& message) {
   auto const said = [&](threshold_compressor& codec, std::span<float> dense) {
     try {
@@ -243,7 +244,7 @@ inline std::string said_of(both& codecs, shared_gpu const& on, message_bytes con
   return wanted;
 }
 
-/// Each bit behind the header turned round, under a checksum that fits.
+/// Flips each bit after the header, and corrects the checksum.
 inline void refuses_what_the_processor_refuses(shared_gpu const& on) {
   std::size_t const n = 2 * block_elements + 40;
   both one(on, {{"all", n}}, {.threshold = threshold::fixed{1}}, numbers(n));
@@ -263,7 +264,8 @@ inline void refuses_what_the_processor_refuses(shared_gpu const& on) {
   EXPECT_LT(refused, bits);
 }
 
-/// With ends anywhere in words, groups and blocks, and elements beyond 2^16 thresholds among those that are sent.
+/// The ends of ranges are at any position in words, groups and blocks, and elements beyond 2^16 thresholds
+/// are among those sent.
 inline void counts_what_is_sent_of_each_threshold(shared_gpu const& on) {
   std::vector<std::uint64_t> const ends{1, 31, 33, 64, 1'000, 1'024, 1'500, 65'536, 65'537, 131'072, 140'000};
   std::vector<bf16> const t(ends.size(), bf16::nearest(1.F));
@@ -280,7 +282,7 @@ inline void counts_what_is_sent_of_each_threshold(shared_gpu const& on) {
   }
 }
 
-/// Bits of the codes turned round, under a checksum that fits: the same sentences, and nothing is added.
+/// Flips bits of the codes and corrects the checksum. Both codecs must report the same error and add nothing.
 inline void refuses_codes_that_are_not_whole(shared_gpu const& on) {
   std::size_t const n = 2 * block_elements + 5'000;
   int refused = 0;
@@ -347,7 +349,7 @@ inline void looks_at_whole_arrays(shared_gpu const& on) {
   EXPECT_EQ(passes.square_sum({}), 0);
 }
 
-/// What strategies do to their arrays, there and here.
+/// Operations of strategies on their arrays, on the GPU and on the processor.
 inline void does_to_arrays_what_is_done_on_the_processor(shared_gpu const& on) {
   detail::threshold_on_gpu passes(on);
   for (std::size_t const n : {1UL, 16UL, 1'001UL}) {

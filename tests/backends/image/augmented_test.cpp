@@ -15,7 +15,7 @@ using cohort::placing;
 
 constexpr int count = 40;
 
-/// Images whose pixels tell example, row and column; key and label tell the example.
+/// Images whose pixels encode example, row and column; key and label encode the example.
 class ruler {
  public:
   ruler() {
@@ -47,7 +47,7 @@ class ruler {
 
 using pixels = std::vector<float>;
 
-/// What every example becomes in an epoch, by the loader of one of several ranks.
+/// The augmented examples of an epoch, from the loader of one of several ranks.
 std::map<std::int64_t, pixels> epoch_of(augmented<ruler> const& data, std::int64_t epoch, int ranks,
                                         int prefetch) {
   std::map<std::int64_t, pixels> seen;

@@ -54,7 +54,7 @@ std::map<std::string, example> all_of(Data const& data) {
   return all;
 }
 
-/// An archive of entries made here, perhaps compressed.
+/// Writes an archive of generated entries, optionally compressed.
 std::string archive_of(std::string const& path, std::map<std::string, file_bytes> const& files,
                        int method = ZIP_CM_STORE) {
   cohort::detail::zip_handle archive = open_zip(path, ZIP_CREATE | ZIP_TRUNCATE);

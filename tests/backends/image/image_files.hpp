@@ -15,7 +15,7 @@
 
 using file_bytes = std::vector<std::byte>;
 
-/// An image that is different everywhere, and smooth enough for a JPEG.
+/// An image without repetition that is smooth enough for a JPEG.
 inline cohort::image picture(int channels, int height, int width, int variant = 0) {
   cohort::image made(channels, height, width);
   for (int c = 0; c < channels; ++c)
@@ -26,7 +26,7 @@ inline cohort::image picture(int channels, int height, int width, int variant = 
   return made;
 }
 
-/// Pixel after pixel, as files have them.
+/// Interleaved pixels, as in files.
 inline std::vector<std::uint8_t> interleaved(cohort::image const& from) {
   std::vector<std::uint8_t> pixels;
   for (std::size_t i = 0; i < from.plane_bytes(); ++i)
@@ -80,7 +80,7 @@ inline file_bytes png_of(cohort::image const& from) {
                    from.channels() == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB);
 }
 
-/// Writes a file, and the folders in which it is.
+/// Writes a file, and creates its folders.
 inline void put(std::string const& path, file_bytes const& bytes) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream file(path, std::ios::binary);

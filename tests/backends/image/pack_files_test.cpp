@@ -18,7 +18,7 @@
 
 namespace pack_files_test {
 
-/// libzip asks the C library for the time zone, which is behind a lock that ThreadSanitizer cannot see.
+/// libzip queries the C library's time zone, which is protected by a lock that ThreadSanitizer does not know.
 extern "C" char const* __tsan_default_suppressions() { return "race:libzip"; }
 
 using cohort::pack_files;

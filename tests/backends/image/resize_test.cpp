@@ -24,13 +24,13 @@ image noise(int channels, int height, int width, std::uint64_t seed) {
   return made;
 }
 
-/// The weight of old place j for new place i, times 2·from·to: all pairs, nothing left out or shortened.
+/// Weight of old position j for new position i, times 2·from·to, for all pairs.
 wide weight(std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) {
   std::int64_t const distance = (2 * j + 1) * to - (2 * i + 1) * from;
   return std::max<std::int64_t>(0, 2 * std::max(from, to) - std::abs(distance));
 }
 
-/// Every new pixel from every old one.
+/// Computes every new pixel from every old one.
 image slowly_resized(image const& from, int height, int width) {
   image to(from.channels(), height, width);
   for (int c = 0; c < from.channels(); ++c)
@@ -75,7 +75,7 @@ TEST(resize, is_exact_where_sums_need_64_or_128_bits) {
   image const broad = noise(1, 3, 65'536, 2);
   EXPECT_EQ(resized(broad, 1, 1), slowly_resized(broad, 1, 1));
   EXPECT_EQ(resized(broad, 3, 7), slowly_resized(broad, 3, 7));
-  // 128 bits: a column that is the same everywhere keeps its value.
+  // 128 bits: a column of constant value keeps its value.
   EXPECT_GT(largest_sums(65'536, 1) * largest_sums(3000, 1), 0x1p54);
   image tall(1, 65'536, 3000);
   std::fill(tall.pixels.begin(), tall.pixels.end(), std::uint8_t{201});
@@ -120,8 +120,9 @@ TEST(resize, keeps_the_same_size_and_constant_images) {
   for (std::uint8_t const pixel : resized(flat, 33, 61).pixels) EXPECT_EQ(pixel, 255);
 }
 
-/// From PyTorch's interpolate(mode="bilinear", antialias=True) in double, unrounded: tests/golden/resize.py. Ours are the
-/// same means, rounded: at most half a unit away, and what double loses.
+/// Values of PyTorch's interpolate(mode="bilinear", antialias=True) in double, not rounded:
+/// tests/golden/resize.py. Cohort's are the same means, rounded, so they differ by at most half a unit and
+/// the rounding of double.
 TEST(resize, weighs_pixels_as_pytorch_does) {
   std::ifstream golden(std::string(COHORT_SOURCE_DIR) + "/tests/golden/resize.txt");
   int height = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // needs: mpi
-// bad_ranks DEED RANK: a loop of sums in which that rank, at step 5 before bucket 1, does what bad_ranks_test.py asks for.
+// bad_ranks DEED RANK: runs a loop of sums. At step 5, before bucket 1, that rank misbehaves as
+// bad_ranks_test.py requests.
 #include <sched.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ void waste(std::chrono::milliseconds time) {
   while (std::chrono::steady_clock::now() < end) ::sched_yield();
 }
 
-/// Whether the loop is to end.
+/// Misbehaves. Returns whether the loop is to end.
 bool misbehave(std::string const& deed, cohort::communicator& world) {
   std::puts("now");
   std::fflush(stdout);

@@ -14,7 +14,8 @@ import unittest
 
 PROGRAM = os.environ["COHORT_PROGRAM"]
 MPIRUN = pathlib.Path(__file__).resolve().parent.parent.parent / "mpirun"
-# With --enable-recovery mpirun lets the others live (it does not tell their status): Open MPI 4.1 and 5.0 alike.
+# With --enable-recovery mpirun keeps the other ranks running (but does not report their status), in Open MPI
+# 4.1 and 5.0.
 OTHERS_LIVE = ("--enable-recovery",)
 REPORTING = ("sh", "-c", '"$0" "$@"; echo "rank $OMPI_COMM_WORLD_RANK ended with status $?"')
 RANKS = 3

@@ -28,7 +28,7 @@ TEST_P(conformance_of_mpi, holds) {
 INSTANTIATE_TEST_SUITE_P(all, conformance_of_mpi, testing::ValuesIn(conformance::all_tests),
                          [](auto const& one) { return std::string(one.param.name); });
 
-/// Numbers of all sizes: their sum depends on its order.
+/// Numbers of all magnitudes: their sum depends on the order.
 std::vector<float> rough(int rank, std::size_t n) {
   cohort::random_stream const draw(7, "rough", static_cast<std::uint64_t>(rank));
   std::vector<float> x(n);

@@ -55,7 +55,7 @@ TEST(mpi_control, tells_all_what_mpi_refuses_and_goes_on) {
     EXPECT_TRUE(control.another_rank_failed());
     EXPECT_TRUE(control.query_ranks(heartbeat)[0].answers);
   }
-  auto const end = std::chrono::steady_clock::now() + 2 * heartbeat;  // in which the others ask
+  auto const end = std::chrono::steady_clock::now() + 2 * heartbeat;  // during which the others send queries
   while (std::chrono::steady_clock::now() < end) control.make_progress();
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using cohort::detail::mpi_extent;
 
-/// The two ranks exchange messages whose sizes are beyond `largest`; each is received into one of `room` bytes.
+/// The two ranks exchange messages larger than `largest`; each is received into a buffer of `room` bytes.
 void exchange(std::size_t bytes, std::size_t room, std::size_t largest, std::size_t part) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -94,7 +94,7 @@ TEST(make_mpi, does_not_mix_with_the_programs_messages_or_another_ones) {
   EXPECT_EQ(letter, -1);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Send(&rank, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);  // has been sent: the deadline is ctest's limit
+  MPI_Wait(&request, MPI_STATUS_IGNORE);  // already sent: the deadline is ctest's limit
   EXPECT_EQ(letter, (rank + size - 1) % size);
 }
 
@@ -142,7 +142,7 @@ TEST(make_mpi, refuses_a_deadline_out_of_range_before_it_meets_the_other_ranks) 
 TEST(make_mpi, waits_for_the_other_ranks_until_the_deadline) {
   int const rank = own_rank(MPI_COMM_WORLD);
   if (own_size(MPI_COMM_WORLD) == 1) return;
-  static MPI_Comm all = MPI_COMM_NULL;  // used by nobody else, and never freed
+  static MPI_Comm all = MPI_COMM_NULL;  // not used elsewhere, and never freed
   MPI_Comm_dup(MPI_COMM_WORLD, &all);
   if (rank == 0) {
     cohort::communicator_settings hasty;

@@ -15,7 +15,8 @@ using namespace cohort_test;
 
 communicator* world = nullptr;
 
-/// Of which ranks hold the same bits; by one message a rank, so that threads are to each other what processes are.
+/// Strategies whose ranks hold the same bits. Each rank sends its own message, so that threads exchange the
+/// same messages as processes.
 std::vector<threshold_sharing> all_kinds_of_sharing() {
   std::vector<threshold_sharing> all{sharing(), sharing(route::merged), update_sharing(),
                                      update_sharing(route::merged), late_sharing()};

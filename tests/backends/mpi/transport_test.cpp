@@ -21,7 +21,7 @@ using cohort::detail::mpi_control;
 using cohort::detail::mpi_transport;
 using namespace std::chrono_literals;
 
-/// A transport of all ranks, which leaves at the end.
+/// A transport of all ranks; the destructor leaves.
 struct connected {
   explicit connected(std::chrono::milliseconds heartbeat = 5s)
       : control(std::make_shared<mpi_control>(MPI_COMM_WORLD, heartbeat, test_deadline)) {}
@@ -42,7 +42,7 @@ struct connected {
       wire.wait_for_event(50us);
     }
   }
-  /// A barrier in which each rank goes on answering.
+  /// A barrier during which each rank continues to answer.
   void meet() {
     MPI_Request everybody = MPI_REQUEST_NULL;
     MPI_Ibarrier(MPI_COMM_WORLD, &everybody);
@@ -59,7 +59,7 @@ std::vector<std::byte> text(std::size_t bytes, int from) {
   return std::vector<std::byte>(bytes, static_cast<std::byte>(from));
 }
 
-/// What a rank says that expects one number of bytes and is sent another.
+/// Error of a rank that expects one number of bytes and receives another.
 std::string refusal(std::size_t sent, std::size_t expected) {
   connected ranks;
   auto const data = text(sent, ranks.rank);
@@ -145,7 +145,7 @@ TEST(mpi_transport, names_sender_and_sizes_of_a_message_that_does_not_fit) {
 TEST(mpi_transport, knows_where_everybody_is) {
   connected ranks;
   ranks.wire.note({100 + ranks.rank, ranks.rank});
-  // Others must go on answering while one has asked already.
+  // Other ranks must continue to answer after one rank's query.
   std::vector<cohort::detail::rank_status> all;
   auto const arrived = [&] {
     all = ranks.wire.query_ranks(100ms);

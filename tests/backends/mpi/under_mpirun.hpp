@@ -6,17 +6,18 @@
 #include <cohort/communicator/communicator.hpp>
 #include <exception>
 
-/// Limits of tests: whoever waits that long for another rank has found a fault.
+/// Limits for tests: a longer wait for another rank is a failure.
 inline constexpr auto test_deadline = std::chrono::seconds(30);
 
-/// All tests, on every rank alike; rank 0 prints. What fails on another rank is told by a failing status.
+/// Runs all tests on every rank. Rank 0 prints; a failure on another rank is reported by its exit status.
 inline int run_tests_on_every_rank(int rank) {
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   if (rank != 0) delete listeners.Release(listeners.default_result_printer());
   return RUN_ALL_TESTS();
 }
 
-/// Runs a test's body; what it throws, or a check that ends it, reaches the other ranks, which would wait for this one.
+/// Runs a test's body. An exception, or a check that ends the body, is announced to the other ranks, which
+/// would otherwise wait for this rank.
 template <class Body>
 void on_every_rank(cohort::communicator& world, Body body) {
   try {

@@ -15,21 +15,20 @@
 
 namespace cohort {
 
-/// NCCL between GPUs of a pretended machine, whose ranks are threads: who comes last sums. It refuses ranks that would block, and
-/// sums that may begin before what they sum is computed, and calls before the last one has settled. Where a rank aborts, others hear of a
-/// remote error, and its sums come to an end without a result.
-///
-/// Order     one at a time, beside one fake_machine.
+/// NCCL between GPUs of a simulated machine whose ranks are threads: the last rank to arrive computes the
+/// sum. It rejects ranks that would block, sums that may begin before their input is computed, and calls
+/// before the previous one has completed. If a rank aborts, the others get a remote error, and its sums end
+/// without a result.
 struct fake_nccl {
   static constexpr int none = -2;
   int version_number = 22809;
   bool is_there = true;
-  int asynchronous_error_at = none;  // the sum after whose start rank 0 has one
+  int asynchronous_error_at = none;  // the sum after whose start rank 0 gets this error
   int silent_at = none;              // the sum that never ends
-  bool joins = true;                 // or waits for ever
-  std::atomic<int> ranks = 0;        // that are joined and not destroyed or aborted
+  bool joins = true;                 // false: joining never returns
+  std::atomic<int> ranks = 0;        // joined and not destroyed or aborted
   std::atomic<int> aborted = 0;
-  std::atomic<int> too_early = 0;  // that were destroyed before all had ended
+  std::atomic<int> too_early = 0;  // destroyed before all ranks had finalised
   std::atomic<int> sums = 0;       // of all ranks
 
   fake_nccl() {
@@ -42,7 +41,7 @@ struct fake_nccl {
 
   detail::nccl_functions functions{};
 
-  /// NCCL here, all else from there.
+  /// Opens this NCCL, and all other libraries from the machine.
   detail::library_source source() {
     return {.open = [this](std::string const& name, std::string& why) -> void* {
               if (is_there && name == "libnccl.so.2") return this;
@@ -75,8 +74,8 @@ struct fake_nccl {
     ring* in = nullptr;
     int rank = 0;
     std::size_t started = 0;
-    int asked = 0;          // since then
-    bool settling = false;  // what was started last is not in its stream
+    int asked = 0;          // number of queries since then
+    bool settling = false;  // the last operation is not in its stream yet
     bool ended = false;
     fake_stream* stream = nullptr;
     std::vector<std::shared_ptr<std::atomic<bool>>> sums{};

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-/// What sums between GPUs must hold to, pretended or not.
+/// Requirements on sums between real or simulated GPUs.
 namespace nccl_cases {
 
 using namespace cohort;
@@ -44,7 +44,7 @@ inline std::vector<float> counting(std::size_t n, float first) {
   return made;
 }
 
-/// On every rank.
+/// Called on every rank.
 inline void sums_what_lies_there(nccl& over, std::shared_ptr<detail::compute_stream> const& on) {
   EXPECT_TRUE(over.sums_in(*on));
   gpu_array<float> const some(on, counting(1000, static_cast<float>(over.rank())));
@@ -64,7 +64,7 @@ inline void sums_what_lies_there(nccl& over, std::shared_ptr<detail::compute_str
   EXPECT_EQ(narrow.fetched(), std::vector<bf16>(3, bf16::nearest(1.5F * p)));
 }
 
-/// On every rank; their number is even.
+/// Called on every rank; the number of ranks is even.
 inline void relatives_sum_and_go_in_any_order(nccl& over, std::shared_ptr<detail::compute_stream> const& on) {
   auto const all = static_cast<float>(2 * over.size());
   auto const summed = [&](communicator& by) {
@@ -86,7 +86,7 @@ inline void relatives_sum_and_go_in_any_order(nccl& over, std::shared_ptr<detail
   (over.rank() == 0 ? second : first).reset();
 }
 
-/// Whose gradients are larger than what else crosses between processor and GPU.
+/// A network whose gradients are larger than all other data copied between processor and GPU.
 inline constexpr auto wide = network<[](builder& net) {
   return net.input({1, 8, 8}) | dense{.units = 400} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
 }>();

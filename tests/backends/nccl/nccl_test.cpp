@@ -64,13 +64,13 @@ TEST_F(nccl_between_pretended_gpus, relatives_sum_and_go_in_any_order) {
   EXPECT_EQ(library.aborted, 0) << "ranks did not end together";
 }
 
-/// Of communicators that send messages themselves.
+/// Whether a conformance test selects algorithms of communicators that send messages themselves.
 bool chooses_ways(std::string_view test) {
   return test == "reduces_in_every_way" || test == "adds_in_the_order_promised"
          || test == "gives_all_ranks_the_same_bits" || test == "counts_what_each_way_sends";
 }
 
-/// All that is not on a GPU goes as without it.
+/// Everything that is not on a GPU is forwarded.
 TEST_F(nccl_between_pretended_gpus, conforms_as_a_communicator) {
   for (conformance::test const& one : conformance::all_tests) {
     SCOPED_TRACE(one.name);
@@ -88,7 +88,7 @@ struct outcome {
   std::size_t crossed = 0;           // bytes between processor and GPUs
 };
 
-/// Rank 0's parameters in the end. `Rest`: the backend of the other ranks.
+/// Rank 0's parameters after training. `Rest`: the backend of the other ranks.
 template <class Rest>
 outcome trained(int ranks, fake_machine& machine,
                 std::function<std::unique_ptr<communicator>(communicator&)> const& over, int epochs = 2) {
@@ -196,7 +196,7 @@ TEST_F(nccl_between_pretended_gpus, refuses_what_it_cannot_sum) {
   });
 }
 
-/// What each rank was told.
+/// The error text of each rank.
 std::vector<std::string> refusals(int ranks, std::chrono::milliseconds deadline,
                                   std::function<void(communicator&)> const& body) {
   std::vector<std::string> told(static_cast<std::size_t>(ranks));
@@ -256,7 +256,7 @@ TEST_F(nccl_between_pretended_gpus, two_ranks_on_one_are_refused) {
         "two ranks share a GPU (ranks 0 and 1): expected one GPU for each rank (set CUDA_VISIBLE_DEVICES)");
 }
 
-/// By another thread, beside a wait. What was summed is nobody's then.
+/// Aborted by another thread during a wait. The memory of the sum is not accessed afterwards.
 TEST_F(nccl_between_pretended_gpus, an_abort_ends_a_wait) {
   library.silent_at = 0;
   auto const told = refusals(2, 60s, [&](communicator& world) {
@@ -313,7 +313,7 @@ TEST_F(nccl_between_pretended_gpus, a_rank_that_does_not_come_is_named) {
     over.allreduce(some.all());
     over.note({7, over.rank() == 0 ? 1 : 0});
     while (over.rank() == 1 && !over.probe(0, 0))
-      std::this_thread::yield();  // until it hears that all is over
+      std::this_thread::yield();  // until it receives the announcement
     over.allreduce(some.all());
   });
   for (std::string const& one : told)

@@ -16,7 +16,8 @@ namespace onednn_activation_test {
 
 using namespace cohort;
 
-/// What the activations bend at, both sides of it, and far out; each a unit's bias, so that its gradient is the derivative.
+/// Kinks of the activations, points on both sides of them, and points far away. Each is a unit's bias, so
+/// that its gradient is the derivative.
 std::vector<double> const places{-90, -6, -2.5, -1, -0.5, -1e-4, 0, 1e-4, 0.5, 1, 2.5, 3, 6, 7, 30, 90};
 
 template <layer L>
@@ -27,7 +28,7 @@ graph at_places(L const& l, bool fused) {
   });
 }
 
-/// The outputs and the gradient of the biases.
+/// The outputs, and the gradient of the biases.
 template <tensor_backend B>
 std::vector<double> values_and_derivatives(graph const& net) {
   using T = typename B::scalar;
@@ -105,7 +106,7 @@ TEST(activation, runs_in_its_layer_where_the_gradient_needs_the_output_alone) {
   EXPECT_EQ(steps_of(selu{}), "c; selu_1 on the host; d; selu_2 on the host; e; loss on the host; ");
 }
 
-/// Sixteen-blocks that nineteen channels do not fill: what is not 0 at 0 would spoil their padding.
+/// 19 channels do not fill blocks of 16. An activation with f(0) ≠ 0 would overwrite their padding.
 TEST(activation, keeps_the_padding_of_blocks_at_0) {
   onednn const backend;
   auto const run = [&](auto const& l) {

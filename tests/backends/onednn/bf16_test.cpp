@@ -25,8 +25,9 @@ namespace bf16_test {
 using namespace cohort;
 using namespace cohort_test;
 
-/// Each rounding is off by up to 2⁻⁸ of a number, and an output has some of them in turn. Backward has twice as many, and a gate or a
-/// pool that decides otherwise moves a whole summand from one element of a gradient to another.
+/// Each rounding has a relative error of up to 2⁻⁸, and an output has several in sequence. Backward has twice
+/// as many. If a rectifier or a pool decides differently, a whole summand moves from one element of a
+/// gradient to another.
 constexpr ladder::tolerance in_bf16{.output = {0.1, 0.05}, .gradient = {0.8, 0.6}};
 
 bool const usable = onednn_bf16::probe().usable;
@@ -67,7 +68,7 @@ TEST_F(bf16_backend, runs_no_reference_implementation) {
   });
 }
 
-/// A NaN in the lower half of a pair would be lost to who reads f32.
+/// A NaN in the lower half of a pair would be invisible to code that reads f32.
 TEST_F(bf16_backend, names_the_first_step_that_is_not_finite) {
   for (int const filter : {0, 1, 7}) {
     trial<onednn_bf16> t(normed, {.batch = 3});
@@ -83,7 +84,7 @@ TEST_F(bf16_backend, names_the_first_step_that_is_not_finite) {
   }
 }
 
-/// Steps that bf16 parameters would round away add up in those of f32.
+/// Steps that would be rounded away in bf16 parameters accumulate in f32 parameters.
 TEST_F(bf16_backend, loses_no_small_step) {
   bright_thirds const examples(64);
   training made = trainer<onednn_bf16>(small, {.updater = sgd{.rate = 1e-5}, .workers = 2});
@@ -100,7 +101,7 @@ TEST_F(bf16_backend, loses_no_small_step) {
   EXPECT_GT(by_little, before.size() / 4);
 }
 
-/// Channels that fill no blocks, where oneDNN wants some layers dense.
+/// Channels that do not fill blocks, for which oneDNN requires dense layouts in some layers.
 constexpr auto odd_joins = network<[](builder& net) {
   tensor const x = net.input({3, 8, 8}) | conv2d{.filters = 19, .kernel = 3} | sigmoid{};
   tensor const y = x | conv2d{.filters = 19, .kernel = 3, .padding = padding::same} | batch_norm{};
@@ -119,7 +120,8 @@ TEST_F(bf16_backend, stays_narrow_where_channels_fill_no_blocks) {
   EXPECT_GE(narrow, 5);
 }
 
-/// Parameters of one are those of the other: what is saved by f32 goes on in bf16, and back; a resumed run is the run.
+/// Both backends have the same parameters: a checkpoint of f32 continues in bf16, and vice versa; a resumed
+/// run equals an uninterrupted one.
 TEST_F(bf16_backend, resumes_its_own_checkpoints_to_the_bit_and_those_of_f32) {
   bright_thirds const examples(96);
   training_settings const settings{.updater = adam{.rate = 5e-3}, .seed = 7, .workers = 2};

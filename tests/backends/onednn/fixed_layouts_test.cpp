@@ -13,7 +13,7 @@ namespace fixed_layouts_test {
 
 using namespace cohort;
 
-/// Bytes of the working copies for a weight of a dense layer behind an image.
+/// Bytes of working copies per weight of a dense layer after an image.
 double copied_bytes(int inputs, int units) {
   graph const net = graph::build([&](builder& b) {
     return b.input({3, 16, 16}) | conv2d{.filters = inputs / 64, .kernel = 3, .stride = 2, .padding = padding::same}

@@ -18,7 +18,8 @@ namespace ways_test {
 
 using namespace cohort;
 
-/// Takes the way of that name wherever there is one, times all of them if it is told to, and keeps what there were.
+/// Selects the candidate of a given name if it exists, times all candidates on request, and records their
+/// names.
 struct one_way final : tuning, step_autotuner_for<onednn>, step_autotuner_for<onednn_bf16> {
   std::string wanted;
   bool times = false;
@@ -37,7 +38,8 @@ struct one_way final : tuning, step_autotuner_for<onednn>, step_autotuner_for<on
   }
 };
 
-/// Strides, channels that fill blocks and that do not, a sequence, dense layers behind an image and behind each other.
+/// Strides, channels that do and do not fill blocks, a sequence, dense layers after an image and after each
+/// other.
 graph strided() {
   return graph::build([](builder& net) {
     return net.input({3, 17, 17}) | conv2d{.filters = 32, .kernel = 5, .stride = 2, .padding = 2} | relu{}
@@ -47,7 +49,7 @@ graph strided() {
   });
 }
 
-/// Of everything that a step leaves, the largest distance in units of the largest number.
+/// Largest difference of all results of a step, relative to the largest number.
 template <class T>
 double distance(std::vector<T> const& a, std::vector<T> const& b) {
   double most = 0, largest = 1e-30;
@@ -85,7 +87,7 @@ void all_ways_agree(double tolerance) {
 
 TEST(ways, agree_in_f32) { all_ways_agree<onednn>(2e-5); }
 
-/// Roundings of 2⁻⁹ at other places; a pool or a gate may decide otherwise.
+/// Rounding errors of 2⁻⁹ occur at other places; a pool or a rectifier may decide differently.
 TEST(ways, agree_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   all_ways_agree<onednn_bf16>(0.3);

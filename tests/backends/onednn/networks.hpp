@@ -13,7 +13,7 @@ inline graph lenet() {
         | dense{.units = 200} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
   });
 }
-/// Odd channels everywhere: padded blocks wherever oneDNN wants blocks.
+/// Odd numbers of channels everywhere: padded wherever oneDNN uses blocks.
 inline graph odd() {
   return graph::build([](builder& net) {
     return net.input({3, 9, 9}) | conv2d{.filters = 19, .kernel = 3} | relu{}

@@ -20,7 +20,8 @@ struct numbers {
   std::vector<float> y, dx, gated, means, variances, diff_scale, diff_shift;
 };
 
-/// One forward and backward of a norm with a sum and a rectifier, in f32 by this class or in double by hand.
+/// One forward and backward of a norm with a sum and a rectifier: in f32 by norm_on_panels, or in double by
+/// plain loops.
 struct problem {
   panels lies;
   double epsilon = 1e-3, slope = 0.25;
@@ -129,7 +130,7 @@ TEST(norm_on_panels, does_what_the_formula_says_in_every_layout_and_instruction_
         SCOPED_TRACE(std::string(name_of(which)) + ", " + std::to_string(threads) + " threads, width "
                      + std::to_string(lies.width));
         numbers const got = p.by_passes(which, threads);
-        // one example alone has no variance: its gradient is a difference of equals, times 1/√ε
+        // a single example has no variance: its gradient is a difference of equal numbers, times 1/√ε
         double const allowed = lies.images * lies.rows > 1 ? 2e-5 : 1e-5 / std::sqrt(p.epsilon);
         expect_near(got.means, wanted.means, 2e-6, "mean");  // sums of up to 1,050 terms in f32
         expect_near(got.variances, wanted.variances, 2e-6, "variance");
@@ -142,7 +143,7 @@ TEST(norm_on_panels, does_what_the_formula_says_in_every_layout_and_instruction_
   }
 }
 
-/// Σ x² − (Σ x)² / n in f32 would have nothing left of it.
+/// In f32, Σ x² − (Σ x)² / n would have no significant digits.
 TEST(norm_on_panels, keeps_a_variance_that_is_small_beside_its_mean) {
   for (panels const& lies : {layouts[0], layouts[1], layouts[2]}) {
     problem const p(lies, 4096);

@@ -16,7 +16,8 @@ namespace onednn_normalisation_test {
 using namespace cohort;
 using cohort_test::bright_thirds;
 
-/// "batch_norm: bnorm_jit:avx512_core" for every kernel of the steps that begin with `step`.
+/// Text such as "batch_norm: bnorm_jit:avx512_core" for every kernel of the steps whose names begin with
+/// `step`.
 template <class Body>
 std::vector<std::string> implementations(std::string const& step, Body body, bool training = true) {
   graph const net = graph::build([&](builder& b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both backends on oneDNN promise of parameters, their gradients and working copies.
+// Requirements on both oneDNN backends for parameters, their gradients and working copies.
 #include <gtest/gtest.h>
 #include <cohort/onednn.hpp>
 
@@ -23,7 +23,7 @@ class backends_of_onednn : public testing::Test {
   void SetUp() override {
     if (!B::probe().usable) GTEST_SKIP() << B::probe().reason;
   }
-  /// How far from the oracle a number may be: those here are below 1.
+  /// Allowed distance from the oracle, for numbers below 1.
   double const off = std::is_same_v<B, onednn> ? 1e-5 : 0.05;
 };
 using both = testing::Types<onednn, onednn_bf16>;

@@ -17,7 +17,8 @@ namespace onednn_recomputation_test {
 
 using namespace recomputation_cases;
 
-/// tanh in place, which notes its output twice over for backward: to make that again from the input is cheaper than to keep it.
+/// In-place tanh that stores its output twice for backward: recomputing it from the input is cheaper than
+/// keeping it.
 struct noting {
   static constexpr std::string_view kind_name = "noting";
   static constexpr bool in_place = true;
@@ -43,7 +44,7 @@ struct noting {
   }
 };
 
-/// The steps that run again, those with so few channels that blocks are padded among them.
+/// Names of the steps that run again, including steps with so few channels that blocks are padded.
 template <class B>
 std::vector<std::string> remade(graph_view net) {
   std::vector<std::string> steps;

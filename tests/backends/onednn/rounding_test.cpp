@@ -31,7 +31,7 @@ TEST_F(rounding, gives_the_bits_of_a_reorder) {
       0,   sign,       1,          sign + 1,   exponent, exponent + sign, exponent + 1,
       ~0U, 0x007fffff, 0x00800000, 0x7f7fffff, half,     3 * half,        half + 1};
   random_stream const chance(1, "patterns");
-  constexpr std::uint64_t drawn = 100'003;  // no multiple of a vector
+  constexpr std::uint64_t drawn = 100'003;  // not a multiple of a vector
   for (std::uint64_t i = 0; i < drawn; ++i) {
     auto const any = static_cast<std::uint32_t>(chance.bits(i));
     patterns.push_back(i % 5 == 0   ? any & ~exponent
@@ -55,8 +55,8 @@ TEST_F(rounding, gives_the_bits_of_a_reorder) {
     ASSERT_EQ(detail::rounded_by_processor(from[i]), expected[i]) << std::hex << patterns[i];
 }
 
-/// The first layer's weights lie alike for oneDNN's forward and their gradient, and no gradient of its input is wanted: its one
-/// working copy is written along.
+/// The first layer's weights have the same layout in oneDNN's forward and in their gradient, and no input
+/// gradient is needed. So its only working copy is written by the update.
 constexpr auto net = network<[](builder& b) {
   return b.input({1, 28, 28}) | dense{.units = 48} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
@@ -80,7 +80,7 @@ TEST_F(rounding, writes_a_copy_along_with_the_update_until_somebody_else_writes)
   auto const put = [&](std::vector<float> const& values) {
     t.store->write(0, reinterpret_cast<std::byte const*>(values.data()), t.store->master());
   };
-  put(zeros);  // without a word
+  put(zeros);  // without a notification
   t.store->refresh(0, 1);
   t.store->refresh_stale();
   EXPECT_EQ(t.forward(), along) << "it was taken for fresh";
@@ -94,7 +94,7 @@ TEST_F(rounding, writes_a_copy_along_with_the_update_until_somebody_else_writes)
   t.step();
   update.run(0, 1, {&gradient, 1}, 1, 0, [] {});
   put(zeros);
-  t.store->mark_changed();  // instead of updated: whatever was done, it was not the update alone
+  t.store->mark_changed();  // instead of updated: any change, not only an update
   t.store->refresh(0, 1);
   double const of_zeros = t.forward();
   t.store->mark_changed();
@@ -102,7 +102,7 @@ TEST_F(rounding, writes_a_copy_along_with_the_update_until_somebody_else_writes)
   EXPECT_EQ(t.forward(), of_zeros);
 }
 
-/// Says after each step that parameters were written, so that every copy is derived anew.
+/// Marks the parameters as changed after each step, so that every copy is refreshed.
 struct renewing final : listener {
   void on_step(training& run, step_report const&) override { run.parameters().mark_changed(); }
 };

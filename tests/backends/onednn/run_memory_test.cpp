@@ -12,8 +12,8 @@ namespace run_memory_test {
 
 using namespace cohort;
 
-/// As many bytes as Cohort holds at most while a network is made and trained, over what was said before. No arena reaches the
-/// size from which memory begins on a huge page, and is counted with what lies in front of it.
+/// Largest number of bytes that Cohort holds while a network is created and trained, relative to the
+/// forecast. No arena is large enough for huge pages, whose alignment would count too.
 double held_over_forecast(training_settings const& settings) {
   graph const net = graph::build([](builder& b) {
     auto const conv = [](tensor x) {

@@ -16,7 +16,7 @@ namespace mnist_test {
 namespace mnist = cohort::mnist;
 using cohort_test::with_variable;
 
-/// Works in another directory for one test.
+/// Changes the working directory for one test.
 class in_directory {
  public:
   explicit in_directory(std::string const& path) : before_(::open(".", O_RDONLY | O_DIRECTORY)) {
@@ -134,7 +134,7 @@ TEST(mnist, refuses_counts_and_labels_that_cannot_be) {
   expect_parts(refused<cohort::data_error>([&] { mnist::train(pixels); }), {"28x28", "got 27x28"});
 }
 
-/// The real files where they are; the same checks on small ones of our own elsewhere.
+/// The real files if available; otherwise the same checks on small generated files.
 TEST(mnist, has_its_well_known_numbers) {
   bool const real = mnist::find().has_value();
   std::string const own = folder("own");

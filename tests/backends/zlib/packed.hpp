@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-/// The bytes as a gzip file.
+/// Returns the bytes in gzip format.
 inline std::vector<std::byte> packed(std::vector<std::byte> plain) {
   z_stream z{};
   EXPECT_EQ(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY), Z_OK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the user's own link against the compiled library, and both modes share the state of the process.
+// User-defined types link against the compiled library, and both modes share the state of the process.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
 #include <cohort/strategy/detail/process_group.hpp>

@@ -3,7 +3,7 @@
 #include <cohort/nccl.hpp>
 #include <cstdio>
 
-// Linked against nothing of CUDA's: it starts on any machine, and sums either way.
+// No CUDA library is linked: the program starts on any machine, and sums with or without NCCL.
 int main() {
   return cohort::launch<cohort::self>([](cohort::communicator& world) {
     cohort::nccl over(world);

@@ -8,8 +8,8 @@ namespace cohort::detail {
 ///
 /// Before    1 ≤ count ≤ length. For independent elements of density d the optimum is the first k with (1 −
 ///           d)^(2^k) < 0.618 (the golden ratio). Codes of parameter k + 1 are longer from there on. ln(1/(1
-///           − d)) is approximated by d + d²/2. The smallest k is 1: where 0 would be the optimum, a bitmap
-///           is no larger.
+///           − d)) is approximated by d + d²/2. The smallest k is 1: if 0 were the optimum, a bitmap would be
+///           no larger.
 /// Source    Rice, JPL 79-22 (1979); Kiely, IPN Progress Report 42-159 (2004).
 ///
 /// cut_multiple(pattern): truncates a double, given as its bit pattern, to 16 significant bits.

@@ -41,7 +41,7 @@ class engine;
 
 /// An operation and its progress. Reused after it has ended and no handle refers to it.
 ///
-/// `home` is destroyed with its communicators, but a handle may live longer: its owner must read `ended`
+/// `home` is destroyed with its communicators, but a handle may outlive them: its owner must read `ended`
 /// first.
 /// Order     `advance` advances the operation as far as possible without waiting, and returns whether it has
 ///           ended. One thread at a time calls it, repeatedly, whenever a message may have moved.

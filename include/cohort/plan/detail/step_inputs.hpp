@@ -57,7 +57,7 @@ class step_inputs {
     else
       targets_ = host_targets_;
   }
-  /// Sets the factor that makes the gradient that of a mean.
+  /// Sets scalars().gradient_scale, which makes the gradients those of the mean loss.
   void scale(double factor) {
     scalars_.gradient_scale = factor;
     if (!passes_.space() || factor == uploaded_scale_) return;
@@ -70,8 +70,8 @@ class step_inputs {
   void* input(std::size_t i) const { return inputs_[i]; }
   tensor_view& target(std::size_t t) { return targets_[t]; }
   step_scalars& scalars() { return scalars_; }
-  /// Changes if kernels of a device find targets or scalars at another address, or in another type, than in
-  /// the step before.
+  /// Number that changes when kernels of a device find targets or scalars at another address, or of another
+  /// type, than in the previous step.
   std::uint64_t version() const { return version_; }
 
  private:

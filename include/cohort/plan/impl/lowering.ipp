@@ -111,8 +111,8 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
     int const summing = sum < 0 ? -1 : summing_input(sum);
     return summing >= 0 && net.inputs(sum)[static_cast<std::size_t>(summing)] == last;
   };
-  /// Whether a layer may be fused as an activation. In training, a rectifier before a pool is moved behind
-  /// the pool instead.
+  /// Whether a layer may be fused as an activation. In training, a rectifier before a pool is moved after the
+  /// pool instead.
   auto const may_be_inside = [&](int id) {
     if (id < 0 || net.inputs(id).size() != 1) return false;
     int const reader = consumers.sole(id);

@@ -33,8 +33,8 @@ inline constexpr int longest_lead = 32;
 /// Before    all ranks have the same codec and settings, and begin together.
 /// After     step i: `agreed` has the votes of all ranks in step i − longest_lead, whose messages have all
 ///           arrived. That bounds the lead of every rank and the messages in flight. A single rank gets its
-///           own votes at once. A rank whose numbers are not finite or out of range votes so, keeps its
-///           residual, and applies what other ranks have sent.
+///           own votes at once. A rank whose numbers are not finite or out of range votes not_finite, keeps
+///           its residual, and applies what other ranks have sent.
 /// Moves     its message P−1 times. At most 2·(longest_lead + 1) are stored.
 /// Errors    communicator_error naming the rank whose message has not arrived within the deadline; data_error
 ///           for a message that is not the expected one.

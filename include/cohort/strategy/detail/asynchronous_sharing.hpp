@@ -121,8 +121,8 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
       if (one.name == not_applied_name) not_applied_ = values_of<float>(one);
     }
   }
-  /// Residuals are summed and split evenly; thresholds are averaged. The restored parameters include what was
-  /// not applied.
+  /// Residuals are summed and split evenly; thresholds are averaged. Messages that were received but not
+  /// applied need no restoring, because the restored parameters (the consensus) include them.
   void restore_from_ranks(strategy_state const& saved, int former, int ranks) override {
     if (former == 0) reset();
     for (strategy_state::array const& one : saved.arrays) {

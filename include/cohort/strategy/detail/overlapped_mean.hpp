@@ -11,10 +11,10 @@
 
 namespace cohort::detail {
 
-/// A mean of parameters that is pending while the ranks train on from the parameters that they have sent.
+/// A mean of parameters that is pending while the ranks continue to train from the parameters that they sent.
 ///
 /// Shapes    two arrays of the dense canonical view: the sent parameters, and the sum with votes.
-/// Order     start, then finish or discard; repeatedly. The object must live until then.
+/// Order     start, then finish or discard; repeatedly. The object must outlive each pending mean.
 /// Exact     w ← g + (w − sent), where g is the mean after its outer step. If w is unchanged since start, the
 ///           bits of g.
 class overlapped_mean {

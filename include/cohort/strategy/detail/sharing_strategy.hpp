@@ -27,17 +27,17 @@ namespace cohort::detail {
 template <class Make>
 using codec_of = std::invoke_result_t<Make const&, tensor_table>;
 
-/// The threads by which a rank encodes and decodes messages: one per worker, if a message is large enough for
+/// Threads with which a rank encodes and decodes messages: one per worker, if a message is large enough for
 /// them.
 class codec_threads {
  public:
-  /// About a millisecond of one thread.
+  /// Elements that one thread encodes in about a millisecond.
   static constexpr std::uint64_t least_elements = std::uint64_t{1} << 20;
 
   void set(int workers) { workers_ = workers; }
 
-  /// Returns make(table, threads, device_passes) if there is a device that the codec can use; make(table,
-  /// threads), where null threads are the calling thread alone; or make(table).
+  /// Returns make(table, threads, device_passes) if the codec can use the given device. Otherwise returns
+  /// make(table, threads), where null threads mean the calling thread alone, or make(table).
   template <class Make>
   auto make(Make const& make, tensor_table table, threshold_device_source* device = nullptr) {
     using passes = std::shared_ptr<threshold_device>;

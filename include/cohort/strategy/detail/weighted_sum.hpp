@@ -16,7 +16,7 @@ namespace cohort::detail {
 
 /// Weighted mean of an array over the ranks, with the ranks' votes in the same allreduce.
 ///
-/// Shapes    `count` elements of f32 or f64; with votes `vote_words` more behind them. Without votes the
+/// Shapes    `count` elements of f32 or f64; with votes, `vote_words` more after them. Without votes the
 ///           array may be in an arena, reduced in place.
 /// Order     fill data(), or set_data; start, wait, read_agreement, make_mean; repeatedly.
 /// Exact     with weights of 1 (one rank) no bit changes; equal weights of 2ᵏ ranks are exact. Counts of
@@ -34,7 +34,7 @@ class weighted_sum {
   std::size_t bytes() const { return count_ * bytes_of(type_); }
   bool is_in_place() const { return passes_ != nullptr; }
   void set_data(std::byte* data) { data_ = data; }
-  /// The elements and the votes behind them.
+  /// The elements and the votes after them.
   std::span<std::byte> with_votes() { return {memory_.data(), memory_.bytes()}; }
 
   /// A rank's examples, and the weight of its elements in the sum.

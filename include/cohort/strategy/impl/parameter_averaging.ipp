@@ -121,7 +121,7 @@ class averaging_strategy final : public strategy {
   }
   void restore(strategy_state const& saved) override {
     restored_ = true;
-    sum_.reset();  // prepare makes it again and checks what fits
+    sum_.reset();  // prepare creates it again and checks that the state fits
     late_->discard();
     votes_ = {};
     busy_steps_ = 0;

@@ -277,7 +277,8 @@ COHORT_CORE_INLINE void fit_loop::sum_over_ranks(epoch_report& epoch) const {
   epoch.loss = sums[1] > 0 ? sums[2] / sums[1] : 0;
 }
 
-/// After an error that has ended the run already: the last steps become whole on this rank, if possible.
+/// After an error that has already ended the run: finishes the pending buckets of the last step on this rank,
+/// if possible.
 COHORT_CORE_INLINE void fit_loop::finish_pending_without_throwing() try {
   state_.finish_pending();
 } catch (std::exception const&) {

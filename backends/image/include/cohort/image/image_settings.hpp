@@ -61,7 +61,7 @@ class image_reader {
   image_settings settings_;
 };
 
-/// Whether a file counts as an image by its name. Returns false for hidden files.
+/// Returns whether a name is that of an image file; false for hidden files.
 ///
 /// Errors    data_error for other names.
 bool is_image_file(std::string_view name, std::string const& where);

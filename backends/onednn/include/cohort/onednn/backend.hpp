@@ -13,7 +13,7 @@ namespace cohort {
 /// oneDNN (3.2 or newer) on the processor, in f32.
 ///
 /// Order     activations are blocked or channels last, as oneDNN's `any` chooses; parameters have the layouts
-///           of forward.
+///           that forward uses.
 /// Exact     one binary, instruction set and thread count give bitwise equal results.
 /// Errors    backend_error naming the layer if oneDNN has only a reference implementation for it. Reorders
 ///           and sums of gradients accept reference implementations.

@@ -8,7 +8,7 @@
 
 namespace cohort::detail {
 
-/// The kernels' form of each activation function.
+/// Returns an activation function in the form that kernels use.
 inline kernels::sigmoid_curve curve_of(sigmoid const&) { return {}; }
 inline kernels::hard_sigmoid_curve curve_of(hard_sigmoid const&) { return {}; }
 inline kernels::tanh_curve curve_of(tanh_activation const&) { return {}; }

@@ -47,13 +47,13 @@ struct no_convolution_engine : backend_error {
 ///           not support is not an error: found() is false.
 class convolution_engine {
  public:
-  static constexpr std::size_t workspace_alignment = 256;  // what CUDA's own allocations have
+  static constexpr std::size_t workspace_alignment = 256;  // the alignment of CUDA's own allocations
 
   /// Returns the first aligned address in memory with workspace_alignment spare bytes.
   static void* aligned(std::byte* at);
 
-  /// Which of cuDNN's heuristics are asked: mode A (`best`), `fallback`, or the fallback after mode A found
-  /// nothing (`both`).
+  /// cuDNN's heuristics to query: mode A (`best`), `fallback`, or the fallback after mode A found nothing
+  /// (`both`).
   enum class search { best, fallback, both };
 
   convolution_engine(std::shared_ptr<dnn_on_gpu const> dnn, convolution_pass pass,

@@ -34,15 +34,15 @@ struct convolution_variant {
   gpu_layout layout_of(shape const& dims) const;
 };
 
-/// Returns the variants in order of preference: first the layout that is fastest on tensor cores, then those
-/// that have engines otherwise.
+/// Returns the variants in order of preference: first the layout that is fastest on tensor cores, then the
+/// ones to try if it has no engine.
 /// Source    NVIDIA, cuDNN Developer Guide: tensor cores read channels last.
 std::vector<convolution_variant> variants_of(product_precision products);
 
 /// One pass of a convolution, with the steps around cuDNN's engine. The weights of a transposed layer are
-/// permuted. If no engine supports asymmetric padding, the image is padded before, or its gradient cropped
-/// after. If no engine computes an f32 weight gradient from bf16 images, the gradient is computed in bf16 and
-/// widened.
+/// permuted. If no engine supports asymmetric padding, the image is padded before the pass, or its gradient
+/// is cropped after it. If no engine computes an f32 weight gradient from bf16 images, the gradient is
+/// computed in bf16 and widened.
 ///
 /// Shapes    images, maps and weights as input are in the variant's layout; the weights' gradient is f32.
 /// Before    run: scratch memory of scratch_bytes.

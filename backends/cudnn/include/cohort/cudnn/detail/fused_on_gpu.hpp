@@ -14,7 +14,7 @@ struct fused_epilogue {
   bool rectifies() const { return slope != 1; }
 };
 
-/// Whether a rectifier or a sum can run inside a layer's kernels. Not inside dense layers: cuBLASLt's
+/// Whether a rectifier or a sum can run inside a layer's kernels. False for dense layers, because cuBLASLt's
 /// rectifier may turn NaN into 0.
 bool fuses_on_gpu(kind const& layer, kind const& epilogue, bool training);
 

@@ -15,8 +15,8 @@ namespace cohort::detail {
 /// One GPU of those that the driver reports (the driver applies CUDA_VISIBLE_DEVICES), its context, and the
 /// CUDA libraries. Nothing of CUDA is linked: all libraries are loaded at run time.
 ///
-/// Order     checks what a machine without a GPU lacks first, then the rest: driver, driver version, device,
-///           compute capability, free memory, NVRTC, cuBLASLt, cuDNN.
+/// Order     the checks run in this order: driver, driver version, device, compute capability, free memory,
+///           NVRTC, cuBLASLt, cuDNN. A machine without a GPU fails one of the first checks.
 /// Errors    backend_error with a sentence for users, for the first check that fails.
 class gpu {
  public:

@@ -11,8 +11,8 @@
 
 namespace cohort::detail {
 
-/// Array of T in GPU memory. It keeps its memory when it shrinks. Growing rounds up to a power of two bytes
-/// and discards the content, so repeated small growth seldom reallocates.
+/// Array of T in GPU memory. It keeps its memory when it shrinks. If it grows, its bytes are rounded up to a
+/// power of two, so that repeated small growth seldom reallocates; the content is discarded.
 ///
 /// Order     as the stream's; upload has read its argument, and download has written its argument, on return.
 template <class T>

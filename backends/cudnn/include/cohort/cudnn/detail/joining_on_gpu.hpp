@@ -17,7 +17,8 @@ gpu_operation prepare(gpu_target const& where, gpu_request const& request, multi
 /// Forward stores the index of the largest input of each element in the workspace.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, maximum const& layer);
 
-/// Copies each input's part of an example into a row of the output; channels last, the part at each position.
+/// Copies each input's part of an example into a row of the output. If channels last, copies the part of each
+/// position.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, concatenate const&);
 
 }  // namespace cohort::detail

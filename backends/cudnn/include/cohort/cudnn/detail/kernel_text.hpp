@@ -13,8 +13,8 @@
 ///                  chunk has one sum (channels.inc).
 /// `marks(i)`       two bits of element i, with finish(word, first, second), which receives the bits of 32
 ///                  elements together.
-/// Several elements may write to one word by or_into, or write the same value. The texts may use what
-/// updater_formulas.inc may use. In addition they use `size`, the functions below such as exponential,
+/// Several elements may write to one word by or_into, or write the same value. The texts may use the language
+/// subset of updater_formulas.inc. In addition they use `size`, the functions below such as exponential,
 /// pattern_of and number_of (bits of an f32; wide_: of a double), block_threads, sum_chunk, templates and
 /// pointers.
 namespace cohort::detail {

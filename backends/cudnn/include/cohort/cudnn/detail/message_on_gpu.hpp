@@ -13,8 +13,8 @@ namespace cohort::detail {
 /// The elements of a sparse message on a GPU, validated before use.
 ///
 /// Order     call read first; then add and merged for that message, any number of times.
-/// Moves     to the GPU: the message's codes and 40 bytes per block. Its list there takes 4 bytes per sent
-///           element.
+/// Moves     to the GPU: the message's codes and 40 bytes per block. The decoded list takes 4 bytes of GPU
+///           memory per sent element.
 /// Exact     add: the sums of add_blocks.
 class message_on_gpu {
  public:

@@ -12,14 +12,15 @@ namespace cohort::detail {
 template <class Layer>
 inline constexpr bool sums_across_parts = std::same_as<Layer, synchronised_batch_norm>;
 
-/// The kernels' arguments of a channel norm.
+/// Arguments of a channel norm for its kernels.
 inline kernels::norm_of_groups norm_of_channels(kernels::channel_terms const& terms, double epsilon,
                                                 float const* means, float const* variances,
                                                 float const* scale, float const* shift) {
   return {means, variances, scale, shift, static_cast<float>(epsilon), terms.channels, terms.area, false};
 }
 
-/// A norm's step without its kernels. A fused sum may overwrite the summand, which backward does not read.
+/// Returns the operation of a norm, without its kernels. A fused sum may overwrite the summand, which
+/// backward does not read.
 inline gpu_operation begin_norm(gpu_request const& request, fused_epilogue const& epilogue) {
   gpu_operation made;
   made.output = request.inputs[0];
@@ -77,8 +78,8 @@ gpu_operation prepare_frozen_norm(shared_stream const& on, gpu_request const& re
 
 /// Normalises by the statistics of the batch: of this part, or of all parts if sums over parts are given.
 /// Forward stores means and variances in the workspace. Backward recomputes the mask of a fused rectifier
-/// from the input; behind a sum, the rectifier's backward runs as a kernel before. Running statistics are
-/// updated by their own gradients: plan/detail/running_statistics.hpp.
+/// from the input. After a fused sum, the rectifier's backward is a separate kernel, which runs first.
+/// Running statistics are updated by their own gradients: plan/detail/running_statistics.hpp.
 ///
 /// Order     if sums over parts are given, each pass waits for this part's sums, then for the other parts.
 /// Moves     if sums are given: 5·C floats between GPU and processor in forward and 4·C in backward, with two

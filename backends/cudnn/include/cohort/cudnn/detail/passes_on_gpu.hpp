@@ -12,8 +12,8 @@
 
 namespace cohort::detail {
 
-/// Operations on f32 arenas in GPU memory. Parts are summed before they are read. After any call except wait,
-/// upload, download and copy, the first part may hold the range's sum and the others zeros.
+/// Operations on f32 arenas in GPU memory. The gradient parts are summed before they are read. After any call
+/// except wait, upload, download and copy, the first part may hold the range's sum and the others zeros.
 class passes_on_gpu : public arena_passes {
  public:
   static_assert(chunk == sum_chunk);

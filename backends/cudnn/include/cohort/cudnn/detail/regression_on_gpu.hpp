@@ -11,7 +11,7 @@
 
 namespace cohort::detail {
 
-/// Elementwise losses in the kernels' form, by the distance d: ½·d², d², |d|, or a quadratic near 0 and
+/// Elementwise losses in the form that kernels use, by the distance d: ½·d², d², |d|, or quadratic near 0 and
 /// linear beyond.
 inline constexpr float everywhere = std::numeric_limits<float>::infinity();
 inline constexpr kernels::distance_loss half_square{everywhere, 0.5F, 0, 0};

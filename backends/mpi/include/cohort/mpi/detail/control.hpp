@@ -38,7 +38,7 @@ class mpi_control {
   void note(rank_progress here) noexcept;
   void announce(std::string const& why) noexcept;
   std::optional<std::string> trouble() const;
-  /// Returns whether the announcement has reached all ranks that must receive it.
+  /// Returns whether the announcement has reached every rank that must receive it.
   bool delivered() const { return delivered_; }
   /// Waits until delivered(), at most a second.
   ///
@@ -130,8 +130,8 @@ class mpi_control {
   /// Sends the announcement, and checks its delivery.
   void announce_failure();
   void set_trouble(std::string why);
-  /// Announces ranks whose silence exceeds the heartbeat. Reports ranks that were lost together together:
-  /// includes those whose silence exceeds 3/4 of it.
+  /// Announces ranks whose silence exceeds the heartbeat. Also includes ranks whose silence exceeds 3/4 of
+  /// it, so that ranks that were lost at the same time are reported together.
   void detect_lost_ranks();
 
   mpi_duplicate channel_;

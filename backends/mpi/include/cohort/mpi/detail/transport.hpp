@@ -17,7 +17,7 @@ struct mpi_timeouts {
 /// Transport over MPI. Uses three duplicates of a communicator: for collectives, for messages between two
 /// ranks, and for control messages.
 ///
-/// Order     created collectively, over all ranks of `original`, as `control` is. Only the constructor, the
+/// Order     created collectively by all ranks of `original`, like `control`. Only the constructor, the
 ///           destructor and the progress thread call MPI.
 /// Errors    communicator_error with MPI's error text.
 class mpi_transport final : public transport {

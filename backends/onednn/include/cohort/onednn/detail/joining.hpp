@@ -10,8 +10,8 @@ namespace cohort::detail {
 dnnl_kernel reorder_kernel(dnnl_engine_handle const& engine, memory_layout const& from,
                            memory_layout const& to);
 
-/// Prepares a sum in the layout of the first input, or dense if that is padded, for which oneDNN has only
-/// `ref`. The gradient is copied to every input.
+/// Prepares a sum in the layout of the first input, or dense if that layout is padded, because oneDNN has
+/// only a reference implementation for it. The gradient is copied to every input.
 operation<onednn> prepare(dnnl_engine_handle const& engine, operation_request<onednn> const& request,
                           add const&);
 
