@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
   auto const net = find_network(argc > 1 ? argv[1] : "cifar");
   int const batch = argc > 2 ? std::atoi(argv[2]) : 64, blocks = argc > 3 ? std::atoi(argv[3]) : 7;
   if (!net || batch < 1 || blocks < 1) {
-    std::fprintf(stderr, "overlap_benchmark [NET BATCH BLOCKS]\n");
+    std::fprintf(stderr, "usage: overlap_benchmark [NET BATCH BLOCKS]\n");
     return 2;
   }
   return cohort::launch<cohort::mpi>(argc, argv,

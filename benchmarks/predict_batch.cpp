@@ -72,7 +72,7 @@ int number(char const* text, char const* what) {
 
 int main(int argc, char** argv) try {
   if (argc < 4 || argc > 5) {
-    std::fprintf(stderr, "predict_batch NET BATCH THREADS [SECONDS]\n");
+    std::fprintf(stderr, "usage: predict_batch NET BATCH THREADS [SECONDS]\n");
     return 2;
   }
   auto const what = find_network(argv[1]);

@@ -112,7 +112,8 @@ int main(int argc, char** argv) try {
   if (argc < 6 || argc > 7) {
     std::fprintf(
         stderr,
-        "train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS [SECONDS]\n");
+        "usage: train_step [--device cpu|cuda] [--recompute] [--tune] NET DTYPE BATCH WORKERS THREADS "
+        "[SECONDS]\n");
     return 2;
   }
   auto const what = find_network(argv[1]);

@@ -37,7 +37,7 @@ def check(name, compressed):
     try:
         content = zlib.decompressobj(wbits=31).decompress(compressed, size + 1)
     except zlib.error as error:
-        raise OSError(f"{name}.gz is no gzip file: {error}") from error
+        raise OSError(f"{name}.gz is not a gzip file: {error}") from error
     got = hashlib.sha256(content).hexdigest()
     if got != digest:
         raise OSError(f"{name}: expected SHA-256 {digest}, got {got}")

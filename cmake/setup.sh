@@ -146,7 +146,7 @@ demand_apt() {
   case $(distribution) in
     debian-12 | debian-13) ;;
     ubuntu-24.04) [ -n "${said_untested:-}" ] || echo "Ubuntu 24.04: package names as on Debian, untested." ;;
-    *) fail "cmake/setup.sh knows Debian 12 and 13 and Ubuntu 24.04, not this system ($(distribution)): please install $1." ;;
+    *) fail "cmake/setup.sh supports Debian 12 and 13 and Ubuntu 24.04, got $(distribution): please install $1." ;;
   esac
   said_untested=yes
   if [ "$(id -u)" -ne 0 ] && ! { has_command sudo && { [ -t 0 ] || sudo -n true 2>/dev/null; }; }; then
@@ -157,7 +157,7 @@ demand_apt() {
 update_packages() {
   [ -z "${updated:-}" ] || return 0
   step "Reading the list of packages (apt-get update)" as_root apt-get -o Acquire::Retries=2 update \
-    || fail "apt-get update failed, is there a network? Missing are: $1."
+    || fail "apt-get update failed, is there a network? Missing packages: $1."
   updated=yes
 }
 
@@ -194,7 +194,7 @@ if [ $with_clang = yes ]; then want clang has_command clang++; fi
 if [ $with_clang = yes ] && ! has_sanitizers; then
   install_packages "libclang-rt-$(clang++ -dumpversion | sed 's/[.].*//')-dev"
 fi
-has_cmake || fail "cmake --version says $(cmake --version | head -n 1): cohort needs CMake >= 3.25."
+has_cmake || fail "CMake is too old: expected >= 3.25, got $(cmake --version | head -n 1)."
 
 # ---- Python wheels -------------------------------------------------------------------------------------------------
 pip_quietly() { python3 -m pip --disable-pip-version-check --no-input --retries 2 "$@"; }
@@ -256,7 +256,7 @@ if ! has_onednn; then
   if [ -n "$packaged" ] && [ "$(printf '%s\n3.2\n' "$packaged" | sort -V | head -n 1)" = 3.2 ]; then
     install_packages libdnnl-dev
   else
-    [ "$(uname -m)" = x86_64 ] || fail "oneDNN >= 3.2 is neither packaged here (libdnnl-dev ${packaged:-missing}) nor a wheel for $(uname -m): please build it and name its folder in CMAKE_PREFIX_PATH."
+    [ "$(uname -m)" = x86_64 ] || fail "oneDNN >= 3.2 is not available as a package (libdnnl-dev ${packaged:-missing}) or as a wheel for $(uname -m): please build it and add its install prefix to CMAKE_PREFIX_PATH."
     get_wheels unpack_onednn "oneDNN 3.2 into $onednn (pip download; the packaged one is ${packaged:-missing})" \
       "oneDNN >= 3.2 is missing: its wheels onednn-cpu-gomp and onednn-devel-cpu-gomp 2023.2.0"
     echo "Cohort finds oneDNN there; other projects find it with CMAKE_PREFIX_PATH=$onednn."
@@ -292,16 +292,16 @@ WHEELS
 }
 
 if [ $with_cuda = yes ] && ! has_cuda; then
-  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has CUDA's wheels for x86_64 alone: please install CUDA 13 and cuDNN 9 for $(uname -m)."
+  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh supports CUDA's wheels only on x86_64: please install CUDA 13 and cuDNN 9 for $(uname -m)."
   get_wheels unpack_cuda "CUDA 13.0 and cuDNN 9.19 into $cuda (pip download, 0.9 GB)" \
     "CUDA's wheels (nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cudnn-cu13 and their headers)"
-  has_cuda || fail "CUDA's wheels are in $cuda, but not all that is needed of them."
+  has_cuda || fail "CUDA's files in $cuda are incomplete: please remove that folder and run cmake/setup.sh --cuda again."
 fi
 
 if [ $with_cuda = yes ] && ! has_nccl; then
-  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh has NCCL's wheel for x86_64 alone: please install NCCL 2 for $(uname -m)."
+  [ "$(uname -m)" = x86_64 ] || fail "cmake/setup.sh supports NCCL's wheel only on x86_64: please install NCCL 2 for $(uname -m)."
   get_wheels unpack_nccl "NCCL 2.28 into $cuda (pip download, 0.2 GB)" "NCCL's wheel (nvidia-nccl-cu13)"
-  has_nccl || fail "NCCL's wheel is in $cuda, but not all that is needed of it."
+  has_nccl || fail "NCCL's files in $cuda are incomplete: please remove that folder and run cmake/setup.sh --cuda again."
 fi
 
 # ---- Python packages of the tests ------------------------------------------------------------------------------------
@@ -334,8 +334,8 @@ finds_mnist() {
 if [ $with_data = yes ] && ! finds_mnist; then
   if ! has_certificates && [ "$(id -u)" -eq 0 ]; then install_packages ca-certificates; fi
   step "Getting MNIST into $cache/mnist" python3 "$here/get_mnist.py" "$cache/mnist" 2>/dev/null \
-    || echo "MNIST could not be downloaded: the examples draw digits of their own instead."
+    || echo "MNIST could not be downloaded: the examples use synthetic digits instead."
   did=something
 fi
 
-if [ $did = nothing ]; then echo "Set-up: all that is needed is here."; fi
+if [ $did = nothing ]; then echo "Set-up: all requirements are installed."; fi

@@ -11,5 +11,5 @@ else()
   list(APPEND cohort_missing "the component cudnn")
 endif()
 cohort_dependency(NcclHeaders::NcclHeaders
-  GET "the header of NCCL >= 2.18 (cmake/setup.sh --cuda of cohort, or its folder's parent in CMAKE_PREFIX_PATH)"
+  GET "the header of NCCL >= 2.18 (cmake/setup.sh --cuda of cohort, or its install prefix in CMAKE_PREFIX_PATH)"
   FIND NcclHeaders 2.18)

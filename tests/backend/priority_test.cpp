@@ -71,7 +71,7 @@ TEST_F(backend_priority, passes_over_what_lacks_something_that_is_needed) {
   } catch (backend_error const& why) {
     EXPECT_STREQ(
         why.what(),
-        "no backend can be used on this machine: got second: it has no kernels for bent (bent_1); third: no "
+        "no backend can be used on this machine: second: it has no kernels for bent (bent_1); third: no "
         "such device");
   }
 }

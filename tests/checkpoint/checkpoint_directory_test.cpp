@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
-#include <cohort/io/detail/folder.hpp>
-#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -238,8 +238,8 @@ TEST(checkpoint_directory, is_as_it_was_when_a_disk_is_full) {
       });
     }
     for (std::string const& one : why)
-      EXPECT_EQ(one, "cannot save the checkpoint (" + folder.path() + "): got rank 1: cannot write the file ("
-                         + step_path(folder.path(), step) + "/rank-1.safetensors): got File too large");
+      EXPECT_EQ(one, "cannot save the checkpoint (" + folder.path() + "): rank 1: cannot write the file ("
+                         + step_path(folder.path(), step) + "/rank-1.safetensors): File too large");
     EXPECT_EQ(folder.names(), steps({5}));
     EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 1);
   }
@@ -264,13 +264,13 @@ TEST(checkpoint_directory, is_refused_where_ranks_do_not_share_it) {
   run.save(1, shared, 5, 1);
   for (std::string const& why : refused(run, {shared, shared, own}, {6, 6, 6}))
     EXPECT_NE(
-        why.find("got rank 2: this rank does not see the folder that rank 0 created (" + step_path(own, 6)
+        why.find("): rank 2: this rank does not see the folder that rank 0 created (" + step_path(own, 6)
                  + "): expected a directory that all ranks share, got no such folder"),
         std::string::npos)
         << why;
   fs::create_directories(step_path(own, 6));
   for (std::string const& why : refused(run, {shared, shared, own}, {6, 6, 6}))
-    EXPECT_NE(why.find("got rank 0: rank 0 does not see the complete file of rank 2 (" + step_path(shared, 6)
+    EXPECT_NE(why.find("): rank 0: rank 0 does not see the complete file of rank 2 (" + step_path(shared, 6)
                        + "/rank-2.safetensors): expected a directory that all ranks share, got no such file"),
               std::string::npos)
         << why;
@@ -295,15 +295,15 @@ TEST(checkpoint_directory, is_as_it_was_when_it_cannot_be_begun) {
   scratch_folder folder;
   std::ofstream(folder / "file") << "x";
   for (std::string const& why : refused(run, {folder / "file", folder / "file"}, {6, 6}))
-    EXPECT_NE(why.find("got rank 0: cannot create the folder (" + step_path(folder / "file", 6)
-                       + "): got Not a directory"),
+    EXPECT_NE(why.find("): rank 0: cannot create the folder (" + step_path(folder / "file", 6)
+                       + "): Not a directory"),
               std::string::npos)
         << why;
   // If the old checkpoint cannot be renamed, it must not be lost.
   run.save(2, folder.path(), 5, 1);
   fs::create_directories(step_path(folder.path(), 5) + ".old/of_somebody");
   for (std::string const& why : refused(run, {folder.path(), folder.path()}, {5, 5}))
-    EXPECT_NE(why.find("got rank 0: cannot rename the folder ("), std::string::npos) << why;
+    EXPECT_NE(why.find("): rank 0: cannot rename the folder ("), std::string::npos) << why;
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 1);
 }
 
@@ -318,9 +318,8 @@ TEST(checkpoint_directory, needs_what_ranks_share) {
       save_checkpoint(world, folder.path(), content);
     });
   });
-  EXPECT_EQ(why, "cannot save the checkpoint (" + folder.path()
-                     + "): got rank 0 gave no shared content for the checkpoint ("
-                     + step_path(folder.path(), 6) + ")");
+  EXPECT_EQ(why, "cannot save the checkpoint (" + folder.path() + "): rank 0 has no shared content to save ("
+                     + step_path(folder.path(), 6) + "): expected checkpoint_content::shared set on rank 0");
   EXPECT_EQ(folder.names(), names());
 }
 

@@ -198,7 +198,7 @@ TEST(graph_json, names_the_path_of_what_it_does_not_know) {
                 .find("$.layers[1].kind): expected one of the kinds input, "),
             std::string::npos);
   EXPECT_NE(refused(layers(changed(conv, "\"c\"", "\"in\"")))
-                .find("$.layers[1].name): expected a unique name, got the name \"in\" of $.layers[0] too"),
+                .find("$.layers[1].name): expected a unique name, got \"in\", the name of $.layers[0]"),
             std::string::npos);
   EXPECT_NE(refused(layers(changed(conv, "\"c\"", "\"\"")))
                 .find("$.layers[1].name): expected a name that is not empty"),

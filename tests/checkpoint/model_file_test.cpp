@@ -228,7 +228,8 @@ TEST(model_file, passes_over_what_a_strategy_remembers) {
   EXPECT_TRUE(saved.has_parameters());
   std::string const why =
       refusal_of<setting_error>([&] { content.add("residual", tensor_view(residual.data(), {3})); });
-  EXPECT_EQ(why, "cannot add this to a model (\"residual\"): expected a name that begins with strategy/");
+  EXPECT_EQ(why,
+            "cannot add the entry to a model (\"residual\"): expected a name that begins with strategy/");
   EXPECT_NE(refusal_of<setting_error>([&] { content.add_metadata("graph", "{}"); }), "");
 
   model_content alone(net);
@@ -366,7 +367,7 @@ TEST(model_file, refuses_metadata_that_make_no_model) {
   EXPECT_NE(misspelt.find("$.updater): expected one of sgd, momentum, nesterov, adam, "), std::string::npos);
   EXPECT_NE(misspelt.find(", got unknown updater adem"), std::string::npos);
   EXPECT_NE(with("optimizer", changed("beta1", "beta9"))
-                .find("$.updater): expected known fields, got updater adam beta9"),
+                .find("$.updater): expected one of beta1, beta2, epsilon, got updater adam beta9"),
             std::string::npos);
   EXPECT_NE(with("optimizer", changed("0.9", "1.9"))
                 .find("$.updater): expected at least 0 and below 1, got adam.beta1 1.9"),

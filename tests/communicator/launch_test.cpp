@@ -105,9 +105,10 @@ TEST(launch, ends_the_process_when_a_rank_hangs) {
     });
   };
   auto const begin = std::chrono::steady_clock::now();
-  EXPECT_EXIT(hang([](communicator& world) { world.barrier(); }), testing::ExitedWithCode(75),
-              "rank 1 does not answer.*\nrank 0: rank 1 does not answer.*\nrank 1 has not ended; exiting the "
-              "process");
+  EXPECT_EXIT(
+      hang([](communicator& world) { world.barrier(); }), testing::ExitedWithCode(75),
+      "rank 1 does not respond.*\nrank 0: rank 1 does not respond.*\nrank 1 has not ended; exiting the "
+      "process");
   auto const took = std::chrono::steady_clock::now() - begin;
   EXPECT_GT(took, deadline + 2s);
   EXPECT_LT(took, deadline + 3500ms);

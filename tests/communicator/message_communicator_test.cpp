@@ -80,7 +80,7 @@ TEST_P(message_communicator, names_the_rank_that_never_comes_on_every_rank_in_ti
   // A dedicated thread answers for a rank that is busy.
   EXPECT_EQ(thrown[0], std::string("rank 3 ")
                            + (GetParam() ? "is at step 812, bucket 4"
-                                         : "does not answer; it was last at step 812, bucket 4")
+                                         : "does not respond; it was last at step 812, bucket 4")
                            + "; the others wait in bucket 5 (allreduce, after 0.3 s)");
   for (std::string const& sentence : thrown) EXPECT_EQ(sentence, thrown[0]);
 }
@@ -115,9 +115,10 @@ TEST_P(message_communicator, says_so_when_nobody_is_behind) {
     world.note({1, 1});
     (world.rank() == 0 ? world : *twin).barrier();  // a programming error
   });
-  EXPECT_EQ(thrown[0],
-            "ranks 0, 1 all answer and are at step 1, bucket 1: they wait for different operations (barrier, "
-            "after 0.1 s)");
+  EXPECT_EQ(
+      thrown[0],
+      "ranks 0, 1 all respond and are at step 1, bucket 1: they wait for different operations (barrier, "
+      "after 0.1 s)");
   EXPECT_EQ(thrown[1], thrown[0]);
 }
 

@@ -37,11 +37,11 @@ TEST(stall_report, names_who_is_behind) {
 
 TEST(stall_report, names_who_does_not_answer_rather_than_who_is_behind) {
   EXPECT_EQ(said({at(five), at(four), at(five), silent(four)}),
-            "rank 3 does not answer; it was last at step 812, bucket 4");
+            "rank 3 does not respond; it was last at step 812, bucket 4");
   EXPECT_EQ(said({silent(five), at(five), silent(five), at(five)}),
-            "ranks 0, 2 do not answer; they were last at step 812, bucket 5; the others wait in bucket 5");
+            "ranks 0, 2 do not respond; they were last at step 812, bucket 5; the others wait in bucket 5");
   EXPECT_EQ(said({at({}), silent({})}),
-            "rank 1 does not answer; it was last before its first step; rank 0 waits");
+            "rank 1 does not respond; it was last before its first step; rank 0 waits");
 }
 
 TEST(stall_report, names_who_has_left) {
@@ -51,10 +51,10 @@ TEST(stall_report, names_who_has_left) {
 
 TEST(stall_report, says_so_when_all_are_alike) {
   EXPECT_EQ(said({at(five), at(five), at(five)}),
-            "ranks 0, 1, 2 all answer and are at step 812, bucket 5: they wait for different operations");
+            "ranks 0, 1, 2 all respond and are at step 812, bucket 5: they wait for different operations");
   EXPECT_EQ(said({at(five)}), "rank 0 waits for itself at step 812, bucket 5");
   std::string const many = said(std::vector<rank_status>(40, at(five)));
-  EXPECT_NE(many.find(" 14, 15 and 24 more all answer"), std::string::npos) << many;
+  EXPECT_NE(many.find(" 14, 15 and 24 more all respond"), std::string::npos) << many;
 }
 
 TEST(stall_report, takes_the_word_of_who_knows) {

@@ -14,7 +14,7 @@ TEST(exceptions, say_what_where_expected_and_got) {
   EXPECT_EQ(said({.what = "cannot read", .where = "a.idx, byte 4", .expected = "2051", .got = "7"}),
             "cannot read (a.idx, byte 4): expected 2051, got 7");
   EXPECT_EQ(said({.what = "cannot read"}), "cannot read");
-  EXPECT_EQ(said({.what = "cannot read", .got = "7"}), "cannot read: got 7");
+  EXPECT_EQ(said({.what = "cannot read", .got = "7"}), "cannot read: 7");
   EXPECT_EQ(said({.what = "cannot read", .expected = "2051"}), "cannot read: expected 2051");
   EXPECT_EQ(said({.what = "cannot read", .where = "a.idx"}), "cannot read (a.idx)");
 }

@@ -135,8 +135,7 @@ TEST(merge_ranks, names_the_rank_whose_report_does_not_fit_and_keeps_each_as_it_
     why[static_cast<std::size_t>(world.rank())] = refusal_of<data_error>([&] { merge_ranks(world, one); });
     EXPECT_EQ(report.stats(), before);
   });
-  EXPECT_EQ(why[0].find("cannot merge the reports of rank 1: got cannot merge the bytes of a report (byte "),
-            0u)
+  EXPECT_EQ(why[0].find("cannot merge the reports of rank 1: cannot merge the bytes of a report (byte "), 0u)
       << why[0];
   EXPECT_NE(why[0].find(", top): expected 1, got 2"), std::string::npos) << why[0];
   EXPECT_EQ(why[1].find("cannot merge the reports of rank 0: "), 0u) << why[1];

@@ -31,7 +31,7 @@ TEST(file_reader, reads_what_is_there_and_then_nothing) {
 TEST(file_reader, says_which_file_is_missing) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "none"); }),
-            "cannot open the file (" + (folder / "none") + "): got No such file or directory");
+            "cannot open the file (" + (folder / "none") + "): No such file or directory");
 }
 
 TEST(file_reader, refuses_what_is_no_regular_file) {

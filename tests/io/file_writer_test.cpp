@@ -58,7 +58,7 @@ TEST(file_writer, keeps_the_old_file_when_the_disk_is_full) {
     small_disk disk(4096);
     why = refusal_of<cohort::file_error>([&] { cohort::write_file(folder / "model", large); });
   }
-  EXPECT_EQ(why, "cannot write the file (" + (folder / "model") + "): got File too large");
+  EXPECT_EQ(why, "cannot write the file (" + (folder / "model") + "): File too large");
   EXPECT_EQ(read_text(folder / "model"), "old");
   EXPECT_EQ(folder.names(), names{"model"});
   cohort::write_file(folder / "model", large);
@@ -83,7 +83,7 @@ TEST(file_writer, is_closed_after_a_failure_and_after_commit) {
 TEST(file_writer, says_why_it_cannot_write_there) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_writer file(folder / "no/such/model"); }),
-            "cannot create the file (" + (folder / "no/such/model") + "): got No such file or directory");
+            "cannot create the file (" + (folder / "no/such/model") + "): No such file or directory");
   EXPECT_NE(refusal_of<cohort::file_error>([&] { file_writer file(folder / "."); }).find("got a directory"),
             std::string::npos);
 }

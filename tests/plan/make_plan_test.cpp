@@ -128,8 +128,8 @@ TEST(make_plan, refuses_outputs_that_are_no_layers) {
 
 TEST(make_plan, prints_a_table) {
   std::string const text = table(*planned(small(), {.batch = 2}));
-  expect_parts(text, {"pass", "implementation", "MFLOP", "conv2d_1", "2x3x6x6", "batch 2: parameters ",
-                      ", together "});
+  expect_parts(
+      text, {"pass", "implementation", "MFLOP", "conv2d_1", "2x3x6x6", "batch 2: parameters ", ", total "});
   EXPECT_EQ(text.find("us/call"), std::string::npos) << "no times where none were taken";
 }
 

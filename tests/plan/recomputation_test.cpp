@@ -95,7 +95,7 @@ TEST(recomputation, says_what_it_costs) {
   EXPECT_EQ(cost.share_of_bytes, moved / all);
   EXPECT_LE(moved, recomputation::max_bytes_moved_per_byte_saved * static_cast<double>(cost.bytes_saved));
   expect_parts(table(*t.plan), {"recompute ", "\nrecomputation: ", " kernels run again, ",
-                                " % of a step's), to save ", "\n"});
+                                " % of the step's bytes), to save ", "\n"});
 }
 
 TEST(recomputation, refuses_blocks_that_name_no_layer) {

@@ -194,7 +194,7 @@ TEST(allreduce, is_named_with_its_wire_and_refuses_others) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{}.on(world)->describe(), "allreduce, resync 100");
     EXPECT_EQ(allreduce{.wire = element_type::bf16}.on(world)->describe(),
-              "allreduce, resync 100, on the wire bf16");
+              "allreduce, resync 100, wire type bf16");
     for (element_type const wire : {element_type::u8, element_type::i32, element_type::f64})
       EXPECT_THROW(allreduce{.wire = wire}.on(world), setting_error);
   });

@@ -111,7 +111,7 @@ TEST_P(unbounded_over_threads, goes_on_from_a_checkpoint_in_the_middle_of_an_epo
     int looks = 0;
     void on_step(training& run, step_report const& done) override {
       std::vector<double> all = parameters_of(run);
-      std::vector<float> const not_taken = array_of(*of, "not taken");
+      std::vector<float> const not_taken = array_of(*of, "not applied");
       ASSERT_EQ(all.size(), not_taken.size());
       for (std::size_t i = 0; i < all.size(); ++i) all[i] -= double{not_taken[i]};
       std::vector<double> largest = all;

@@ -103,14 +103,14 @@ TEST(outer_step, with_one_rank_and_bmuf_changes_no_bit) {
 TEST(outer_step, is_named_with_the_strategy) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(parameter_averaging{}.on(world)->describe(),
-              "parameter averaging every 5 steps, with the updaters' state");
+              "parameter averaging every 5 steps, updater state averaged");
     parameter_averaging const how{
         .every = 500, .average_updater_state = false, .outer = outer::diloco{}, .overlap = true};
     EXPECT_EQ(
         how.on(world)->describe(),
-        "parameter averaging every 500 steps, outer step of rate 0.7, Nesterov momentum 0.9, overlapped");
+        "parameter averaging every 500 steps, outer rate 0.7, Nesterov momentum 0.9, overlapped");
     EXPECT_EQ(parameter_averaging{.outer = outer::bmuf{}}.on(world)->describe(),
-              "parameter averaging every 5 steps, with the updaters' state, outer step of rate 1, momentum 1 "
+              "parameter averaging every 5 steps, updater state averaged, outer rate 1, momentum 1 "
               "- 1/ranks");
   });
 }
@@ -144,7 +144,7 @@ TEST(strategies, refuse_to_remember_what_is_not_theirs) {
       std::size_t size;
     } const cases[]{{"late_sum", element_type::f32, 8},  // fewer than its votes
                     {"late_sum", element_type::u8, 64},    {"late_sent", element_type::bf16, 64},
-                    {"met_at", element_type::u8, 64},      {"velocity", element_type::i32, 64},
+                    {"last_meeting", element_type::u8, 64},      {"velocity", element_type::i32, 64},
                     {"rounded_away", element_type::u8, 64}};
     for (auto const& [name, type, size] : cases) {
       strategy_state const hostile{.arrays = {{name, type, std::span(bytes).first(size)}}};

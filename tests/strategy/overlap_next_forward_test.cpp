@@ -363,7 +363,7 @@ TEST(overlap_next_forward, goes_on_from_a_checkpoint_bit_by_bit) {
 TEST(overlap_next_forward, is_named_and_refused_with_few_bits) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{.overlap_next_forward = true}.on(world)->describe(),
-              "allreduce, resync 100, into forward");
+              "allreduce, resync 100, overlap with the next forward");
     EXPECT_THROW((allreduce{.wire = element_type::bf16, .overlap_next_forward = true}.on(world)),
                  setting_error);
   });

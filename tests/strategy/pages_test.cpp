@@ -113,9 +113,9 @@ std::string described(Description const& how) {
 
 TEST(settings_of_the_pages, of_allreduce) {
   auto const half = cohort::allreduce{.wire = cohort::element_type::bf16};
-  EXPECT_EQ(described(half), "allreduce, resync 100, on the wire bf16");
+  EXPECT_EQ(described(half), "allreduce, resync 100, wire type bf16");
   auto const late = cohort::allreduce{.overlap_next_forward = true};
-  EXPECT_EQ(described(late), "allreduce, resync 100, into forward");
+  EXPECT_EQ(described(late), "allreduce, resync 100, overlap with the next forward");
 }
 
 TEST(settings_of_the_pages, of_averaging) {
@@ -128,7 +128,7 @@ TEST(settings_of_the_pages, of_averaging) {
   EXPECT_NE(described(rarely), described(by_time));
   EXPECT_NE(described(hidden), described(block_momentum));
   EXPECT_EQ(described(far_apart),
-            "parameter averaging every 500 steps, outer step of rate 0.7, Nesterov momentum 0.9");
+            "parameter averaging every 500 steps, outer rate 0.7, Nesterov momentum 0.9");
 }
 
 TEST(settings_of_the_pages, of_sharing) {

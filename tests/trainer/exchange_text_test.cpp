@@ -49,7 +49,7 @@ TEST(exchange_text, says_what_is_hidden_and_how_often_ranks_meet) {
                                                    {"waited_seconds", 0.1, true},
                                                    {"hidden", 0.1}},
                           {}, 100),
-            "20 times; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
+            "20 exchanges; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
 }
 
 TEST(exchange_text, says_how_late_steps_were_taken) {
@@ -73,20 +73,19 @@ constexpr interval_cost small_messages{
     .steps = 100, .compute_seconds = 0.4, .exchange_seconds = 1.2, .bytes = 40e6, .messages = 1000};
 
 TEST(exchange_warning, gives_the_reason_and_what_would_help) {
-  EXPECT_EQ(exchange_warning(small_messages),
-            "the exchange takes longer than compute: 12.0 ms a step, waits for slower ranks included, against 4.00 ms "
-            "of compute; "
-            "10 messages of 40.0 kB a step: of that size, latency counts more than bytes. A batch twice as "
-            "large would "
-            "bring 1.6 times the samples/s, exchanging a fifth as often 2.5 times");
+  EXPECT_EQ(
+      exchange_warning(small_messages),
+      "the exchange takes longer than compute: 12.0 ms a step (with waits for slower ranks), compute 4.00 "
+      "ms; 10 messages of 40.0 kB a step: at this size latency dominates. Estimated gain in samples/s: "
+      "1.6 times with a batch twice as large, 2.5 times with a fifth of the exchanges");
   interval_cost large = small_messages;
   large.bytes = 60e6;
-  EXPECT_NE(exchange_warning(large).find("bytes count more than latency, and sharing sends fewer"),
+  EXPECT_NE(exchange_warning(large).find("bandwidth dominates, and a sharing strategy sends fewer bytes"),
             std::string::npos);
   large.selects = true;
-  EXPECT_NE(exchange_warning(large).find("and a lower density sends fewer"), std::string::npos);
+  EXPECT_NE(exchange_warning(large).find("and a lower density sends fewer bytes"), std::string::npos);
   large.messages = 0;
-  EXPECT_EQ(exchange_warning(large).find("of that size"), std::string::npos);
+  EXPECT_EQ(exchange_warning(large).find("at this size"), std::string::npos);
 }
 
 TEST(exchange_warning, is_silent_where_ranks_compute_longer_than_they_wait) {

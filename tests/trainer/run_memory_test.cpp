@@ -113,7 +113,7 @@ TEST_F(run_memory_forecast, of_parts_add_up) {
                              + all.activations + all.accumulation + all.batches);
   std::string const text = text_of(all, 2, 2);
   for (char const* part : {"memory: parameters ", ", batches 65.8 kB; each of 2 workers: gradients ",
-                           " (one of 2 micro-batches), gradient accumulation ", "; together "})
+                           " (one of 2 micro-batches), gradient accumulation ", "; total "})
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 

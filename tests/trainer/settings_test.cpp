@@ -190,7 +190,7 @@ TEST(training_settings, of_ranks_are_the_same_in_every_field) {
     EXPECT_NE(told(ours, other).find(word), std::string::npos) << word;
   };
   refused("constraint max_norm 1.5", [](auto& s) { s.constraint = constraint::max_norm{2}; });
-  refused("constraint of biases", [](auto& s) { s.bias_constraint = constraint::non_negative{}; });
+  refused("bias constraint", [](auto& s) { s.bias_constraint = constraint::non_negative{}; });
   refused("layer dense_1, nesterov", [](auto& s) { s.layers[0].updater = nesterov{.rate = 0.06}; });
   refused("biases lamb", [](auto& s) { s.layers[0].bias_updater.reset(); });
   refused("l1 0.0001", [](auto& s) { s.layers[0].l1 = 0; });
@@ -198,9 +198,9 @@ TEST(training_settings, of_ranks_are_the_same_in_every_field) {
   refused("bias l1 2", [](auto& s) { s.layers[1].bias_l1 = 2; });
   refused("bias l2 3", [](auto& s) { s.layers[1].bias_l2 = 3; });
   refused("unit_norm", [](auto& s) { s.layers[1].constraint.reset(); });
-  refused("of biases unit_norm", [](auto& s) { s.layers[1].bias_constraint = constraint::unit_norm{}; });
+  refused("bias constraint unit_norm", [](auto& s) { s.layers[1].bias_constraint = constraint::unit_norm{}; });
   refused("frozen", [](auto& s) { s.layers[1].frozen = true; });
-  refused("on a plateau", [](auto& s) { s.plateau = reduce_on_plateau{}; });
+  refused("reduce on plateau", [](auto& s) { s.plateau = reduce_on_plateau{}; });
   refused("layer conv2d_1", [](auto& s) { s.layers.push_back({.layer = "conv2d_1"}); });
 }
 

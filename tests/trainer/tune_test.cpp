@@ -196,9 +196,10 @@ TEST_F(workers_by_calibration, need_somebody_who_tunes) {
     trainer<wide>(small, {.workers = 0});
     ADD_FAILURE();
   } catch (setting_error const& why) {
-    EXPECT_EQ(std::string(why.what()),
-              "workers and threads must be at least 1: expected 1 or more; with tune also 0 workers: by "
-              "calibration, got 0 workers, 1 threads");
+    EXPECT_EQ(
+        std::string(why.what()),
+        "workers and threads must be at least 1: expected at least 1 of each; 0 workers only with tune, "
+        "which calibrates them, got 0 workers, 1 threads");
   }
 }
 

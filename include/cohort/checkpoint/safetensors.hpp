@@ -144,7 +144,7 @@ class safetensors {
       if (__builtin_add_overflow(needed, slot(entry.end - entry.begin), &needed)
           || needed > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
         detail::refuse_safetensors(name_ + ", tensor " + detail::quote_for_error(entry.name),
-                                   "data that fit 63 bits", "more");
+                                   "less than 2^63 bytes of data", "more");
       }
     }
     std::vector<std::uint64_t> places;

@@ -30,10 +30,11 @@ struct refusal {
   detail::clause what{};      ///< what went wrong, as a clause: "cannot read the IDX file"
   detail::clause where{};     ///< file, line, layer or setting
   detail::clause expected{};  ///< the valid values
-  detail::clause got{};       ///< the actual value
+  detail::clause got{};       ///< the actual value; without `expected` the cause
 };
 
-/// Base of every exception thrown by the library. Its what() is "what (where): expected …, got …".
+/// Base of every exception thrown by the library. Its what() is "what (where): expected …, got …", or "what
+/// (where): cause".
 class error : public std::runtime_error {
  public:
   explicit error(refusal why);

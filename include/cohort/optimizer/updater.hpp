@@ -158,7 +158,10 @@ class updater {
   ///
   /// Errors    setting_error if the updater has no momentum.
   constexpr updater with_momentum(rate_schedule const& momentum) const {
-    if (!has_momentum()) throw setting_error({.what = "this updater has no momentum", .got = {name()}});
+    if (!has_momentum())
+      throw setting_error({.what = "this updater has no momentum",
+                           .expected = "momentum, nesterov or lars",
+                           .got = {name()}});
     updater result = *this;
     result.momentum_ = momentum;
     return result;

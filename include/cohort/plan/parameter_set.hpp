@@ -97,7 +97,8 @@ class parameter_set {
   template <class Frozen>
   void freeze(Frozen frozen) {
     if (arena_elements_ > 0)
-      throw setting_error({.what = "cannot freeze layers: a plan has already been made"});
+      throw setting_error({.what = "cannot freeze layers: a plan has already been made",
+                           .expected = "parameter_set::freeze before the first plan"});
     for (std::size_t p = 0; p < table_.size(); ++p)
       table_[p].frozen = p > 0 && table_[p - 1].node == table_[p].node ? table_[p - 1].frozen : frozen(p);
     buckets_ = make_buckets(table_, bytes_of(type_));

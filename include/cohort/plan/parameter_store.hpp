@@ -99,7 +99,7 @@ class parameter_store final : public parameter_set {
     return bytes;
   }
   std::uint64_t layout_hash() const override {
-    std::uint64_t hash = purpose_of(name_of(type_), passes_->space() ? "elsewhere" : "here");
+    std::uint64_t hash = purpose_of(name_of(type_), passes_->space() ? "device" : "host");
     for (std::size_t p = 0; p < table_.size(); ++p)
       hash =
           purpose_of(backend_.describe(*layouts_[p]), std::to_string(table_[p].room), std::to_string(hash));

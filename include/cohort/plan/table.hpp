@@ -19,8 +19,8 @@ std::string in_bytes(double bytes);
 /// faster than memory.
 std::string table(std::span<plan_row const> rows, machine_peaks const& peaks = {});
 
-/// Formats the cost: "51 kernels run again, 0.9 GFLOP and 1.7 GB moved (9.1 % of a step's), to save 655.1
-/// MB". "" if nothing is recomputed.
+/// Formats the cost: "51 kernels run again, 0.9 GFLOP and 1.7 GB moved (9.1 % of the step's bytes), to save
+/// 655.1 MB". "" if nothing is recomputed.
 std::string text_of(recomputation_cost const& cost);
 
 /// Formats a plan: its kernels, its memory by kind, and the cost of recomputation.

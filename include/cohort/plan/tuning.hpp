@@ -67,7 +67,7 @@ step_autotuner<B>* autotuner_of(plan_settings const& settings) {
   if constexpr (has_candidates<B> || tunes_kernels<B>) {
     if (auto* const found = dynamic_cast<step_autotuner<B>*>(settings.tune)) return found;
     if (settings.tune)
-      throw setting_error({.what = "the tuning does not support this backend",
+      throw setting_error({.what = "the autotuner does not support this backend",
                            .where = {B::name},
                            .expected = "cohort::tune with the same backends as the trainer"});
   }

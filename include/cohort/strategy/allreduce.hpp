@@ -72,7 +72,7 @@ class allreduce_strategy final : public strategy {
  public:
   allreduce_strategy(std::unique_ptr<communicator> world, allreduce how)
       : world_(std::move(world)), how_(how) {}
-  ~allreduce_strategy() override { abandon("a rank gave up in the middle of a step"); }
+  ~allreduce_strategy() override { abandon("its strategy was destroyed during a step"); }
 
   std::string describe() const override;
 

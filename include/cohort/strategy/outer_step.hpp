@@ -56,7 +56,7 @@ struct diloco {
 
 namespace detail {
 
-/// Returns a text such as ", outer step of rate 0.7, Nesterov momentum 0.9"; empty for the mean.
+/// Returns a text such as ", outer rate 0.7, Nesterov momentum 0.9"; empty for the mean.
 std::string described(outer_step const& how);
 
 }  // namespace detail

@@ -139,7 +139,7 @@ class strategy {
   /// Returns what the ranks exchange.
   virtual exchanged what() const { return exchanged::gradient; }
   /// Returns name and settings. Ranks with different texts refuse to train together.
-  virtual std::string describe() const { return "a strategy of one's own"; }
+  virtual std::string describe() const { return "user-defined strategy"; }
 
   /// Called before the other hooks with the number of this rank's workers. Workers are idle while hooks run,
   /// except in `ready`.

@@ -32,7 +32,7 @@ struct interval_cost {
 };
 
 /// Returns a warning if the exchange takes longer than compute, with the cause and the gain of exchanging
-/// less: "the exchange takes longer than compute: 12.3 ms a step, …". Otherwise empty.
+/// less: "the exchange takes longer than compute: 12.3 ms a step …". Otherwise empty.
 ///
 /// Units     whether latency or bytes dominate follows from the messages' size alone:
 ///           latency_equivalent_bytes, as in route::by_size.

@@ -144,7 +144,8 @@ TEST_F(gpu, is_passed_over_where_cudnn_does_not_fit) {
   machine.libraries.insert({"libnvrtc.so.12", "libcublasLt.so.12"});
   EXPECT_EQ(
       refusal_of(machine),
-      "cuDNN needs a newer NVIDIA driver (cuDNN 9.10.2): expected one for CUDA 12, got one for CUDA 13");
+      "the NVIDIA driver is too old for cuDNN (cuDNN 9.10.2): expected a driver for CUDA 13 or newer, got "
+      "one for CUDA 12");
 }
 
 TEST_F(gpu, is_passed_over_where_the_compiler_does_not_know_it) {

@@ -109,8 +109,8 @@ TEST(decode, refuses_cmyk_and_16_bits_by_name) {
                {"cats/7.jpg", "JPEG", "got CMYK"});
   std::vector<std::uint16_t> const deep(3 * 4 * 4, 1000);
   expect_parts(refusal_of(png_bytes(deep.data(), 4, 4, PNG_FORMAT_LINEAR_RGB)),
-               {"cats/7.jpg", "PNG", "expected 8 bits a channel, got 16"});
-  expect_parts(refusal_of(png_bytes(deep.data(), 4, 4, PNG_FORMAT_LINEAR_Y)), {"8 bits a channel, got 16"});
+               {"cats/7.jpg", "PNG", "expected 8 bits per channel, got 16"});
+  expect_parts(refusal_of(png_bytes(deep.data(), 4, 4, PNG_FORMAT_LINEAR_Y)), {"8 bits per channel, got 16"});
 }
 
 TEST(decode, refuses_files_cut_anywhere) {

@@ -126,10 +126,10 @@ TEST(pack_files, refuses_to_mix_packings) {
   auto const again = [&](int n, std::uint64_t seed) {
     return refused<cohort::data_error>([&] { pack_files(at / "in", at / "out", n, seed); });
   };
-  expect_parts(again(4, 4), {"/out/batch-00000", "another packing", "seed"});
-  expect_parts(again(12, 3), {"/out/batch-00000", "another packing", "names up to batch-000001.zip"});
+  expect_parts(again(4, 4), {"/out/batch-00000", "another pack_files call", "seed"});
+  expect_parts(again(12, 3), {"/out/batch-00000", "another pack_files call", "names up to batch-000001.zip"});
   put(at / "in/even/0.bin", content(9));
-  expect_parts(again(4, 3), {"another packing"});
+  expect_parts(again(4, 3), {"another pack_files call"});
 }
 
 TEST(pack_files, leaves_nothing_behind_where_the_disk_is_full) {

@@ -163,10 +163,11 @@ TEST_F(nccl_between_pretended_gpus, all_goes_as_before_where_a_rank_lacks_the_li
   outcome const got = trained<pretended_cudnn>(2, machine, over);
   expect_near(got, trained<pretended_cudnn>(2, machine, [](communicator&) { return nullptr; }));
   EXPECT_EQ(library.sums, 0);
-  EXPECT_EQ(std::ranges::count(
-                got.lines,
-                "rank 1 does not sum between GPUs: NCCL 2 cannot be loaded (libnccl.so.2: no such file)"),
-            1);
+  EXPECT_EQ(
+      std::ranges::count(got.lines,
+                         "rank 1 cannot use NCCL, so all ranks sum in host memory: NCCL 2 cannot be loaded "
+                         "(libnccl.so.2: no such file)"),
+      1);
 }
 
 TEST_F(nccl_between_pretended_gpus, says_what_the_library_lacks) {

@@ -160,7 +160,9 @@ COHORT_CORE_INLINE rank_files write_rank_files(std::string const& path, std::str
       write_checkpoint_file(path + '/' + rank_name(static_cast<std::size_t>(rank)), content.rank_local);
   if (rank != 0) return files;
   if (!content.shared)
-    throw setting_error({.what = "rank 0 gave no shared content for the checkpoint", .where = path});
+    throw setting_error({.what = "rank 0 has no shared content to save",
+                         .where = path,
+                         .expected = "checkpoint_content::shared set on rank 0"});
   files.shared = write_checkpoint_file(path + '/' + std::string(shared_name), *content.shared);
   return files;
 }

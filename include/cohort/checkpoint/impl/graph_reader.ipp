@@ -126,8 +126,7 @@ COHORT_CORE_INLINE void graph_reader::declare(json_value value) {
   if (name.string().empty()) name.refuse("a name that is not empty");
   auto const [existing, is_new] = by_name_.emplace(name.string(), layers_.size());
   if (!is_new)
-    name.refuse("a unique name",
-                "the name " + quote_for_error(name.string()) + " of " + path(existing->second) + " too");
+    name.refuse("a unique name", quote_for_error(name.string()) + ", the name of " + path(existing->second));
   layers_.push_back({value, *kind, name.string()});
 }
 

@@ -126,7 +126,7 @@ COHORT_CORE_INLINE model_content& model_content::add_metadata(std::string key, s
 
 COHORT_CORE_INLINE void model_content::require_strategy(std::string const& name) {
   if (name.rfind(detail::strategy_prefix, 0) != 0)
-    throw setting_error({.what = "cannot add this to a model",
+    throw setting_error({.what = "cannot add the entry to a model",
                          .where = detail::quote_for_error(name),
                          .expected = "a name that begins with strategy/",
                          .got = {}});

@@ -88,7 +88,10 @@ COHORT_CORE_INLINE model_file::model_file(safetensors file) : file_(std::move(fi
   if (file_.metadata().contains("content_hash"))
     if (std::string const hash = detail::hash_text(detail::content_hash(file_.tensors(), file_.metadata()));
         hash != metadata("content_hash"))
-      refuse_metadata("content_hash", "the content's hash " + hash + "; the file is damaged");
+      throw data_error({.what = "the model file is damaged",
+                        .where = {file_.name(), ", metadata \"content_hash\""},
+                        .expected = {"the content's hash ", hash},
+                        .got = detail::quote_for_error(metadata("content_hash"))});
   metadata("graph");
   metadata("graph_hash");
   if (!file_.metadata().contains("optimizer")) return;

@@ -42,7 +42,7 @@ COHORT_CORE_INLINE safetensors_entry read_entry(json_value tensor, std::string c
   }
   entry.dims.rank = static_cast<int>(extents.size());
   if (overflow) {
-    extents.refuse("a shape whose bytes fit 63 bits", to_string(entry.dims));
+    extents.refuse("a tensor of less than 2^63 bytes", to_string(entry.dims));
   }
 
   json_value const offsets = tensor.at("data_offsets");

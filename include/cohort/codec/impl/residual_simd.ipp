@@ -28,7 +28,7 @@ namespace avx512_f32 {
 COHORT_CORE_INLINE void refuse_residual(std::uint64_t element) {
   throw numeric_error({.what = "a residual is not finite",
                        .where = {"element ", element},
-                       .expected = "finite gradients of a magnitude of at most 2^100 (within_range)"});
+                       .expected = "finite gradients with magnitudes of at most 2^100"});
 }
 
 }  // namespace cohort::detail

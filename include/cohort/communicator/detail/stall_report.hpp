@@ -23,7 +23,7 @@ struct ranks_with_status {
 [[gnu::cold]] std::vector<ranks_with_status> group_by_status(std::span<rank_status const> all,
                                                              std::span<int const> ranks);
 
-/// Ranks for which the others wait: those that have ended or do not answer. If there are none, those with
+/// Ranks for which the others wait: those that have ended or do not respond. If there are none, those with
 /// less progress than the most advanced rank.
 [[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> members);
 

@@ -131,9 +131,9 @@ COHORT_CORE_INLINE request message_communicator::collective(std::string_view nam
                                                             elements data, reduction how, std::size_t scratch,
                                                             int root) {
   if (data.space)
-    throw setting_error({.what = "this communicator cannot access a device's memory",
+    throw setting_error({.what = "this communicator cannot access device memory",
                          .where = {this->name(), ", ", name},
-                         .expected = "elements in the processor's memory"});
+                         .expected = "elements in host memory"});
   return start(name, advance, channel::collective, scratch, [&](task& t) {
     t.data = data;
     t.how = how;

@@ -64,7 +64,7 @@ namespace cohort::detail {
     rank_progress const where = all[static_cast<std::size_t>(members[0])].where;
     return members.size() == 1
                ? text_of({"rank ", members[0], " waits for itself ", describe_progress(where)})
-               : text_of({"ranks ", rank_list(members), " all answer and are ", describe_progress(where),
+               : text_of({"ranks ", rank_list(members), " all respond and are ", describe_progress(where),
                           ": they wait for different operations"});
   }
   std::string text;
@@ -75,7 +75,7 @@ namespace cohort::detail {
       text += text_of({one ? " is " : " are ", describe_progress(s.what.where)});
     else
       text += text_of({s.what.ended ? (one ? " has ended" : " have ended")
-                                    : (one ? " does not answer" : " do not answer"),
+                                    : (one ? " does not respond" : " do not respond"),
                        one ? "; it was last " : "; they were last ", describe_progress(s.what.where)});
   }
   std::vector<int> others;

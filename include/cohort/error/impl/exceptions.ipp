@@ -21,7 +21,7 @@ COHORT_CORE_INLINE std::string error::message(refusal const& r) {
                           has_expected ? ": expected " : "", r.expected,
                           r.got.empty()  ? ""
                           : has_expected ? ", got "
-                                         : ": got ",
+                                         : ": ",
                           r.got});
 }
 

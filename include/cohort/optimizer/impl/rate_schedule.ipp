@@ -102,8 +102,14 @@ COHORT_CORE_INLINE void rate_schedule::set(named_number const& field) {
     numbers_[k] = field.value;
     return;
   }
-  throw setting_error(
-      {.what = "unknown field of a schedule", .where = {"schedule ", name()}, .got = {field.name}});
+  std::string known;
+  for (std::size_t k = 0; k < numbers_.size() && !row().fields[k].empty(); ++k)
+    known += std::string(row().fields[k]) + ", ";
+  if (rule_ != rule::fixed) known += "by, ";
+  throw setting_error({.what = "unknown field of a schedule",
+                       .where = {"schedule ", name()},
+                       .expected = {"one of ", known, "warm_up, warm_up_by"},
+                       .got = {field.name}});
 }
 
 COHORT_CORE_INLINE void rate_schedule::check(std::string_view owner, bool below_one) const {

@@ -37,8 +37,13 @@ COHORT_CORE_INLINE void updater::set(named_number const& field) {
     numbers_[k] = field.value;
     return;
   }
-  throw setting_error(
-      {.what = "unknown field of an updater", .where = {"updater ", name()}, .got = {field.name}});
+  std::string known = has_momentum() ? "momentum" : "";
+  for (std::string_view const one : row().fields)
+    if (!one.empty()) known += (known.empty() ? "" : ", ") + std::string(one);
+  throw setting_error({.what = "unknown field of an updater",
+                       .where = {"updater ", name()},
+                       .expected = known.empty() ? "no field" : "one of " + known,
+                       .got = {field.name}});
 }
 
 COHORT_CORE_INLINE updater updater::from(std::string_view name, rate_schedule const& rate,

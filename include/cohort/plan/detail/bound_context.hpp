@@ -78,11 +78,11 @@ class bound_context final : public context {
 
   tensor_view output(int which) const override {
     if (which < 0 || static_cast<std::size_t>(which) >= made_->code.output_slots.size())
-      throw setting_error(
-          {.what = "the plan has no output with this index",
-           .expected = {made_->code.output_slots.size(),
-                        (made_->training ? " outputs: it is a plan for training" : " outputs")},
-           .got = {"output ", which}});
+      throw setting_error({.what = "the plan has no output with this index",
+                           .expected = {"an index below ", made_->code.output_slots.size(),
+                                        made_->training ? ", the number of outputs of a plan for training"
+                                                        : ", the number of outputs"},
+                           .got = {which}});
     auto const& slot =
         made_->code
             .slots[static_cast<std::size_t>(made_->code.output_slots[static_cast<std::size_t>(which)])];

@@ -87,9 +87,8 @@ class compiler {
   operation<B> prepare(plan_step const& step) {
     kind const& what = net_.kind(step.node);
     if (!backend_.supports(what))
-      throw backend_error({.what = {"the backend ", B::name, " has no kernels for this kind of layer"},
-                           .where = name_of(net_, step),
-                           .got = {what.name}});
+      throw backend_error({.what = {"the backend ", B::name, " has no kernels for ", what.name},
+                           .where = name_of(net_, step)});
     std::vector<layout> layouts;
     std::vector<char> wants;
     bool needs = false;

@@ -112,13 +112,15 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
   std::size_t const limit = device ? device->available_bytes() : settings.max_bytes;
   if (limit > 0 && needed > limit) {
     int const fits = detail::largest_batch(*store, net, settings, limit);
-    throw memory_error({.what = {"the plan needs more memory than ",
-                                 device ? "is free on its device\n" : "allowed\n", table(*made)},
-                        .where = {"batch ", settings.batch},
-                        .expected = {"at most ", limit, " bytes",
-                                     (fits > 0 ? "; the largest batch that fits is " + std::to_string(fits)
-                                               : "; no batch fits")},
-                        .got = {needed, " bytes"}});
+    std::string rows = table(*made);
+    rows.pop_back();  // the last end of line
+    throw memory_error(
+        {.what = {"the plan needs more memory than ", device ? "is free on its device" : "allowed"},
+         .where = {"batch ", settings.batch},
+         .expected = {"at most ", limit, " bytes"},
+         .got = {needed, " bytes; ",
+                 (fits > 0 ? "the largest batch that fits is " + std::to_string(fits) : "no batch fits"),
+                 '\n', rows}});
   }
   return made;
 }

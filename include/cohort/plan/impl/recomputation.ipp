@@ -24,7 +24,7 @@ COHORT_CORE_INLINE std::vector<int> rows_of_blocks(graph_view net, recomputation
       if (net.kind(id).role != layer_role::input) known += (known.empty() ? "" : ", ") + net.name(id);
     throw setting_error({.what = "no layer matches this block to recompute",
                          .where = {"recompute.blocks[", row, "]"},
-                         .expected = known,
+                         .expected = {"one of ", known},
                          .got = how.blocks[row].empty() ? "no name" : how.blocks[row]});
   }
   return block;

@@ -61,10 +61,10 @@ COHORT_CORE_INLINE std::string table(std::span<plan_row const> rows, machine_pea
 
 COHORT_CORE_INLINE std::string text_of(recomputation_cost const& cost) {
   if (cost.kernels == 0) return {};
-  return detail::text_of({cost.kernels, " kernels run again, ", detail::decimal_text(cost.flops / 1e9, 1),
-                          " GFLOP and ", detail::in_bytes(cost.bytes_moved), " moved (",
-                          detail::decimal_text(100 * cost.share_of_bytes, 1), " % of a step's), to save ",
-                          detail::in_bytes(static_cast<double>(cost.bytes_saved))});
+  return detail::text_of(
+      {cost.kernels, " kernels run again, ", detail::decimal_text(cost.flops / 1e9, 1), " GFLOP and ",
+       detail::in_bytes(cost.bytes_moved), " moved (", detail::decimal_text(100 * cost.share_of_bytes, 1),
+       " % of the step's bytes), to save ", detail::in_bytes(static_cast<double>(cost.bytes_saved))});
 }
 
 COHORT_CORE_INLINE std::string table(plan const& p) {
@@ -73,7 +73,7 @@ COHORT_CORE_INLINE std::string table(plan const& p) {
   std::string const recomputed = text_of(p.recomputed());
   return detail::text_of({table(p.rows()), "batch ", p.batch(), ": parameters ", text(m.parameters),
                           ", gradients ", text(m.gradients), ", working copies ", text(m.working_copies),
-                          ", activations ", text(m.activations), ", together ", text(m.total()),
+                          ", activations ", text(m.activations), ", total ", text(m.total()),
                           recomputed.empty() ? "" : "\nrecomputation: ", recomputed, '\n'});
 }
 

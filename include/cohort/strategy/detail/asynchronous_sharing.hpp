@@ -100,7 +100,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
 
   /// Collective, as a checkpoint is: waits for all messages in flight.
   strategy_state state() const override {
-    strategy_state now{.counts = {{"steps apart", unsynced_steps_}, {"own state", own_state_ ? 1 : 0}}};
+    strategy_state now{.counts = {{"unsynced steps", unsynced_steps_}, {"own updater state", own_state_ ? 1 : 0}}};
     statistics_.save(now);
     if (exchange_) exchange_->receive_all();
     this->save_residual(now);
@@ -114,8 +114,8 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
     reset();
     restored_ = true;
     statistics_.restore(saved);
-    unsynced_steps_ = count_of(saved, "steps apart", 0);
-    own_state_ = count_of(saved, "own state", 0) != 0;
+    unsynced_steps_ = count_of(saved, "unsynced steps", 0);
+    own_state_ = count_of(saved, "own updater state", 0) != 0;
     for (strategy_state::array const& one : saved.arrays) {
       this->restore_residual(one);
       if (one.name == not_applied_name) not_applied_ = values_of<float>(one);
@@ -132,7 +132,7 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
   }
 
  private:
-  static constexpr std::string_view not_applied_name = "not taken";
+  static constexpr std::string_view not_applied_name = "not applied";
 
   /// Makes the exchange before the first step.
   void prepare(replica const& mine) {

@@ -44,8 +44,8 @@ class codec_threads {
     if constexpr (std::is_invocable_v<Make const&, tensor_table, team*, passes>) {
       static_assert(
           requires { make(table, nullptr, passes()).device_passes(); },
-          "cohort: a compressor made with the passes of a device has device_passes(), which returns them "
-          "if it uses them");
+          "cohort: a compressor constructed with device passes needs device_passes(), which returns the "
+          "passes that it uses, or null");
       if (device) return make(std::move(table), nullptr, device->thresholds());
     }
     if constexpr (std::is_invocable_v<Make const&, tensor_table, team*>) {

@@ -30,7 +30,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
 
  public:
   ~synchronous_sharing() override {
-    if (exchanging_) abandon("a rank gave up in the middle of a step");
+    if (exchanging_) abandon("its strategy was destroyed during a step");
     try {
       if (exchange_) exchange_->wait();
     } catch (std::exception const&) {  // nothing is in flight any more
@@ -164,7 +164,7 @@ class synchronous_sharing : public sharing_strategy<Make, message_exchange<codec
 
  private:
   static constexpr std::string_view message_name = "message ", lost_name = "lost ",
-                                    former_ranks_name = "ranks before", group_size_name = "speaks for";
+                                    former_ranks_name = "former ranks", group_size_name = "group size";
 
   /// Pending message of a run with other ranks, and the number of ranks whose mean or sum it has.
   struct lost_message {

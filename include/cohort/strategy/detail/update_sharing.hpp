@@ -62,13 +62,13 @@ class update_sharing final : public synchronous_sharing<Make> {
 
   strategy_state state() const override {
     strategy_state now = base::state();
-    now.counts.push_back({"own steps", own_steps_});
+    now.counts.push_back({"local steps", own_steps_});
     return now;
   }
   void restore(strategy_state const& saved) override {
     device_before_.reset();
     base::restore(saved);
-    own_steps_ = count_of(saved, "own steps", own_steps_);
+    own_steps_ = count_of(saved, "local steps", own_steps_);
   }
   void restore_from_ranks(strategy_state const& saved, int former, int ranks) override {
     device_before_.reset();

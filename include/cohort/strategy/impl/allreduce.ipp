@@ -29,9 +29,9 @@ COHORT_CORE_INLINE void broadcast_replica(communicator& world, replica const& mi
 }
 
 COHORT_CORE_INLINE std::string allreduce_strategy::describe() const {
-  return text_of({"allreduce, resync ", how_.resync, how_.wire ? ", on the wire " : "",
+  return text_of({"allreduce, resync ", how_.resync, how_.wire ? ", wire type " : "",
                   how_.wire ? name_of(*how_.wire) : std::string_view(),
-                  how_.overlap_next_forward ? ", into forward" : ""});
+                  how_.overlap_next_forward ? ", overlap with the next forward" : ""});
 }
 
 COHORT_CORE_INLINE void allreduce_strategy::begin(step_info const& now, replica const& mine) {

@@ -59,16 +59,16 @@ COHORT_CORE_INLINE void outer_optimizer::step(parameter_set const& parameters, s
 
 COHORT_CORE_INLINE void outer_optimizer::save(strategy_state& all) const {
   if (before_.bytes() == 0) return;
-  all.arrays.push_back({"met_at", type_, {before_.data(), before_.bytes()}});
+  all.arrays.push_back({"last_meeting", type_, {before_.data(), before_.bytes()}});
   all.arrays.push_back({"velocity", type_, {velocity_.data(), velocity_.bytes()}});
 }
 
 COHORT_CORE_INLINE void outer_optimizer::restore(strategy_state const& saved) {
   for (strategy_state::array const& one : saved.arrays) {
-    if (one.name != "met_at" && one.name != "velocity") continue;
+    if (one.name != "last_meeting" && one.name != "velocity") continue;
     require_real(one);
     type_ = one.type;
-    (one.name == "met_at" ? before_ : velocity_) = copy_of(one.values);
+    (one.name == "last_meeting" ? before_ : velocity_) = copy_of(one.values);
   }
 }
 

@@ -8,7 +8,7 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE std::string described(outer_step const& how) {
   if (how.is_plain()) return {};
-  return text_of({", outer step of rate ", how.rate, how.nesterov ? ", Nesterov momentum " : ", momentum ",
+  return text_of({", outer rate ", how.rate, how.nesterov ? ", Nesterov momentum " : ", momentum ",
                   how.momentum ? text_of({*how.momentum}) : "1 - 1/ranks"});
 }
 

@@ -34,7 +34,7 @@ class averaging_strategy final : public strategy {
                    ? how.outer
                    : outer_step{how.outer.rate, 1 - 1.0 / world_->size(), how.outer.nesterov}) {}
   ~averaging_strategy() override {
-    if (in_flight_) abandon("a rank gave up while parameters were averaged");
+    if (in_flight_) abandon("its strategy was destroyed while averaging parameters");
     try {
       late_->discard();
     } catch (...) {  // the communicator has failed: no operation uses its memory any more
@@ -45,7 +45,7 @@ class averaging_strategy final : public strategy {
   std::string describe() const override {
     return text_of({"parameter averaging every ", how_.seconds > 0 ? how_.seconds : how_.every,
                     how_.seconds > 0 ? " seconds" : " steps",
-                    how_.average_updater_state ? ", with the updaters' state" : "", described(how_.outer),
+                    how_.average_updater_state ? ", updater state averaged" : "", described(how_.outer),
                     how_.overlap ? ", overlapped" : ""});
   }
 

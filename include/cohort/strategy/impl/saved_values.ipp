@@ -19,7 +19,7 @@ COHORT_CORE_INLINE void require_real(strategy_state::array const& one, std::size
   throw data_error({.what = "cannot restore the state of a strategy",
                     .where = {"strategy/array/", one.name},
                     .expected = {"f32 or f64, at least ", least, " elements"},
-                    .got = {one.values.size() / bytes_of(one.type), " of ", name_of(one.type)}});
+                    .got = {name_of(one.type), ", ", one.values.size() / bytes_of(one.type), " elements"}});
 }
 
 }  // namespace cohort::detail

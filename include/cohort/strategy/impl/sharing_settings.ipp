@@ -10,7 +10,7 @@ namespace cohort {
 
 COHORT_CORE_INLINE void sharing_settings::check() const {
   detail::require_setting(warm_up >= 0, "sharing", "warm_up", "0 or a number of steps", warm_up);
-  detail::require_setting(sync_buffers >= 0, "sharing", "sync_buffers", "0 (not) or a number of steps",
+  detail::require_setting(sync_buffers >= 0, "sharing", "sync_buffers", "0 (never) or a number of steps",
                           sync_buffers);
   detail::require_setting(max_staleness >= unbounded && max_staleness < 100, "sharing", "max_staleness",
                           "0 to 99, or unbounded", max_staleness);
@@ -35,13 +35,13 @@ COHORT_CORE_INLINE std::string sharing_text(std::string_view compressor, sharing
   bool const bounded = settings.max_staleness != unbounded;
   return text_of({compressor, " of ",
                   settings.share == share::gradient ? "gradients"
-                  : settings.mean                   ? "steps, their mean"
+                  : settings.mean                   ? "steps (mean)"
                                                     : "steps",
                   ", warm-up ", settings.warm_up, ", buffers every ", settings.sync_buffers, ", messages ",
                   routes[static_cast<std::size_t>(settings.route)],
-                  settings.group == group::process && bounded ? ", one a process" : ", one a rank",
+                  settings.group == group::process && bounded ? ", one per process" : ", one per rank",
                   ", staleness ", bounded ? text_of({settings.max_staleness}) : "unbounded",
-                  settings.slower_if_stale ? ", slower for it" : ""});
+                  settings.slower_if_stale ? ", rate divided by staleness" : ""});
 }
 
 }  // namespace cohort::detail

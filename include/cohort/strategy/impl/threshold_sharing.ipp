@@ -15,7 +15,7 @@ COHORT_CORE_INLINE std::unique_ptr<strategy> threshold_sharing::on(communicator&
   std::string name =
       detail::text_of({"threshold sharing, ", threshold.name(), " ", threshold.initial, " ", threshold.lo,
                        " ", threshold.hi, " ", threshold.factor, " ", threshold.sample,
-                       per_parameter ? " for each parameter" : "", ", residual ", residual.name()});
+                       per_parameter ? " per parameter" : "", ", residual ", residual.name()});
   if (residual != residual_policy())
     name += detail::text_of({" ", residual.number, " every ", residual.every});
   threshold_compression const how{.threshold = threshold, .residual = residual, .per_tensor = per_parameter};

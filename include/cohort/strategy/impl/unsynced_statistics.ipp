@@ -64,11 +64,11 @@ COHORT_CORE_INLINE void unsynced_statistics::synchronise(communicator& world, re
 }
 
 COHORT_CORE_INLINE void unsynced_statistics::save(strategy_state& to) const {
-  to.counts.insert(to.counts.end(), {{"statistics apart", steps_}, {"seen", seen_}, {"expected", expected_}});
+  to.counts.insert(to.counts.end(), {{"unsynced statistics", steps_}, {"seen", seen_}, {"expected", expected_}});
 }
 
 COHORT_CORE_INLINE void unsynced_statistics::restore(strategy_state const& saved) {
-  steps_ = count_of(saved, "statistics apart", 0);
+  steps_ = count_of(saved, "unsynced statistics", 0);
   seen_ = count_of(saved, "seen", 0);
   expected_ = count_of(saved, "expected", 0);
 }

@@ -134,7 +134,7 @@ COHORT_CORE_INLINE void checkpoint_codec::log_differences(checkpoint_reader cons
   if (from.manifest().settings_hash != fnv1a(describe(run_.settings)))
     log("the settings differ from those of the run that wrote " + from.path());
   if (from.manifest().seed != run_.settings.seed)
-    log(text_of({"the seed is ", run_.settings.seed, ", that of the run that wrote ", from.path(), " was ",
+    log(text_of({"the seed is ", run_.settings.seed, ", but the run that wrote ", from.path(), " had seed ",
                  from.manifest().seed,
                  ": the rest of the epoch has another order, so some examples repeat and some are omitted"}));
 }

@@ -19,8 +19,9 @@ COHORT_CORE_INLINE dynamic_batcher::dynamic_batcher(run_function run, std::vecto
       || how.max_delay > longest)
     throw setting_error(
         {.what = "invalid batching settings",
-         .expected = "max_batch and runs from 1, max_queue from max_batch, max_delay from 0 to 1,000 h",
-         .got = {how.max_batch, ", ", how.runs, ", ", how.max_queue, ", ", how.max_delay.count(), " us"}});
+         .expected = "max_batch ≥ 1, runs ≥ 1, max_queue ≥ max_batch, max_delay of 0 to 1,000 h",
+         .got = {"max_batch ", how.max_batch, ", runs ", how.runs, ", max_queue ", how.max_queue,
+                 ", max_delay ", how.max_delay.count(), " us"}});
   check(how.deadline);
   try {
     for (int i = 0; i < how.runs; ++i) threads_.emplace_back([this] { work(); });

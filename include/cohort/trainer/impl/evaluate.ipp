@@ -28,7 +28,7 @@ COHORT_CORE_INLINE std::size_t loss_of_name(graph_view net, std::span<int const>
   }
   throw setting_error({.what = "the network has no loss layer of this name",
                        .where = "evaluate",
-                       .expected = known,
+                       .expected = {"one of ", known},
                        .got = name});
 }
 
@@ -66,8 +66,10 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<evalua
 COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_report const> reports,
                                            evaluation_settings const& how) {
   if (how.batch < 1)
-    throw setting_error(
-        {.what = "a batch needs at least one example", .where = "evaluate", .got = {how.batch}});
+    throw setting_error({.what = "the batch size must be positive",
+                         .where = "evaluate",
+                         .expected = "at least 1",
+                         .got = {how.batch}});
   detail::check_common_steps(*state_, "evaluate");
   detail::check_dataset(state_->net, state_->element(), data);
   graph_view const net = state_->net;

@@ -95,7 +95,7 @@ namespace cohort {
   auto const sent = of.use("message_bytes"), dense = of.use("dense_bytes"),
              elements = of.use("sent_elements");
   if (auto const times = of.use("exchanges"); times && *times != static_cast<double>(steps))
-    add({*times, " times"});
+    add({*times, *times == 1 ? " exchange" : " exchanges"});
   if (sent && dense && *sent != *dense && *dense > 0)
     add({in_bytes(*sent), " of ", in_bytes(*dense), " dense (", three_digits(100 * *sent / *dense), " %)"});
   else if (sent)
@@ -137,17 +137,17 @@ namespace cohort {
   std::string reason;
   if (of.messages > 0)
     reason = text_of({"; ", three_digits(of.messages / of.steps), " messages of ",
-                      in_bytes(of.bytes / of.messages), " a step: of that size, ",
-                      of.bytes / of.messages < latency_equivalent_bytes ? "latency counts more than bytes"
-                      : of.selects ? "bytes count more than latency, and a lower density sends fewer"
-                                   : "bytes count more than latency, and sharing sends fewer"});
+                      in_bytes(of.bytes / of.messages), " a step: at this size ",
+                      of.bytes / of.messages < latency_equivalent_bytes ? "latency dominates"
+                      : of.selects ? "bandwidth dominates, and a lower density sends fewer bytes"
+                                   : "bandwidth dominates, and a sharing strategy sends fewer bytes"});
   auto const gain = [&](double less) {
     return three_digits((compute + exchange) / (compute + exchange / less));
   };
   return text_of({"the exchange takes longer than compute: ", in_milliseconds(exchange / of.steps),
-                  " a step, waits for slower ranks included, against ", in_milliseconds(compute / of.steps),
-                  " of compute", reason, ". A batch twice as large would bring ", gain(2),
-                  " times the samples/s, exchanging a fifth as often ", gain(5), " times"});
+                  " a step (with waits for slower ranks), compute ", in_milliseconds(compute / of.steps),
+                  reason, ". Estimated gain in samples/s: ", gain(2), " times with a batch twice as large, ",
+                  gain(5), " times with a fifth of the exchanges"});
 }
 
 }  // namespace cohort

@@ -29,7 +29,8 @@ COHORT_CORE_INLINE predictions const& feature_set::of(std::string_view layer) co
     if (description_.inputs[i].name == layer) return outputs_[i];
     known += (known.empty() ? "" : ", ") + description_.inputs[i].name;
   }
-  throw setting_error({.what = "no features of this layer", .expected = known, .got = std::string(layer)});
+  throw setting_error(
+      {.what = "no features of this layer", .expected = {"one of ", known}, .got = std::string(layer)});
 }
 
 COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view net,
@@ -65,7 +66,10 @@ COHORT_CORE_INLINE void feature_set::add(batch const& from) {
 COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const& layers, dataset const& data,
                                                   int batch) {
   if (batch < 1)
-    throw setting_error({.what = "a batch needs at least one example", .where = "features", .got = {batch}});
+    throw setting_error({.what = "the batch size must be positive",
+                         .where = "features",
+                         .expected = "at least 1",
+                         .got = {batch}});
   graph_view const net = network();
   std::vector<int> const ids = layers.empty() ? net.outputs() : named_layers(net, layers);
   detail::check_inputs(net, data);

@@ -21,7 +21,10 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
   check_ranks(state, data, how);
   check_batch(how);
   if (how.epochs < 0)
-    throw setting_error({.what = "the number of epochs is negative", .where = "fit", .got = {how.epochs}});
+    throw setting_error({.what = "the number of epochs is negative",
+                         .where = "fit",
+                         .expected = "at least 0",
+                         .got = {how.epochs}});
   check_dataset(state.net, state.element(), data);
   auto const made =
       state.workers->plan_for({.examples = state.workers->micro_batch_size(how.batch, how.accumulate),
@@ -67,7 +70,7 @@ COHORT_CORE_INLINE void fit_loop::connect_layer_sums(plan const& made) {
     throw setting_error(
         {.what = "layers that are synchronised over ranks need a strategy that exchanges gradients",
          .where = "fit",
-         .expected = "allreduce, for example, or batch_norm",
+         .expected = "a strategy such as allreduce, or batch_norm layers",
          .got = state_.exchange_strategy->describe()});
   state_.workers->synchronise(made.sums(), single_rank ? nullptr : state_.world->duplicate());
 }

@@ -39,8 +39,8 @@ COHORT_CORE_INLINE void late_update::require_finite(parameter_set const& paramet
                                   parameters.arena_elements() - first))
     throw numeric_error({.what = "a gradient is not finite",
                          .where = {"step ", step_, ", epoch ", epoch_, ", in the sum over the ranks"},
-                         .expected = "finite numbers; a smaller learning rate",
-                         .got = "NaN or infinity"});
+                         .expected = "finite numbers",
+                         .got = "NaN or infinity; try a smaller learning rate"});
 }
 
 }  // namespace cohort::detail

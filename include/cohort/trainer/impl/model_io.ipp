@@ -23,10 +23,7 @@ COHORT_CORE_INLINE void training::save(std::string const& path, bool updater_sta
   if (state_->world->size() == 1)
     write();
   else if (auto const all = detail::outcome_of_all(*state_->world, write); !all.trouble.empty())
-    throw file_error({.what = "the model was not saved",
-                      .where = path,
-                      .expected = "a file that rank 0 can write",
-                      .got = all.trouble});
+    throw file_error({.what = "cannot save the model", .where = path, .got = all.trouble});
 }
 
 COHORT_CORE_INLINE void training::save(byte_sink_ref to, bool updater_state) {

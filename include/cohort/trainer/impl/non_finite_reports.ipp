@@ -42,8 +42,8 @@ COHORT_CORE_INLINE numeric_error non_finite_reports::exchange(communicator& worl
     where = text_of({"step ", now.step, ", epoch ", now.epoch, ", in the sum over the ranks"});
   return numeric_error({.what = of_loss ? "the loss is not finite" : "a gradient is not finite",
                         .where = where,
-                        .expected = "finite numbers; a smaller learning rate, or data without NaN",
-                        .got = "NaN or infinity"});
+                        .expected = "finite numbers",
+                        .got = "NaN or infinity; try a smaller learning rate, or check the data for NaN"});
 }
 
 }  // namespace cohort::detail

@@ -18,7 +18,10 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE void check_batch(fit_settings const& how) {
   if (how.batch < 1)
-    throw setting_error({.what = "a batch needs at least one example", .where = "fit", .got = {how.batch}});
+    throw setting_error({.what = "the batch size must be positive",
+                         .where = "fit",
+                         .expected = "at least 1",
+                         .got = {how.batch}});
   if (how.accumulate < 1 || how.accumulate > how.batch)
     throw setting_error({.what = "a batch cannot be split into this number of micro-batches",
                          .where = "fit, accumulate",
@@ -146,7 +149,7 @@ COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fi
 COHORT_CORE_INLINE void check_common_steps(training_state const& run, char const* what) {
   if (!run.active_fit || run.active_fit->has_common_steps() || !run.active_fit->is_in_on_step()) return;
   throw setting_error(
-      {.what = "collective call in a step that not all ranks make: the stream of some ranks has ended",
+      {.what = "collective call in a step that not all ranks execute: some ranks have no more examples",
        .where = {what, " in a listener's on_step"},
        .expected = "collective calls in on_epoch, or in on_vote after training::request"});
 }

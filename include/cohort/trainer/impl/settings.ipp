@@ -54,7 +54,7 @@ COHORT_CORE_INLINE std::string describe(layer_override const& row) {
   add("bias l1", row.bias_l1);
   add("bias l2", row.bias_l2);
   if (row.constraint) text += ", " + describe("constraint", *row.constraint);
-  if (row.bias_constraint) text += ", " + describe("of biases", *row.bias_constraint);
+  if (row.bias_constraint) text += ", " + describe("bias constraint", *row.bias_constraint);
   if (row.frozen) text += *row.frozen ? ", frozen" : ", not frozen";
   return text;
 }
@@ -63,16 +63,16 @@ COHORT_CORE_INLINE std::string describe(training_settings const& s) {
   std::string text =
       text_of({describe(s.updater),
                "; biases ",
-               s.bias_updater ? describe(*s.bias_updater) : "likewise",
+               s.bias_updater ? describe(*s.bias_updater) : "the same",
                "; l1 ",
                s.l1,
                ", l2 ",
                s.l2,
-               ", of biases ",
+               ", biases ",
                s.bias_l1,
                ", ",
                s.bias_l2,
-               "; gradients ",
+               "; gradient normalisation ",
                s.normalisation.name(),
                " ",
                s.normalisation.at,
@@ -84,14 +84,14 @@ COHORT_CORE_INLINE std::string describe(training_settings const& s) {
                s.bias.name(),
                " ",
                s.bias.parameter,
-               s.not_finite == when_not_finite::skip ? "; steps that are not finite left out" : ""});
+               s.not_finite == when_not_finite::skip ? "; non-finite steps skipped" : ""});
   if (s.constraint != parameter_constraint()) text += "; " + describe("constraint", s.constraint);
   if (s.bias_constraint != parameter_constraint())
-    text += "; " + describe("constraint of biases", s.bias_constraint);
+    text += "; " + describe("bias constraint", s.bias_constraint);
   for (layer_override const& row : s.layers) text += describe(row);
   if (s.plateau)
-    text += text_of({"; on a plateau of ", s.plateau->patience, " epochs by ", s.plateau->threshold,
-                     " rates times ", s.plateau->factor, ", at least ", s.plateau->least, ", cooldown ",
+    text += text_of({"; reduce on plateau: patience ", s.plateau->patience, ", threshold ", s.plateau->threshold,
+                     ", factor ", s.plateau->factor, ", least rate ", s.plateau->least, ", cooldown ",
                      s.plateau->cooldown});
   return text;
 }

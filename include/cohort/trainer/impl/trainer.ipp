@@ -14,7 +14,8 @@ COHORT_CORE_INLINE void check_training_settings(training_settings const& setting
   if ((settings.workers < 1 && !calibrates) || settings.threads < 1)
     throw setting_error(
         {.what = "workers and threads must be at least 1",
-         .expected = settings.tune ? "" : "1 or more; with tune also 0 workers: by calibration",
+         .expected = settings.tune ? "at least 0 workers and 1 thread"
+                                   : "at least 1 of each; 0 workers only with tune, which calibrates them",
          .got = {settings.workers, " workers, ", settings.threads, " threads"}});
   if (static_cast<std::size_t>(settings.workers) > parameter_update::max_parts)
     throw setting_error({.what = "too many workers",

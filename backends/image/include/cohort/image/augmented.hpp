@@ -105,7 +105,7 @@ class augmented {
           {.what = "invalid augmentation", .where = field, .expected = expected, .got = {got}});
   }
   void window_fits(char const* field, int extent, int window) const {
-    refuse_unless(window > 0, field, "at least 1, or 0 for the image's", window);
+    refuse_unless(window > 0, field, "at least 1, or 0 for the extent of the image", window);
     if (window > extent + 2 * how_.padding)
       throw shape_error({.what = "the window is larger than the padded image",
                          .where = field,

@@ -127,10 +127,10 @@ COHORT_CUDNN_INLINE void gpu::open_libraries(library_source const& from) {
                          .expected = {cudnn_version_text(oldest_cudnn), " or newer"},
                          .got = cudnn_version_text(version)});
   if (auto const made_for = static_cast<int>(dnn_.cuda_version()); made_for / 1000 > cuda_ / 1000)
-    throw backend_error({.what = "cuDNN needs a newer NVIDIA driver",
+    throw backend_error({.what = "the NVIDIA driver is too old for cuDNN",
                          .where = {"cuDNN ", cudnn_version_text(version)},
-                         .expected = {"one for CUDA ", cuda_ / 1000},
-                         .got = {"one for CUDA ", made_for / 1000}});
+                         .expected = {"a driver for CUDA ", made_for / 1000, " or newer"},
+                         .got = {"one for CUDA ", cuda_ / 1000}});
 }
 
 COHORT_CUDNN_INLINE std::vector<std::string> gpu::names_of(std::string const& stem) const {

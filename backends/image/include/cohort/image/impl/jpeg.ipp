@@ -16,7 +16,7 @@ COHORT_IMAGE_INLINE jpeg_file::jpeg_file(std::span<std::byte const> file, std::s
   int subsampling = 0;
   int space = 0;
   require(tjDecompressHeader3(codec_.get(), data(), size_bytes(), &width_, &height_, &subsampling, &space));
-  if (space == TJCS_CMYK || space == TJCS_YCCK) refuse("red, green and blue, or grey", "CMYK");
+  if (space == TJCS_CMYK || space == TJCS_YCCK) refuse("RGB or grey", "CMYK");
   grey_ = space == TJCS_GRAY;
 }
 

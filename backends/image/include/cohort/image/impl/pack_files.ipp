@@ -51,10 +51,10 @@ COHORT_IMAGE_INLINE bool already_packed(std::string const& path, std::string con
     return entry.name == name && size_of_file(folder + '/' + name) == entry.bytes;
   };
   if (!std::equal(entries.begin(), entries.end(), names.begin(), names.end(), same))
-    throw data_error({.what = "a zip archive belongs to another packing",
+    throw data_error({.what = "the output folder contains an archive of another pack_files call",
                       .where = path,
-                      .expected = {"the ", names.size(), " files of this folder, n and seed"},
-                      .got = {entries.size(), " files that differ"}});
+                      .expected = {"the ", names.size(), " files that this folder, n and seed give"},
+                      .got = {entries.size(), " other files; choose an empty output folder"}});
   return true;
 }
 
@@ -87,10 +87,10 @@ COHORT_IMAGE_INLINE std::vector<std::string> pack_files(std::string const& folde
     if (name.find(".zip.partial") != std::string::npos) {
       detail::remove_file(out + '/' + name);  // left by an interrupted packing
     } else if (std::find(archives.begin(), archives.end(), out + '/' + name) == archives.end()) {
-      throw data_error({.what = "a zip archive belongs to another packing",
+      throw data_error({.what = "the output folder contains an archive of another pack_files call",
                         .where = out + '/' + name,
                         .expected = {"names up to ", detail::batch_name(batches - 1)},
-                        .got = name});
+                        .got = {name, "; choose an empty output folder"}});
     }
   }
 

@@ -11,7 +11,7 @@ COHORT_IMAGE_INLINE png_file::png_file(std::span<std::byte const> file, std::str
     : where_(where) {
   png_->version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(png_.get(), file.data(), file.size()) == 0) refuse();
-  if ((png_->format & PNG_FORMAT_FLAG_LINEAR) != 0) refuse("8 bits a channel", "16");
+  if ((png_->format & PNG_FORMAT_FLAG_LINEAR) != 0) refuse("8 bits per channel", "16");
   if (png_->width > 0x7fffffffU || png_->height > 0x7fffffffU)
     refuse("extents up to 2147483647", "larger ones");
 }

@@ -17,7 +17,8 @@ COHORT_NCCL_INLINE nccl::nccl(communicator& world, detail::library_source const&
     why_not_ = why.what();
   }
   if (!family_ && settings().log)
-    settings().log(detail::text_of({"rank ", rank(), " does not sum between GPUs: ", why_not_}));
+    settings().log(
+        detail::text_of({"rank ", rank(), " cannot use NCCL, so all ranks sum in host memory: ", why_not_}));
   std::uint8_t lacks = family_ ? 0 : 1;
   over_->allreduce(std::span(&lacks, 1), reduction::maximum);
   if (lacks == 0) return;
@@ -40,8 +41,8 @@ COHORT_NCCL_INLINE request nccl::start_allreduce(elements data, reduction how) {
   if (!family_ || !computed)
     throw setting_error({.what = "this communicator cannot sum arrays in this memory",
                          .where = name_,
-                         .expected = family_ ? "a GPU's memory" : "the processor's memory",
-                         .got = family_ ? "another device's memory" : why_not_});
+                         .expected = family_ ? "GPU memory" : "host memory",
+                         .got = family_ ? "memory of another device" : "device memory, but " + why_not_});
   std::lock_guard const lock(mutex_);
   if (!ranks_)
     ranks_ = std::make_shared<detail::nccl_ranks>(family_->functions(), over_, computed->shared_device());

@@ -21,7 +21,7 @@ class shared_object {
   [[gnu::noinline]] shared_object(void* object, void (*destroy)(void*)) : held_(object, destroy) {}
   [[gnu::noinline]] shared_object(shared_object const& other) : held_(other.held_) {}
   shared_object(shared_object&& other) noexcept : held_(std::move(other.held_)) {}
-  [[gnu::noinline]] shared_object& operator=(shared_object other) noexcept;
+  shared_object& operator=(shared_object other) noexcept;
   [[gnu::noinline]] ~shared_object() {}
   void* get() const { return held_.get(); }
 

@@ -22,7 +22,7 @@ COHORT_ONEDNN_INLINE void check_dnnl(dnnl_status_t status, char const* doing) {
 
 COHORT_ONEDNN_INLINE dnnl_engine_handle make_engine() {
   dnnl_engine_t engine = nullptr;
-  check_dnnl(dnnl_engine_create(&engine, dnnl_cpu, 0), "opening the processor");
+  check_dnnl(dnnl_engine_create(&engine, dnnl_cpu, 0), "creating the CPU engine");
   return dnnl_engine_handle(engine);
 }
 
@@ -64,7 +64,7 @@ COHORT_ONEDNN_INLINE memory_layout memory_layout::tagged(std::vector<dnnl_dim_t>
   dnnl_dims_t extents{};
   std::copy(dims.begin(), dims.end(), extents);
   check_dnnl(dnnl_memory_desc_create_with_tag(&md, static_cast<int>(dims.size()), extents, type, tag),
-             "describing memory");
+             "creating a memory descriptor");
   return memory_layout(md);
 }
 
@@ -76,7 +76,7 @@ COHORT_ONEDNN_INLINE memory_layout memory_layout::dense(std::vector<dnnl_dim_t> 
   dnnl_dim_t stride = 1;
   for (std::size_t axis = dims.size(); axis-- > 0; stride *= dims[axis]) strides[axis] = stride;
   check_dnnl(dnnl_memory_desc_create_with_strides(&md, static_cast<int>(dims.size()), extents, type, strides),
-             "describing memory");
+             "creating a memory descriptor");
   return memory_layout(md);
 }
 

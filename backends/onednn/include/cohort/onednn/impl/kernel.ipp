@@ -21,7 +21,8 @@ COHORT_ONEDNN_INLINE dnnl_call::dnnl_call(dnnl_kernel const& kernel, std::span<v
   }
   primitive_ = kernel.primitive;
   dnnl_stream_t stream = nullptr;
-  check_dnnl(dnnl_stream_create(&stream, kernel.engine.get(), dnnl_stream_default_flags), "opening a stream");
+  check_dnnl(dnnl_stream_create(&stream, kernel.engine.get(), dnnl_stream_default_flags),
+             "creating a stream");
   stream_ = dnnl_stream_handle(stream);
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
     dnnl_memory_t memory = nullptr;

@@ -101,7 +101,7 @@ COHORT_ZLIB_INLINE mnist::location require_mnist(std::string_view user_path) {
   throw file_error({.what = "MNIST not found",
                     .where = folders,
                     .expected = "its four files, plain or .gz, in one of these folders",
-                    .got = "none or not all of them"});
+                    .got = "none or not all of them; set COHORT_DATA to the folder that has them"});
 }
 
 }  // namespace cohort::detail

@@ -62,7 +62,7 @@ COHORT_ZLIB_INLINE std::vector<std::byte> decompress(std::vector<std::byte> cons
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
       refuse("it is damaged", "", z.msg != nullptr ? z.msg : zError(code));
     } else if (at_end && z.avail_out > 0) {
-      refuse("it is truncated", "more bytes", "the end of " + std::to_string(packed.size()));
+      refuse("it is truncated", "more bytes", "the end after " + std::to_string(packed.size()));
     }
   }
   plain.resize(made);
