@@ -16,12 +16,14 @@ constexpr rank_progress four{812, 4};
 constexpr rank_progress five{812, 5};
 constexpr rank_status silent(rank_progress last) { return {.answers = false, .where = last}; }
 constexpr rank_status gone(rank_progress last) { return {.ended = true, .where = last}; }
-constexpr rank_status at(rank_progress here) { return {.where = here}; }
+constexpr rank_status at(rank_progress here) { return {.where = here, .waits_for = rank_status::several}; }
+constexpr rank_status busy(rank_progress here) { return {.where = here}; }
+constexpr rank_status receiving_from(int peer) { return {.where = five, .waits_for = peer}; }
 
-std::string said(std::vector<rank_status> const& all, std::vector<int> const& culprits = {}) {
+std::string said(std::vector<rank_status> const& all) {
   std::vector<int> members(all.size());
   std::iota(members.begin(), members.end(), 0);
-  return describe_stall(all, members, culprits);
+  return describe_stall(all, members, members);
 }
 
 TEST(stall_report, names_who_is_behind) {
@@ -57,14 +59,43 @@ TEST(stall_report, says_so_when_all_are_alike) {
   EXPECT_NE(many.find(" 14, 15 and 24 more all respond"), std::string::npos) << many;
 }
 
-TEST(stall_report, takes_the_word_of_who_knows) {
-  EXPECT_EQ(said({at(five), at(five), at(five)}, {1}),
+TEST(stall_report, names_who_does_not_wait_rather_than_who_is_behind) {
+  EXPECT_EQ(said({at(five), at(four), busy(five)}), "rank 2 is at step 812, bucket 5");
+  EXPECT_EQ(said({at(five), busy(five), at(five)}),
             "rank 1 is at step 812, bucket 5; the others wait in bucket 5");
 }
 
-TEST(stall_report, speaks_of_the_members_alone) {
+TEST(stall_report, follows_waits_to_their_end) {
+  std::vector<rank_status> all{receiving_from(1), receiving_from(2), receiving_from(3), busy(five)};
+  std::vector<int> const members{0, 1, 2, 3};
+  for (int awaited : {1, 2, 3})
+    EXPECT_EQ(describe_stall(all, members, std::vector{awaited}),
+              "rank 3 is at step 812, bucket 5; the others wait in bucket 5");
+  all[3] = silent(four);
+  EXPECT_EQ(detail::late_ranks(all, std::vector{1}), std::vector{3});
+  all[3] = receiving_from(1);  // 1, 2 and 3 wait for each other
+  EXPECT_EQ(describe_stall(all, members, std::vector{1}),
+            "ranks 1, 2, 3 all respond and are at step 812, bucket 5: they wait for different operations");
+  all[3] = at(five);
+  all[0] = busy(four);  // awaited through a collective
+  EXPECT_EQ(detail::late_ranks(all, std::vector{1}), std::vector{0});
+}
+
+TEST(stall_report, names_what_a_rank_does_between_steps) {
+  using activity = rank_progress::activity;
+  EXPECT_EQ(said({at({811, -1, activity::evaluating}), busy({811, -1, activity::evaluating})}),
+            "rank 1 is evaluating after step 811; rank 0 waits");
+  EXPECT_EQ(said({busy({811, -1, activity::saving}), at({812, 0})}),
+            "rank 0 is saving after step 811; rank 1 waits at step 812, bucket 0");
+  EXPECT_EQ(said({at({812, 0}), silent({-1, -1, activity::loading})}),
+            "rank 1 does not respond; it was last loading before its first step; rank 0 waits at step 812, "
+            "bucket 0");
+}
+
+TEST(stall_report, names_members_only) {
   std::vector<rank_status> const all{silent({}), at(five), gone({}), at(four)};
-  EXPECT_EQ(describe_stall(all, std::vector<int>{3, 1}),
+  std::vector<int> const members{3, 1};
+  EXPECT_EQ(describe_stall(all, members, members),
             "rank 3 is at step 812, bucket 4; rank 1 waits in bucket 5");
 }
 

@@ -51,6 +51,7 @@ class with_a_thread final : public cohort::detail::transport {
     throw std::logic_error("a thread of its own does not doze");
   }
   void note(cohort::rank_progress here) noexcept override { real_->note(here); }
+  void note_wait(int waits_for) noexcept override { real_->note_wait(waits_for); }
   std::vector<cohort::detail::rank_status> query_ranks(std::chrono::milliseconds patience) override {
     check();
     return real_->query_ranks(patience);

@@ -124,7 +124,7 @@ class request {
 class communicator {
  public:
   static constexpr int any_source = -1;
-  static constexpr int largest_tag = 32'767;
+  static constexpr int largest_tag = 4095;
 
   virtual ~communicator() = default;
   communicator() = default;

@@ -19,8 +19,8 @@ namespace detail {
 
 /// Communicator over a transport, which it shares with its relatives.
 ///
-/// Units     a tag on the wire is (context, number of the collective) or (context, tag of the message), 15
-///           bits each. The context distinguishes relatives.
+/// Units     a tag on the wire is (context, number of the collective) or (context, tag of the message), 11
+///           and 12 bits: MPI over UCX has tags of 23 bits. The context distinguishes relatives.
 class message_communicator final : public communicator {
  public:
   message_communicator(std::shared_ptr<engine> shared_engine, std::shared_ptr<rank_group const> ranks);
@@ -52,8 +52,8 @@ class message_communicator final : public communicator {
   traffic sent() const override;
 
  private:
-  static constexpr int tag_bits = 15;
-  static constexpr std::uint32_t largest_context = (1U << tag_bits) - 1;
+  static constexpr int tag_bits = 12;
+  static constexpr std::uint32_t largest_context = (1U << (transport::tag_bits - tag_bits)) - 1;
   static_assert(largest_tag < 1 << tag_bits);
 
   template <class Describe>

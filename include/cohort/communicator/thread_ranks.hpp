@@ -53,6 +53,7 @@ struct thread_hub {
     rank_progress where{};
     bool ended = false;
 
+    std::atomic<int> waits_for{rank_status::nobody};
     std::atomic<std::uint64_t> events{0};
     std::atomic<int> sleepers{0};
     std::atomic<clock::rep> last_activity{0};  // time of the last call that made progress
@@ -97,6 +98,7 @@ class thread_transport final : public transport {
   void wait_for_event(std::chrono::microseconds longest) override;
 
   void note(rank_progress here) noexcept override;
+  void note_wait(int waits_for) noexcept override { own_state_.waits_for.store(waits_for); }
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override;
   void announce(std::string const& why) noexcept override { hub_->announce(why); }
   std::optional<std::string> trouble() const override { return hub_->trouble(); }

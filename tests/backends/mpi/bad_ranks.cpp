@@ -39,12 +39,24 @@ bool misbehave(std::string const& deed, cohort::communicator& world) {
   return deed == "returns" || deed == "gives up";
 }
 
+/// Dies while the other ranks start MPI.
+void die_early(int bad) {
+  char const* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (!rank || std::atoi(rank) != bad) return;
+  cohort::detail::roll_call const present;
+  waste(1500ms);  // the others see this rank
+  std::puts("now");
+  std::fflush(stdout);
+  std::raise(SIGKILL);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   std::string const deed = argv[1];
   int const bad = std::atoi(argv[2]);
+  if (deed == "dies early") die_early(bad);
   return cohort::launch<cohort::mpi>(
       argc, argv, {.deadline = 3s, .heartbeat = 1s, .log = cohort::stderr_sink()},
       [&](cohort::communicator& world) {

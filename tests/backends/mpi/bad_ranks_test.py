@@ -88,6 +88,10 @@ class bad_ranks(unittest.TestCase):
         self.others_say(run("dies", *OTHERS_LIVE),
                         r"rank 1 has sent no heartbeat for \d\.\d s; it was last at step [45], bucket [01]$")
 
+    def test_the_others_name_a_rank_that_is_killed_before_mpi_has_started(self):
+        self.others_say(run("dies early", *OTHERS_LIVE),
+                        "rank 1 has ended before all ranks had called MPI_Init_thread and MPI_Comm_idup$")
+
     def test_the_others_name_a_rank_that_is_stopped(self):
         self.others_say(run("stops", *OTHERS_LIVE),
                         r"rank 1 has sent no heartbeat for \d\.\d s; it was last at step [45], bucket [01]$")

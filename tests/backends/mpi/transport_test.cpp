@@ -94,7 +94,7 @@ TEST(mpi_transport, brings_messages_of_any_size) {
 
 TEST(mpi_transport, keeps_channels_tags_and_orders_apart) {
   connected ranks;
-  constexpr std::uint32_t largest_tag = (1U << 30) - 1;
+  constexpr std::uint32_t largest_tag = (1U << cohort::detail::transport::tag_bits) - 1;
   struct letter {
     channel on;
     std::uint32_t tag;

@@ -22,7 +22,7 @@ bool mpi_started();
 ///           other ranks are lost or have failed, and 1 if this rank's body has thrown another exception than
 ///           communicator_error. Such an exception is announced to the other ranks.
 /// Errors    setting_error for a deadline or heartbeat out of range, before MPI is initialised; for an MPI
-///           without MPI_THREAD_MULTIPLE, or with fewer than 2³⁰ tags.
+///           without MPI_THREAD_MULTIPLE, or with fewer than 2²³ tags.
 struct mpi {
   template <class Body>
   static int launch(int argc, char** argv, Body&& body) {
@@ -41,7 +41,7 @@ struct mpi {
 ///           the other ranks, at most until the deadline, and must run before MPI_Finalize. In between, only
 ///           the communicator's progress thread calls MPI.
 /// Errors    setting_error for an MPI that is not initialised, does not provide MPI_THREAD_MULTIPLE, or has
-///           fewer than 2³⁰ tags; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out
+///           fewer than 2²³ tags; for MPI_COMM_NULL and intercommunicators; for a deadline or heartbeat out
 ///           of range. communicator_error if not all ranks join within the deadline.
 std::unique_ptr<communicator> make_mpi(MPI_Comm original, communicator_settings settings = {});
 

@@ -73,8 +73,9 @@ class engine final : public port {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// Changes the number of waiting threads. The progress thread polls often while there is one.
-  void change_waiters(int more);
+  /// Counts the threads that wait. The progress thread polls often while there is one.
+  void begin_wait(task const& one);
+  void end_wait() noexcept;
 
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
@@ -111,7 +112,7 @@ class engine final : public port {
   struct description {
     std::string name;
     std::vector<int> members;
-    int peer = -1;  ///< rank on the transport; −1: the operation waits for several ranks
+    std::vector<int> awaited;  ///< the peer of a message between two ranks, else the members
   };
   /// Copies a task's description under state_mutex_, because another operation may reuse the task.
   [[gnu::cold]] description describe(task const& one);
@@ -135,6 +136,11 @@ class engine final : public port {
   void leak();
 
   static constexpr std::chrono::milliseconds patience{1000};  // limit of each wait after a failure
+
+  /// The rank whose message a task waits for, or rank_status::several.
+  static int awaited_rank(task const& one) {
+    return one.on == channel::peer && one.peer >= 0 ? one.on_wire(one.peer) : rank_status::several;
+  }
 
   bool threaded_ = false;
   bool oversubscribed_ = false;

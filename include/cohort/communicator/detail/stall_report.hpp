@@ -10,7 +10,7 @@ namespace cohort::detail {
 /// Text of the form "1" or "1, 3", with at most 16 ranks.
 [[gnu::cold]] std::string rank_list(std::span<int const> ranks);
 
-/// Text of the form "at step 812, bucket 4".
+/// Text of the form "at step 812, bucket 4" or "evaluating after step 811".
 [[gnu::cold]] std::string describe_progress(rank_progress w);
 
 /// Ranks with the same status.
@@ -23,17 +23,18 @@ struct ranks_with_status {
 [[gnu::cold]] std::vector<ranks_with_status> group_by_status(std::span<rank_status const> all,
                                                              std::span<int const> ranks);
 
-/// Ranks for which the others wait: those that have ended or do not respond. If there are none, those with
-/// less progress than the most advanced rank.
-[[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> members);
+/// Ranks that hold up a rank that waits for the ranks `awaited`. Follows the messages that each of these waits
+/// for, to ranks that have ended or do not respond, else to ranks that are not in a wait. If all of them wait:
+/// those of `awaited` with less progress than the most advanced one, else any such rank of the transport.
+[[gnu::cold]] std::vector<int> late_ranks(std::span<rank_status const> all, std::span<int const> awaited);
 
 /// Stall report: the late ranks and the progress of the others, for example "rank 3 is at step 812, bucket 4;
 /// the others wait in bucket 5".
 ///
-/// Shapes    `all` has the status of each rank of the transport. `members` are the ranks that wait for each
-///           other. `culprits` are the late ranks; empty: determined from their progress.
+/// Shapes    `all` has the status of each rank of the transport. `members` are the ranks of the communicator,
+///           `awaited` those for which the operation waits.
 [[gnu::cold]] std::string describe_stall(std::span<rank_status const> all, std::span<int const> members,
-                                         std::span<int const> culprits = {});
+                                         std::span<int const> awaited);
 
 /// Late ranks of a wait that has ended since, for example "rank 2 (at step 812, bucket 4)".
 [[gnu::cold]] std::string describe_late_ranks(std::span<rank_status const> all, std::span<int const> late);

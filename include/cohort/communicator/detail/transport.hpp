@@ -14,9 +14,13 @@ namespace cohort::detail {
 
 /// Status of a rank, as known to another rank.
 struct rank_status {
-  bool answers = true;    ///< it has been active since the query
-  bool ended = false;     ///< it has left without a failure
-  rank_progress where{};  ///< its last known progress
+  bool answers = true;     ///< it has been active since the query
+  bool ended = false;      ///< it has left without a failure
+  rank_progress where{};   ///< its last known progress
+  int waits_for = nobody;  ///< the rank whose message it waits for
+
+  static constexpr int several = -1;  ///< waits_for: a collective, or a message from any rank
+  static constexpr int nobody = -2;   ///< waits_for: it is not in a wait
 };
 
 /// Separate streams of messages: those of collectives, and those between two ranks.
@@ -27,12 +31,13 @@ enum class channel : std::uint8_t { collective, peer };
 ///
 /// Order     one thread at a time calls send, receive, done, probe, make_progress and query_ranks. If
 ///           needs_progress_thread(), it is always the same thread, which calls leave too. Any thread may
-///           call note, announce and trouble. Messages of one (sender, channel, tag) arrive in the order
-///           sent. After a failure, abandon is called, then only make_progress.
-/// Units     tags are below 2³⁰.
+///           call note, note_wait, announce and trouble. Messages of one (sender, channel, tag) arrive in the
+///           order sent. After a failure, abandon is called, then only make_progress.
+/// Units     tags are below 2²³.
 /// Errors    communicator_error from receive or done if a message has another size than its receive.
 class transport {
  public:
+  static constexpr int tag_bits = 23;
   /// Identifies a pending send or receive; 0: none.
   using ticket = std::uint64_t;
 
@@ -70,6 +75,8 @@ class transport {
 
   /// Records this rank's progress.
   virtual void note(rank_progress here) noexcept = 0;
+  /// Records that a thread of this rank begins or ends a wait; see rank_status::waits_for.
+  virtual void note_wait(int waits_for) noexcept = 0;
   /// Returns the status of every rank. Queries all ranks and waits up to `patience` for their answers; 0:
   /// returns the known status without a query.
   virtual std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) = 0;

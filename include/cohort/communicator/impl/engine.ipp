@@ -32,7 +32,7 @@ COHORT_CORE_INLINE bool engine::done(task& one) {
 
 COHORT_CORE_INLINE void engine::await(task& one) {
   if (done(one)) return;
-  change_waiters(1);
+  begin_wait(one);
   auto const begin = clock::now();
   std::chrono::milliseconds const slow = std::max(std::chrono::milliseconds(1000), settings.deadline / 10);
   bool slowly = false;
@@ -48,7 +48,7 @@ COHORT_CORE_INLINE void engine::await(task& one) {
       pause(one, waited, begin + (slowly ? settings.deadline : std::min(slow, settings.deadline)));
     }
   }
-  change_waiters(-1);
+  end_wait();
   if (slowly) report(clock::now() - begin, late);
 }
 
@@ -104,11 +104,16 @@ COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
   }
 }
 
-COHORT_CORE_INLINE void engine::change_waiters(int more) {
-  if (!threaded_) return;
+COHORT_CORE_INLINE void engine::begin_wait(task const& one) {
   std::lock_guard const lock(state_mutex_);
-  waiters_ += more;
-  work_.notify_one();
+  ++waiters_;
+  wire->note_wait(awaited_rank(one));
+  if (threaded_) work_.notify_one();
+}
+
+COHORT_CORE_INLINE void engine::end_wait() noexcept {
+  std::lock_guard const lock(state_mutex_);
+  if (--waiters_ == 0) wire->note_wait(rank_status::nobody);
 }
 
 COHORT_CORE_INLINE void engine::set_failure(std::string const& why) {
@@ -197,21 +202,21 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
 }
 
 [[gnu::cold]] COHORT_CORE_INLINE void engine::fail_at_deadline(task& one) {
-  auto const [name, members, peer] = describe(one);
+  auto const [name, members, awaited] = describe(one);
   std::vector<rank_status> const all =
       query_ranks(std::clamp(settings.deadline / 2, std::chrono::milliseconds(100), patience));
   if (one.ended.load()) return;
   std::string const who = all.empty() ? text_of({"the transport of rank ", wire->rank(), " does not respond"})
-                                      : describe_stall(all, members, {&peer, peer < 0 ? 0U : 1U});
+                                      : describe_stall(all, members, awaited);
   fail(text_of({who, " (", name, ", after ", in_seconds(settings.deadline), " s)"}));
   throw_stall_report();
 }
 
 [[gnu::cold]] COHORT_CORE_INLINE std::string engine::describe_late(task& one) {
-  auto const [name, members, peer] = describe(one);
+  auto const [name, members, awaited] = describe(one);
   std::vector<rank_status> const all = query_ranks({});
   if (all.empty()) return text_of({"in ", name});
-  std::vector<int> const late = peer < 0 ? late_ranks(all, members) : std::vector<int>{peer};
+  std::vector<int> const late = late_ranks(all, awaited);
   return late.empty() ? text_of({"in ", name})
                       : text_of({"for ", describe_late_ranks(all, late), " in ", name});
 }
@@ -229,8 +234,9 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
 
 [[gnu::cold]] COHORT_CORE_INLINE engine::description engine::describe(task const& one) {
   std::lock_guard const lock(state_mutex_);
+  int const peer = awaited_rank(one);
   return {std::string(one.name), one.ranks->members,
-          one.on == channel::peer && one.peer >= 0 ? one.on_wire(one.peer) : -1};
+          peer == rank_status::several ? one.ranks->members : std::vector{peer}};
 }
 
 COHORT_CORE_INLINE std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {
@@ -269,15 +275,15 @@ COHORT_CORE_INLINE void engine::run_progress_thread() noexcept {
   for (bool leaving = false; !leaving;) {
     make_progress();
     std::unique_lock lock(state_mutex_);
-    bool const change_waiters = waiters_ > 0;
-    polls.after_poll(std::exchange(last_moves, moves) != moves, change_waiters);
+    bool const is_awaited = waiters_ > 0;
+    polls.after_poll(std::exchange(last_moves, moves) != moves, is_awaited);
     if (poisoned() || active_.empty()) {
       polls.idle();
       work_.wait_for(lock, std::chrono::milliseconds(1),
                      [&] { return ending_ || (!new_tasks_.empty() && !poisoned()); });
-    } else if (auto const nap = polls.nap(change_waiters); nap.count() > 0) {
+    } else if (auto const nap = polls.nap(is_awaited); nap.count() > 0) {
       work_.wait_for(lock, nap,
-                     [&] { return ending_ || !new_tasks_.empty() || (!change_waiters && waiters_ > 0); });
+                     [&] { return ending_ || !new_tasks_.empty() || (!is_awaited && waiters_ > 0); });
     }
     leaving = ending_;
   }

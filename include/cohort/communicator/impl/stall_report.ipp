@@ -5,6 +5,9 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cstddef>
+#include <iterator>
+#include <string_view>
+#include <utility>
 
 namespace cohort::detail {
 
@@ -17,6 +20,11 @@ namespace cohort::detail {
 }
 
 [[gnu::cold]] COHORT_CORE_INLINE std::string describe_progress(rank_progress w) {
+  if (w.doing != rank_progress::activity::training) {
+    constexpr std::string_view names[]{"training", "evaluating", "saving", "loading"};
+    std::string_view const name = names[static_cast<std::size_t>(w.doing)];
+    return w.step < 0 ? text_of({name, " before its first step"}) : text_of({name, " after step ", w.step});
+  }
   if (w.step < 0 && w.bucket < 0) return "before its first step";
   return w.bucket < 0 ? text_of({"at step ", w.step}) : text_of({"at step ", w.step, ", bucket ", w.bucket});
 }
@@ -37,34 +45,63 @@ namespace cohort::detail {
   return stands;
 }
 
+/// Adds to `some` the ranks that these wait for; if a rank waits for several, all ranks if `of_all`, else
+/// none.
+[[gnu::cold]] COHORT_CORE_INLINE void follow_waits(std::span<rank_status const> all, std::vector<int>& some,
+                                                   bool of_all) {
+  auto const add = [&](int rank) {
+    if (std::find(some.begin(), some.end(), rank) == some.end()) some.push_back(rank);
+  };
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    rank_status const& its = all[static_cast<std::size_t>(some[i])];
+    if (its.ended || !its.answers) continue;
+    if (its.waits_for >= 0) add(its.waits_for);
+    for (int rank = 0; of_all && its.waits_for == rank_status::several && rank < std::ssize(all); ++rank)
+      add(rank);
+  }
+}
+
 [[gnu::cold]] COHORT_CORE_INLINE std::vector<int> late_ranks(std::span<rank_status const> all,
-                                                             std::span<int const> members) {
+                                                             std::span<int const> awaited) {
+  auto const status = [&](int rank) -> rank_status const& { return all[static_cast<std::size_t>(rank)]; };
+  auto const is_lost = [&](int rank) { return status(rank).ended || !status(rank).answers; };
+  auto const does_not_wait = [&](int rank) { return status(rank).waits_for == rank_status::nobody; };
+  auto const sorted = [](std::vector<int> ranks) {
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+  };
+  std::vector<int> found(awaited.begin(), awaited.end());
+  auto const at_the_end = [&] {
+    std::vector<int> late;
+    std::copy_if(found.begin(), found.end(), std::back_inserter(late), is_lost);
+    if (late.empty()) std::copy_if(found.begin(), found.end(), std::back_inserter(late), does_not_wait);
+    if (late.size() == all.size()) late.clear();  // no rank has recorded its wait
+    return sorted(std::move(late));
+  };
+  follow_waits(all, found, false);
+  if (auto late = at_the_end(); !late.empty()) return late;
   rank_progress furthest{};
-  bool lost = false;
-  for (int const rank : members) {
-    rank_status const& its = all[static_cast<std::size_t>(rank)];
-    furthest = std::max(furthest, its.where);
-    lost = lost || its.ended || !its.answers;
-  }
-  std::vector<int> late;
-  for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
-    rank_status const& its = all[static_cast<std::size_t>(rank)];
-    bool const is_late = lost ? its.ended || !its.answers : its.where < furthest;
-    if (is_late && std::find(members.begin(), members.end(), rank) != members.end()) late.push_back(rank);
-  }
-  return late;
+  for (int const rank : awaited) furthest = std::max(furthest, status(rank).where);
+  std::vector<int> behind;
+  std::copy_if(awaited.begin(), awaited.end(), std::back_inserter(behind),
+               [&](int rank) { return status(rank).where < furthest; });
+  if (!behind.empty()) return sorted(std::move(behind));
+  follow_waits(all, found, true);
+  return at_the_end();
 }
 
 [[gnu::cold]] COHORT_CORE_INLINE std::string describe_stall(std::span<rank_status const> all,
                                                             std::span<int const> members,
-                                                            std::span<int const> culprits) {
-  std::vector<int> const late =
-      culprits.empty() ? late_ranks(all, members) : std::vector<int>(culprits.begin(), culprits.end());
+                                                            std::span<int const> awaited) {
+  std::vector<int> const late = late_ranks(all, awaited);
   if (late.empty()) {
-    rank_progress const where = all[static_cast<std::size_t>(members[0])].where;
+    std::vector<int> all_awaited(awaited.begin(), awaited.end());
+    follow_waits(all, all_awaited, false);
+    std::sort(all_awaited.begin(), all_awaited.end());
+    rank_progress const where = all[static_cast<std::size_t>(all_awaited[0])].where;
     return members.size() == 1
                ? text_of({"rank ", members[0], " waits for itself ", describe_progress(where)})
-               : text_of({"ranks ", rank_list(members), " all respond and are ", describe_progress(where),
+               : text_of({"ranks ", rank_list(all_awaited), " all respond and are ", describe_progress(where),
                           ": they wait for different operations"});
   }
   std::string text;
@@ -89,7 +126,9 @@ namespace cohort::detail {
     return all[static_cast<std::size_t>(rank)].where.step == there.step;
   });
   if (there.bucket >= 0 && same_step) return text_of({text, " in bucket ", there.bucket});
-  return there == rank_progress{} ? text : text_of({text, " ", describe_progress(there)});
+  bool const same_place = std::all_of(
+      late.begin(), late.end(), [&](int rank) { return all[static_cast<std::size_t>(rank)].where == there; });
+  return same_place || there == rank_progress{} ? text : text_of({text, " ", describe_progress(there)});
 }
 
 [[gnu::cold]] COHORT_CORE_INLINE std::string describe_late_ranks(std::span<rank_status const> all,

@@ -124,6 +124,7 @@ COHORT_CORE_INLINE std::vector<rank_status> thread_transport::query_ranks(
        ++r) {  // read first: a rank that catches up during the query was late nevertheless
     std::lock_guard const lock(hub_->places[r].mutex);
     all[r].where = hub_->places[r].where;
+    all[r].waits_for = hub_->places[r].waits_for.load();
   }
   for (auto const limit = thread_hub::clock::now() + patience;;) {
     make_progress();

@@ -8,6 +8,7 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/random/hash.hpp>
+#include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/checkpoint_codec.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
@@ -87,6 +88,7 @@ COHORT_CORE_INLINE std::vector<std::pair<std::string, std::string>> listeners_in
 
 COHORT_CORE_INLINE std::string checkpoint_codec::save(std::string const& directory, int keep) {
   check_common_steps(run_, "save_checkpoint");
+  activity_scope const saving(run_, rank_progress::activity::saving);
   checkpoint_content content{.position = run_.position,
                              .rank_local = model_content(run_.net),
                              .settings_hash = fnv1a(describe(run_.settings)),
@@ -103,6 +105,7 @@ COHORT_CORE_INLINE std::string checkpoint_codec::save(std::string const& directo
 }
 
 COHORT_CORE_INLINE std::optional<std::string> checkpoint_codec::resume(std::string const& directory) {
+  activity_scope const loading(run_, rank_progress::activity::loading);
   std::optional<checkpoint_reader> const found = find_newest_checkpoint(*run_.world, directory);
   if (!found) return std::nullopt;
   bool const same_ranks = found->ranks() == run_.world->size();

@@ -7,6 +7,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
+#include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
@@ -91,6 +92,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
     evaluators.push_back(one.report);
   }
   communicator& world = *state_->world;
+  detail::activity_scope const evaluating(*state_, rank_progress::activity::evaluating);
   detail::check_sharding(world, data, how.sharding, state_->position.epoch, "evaluate");
   detail::scoped_consensus const consensus(*state_->exchange_strategy, state_->current_replica(), 1);
   auto const batches = std::make_shared<loader>(

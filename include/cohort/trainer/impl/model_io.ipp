@@ -7,6 +7,7 @@
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/training.hpp>
@@ -15,6 +16,7 @@
 namespace cohort {
 
 COHORT_CORE_INLINE void training::save(std::string const& path, bool updater_state) {
+  detail::activity_scope const saving(*state_, rank_progress::activity::saving);
   model_content const written = detail::consensus_model(*state_, updater_state);
   auto const write = [&] {
     if (state_->world->rank() == 0) save_model(path, written);
@@ -27,6 +29,7 @@ COHORT_CORE_INLINE void training::save(std::string const& path, bool updater_sta
 }
 
 COHORT_CORE_INLINE void training::save(byte_sink_ref to, bool updater_state) {
+  detail::activity_scope const saving(*state_, rank_progress::activity::saving);
   write_model(to, detail::consensus_model(*state_, updater_state));
 }
 

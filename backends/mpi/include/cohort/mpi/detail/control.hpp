@@ -21,7 +21,7 @@ namespace cohort::detail {
 /// the send is done.
 ///
 /// Order     one thread at a time calls the functions that send or receive. Any thread may call note,
-///           announce, trouble and delivered.
+///           note_wait, announce, trouble and delivered.
 /// Units     silence counts only the time in which this rank has polled, so that a rank that was stopped
 ///           itself does not report the others as lost.
 class mpi_control {
@@ -36,6 +36,7 @@ class mpi_control {
   int size() const { return static_cast<int>(peers_.size()); }
 
   void note(rank_progress here) noexcept;
+  void note_wait(int waits_for) noexcept;
   void announce(std::string const& why) noexcept;
   std::optional<std::string> trouble() const;
   /// Returns whether the announcement has reached every rank that must receive it.
@@ -74,13 +75,14 @@ class mpi_control {
 
   struct rank_entry {
     std::int64_t note_count;  // of that rank so far
-    std::int64_t step;
-    std::int64_t bucket;
+    rank_progress where;
+    std::int64_t waits_for;
   };
   struct peer {
     MPI_Request request = MPI_REQUEST_NULL;  // receive of the next message
     std::vector<std::byte> buffer{};
     rank_progress where{};
+    int waits_for = rank_status::nobody;
     std::int64_t note_count = 0;
     clock::duration last_heard{};  // on the clock of listened_
     bool answers = false;
@@ -147,7 +149,8 @@ class mpi_control {
 
   std::mutex mutable mutex_;
   rank_progress here_;
-  std::int64_t note_count_ = 0;
+  std::atomic<std::int64_t> note_count_ = 0;
+  std::atomic<int> waits_for_ = rank_status::nobody;
   std::optional<std::string> announcement_;
   std::optional<std::string> trouble_;
   std::atomic<bool> delivered_ = true;

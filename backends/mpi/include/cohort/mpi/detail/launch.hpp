@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/mpi/detail/control.hpp>
+#include <cohort/mpi/detail/roll_call.hpp>
 #include <cohort/mpi/detail/transport.hpp>
 #include <cohort/mpi/detail/watchdog.hpp>
 #include <exception>
@@ -45,14 +46,14 @@ class mpi_process {
       fail("an exception that is not derived from std::exception", 1);
     }
     watchdog const limit(std::max(settings_.deadline, time_for_mpi),
-                         text_of({"rank ", rank_, ": MPI_Finalize has not returned"}));
+                         text_of({"MPI_Finalize returned on rank ", rank_}));
     environment_.reset();
     return 0;
   }
 
  private:
   /// Shortest limit for MPI to start and to end; a busy machine needs it.
-  static constexpr std::chrono::milliseconds time_for_mpi{30'000};
+  static constexpr std::chrono::milliseconds time_for_mpi{10'000};
   static constexpr auto no_limit = std::chrono::hours(24 * 365);
   /// mpirun reports the exit status of the first process that ends. This delay lets the failed rank end
   /// first.
@@ -63,6 +64,7 @@ class mpi_process {
   [[noreturn, gnu::cold]] void fail(std::string const& why, int status);
 
   communicator_settings settings_;
+  roll_call ranks_of_host_;
   std::optional<boost::mpi::environment> environment_;
   mpi_world world_;
   int rank_ = 0;

@@ -40,6 +40,7 @@ class mpi_transport final : public transport {
   void wait_for_event(std::chrono::microseconds longest) override { sleep_between_polls(longest); }
 
   void note(rank_progress here) noexcept override { control_->note(here); }
+  void note_wait(int waits_for) noexcept override { control_->note_wait(waits_for); }
   std::vector<rank_status> query_ranks(std::chrono::milliseconds patience) override {
     return control_->query_ranks(patience);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
+#include <cohort/mpi/detail/roll_call.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -12,12 +13,16 @@ namespace cohort::detail {
 /// never return.
 class watchdog {
  public:
-  watchdog(std::chrono::milliseconds limit, std::string why);
+  /// Logs `why` and exits after `limit`. With `ranks`, which must outlive it: exits as soon as a rank of this
+  /// host has ended, and names it.
+  watchdog(std::chrono::milliseconds limit, std::string why, roll_call* ranks = nullptr);
   watchdog(watchdog const&) = delete;
   watchdog& operator=(watchdog const&) = delete;
   ~watchdog();
 
  private:
+  void watch(std::chrono::milliseconds limit, std::string const& why, roll_call* ranks);
+
   std::mutex mutex_;
   std::condition_variable changed_;
   bool cancelled_ = false;

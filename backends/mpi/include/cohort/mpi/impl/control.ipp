@@ -39,6 +39,11 @@ COHORT_MPI_INLINE void mpi_control::note(rank_progress here) noexcept {
   ++note_count_;
 }
 
+COHORT_MPI_INLINE void mpi_control::note_wait(int waits_for) noexcept {
+  waits_for_ = waits_for;
+  ++note_count_;
+}
+
 COHORT_MPI_INLINE void mpi_control::announce(std::string const& why) noexcept {
   std::lock_guard const hold(mutex_);
   if (announcement_) return;
@@ -72,7 +77,7 @@ COHORT_MPI_INLINE std::vector<rank_status> mpi_control::query_ranks(std::chrono:
     poll_once();
   }
   std::vector<rank_status> all;
-  for (auto const& one : peers_) all.push_back({one.answers, one.left, one.where});
+  for (auto const& one : peers_) all.push_back({one.answers, one.left, one.where, one.waits_for});
   return all;
 }
 
@@ -169,7 +174,8 @@ COHORT_MPI_INLINE void mpi_control::handle_message(int r, tag what, std::size_t 
         std::memcpy(&there, one.buffer.data() + i * sizeof(rank_entry), sizeof(rank_entry));
         if (there.note_count <= peers_[i].note_count) continue;
         peers_[i].note_count = there.note_count;
-        peers_[i].where = {there.step, static_cast<int>(there.bucket)};
+        peers_[i].where = there.where;
+        peers_[i].waits_for = static_cast<int>(there.waits_for);
       }
       one.left = what == tag::farewell;
       if (what == tag::question && !at(rank_).left) send(r, tag::beat, progress_table());
@@ -181,10 +187,11 @@ COHORT_MPI_INLINE std::vector<char> mpi_control::progress_table() {
     std::lock_guard const hold(mutex_);
     at(rank_).where = here_;
     at(rank_).note_count = note_count_;
+    at(rank_).waits_for = waits_for_;
   }
   std::vector<char> bytes(peers_.size() * sizeof(rank_entry));
   for (std::size_t i = 0; i < peers_.size(); ++i) {
-    rank_entry const there{peers_[i].note_count, peers_[i].where.step, peers_[i].where.bucket};
+    rank_entry const there{peers_[i].note_count, peers_[i].where, peers_[i].waits_for};
     std::memcpy(bytes.data() + i * sizeof(rank_entry), &there, sizeof(rank_entry));
   }
   return bytes;

@@ -29,13 +29,12 @@ COHORT_MPI_INLINE void check_mpi(MPI_Comm original) {
   int between_groups = 0;
   mpi_call(MPI_Comm_test_inter(original, &between_groups), "MPI_Comm_test_inter");
   if (between_groups) refuse("an intracommunicator", "an intercommunicator");
-  constexpr int largest_tag = (1 << 30) - 1;
+  constexpr int largest_tag = (1 << transport::tag_bits) - 1;
   int* bound = nullptr;
   int known = 0;
   mpi_call(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &bound, &known), "MPI_Comm_get_attr");
   if (!known || *bound < largest_tag)
-    refuse({"tags up to ", largest_tag, " (Open MPI: use --mca pml ob1)"},
-           {"tags up to ", known ? *bound : 0});
+    refuse({"tags up to ", largest_tag}, {"tags up to ", known ? *bound : 0});
 }
 
 COHORT_MPI_INLINE void check_mpi_settings(communicator_settings const& settings) {
@@ -68,7 +67,7 @@ COHORT_MPI_INLINE mpi_process::mpi_process(int argc, char** argv, communicator_s
     : settings_(settings) {
   check_mpi_settings(settings);
   watchdog const limit(std::max(settings.deadline, time_for_mpi),
-                       "not all ranks have called MPI_Init_thread and MPI_Comm_idup");
+                       "all ranks had called MPI_Init_thread and MPI_Comm_idup", &ranks_of_host_);
   stream_over_tcp();
   environment_.emplace(argc, argv, boost::mpi::threading::multiple, false);
   world_ = make_mpi_world(MPI_COMM_WORLD, settings, {no_limit, no_limit});

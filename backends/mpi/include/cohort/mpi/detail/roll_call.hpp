@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Shows which ranks of this host are alive while MPI starts, when MPI itself cannot tell yet.
+///
+/// Each process listens on an abstract Unix socket named after its job and rank. The kernel removes the
+/// socket when the process ends. Ranks of other hosts (network namespaces) are invisible.
+/// Before    the launcher has set the variables of Open MPI, PMIx or Slurm; without them nothing is observed.
+/// Order     one thread at a time calls the members.
+class roll_call {
+ public:
+  roll_call();
+  ~roll_call();
+  roll_call(roll_call const&) = delete;
+  roll_call& operator=(roll_call const&) = delete;
+
+  /// This process's rank; −1: unknown.
+  int rank() const { return rank_; }
+  /// Looks for every rank of the job. Returns those that were seen earlier and have ended since.
+  std::vector<int> ended_ranks();
+  /// Text of the form "on this host ranks 0, 2 have started, and 1 rank has not"; "" if nothing is known.
+  std::string describe() const;
+
+ private:
+  bool is_alive(int rank) const;
+
+  std::string job_;
+  int rank_ = -1;
+  int socket_ = -1;
+  int local_size_ = 0;  // 0: unknown
+  std::vector<char> seen_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_MPI_COMPILED
+#include <cohort/mpi/impl/roll_call.ipp>
+#endif
