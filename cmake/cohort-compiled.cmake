@@ -42,6 +42,13 @@ function(cohort_compiled_component name include_directory)
   if(NOT name STREQUAL "core")
     target_link_libraries(cohort_${name}_compiled PUBLIC cohort::core_compiled)
   endif()
+  # A component that includes another one uses its compiled library too.
+  get_target_property(links cohort::${name} INTERFACE_LINK_LIBRARIES)
+  foreach(link IN LISTS links)
+    if(link MATCHES "^cohort::" AND TARGET ${link}_compiled)
+      target_link_libraries(cohort_${name}_compiled PUBLIC ${link}_compiled)
+    endif()
+  endforeach()
   set_target_properties(cohort_${name}_compiled PROPERTIES
     POSITION_INDEPENDENT_CODE ON
     UNITY_BUILD OFF

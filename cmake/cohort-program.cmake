@@ -4,6 +4,7 @@
 # cohort_rules(<file> <prefix>): reads the rules in a source's first ten lines into variables:
 #   // needs: onednn zlib     <prefix>_needs    required components; without them the source is not built
 #   // uses: xtensor          <prefix>_uses     components that are linked if available
+#   # tools: clang++          <prefix>_tools    programs without which a test in Python is not added
 #   // flags: -ffast-math     <prefix>_flags    additional compile flags
 #   // label: slow            <prefix>_label    a test's label
 #   // ranks: 1 2 4           <prefix>_ranks    runs the test under mpirun, once per number of ranks; a test in
@@ -15,10 +16,10 @@
 function(cohort_rules file prefix)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
   file(STRINGS "${file}" lines LIMIT_COUNT 10)
-  foreach(rule IN ITEMS needs uses flags mode suites label ranks alone)
+  foreach(rule IN ITEMS needs uses tools flags mode suites label ranks alone)
     set(values)
     foreach(line IN LISTS lines)
-      if(line MATCHES "^(//|#) ${rule}: *([A-Za-z0-9_=,. -]+)$")
+      if(line MATCHES "^(//|#) ${rule}: *([A-Za-z0-9_=,.+ -]+)$")
         string(REPLACE " " ";" values "${CMAKE_MATCH_2}")
       endif()
     endforeach()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the sources that no compiler checks: who includes whom, what a header begins with, and that nobody waits
-for ever."""
+"""Checks rules that no compiler checks: includes, heads and lengths of headers, and waits without a deadline."""
 import os
 import pathlib
 import re
@@ -173,9 +172,10 @@ class sources_of_cohort(unittest.TestCase):
                    "tests/**/*.hpp", "tests/**/*.cpp")
 
 
+# Names at namespace scope, which has no indentation.
 NAMES = re.compile(r"\b(?:class|struct|concept|enum class)\s+(?:\[\[[^\]]*\]\]\s*)?(\w{4,})"   # types,
-                   r"|^(?:\[\[.*?\]\] ?)?[\w:<>&*, ]+?[ &*](\w{4,})\("                     # functions
-                   r"|\busing (\w{4,}) =", re.MULTILINE)
+                   r"|^(?:\[\[.*?\]\] ?)?[\w:<>&*][\w:<>&*, ]*?[ &*](\w{4,})\("           # functions
+                   r"|^using (\w{4,}) =", re.MULTILINE)
 
 
 def words(text):
@@ -199,6 +199,18 @@ class tests_of_headers(unittest.TestCase):
             if folder != "detail" and names and not mirrored and not names & used and here not in included:
                 untested.append(str(path.relative_to(ROOT)))
         self.assertEqual(untested, [])
+
+
+class built_in_layers(unittest.TestCase):
+    def test_have_their_kernels_in_the_compiled_library(self):
+        """Declared, defined, and every built-in kind but those that only backends implement."""
+        folder = ROOT / "include/cohort/layer"
+        declared = re.findall(r"extern template struct host_kernels<(\w+)>", (folder / "detail/compiled_kernels.hpp").read_text(encoding="utf-8"))
+        defined = re.findall(r"^template struct host_kernels<(\w+)>", (folder / "impl/host_kernels.ipp").read_text(encoding="utf-8"), re.MULTILINE)
+        kinds = re.findall(r"kind_of<(\w+)>", (folder / "impl/built_in_kinds.ipp").read_text(encoding="utf-8"))
+        of_backends = {"input", "conv2d", "max_pool", "dense", "relu", "leaky_relu", "add", "concatenate"}
+        self.assertEqual(declared, defined)
+        self.assertEqual(set(declared), set(kinds) - of_backends)
 
 
 class the_rules_themselves(unittest.TestCase):

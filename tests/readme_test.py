@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the READMEs say about the sources is so: the program shown is the example, and what they name is there."""
+"""Checks the READMEs: the program shown is the first example, and every named file exists."""
 import os
 import pathlib
 import re
@@ -42,6 +42,13 @@ class readme(unittest.TestCase):
         header = (ROOT / "include/cohort/version.hpp").read_text(encoding="utf-8")
         version = re.search(r'version = "(\d+\.\d+)', header)
         self.assertIn(f"find_package(cohort {version.group(1)} ", "".join(blocks(README, "cmake")))
+
+    def test_links_what_the_first_example_needs(self):
+        source = (ROOT / "examples/01_lenet.cpp").read_text(encoding="utf-8")
+        cmake = "".join(blocks(README, "cmake"))
+        for component in re.search(r"^// needs: (.*)$", source, re.MULTILINE).group(1).split():
+            self.assertRegex(cmake, rf"COMPONENTS [^)]*\b{component}\b")
+            self.assertIn(f"cohort::{component}_compiled", cmake)
 
     def test_keeps_the_place_of_the_measured_table(self):
         self.assertRegex(README, re.compile(r"^<!-- measured -->$.*^<!-- /measured -->$", re.MULTILINE | re.DOTALL))

@@ -7,7 +7,12 @@
 // Separate headers, for programs that use parts of the library by themselves:
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>
 //                                      plans and parameters in a training loop of your own
-//   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>   gradient sharing
+//   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>,
+//   <cohort/strategy/sharing_by.hpp>   gradient sharing, also with a compressor of your own
+//   <cohort/strategy/scaling_estimate.hpp>, <cohort/trainer/forecast.hpp>
+//                                      forecasts for other numbers of ranks
+//   <cohort/backend/reference.hpp>     the slow backend that tests compare with
+//   <cohort/data/digits.hpp>, <cohort/data/weighted_by_class.hpp>   drawn digits, class weights
 //   <cohort/trainer/own_backend.hpp>   a tensor backend of your own with the compiled library
 //   <cohort/trainer/tune.hpp>          choosing kernels by timing
 //   <cohort/trainer/dynamic_batcher.hpp>, <cohort/trainer/chrome_trace.hpp>, <cohort/trainer/timeline.hpp>

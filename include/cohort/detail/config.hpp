@@ -46,11 +46,3 @@
 #else
 #define COHORT_ZLIB_INLINE inline
 #endif
-
-/// Plans of backend B in the compiled library, for namespace cohort. COHORT_PLANS(, B) defines them.
-/// COHORT_PLANS(extern, B) declares them, so that programs that include own_backend.hpp do not compile them again.
-#define COHORT_PLANS(KIND, B)                                                                                \
-  KIND template std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>>, graph_view,       \
-                                                      plan_settings const&);                                 \
-  KIND template detail::backend_handle detail::make_backend_handle<B>(graph_view, training_settings const&); \
-  KIND template detail::backend_handle detail::calibrated_backend_handle<B>(graph_view, training_settings&)

@@ -16,7 +16,6 @@ struct plan_templates {};
 
 #ifdef COHORT_CORE_COMPILED
 #include <cohort/backend/reference.hpp>
-#include <cohort/detail/config.hpp>
 
 namespace cohort {
 

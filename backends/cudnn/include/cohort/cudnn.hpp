@@ -137,7 +137,6 @@ static_assert(tensor_backend<cudnn> && tensor_backend<cudnn_tf32> && tensor_back
 }  // namespace cohort
 
 #ifdef COHORT_CUDNN_COMPILED
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/backend_handle.hpp>
 
 template <>

@@ -11,7 +11,6 @@ static_assert(tensor_backend<onednn>);
 }  // namespace cohort
 
 #ifdef COHORT_ONEDNN_COMPILED
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/detail/backend_handle.hpp>
 
 template <>

@@ -13,7 +13,9 @@
 
 namespace cohort::detail {
 
-inline std::string integer_text(double number) { return std::to_string(static_cast<std::int64_t>(number)); }
+COHORT_CORE_INLINE std::string integer_text(double number) {
+  return std::to_string(static_cast<std::int64_t>(number));
+}
 
 COHORT_CORE_INLINE std::string extent_text(double const* from) {
   return from[0] == from[1] ? integer_text(from[0]) : integer_text(from[0]) + 'x' + integer_text(from[1]);

@@ -6,7 +6,7 @@
 
 namespace cohort::detail {
 
-inline bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
+COHORT_CORE_INLINE bool is_rectifier(kind const& k) { return k == kind_of<relu> || k == kind_of<leaky_relu>; }
 
 /// Number of consumers of each node that the outputs depend on. A requested output has one more consumer,
 /// outside of the graph.

@@ -2,7 +2,6 @@
 #pragma once
 // The compiled library's plans and parameters of the reference backends. No header includes this file.
 #include <cohort/backend/reference.hpp>
-#include <cohort/detail/config.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 
 namespace cohort {

@@ -8,7 +8,9 @@
 
 namespace cohort::detail {
 
-inline CUdeviceptr device_address(void const* address) { return reinterpret_cast<CUdeviceptr>(address); }
+COHORT_CUDNN_INLINE CUdeviceptr device_address(void const* address) {
+  return reinterpret_cast<CUdeviceptr>(address);
+}
 
 COHORT_CUDNN_INLINE compute_stream::compute_stream(std::shared_ptr<gpu const> on, std::string const& cache,
                                                    std::chrono::milliseconds deadline)
