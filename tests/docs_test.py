@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/ says about the sources is so: types have these fields and defaults, programs are compiled and run, what
-stands in the place of others' options is there, flags are flags and links lead somewhere."""
+"""Checks the claims of docs/: fields and defaults of types, programs, replacements of other libraries' options, flags and
+links."""
 import os
 import pathlib
 import re

@@ -131,6 +131,48 @@ TEST(checkpoint_directory, keeps_the_newest) {
   EXPECT_EQ(why, "no checkpoint would be kept (keep): expected at least 1, got 0");
 }
 
+TEST(checkpoint_directory, does_not_count_damaged_checkpoints) {
+  small_run const run;
+  scratch_folder folder;
+  for (int step : {1, 2, 3}) run.save(1, folder.path(), step, 1, 3);
+  auto const damage = [&](int step, char const* file) {
+    fs::resize_file(folder.path() + '/' + detail::checkpoint_name(step) + '/' + file, 7);
+  };
+  damage(2, "shared.safetensors");
+  damage(3, "manifest.json");
+  run.save(1, folder.path(), 4, 1, 2);
+  EXPECT_EQ(folder.names(), steps({1, 2, 3, 4}));
+  run.save(1, folder.path(), 5, 1, 2);
+  EXPECT_EQ(folder.names(), steps({4, 5}));
+}
+
+TEST(checkpoint_directory, is_refused_while_another_run_saves_there) {
+  small_run const run;
+  scratch_folder folder;
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  pid_t const other = ::fork();
+  if (other == 0) {
+    run.save(1, folder.path(), 10, 1);
+    char const done = 1;
+    ::syscall(SYS_write, ready[1], &done, 1);
+    ::pause();
+    end_process(0);
+  }
+  char done = 0;
+  ASSERT_EQ(::read(ready[0], &done, 1), 1);
+  std::string const why = refusal_of<file_error>([&] { run.save(2, folder.path(), 12, 2); });
+  EXPECT_NE(why.find("another run saves checkpoints to this directory"), std::string::npos) << why;
+  EXPECT_NE(why.find("process " + std::to_string(other)), std::string::npos) << why;
+  EXPECT_EQ(folder.names(), steps({10}));
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  run.save(2, folder.path(), 12, 2);
+  EXPECT_EQ(folder.names(), steps({10, 12}));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
 TEST(checkpoint_directory, leaves_all_else_alone) {
   small_run const run;
   scratch_folder folder;
@@ -184,7 +226,10 @@ TEST(checkpoint_directory, may_save_a_step_again) {
 void cut_everywhere(int ranks, int step) {
   small_run const run;
   scratch_folder before;
-  for (int old : {1, 2}) run.save(ranks, before.path(), old, static_cast<float>(old));
+  // In another process each time: one that still runs would own the directory.
+  for (int old : {1, 2})
+    ASSERT_TRUE(ended_before(more_than_enough,
+                             [&] { run.save(ranks, before.path(), old, static_cast<float>(old)); }));
   int cuts = 0;
   for (bool ended = false; !ended; ++cuts) {
     SCOPED_TRACE("operation " + std::to_string(cuts + 1) + " of step " + std::to_string(step));

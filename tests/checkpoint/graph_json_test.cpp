@@ -109,7 +109,7 @@ TEST(graph_json, gives_a_users_kind_back_where_it_is_named) {
   graph const net = graph::build(own_kind);
   std::string const text = to_json(net);
   EXPECT_EQ(from_json<warp>(text).hash(), net.hash());
-  EXPECT_NE(refused(text).find("$.layers[1].kind): expected one of the kinds input, conv2d, "),
+  EXPECT_NE(refused(text).find("$.layers[1].kind): expected a built-in kind of layer, or "),
             std::string::npos);
   std::string const wrong = changed(text, "\"count\": 3", "\"count\": -3");
   EXPECT_EQ(refusal_of<graph_error>([&] { from_json<warp>(wrong); }),
@@ -195,7 +195,7 @@ TEST(graph_json, names_the_path_of_what_it_does_not_know) {
                 .find("$.layers[1].inputs[0]): expected the name of a layer, got no layer named \"im\""),
             std::string::npos);
   EXPECT_NE(refused(layers(changed(conv, "conv2d", "conv9d")))
-                .find("$.layers[1].kind): expected one of the kinds input, "),
+                .find("$.layers[1].kind): expected a built-in kind of layer, or "),
             std::string::npos);
   EXPECT_NE(refused(layers(changed(conv, "\"c\"", "\"in\"")))
                 .find("$.layers[1].name): expected a unique name, got \"in\", the name of $.layers[0]"),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/error/exceptions.hpp>
 #include <cohort/checkpoint/manifest.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <string>
 
 #include "refusals.hpp"
@@ -16,6 +16,7 @@ checkpoint_manifest of_two_ranks() {
           .network_hash = 0x1234,
           .settings_hash = 0xffff'ffff'ffff'ffff,
           .seed = 0xffff'ffff'ffff'fffe,
+          .writer = "node7, process 4711, started 1234567",
           .shared = {1000, 7},
           .ranks = {{200, 8}, {300, 9}}};
 }
@@ -48,6 +49,7 @@ TEST(manifest, is_what_people_read) {
   "network_hash": "0000000000001234",
   "settings_hash": "ffffffffffffffff",
   "seed": 18446744073709551614,
+  "writer": "node7, process 4711, started 1234567",
   "files": [
     {"name": "shared.safetensors", "bytes": 1000, "content_hash": "0000000000000007"},
     {"name": "rank-0.safetensors", "bytes": 200, "content_hash": "0000000000000008"},
@@ -71,7 +73,7 @@ TEST(manifest, notices_every_changed_byte) {
 TEST(manifest, names_no_file_but_those_of_a_checkpoint) {
   EXPECT_EQ(
       refused("rank-1.safetensors", "../../etc/passwd"),
-      "cannot read JSON (manifest:15:14, $.files[2].name): expected \"rank-1.safetensors\", got the string "
+      "cannot read JSON (manifest:16:14, $.files[2].name): expected \"rank-1.safetensors\", got the string "
       "\"../../etc/passwd\"");
   EXPECT_NE(refused("rank-0.safetensors", "rank-1.safetensors").find("$.files[1].name"), std::string::npos);
   EXPECT_NE(refused("shared.safetensors", "/shared.safetensors").find("$.files[0].name"), std::string::npos);

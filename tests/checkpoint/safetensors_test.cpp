@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/error/exceptions.hpp>
-#include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
+#include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -112,6 +112,11 @@ TEST(safetensors, refuses_a_cut_file_wherever_it_is_cut) {
 TEST(safetensors, refuses_a_file_that_goes_on) {
   EXPECT_EQ(refused(file_of(two, two_data + "!")),
             "cannot read safetensors (m): expected 11 bytes of data after a header of 107, got 12");
+}
+
+TEST(safetensors, names_a_text_file) {
+  EXPECT_EQ(refused("length,width,kind\n1,2,0\n"),
+            "cannot read safetensors (m): expected a safetensors file, got a text file");
 }
 
 TEST(safetensors, names_what_a_cut_stream_lacks) {

@@ -58,6 +58,11 @@ TEST(csv, refuses_fields_that_are_no_finite_numbers) {
     expect_parts(refusal_of("1,1,0\n1," + std::string(field) + ",0\n"), {"t.csv:2:2", "a finite number"});
 }
 
+TEST(csv, suggests_the_header_setting_for_a_first_row_of_names) {
+  expect_parts(refusal_of("length,width,kind\n1,2,0\n"), {"t.csv:1:1", ".header = true", "\"length\""});
+  EXPECT_EQ(refusal_of("1,2,0\nx,2,0\n").find(".header"), std::string::npos);
+}
+
 TEST(csv, refuses_labels_out_of_range) {
   expect_parts(refusal_of("1,0\n1,3\n", {.classes = 3}), {"t.csv:2:2", "0 to 2", "\"3\""});
   for (char const* label : {"-1", "1.0", "99999999999", ""})

@@ -46,6 +46,15 @@ class ranks(unittest.TestCase):
         self.assertRegex(said[-1], f"^lenet_mnist: .*{sentence}")
         self.assertEqual(sum(line.startswith("lenet_mnist: ") for line in said), 1, done.stderr)
 
+    def test_every_strategy_learns_mnist_in_one_epoch(self):
+        for strategy in ("allreduce", "averaging", "sharing"):
+            with self.subTest(strategy):
+                made, _ = program.report(self.folder, "--epochs", "1", "--ranks", "2", "--strategy", strategy)
+                if made["data"] != "real":
+                    return
+                self.assertEqual(made["ranks"], 2)
+                self.assertGreaterEqual(made["accuracy"], 0.97)
+
     def test_allreduce_repeats_itself_and_sends_the_bytes_of_its_contract(self):
         for count in (2, 3):
             first, done = self.report("--ranks", str(count))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # needs: onednn zlib
-"""The example as a user runs it: learns, repeats itself bit by bit, and says in one sentence what is wrong."""
+"""The example as a user runs it: it learns, repeats its bits, and reports errors in one sentence."""
 import json
 import os
 import pathlib

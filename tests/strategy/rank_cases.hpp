@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cmath>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/data/dataset.hpp>
@@ -13,6 +12,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/checkpoints.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -538,11 +538,19 @@ inline void numbers_between_two_meetings_are_left_out(communicator& world) {
   for (int const step : {1, 4, 5}) spoil(examples, world, bad, step, 8);
   auto settings = with_state();
   settings.not_finite = when_not_finite::skip;
+  std::string log;
+  settings.log = [&](std::string_view line) { log += std::string(line) + '\n'; };
   training made = trainer<narrow>(small, world, parameter_averaging{.every = 4}, settings);
   fit_report const report = made.fit(data, {.batch = 8, .epochs = 2, .shuffle = false});
   EXPECT_EQ(report.steps, 12);
   EXPECT_EQ(report.skipped, world.rank() == bad ? 6 : 0);
   EXPECT_TRUE(same_text(world, made.checksum()));
+  for (int const step : {1, 4, 5, 7, 10, 11}) {
+    std::string const name = "step " + std::to_string(step) + ", epoch " + std::to_string(step / 6) + ",";
+    std::size_t const at = log.find(name);
+    EXPECT_EQ(at == log.npos, world.rank() != 0) << name << " in\n" << log;
+    EXPECT_EQ(at == log.npos ? at : log.find(name, at + 1), log.npos) << name << " twice in\n" << log;
+  }
 }
 
 /// A vote in the last step of an epoch takes effect at its end, and does not stop the next fit.
@@ -567,7 +575,7 @@ inline void a_report_may_see_several_passes(communicator& world) {
   classification_report report(3);
   evaluator* const reports[]{&report};
   made.evaluate(examples.data(), reports);
-  made.evaluate(examples.data(), reports);
+  made.evaluate(examples.data(), {&report});
   EXPECT_EQ(report.examples(), 100);
 }
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <cmath>
-#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
@@ -10,6 +9,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/trainer/early_stopping_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>
@@ -62,7 +62,7 @@ TEST(early_stopping, ends_the_run_when_nothing_has_become_better_for_a_while) {
   EXPECT_EQ(run.epoch(), 8);
   EXPECT_EQ(run.step(), 8 * 3 + 2) << "asked in the next epoch's first step, agreed in the second";
   EXPECT_EQ(stopping.best(), 0.75);
-  EXPECT_EQ(stopping.best_epoch(), 4);
+  EXPECT_EQ(stopping.best_epoch(), 5);
   EXPECT_EQ(best, (std::vector<std::int64_t>{1, 2, 5}));
   ASSERT_EQ(said.lines.size(), 8U);
   EXPECT_EQ(said.lines[4], "epoch 5: score 0.7500, the best so far");
@@ -94,7 +94,7 @@ TEST(early_stopping, takes_a_number_that_is_none_for_no_improvement) {
   EXPECT_TRUE(trained(run, stopping, 50).stopped);
   EXPECT_EQ(run.epoch(), 4);
   EXPECT_EQ(stopping.best(), 1);
-  EXPECT_EQ(stopping.best_epoch(), 1);
+  EXPECT_EQ(stopping.best_epoch(), 2);
 }
 
 TEST(early_stopping, leaves_a_run_alone_that_ends_by_itself_and_begins_anew_after_a_stop) {
@@ -139,7 +139,7 @@ TEST(early_stopping, counts_on_in_a_run_that_is_resumed) {
     EXPECT_TRUE(trained(run, stopping, 50).stopped);
     EXPECT_EQ(run.epoch(), 5) << "two looks before the stop, two after it";
     EXPECT_EQ(stopping.best(), 3);
-    EXPECT_EQ(stopping.best_epoch(), 0);
+    EXPECT_EQ(stopping.best_epoch(), 1);
   }
 }
 

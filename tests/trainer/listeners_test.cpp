@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <array>
 #include <cohort/backend/reference.hpp>
+#include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/performance_listener.hpp>
 #include <cohort/trainer/progress_listener.hpp>
 #include <cohort/trainer/score_listener.hpp>
@@ -95,7 +97,8 @@ TEST_F(listeners, performance_says_what_ranks_wait_for_and_warns_where_it_outlas
             "steps 1 to 2: 2.000 ms a step (median), 0.0 % of the time waiting for data, 5000 samples/s, "
             "50.0 % waiting "
             "for other ranks, 1.5 kB sent a step");
-  EXPECT_EQ(said.lines[2].find("the exchange takes longer than compute: 1.50 ms a step"), 0U) << said.lines[2];
+  EXPECT_EQ(said.lines[2].find("the exchange takes longer than compute: 1.50 ms a step"), 0U)
+      << said.lines[2];
 }
 
 TEST_F(listeners, intervals_that_make_no_sense_are_refused) {
@@ -129,6 +132,25 @@ TEST_F(listeners, progress_without_a_terminal_says_plain_lines_now_and_then) {
                                "epoch 1: loss 0.5000, 32 examples in 4.0 s, 8 samples/s"}));
   for (std::string const& line : said.lines)
     for (char c : line) EXPECT_TRUE(c >= ' ' && c <= '~') << line;
+}
+
+TEST(listeners_of_ranks, only_rank_0_writes_and_counts_the_samples_of_all_ranks) {
+  std::array<recorded, 3> said;
+  launch<threads>(3, [&](communicator& world) {
+    training made = trainer<reference<float>>(tiny, world, allreduce{});
+    recorded& mine = said[static_cast<std::size_t>(world.rank())];
+    score_listener score(1, mine.to());
+    progress_listener progress({.lines = mine.to(), .bar = mine.to(), .bar_seconds = 0});
+    for (listener* one : std::array<listener*, 2>{&score, &progress}) {
+      one->on_step(made, {.steps_in_epoch = 8, .examples = 4, .loss = 0.5, .step_seconds = 0.5, .ranks = 3});
+      one->on_epoch(made, {.epochs = 1, .examples = 96, .loss = 0.5, .seconds = 4});
+    }
+  });
+  EXPECT_EQ(said[1].lines, texts());
+  EXPECT_EQ(said[2].lines, texts());
+  ASSERT_EQ(said[0].lines.size(), 4U);
+  EXPECT_NE(said[0].lines[1].find(" 24 samples/s"), std::string::npos) << said[0].lines[1];
+  EXPECT_EQ(said[0].lines[3], "epoch 1: loss 0.5000, 96 examples in 4.0 s, 24 samples/s");
 }
 
 TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {

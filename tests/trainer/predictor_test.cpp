@@ -63,6 +63,26 @@ TEST(predictor, gives_each_example_the_same_whatever_comes_with_it) {
     }
 }
 
+TEST(predictor, names_the_shape_that_was_given) {
+  training const made = trainer<fast>(small, {.seed = 7});
+  std::vector<float> const numbers(80 * 64);
+  auto const refusal = [&](shape dims) -> std::string {
+    try {
+      (void)made.predict(tensor_view(numbers.data(), dims));
+    } catch (shape_error const& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal({80, 5}),
+            "an input of predict has the wrong shape (input_1): expected Nx1x8x8 for N examples, got 80x5");
+  EXPECT_EQ(refusal({4}),
+            "an input of predict has the wrong shape (input_1): expected Nx1x8x8 for N examples, got 4");
+  EXPECT_EQ(refusal({1, 8, 8}),
+            "an input of predict has the wrong shape (input_1): expected Nx1x8x8 for N examples, got 1x8x8");
+  EXPECT_EQ(refusal({80, 1, 8, 8}), "accepted");
+}
+
 /// A trainer's backend handle whose plans are made by another function.
 struct watched {
   training_settings settings{.seed = 7};

@@ -21,14 +21,15 @@ struct checkpoint_content {
 /// disk, a manifest. Returns the path of the checkpoint.
 ///
 /// Order     collective. All ranks must see the same directory; it is created if it does not exist.
-/// After     of the checkpoints up to this step, the newest `keep` remain and unfinished ones are removed.
-///           Other files and later steps are not touched. A file that cannot be removed is reported in the
-///           communicator's log.
+/// After     of the checkpoints up to this step, the newest `keep` complete ones and what is damaged between
+///           them remain. Unfinished ones are removed. Other files and later steps are not touched. A file
+///           that cannot be removed is reported in the communicator's log.
 /// Moves     three allgathervs of less than 100 bytes per rank.
 /// Errors    file_error with the same text on all ranks, naming ranks, files and reasons: the directory is
-///           then restored and training may continue. setting_error for keep < 1. communicator_error if a
-///           rank is lost, or if the ranks wait longer than the communicator's deadline for a rank that
-///           writes.
+///           then restored and training may continue. file_error too if a process of another run, on
+///           the same host, has saved here last and still runs. setting_error for keep < 1.
+///           communicator_error if a rank is lost, or if the ranks wait longer than the communicator's
+///           deadline for a rank that writes.
 /// Exact     after a crash at any point, the directory holds either the earlier checkpoints, including one of
 ///           the same step, or the new one.
 std::string save_checkpoint(communicator& world, std::string const& directory,

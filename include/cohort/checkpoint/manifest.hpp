@@ -25,6 +25,7 @@ struct checkpoint_manifest {
   std::uint64_t network_hash = 0;
   std::uint64_t settings_hash = 0;
   std::uint64_t seed = 0;  ///< of data order, masks and initial parameters
+  std::string writer{};    ///< the process that saved: see detail::process_identity
   checkpoint_file shared{};
   std::vector<checkpoint_file> ranks{};  ///< the file of each rank
   bool operator==(checkpoint_manifest const&) const = default;

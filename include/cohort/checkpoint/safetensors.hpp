@@ -33,6 +33,9 @@ struct safetensors_entry {
   std::uint64_t begin, end;  // bytes of the data part
 };
 
+/// Whether the first eight bytes of a file are those of a text.
+bool is_text(std::uint64_t first_bytes);
+
 /// Throws data_error.
 [[noreturn]] void refuse_safetensors(std::string const& where, std::string expected, std::string got);
 
@@ -95,6 +98,9 @@ class safetensors {
       detail::refuse_safetensors(name_, "8 bytes of header length", std::to_string(got));
     }
     std::uint64_t const most = std::min<std::uint64_t>(limits.max_header_bytes, total ? *total - 8 : length);
+    if (length > most && detail::is_text(length)) {
+      detail::refuse_safetensors(name_, "a safetensors file", "a text file");
+    }
     if (length > most) {
       detail::refuse_safetensors(name_, "a header of at most " + std::to_string(most) + " bytes",
                                  std::to_string(length));

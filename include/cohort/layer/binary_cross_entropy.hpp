@@ -18,6 +18,7 @@ namespace cohort {
 struct binary_cross_entropy {
   static constexpr std::string_view kind_name = "binary_cross_entropy";
   static constexpr layer_role role = layer_role::loss;
+  static constexpr std::string_view applies = "sigmoid";
 
   double weight = 1;
   std::string_view name{};

@@ -37,6 +37,7 @@ struct kind {
   target_spec (*target)(double const* values, std::span<shape const> inputs) = nullptr;  ///< of a loss
   bool reads_scalars = false;
   bool in_place = false;
+  std::string_view applies{};  ///< the activation that this loss applies to its input itself
   channel_map (*at_inference)(double const* values, std::span<double const> parameters) = nullptr;
   bool takes_channel_maps = false;
   host_kernel<float> float_kernel{};
@@ -102,6 +103,7 @@ inline constexpr kind kind_of{
         },
     .reads_scalars = detail::reads_scalars<L>(),
     .in_place = detail::works_in_place<L>(),
+    .applies = detail::applied_by<L>(),
     .at_inference = detail::at_inference_of<L>(),
     .takes_channel_maps = detail::takes_channel_maps<L>(),
     .float_kernel = detail::float_kernel_of<L>(),

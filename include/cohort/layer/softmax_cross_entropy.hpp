@@ -21,6 +21,7 @@ namespace cohort {
 struct softmax_cross_entropy {
   static constexpr std::string_view kind_name = "softmax_cross_entropy";
   static constexpr layer_role role = layer_role::loss;
+  static constexpr std::string_view applies = "softmax";
 
   double label_smoothing = 0;
   double weight = 1;

@@ -51,8 +51,8 @@ class early_stopping_listener final : public listener {
 
   /// Best value so far; empty before the first check.
   std::optional<double> best() const { return best_; }
-  /// Epoch of the best value, counted from 0; −1 before the first check.
-  std::int64_t best_epoch() const { return best_epoch_; }
+  /// Epoch of the best value, counted from 1 as in the log; 0 before the first check.
+  std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
   bool better(double now) const;

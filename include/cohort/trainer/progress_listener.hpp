@@ -28,7 +28,11 @@ struct progress_settings {
 ///     epoch 2 [==========>         ]  52 %, loss 0.0612, 26290 samples/s, 1 s left
 ///     epoch 2: loss 0.0588, 60000 examples in 2.3 s, 26102 samples/s
 ///
-/// Units     epochs count from 1; the loss is the mean over the epoch so far; times are the reports'.
+/// Only rank 0 writes, so every rank can have one.
+///
+/// Units     epochs count from 1. The loss is the mean over the epoch so far: over rank 0's examples within
+///           an epoch, over those of all ranks at its end. Samples are those of all ranks; within an epoch,
+///           rank 0's times the number of ranks. Times are the reports'.
 /// Order     the bar is removed at the end of its epoch and by the destructor, so later output starts on an
 ///           empty line.
 class progress_listener final : public listener {
@@ -38,9 +42,9 @@ class progress_listener final : public listener {
   progress_listener& operator=(progress_listener const&) = delete;
   ~progress_listener() override { remove_bar(); }
 
-  void on_step(training&, step_report const& done) override;
+  void on_step(training& run, step_report const& done) override;
 
-  void on_epoch(training&, epoch_report const& done) override;
+  void on_epoch(training& run, epoch_report const& done) override;
 
  private:
   static constexpr std::int64_t cells = 20;

@@ -8,13 +8,16 @@ namespace cohort {
 
 /// Logs the loss every `every` steps: "step 200: loss 0.3121".
 ///
-/// Units     the loss is the mean over the examples since the previous line. Steps count over all epochs.
+/// Only rank 0 writes, so every rank can have one.
+///
+/// Units     the loss is the mean over rank 0's examples since the previous line. Steps count over all
+///           epochs.
 /// Errors    setting_error if `every` is not positive.
 class score_listener final : public listener {
  public:
   explicit score_listener(std::int64_t every = 100, sink to = stderr_sink());
 
-  void on_step(training&, step_report const& done) override;
+  void on_step(training& run, step_report const& done) override;
 
  private:
   std::int64_t every_;

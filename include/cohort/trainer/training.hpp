@@ -104,9 +104,11 @@ class training {
   /// with sharding::local. Returns the report on all parts, on every rank.
   classification_report evaluate(dataset const& data, evaluation_settings const& how = {});
   /// Adds the outputs of the first loss layer and its targets to each of `reports`, in one pass. All ranks
-  /// get the same reports.
+  /// get the same reports: training.evaluate(data, {&classes, &curve}).
   ///
   /// Errors    the data set's error on the rank that reads it; data_error with that rank on the others.
+  void evaluate(dataset const& data, std::initializer_list<evaluator*> reports,
+                evaluation_settings const& how = {});
   void evaluate(dataset const& data, std::span<evaluator* const> reports,
                 evaluation_settings const& how = {});
   /// The same for several losses: training.evaluate(data, {{"digit", &digits}, {"even", &parity}}).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
+#include <cohort/checkpoint/detail/process_identity.hpp>
 #include <cohort/checkpoint/manifest.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/detail/config.hpp>
@@ -55,8 +56,11 @@ class checkpoint_transaction {
 
   /// Creates an empty folder for the checkpoint, synchronised to disk. A finished checkpoint of the same step
   /// is kept under another name.
+  ///
+  /// Errors    file_error if a running process of another run has saved here last.
   void begin() {
     make_folder(directory_);
+    check_owner();
     if (size_of_file(path_ + '/' + std::string(manifest_name))) {
       remove_checkpoint(replaced_);
       rename_folder(path_, replaced_);
@@ -89,12 +93,14 @@ class checkpoint_transaction {
     }
   }
 
-  /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run.
+  /// Removes all but the newest `keep` checkpoints up to this step. Later steps belong to another run. A
+  /// damaged checkpoint does not count, and remains as long as an undamaged one of its age would.
   void remove_old(int keep) const {
     int kept = 0;
     std::int64_t last = -1;
     for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
       if (entry.step > step_) continue;
+      if (entry.finished && entry.step != last && kept < keep && !is_complete(entry.name)) continue;
       if (entry.finished && entry.step != last && kept < keep) {
         ++kept;
         last = entry.step;
@@ -107,6 +113,28 @@ class checkpoint_transaction {
   }
 
  private:
+  /// Whether the manifest is valid and every file has its size.
+  bool is_complete(std::string const& name) const try {
+    checkpoint_reader(directory_ + '/' + name);
+    return true;
+  } catch (error const&) {
+    return false;
+  }
+
+  void check_owner() const {
+    if (!is_folder(directory_)) return;
+    for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
+      if (!entry.finished || !is_complete(entry.name)) continue;
+      std::string const writer = checkpoint_reader(directory_ + '/' + entry.name).manifest().writer;
+      if (writer != process_identity() && is_running_here(writer))
+        throw file_error({.what = "another run saves checkpoints to this directory",
+                          .where = directory_,
+                          .expected = "a directory of its own for each run",
+                          .got = {entry.name, " of ", writer, ", which still runs"}});
+      return;
+    }
+  }
+
   void require_visible(std::string_view name, checkpoint_file const& wanted, std::size_t rank) const {
     std::string const path = path_ + '/' + std::string(name);
     auto const bytes = size_of_file(path);
@@ -196,7 +224,8 @@ COHORT_CORE_INLINE std::string save_checkpoint(communicator& world, std::string 
     checkpoint_manifest manifest{.position = content.position,
                                  .network_hash = content.rank_local.network_hash(),
                                  .settings_hash = content.settings_hash,
-                                 .seed = content.seed};
+                                 .seed = content.seed,
+                                 .writer = detail::process_identity()};
     manifest.shared = detail::rank_files::from(written[0]).shared;
     for (std::string const& bytes : written)
       manifest.ranks.push_back(detail::rank_files::from(bytes).rank_local);

@@ -117,11 +117,8 @@ COHORT_CORE_INLINE void graph_reader::declare(json_value value) {
   json_value const kind_name = value.at("kind");
   auto const kind = std::find_if(kinds_.begin(), kinds_.end(),
                                  [&](cohort::kind const* k) { return k->name == kind_name.string(); });
-  if (kind == kinds_.end()) {
-    std::string known;
-    for (cohort::kind const* k : kinds_) known += (known.empty() ? "" : ", ") + std::string(k->name);
-    kind_name.refuse("one of the kinds " + known);
-  }
+  if (kind == kinds_.end())
+    kind_name.refuse("a built-in kind of layer, or the program's own kind as in network<my_layer>()");
   json_value const name = value.at("name");
   if (name.string().empty()) name.refuse("a name that is not empty");
   auto const [existing, is_new] = by_name_.emplace(name.string(), layers_.size());

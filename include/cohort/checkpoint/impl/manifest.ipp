@@ -32,6 +32,7 @@ COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest
   out.field("position", manifest.position.position).field("ranks", manifest.ranks.size());
   out.field("network_hash", hash_text(manifest.network_hash));
   out.field("settings_hash", hash_text(manifest.settings_hash)).field("seed", manifest.seed);
+  out.field("writer", manifest.writer);
   auto const write = [&](std::string_view name, checkpoint_file const& file) {
     out.begin_object(json_lines::one).field("name", name).field("bytes", file.bytes);
     out.field("content_hash", hash_text(file.content_hash)).end_object();
@@ -69,7 +70,7 @@ COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text,
   json_document const document = parse_json(text, name, {.max_bytes = std::size_t{16} << 20, .max_depth = 3});
   json_value const root = document.root();
   root.expect_only({"format", "format_version", "library_version", "step", "epoch", "position", "ranks",
-                    "network_hash", "settings_hash", "seed", "files", "manifest_hash"});
+                    "network_hash", "settings_hash", "seed", "writer", "files", "manifest_hash"});
   if (root.at("format").string() != detail::manifest_format)
     root.at("format").refuse(detail::quote_for_error(detail::manifest_format));
   root.at("format_version").integer(detail::manifest_format_version, detail::manifest_format_version);
@@ -80,6 +81,7 @@ COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text,
   manifest.network_hash = detail::read_hash(root.at("network_hash"));
   manifest.settings_hash = detail::read_hash(root.at("settings_hash"));
   manifest.seed = root.at("seed").unsigned_integer();
+  manifest.writer = root.at("writer").string();
 
   json_value const files = root.at("files");
   auto const ranks = static_cast<std::size_t>(root.at("ranks").integer(1, std::numeric_limits<int>::max()));

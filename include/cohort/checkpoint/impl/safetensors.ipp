@@ -17,6 +17,14 @@ COHORT_CORE_INLINE void refuse_safetensors(std::string const& where, std::string
                     .got = std::move(got)});
 }
 
+COHORT_CORE_INLINE bool is_text(std::uint64_t first_bytes) {
+  for (; first_bytes != 0; first_bytes >>= 8)
+    if (unsigned const one = first_bytes & 255;
+        (one < ' ' && one != '\t' && one != '\n' && one != '\r') || one == 127)
+      return false;
+  return true;
+}
+
 COHORT_CORE_INLINE safetensors_entry read_entry(json_value tensor, std::string const& where) {
   tensor.expect_only({"dtype", "shape", "data_offsets"});
   safetensors_entry entry;

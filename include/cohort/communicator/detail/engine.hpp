@@ -137,10 +137,8 @@ class engine final : public port {
 
   static constexpr std::chrono::milliseconds patience{1000};  // limit of each wait after a failure
 
-  /// The rank whose message a task waits for, or rank_status::several.
-  static int awaited_rank(task const& one) {
-    return one.on == channel::peer && one.peer >= 0 ? one.on_wire(one.peer) : rank_status::several;
-  }
+  /// The rank whose message a task waits for; rank_status::several, or nobody for a probe, which only polls.
+  static int awaited_rank(task const& one);
 
   bool threaded_ = false;
   bool oversubscribed_ = false;

@@ -104,6 +104,11 @@ COHORT_CORE_INLINE void engine::close(engine* one) noexcept {
   }
 }
 
+COHORT_CORE_INLINE int engine::awaited_rank(task const& one) {
+  if (one.advance == probe_once) return rank_status::nobody;
+  return one.on == channel::peer && one.peer >= 0 ? one.on_wire(one.peer) : rank_status::several;
+}
+
 COHORT_CORE_INLINE void engine::begin_wait(task const& one) {
   std::lock_guard const lock(state_mutex_);
   ++waiters_;
@@ -235,8 +240,7 @@ COHORT_CORE_INLINE void engine::pause(task& one, clock::duration waited, clock::
 [[gnu::cold]] COHORT_CORE_INLINE engine::description engine::describe(task const& one) {
   std::lock_guard const lock(state_mutex_);
   int const peer = awaited_rank(one);
-  return {std::string(one.name), one.ranks->members,
-          peer == rank_status::several ? one.ranks->members : std::vector{peer}};
+  return {std::string(one.name), one.ranks->members, peer < 0 ? one.ranks->members : std::vector{peer}};
 }
 
 COHORT_CORE_INLINE std::shared_ptr<task> engine::acquire_task(std::size_t scratch_bytes) {

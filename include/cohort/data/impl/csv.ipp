@@ -102,12 +102,17 @@ class csv_parser {
     return failed == std::errc() && end == field.data() + field.size();
   }
 
+  /// The first row may hold column names.
+  std::string header_hint() const {
+    return rows_ > 0 || settings_.header ? "" : " (if the first line contains column names: .header = true)";
+  }
+
   static std::string quoted(std::string_view field) { return '"' + std::string(field.substr(0, 40)) + '"'; }
 
   float number(std::string_view field, int column) const {
     float value = 0;
     if (!parse_all(field, value) || not_finite(value))
-      refuse("a CSV field is not a number", column, "a finite number", quoted(field));
+      refuse("a CSV field is not a number", column, "a finite number" + header_hint(), quoted(field));
     return value;
   }
 
@@ -115,8 +120,8 @@ class csv_parser {
     std::int32_t const largest = settings_.classes > 0 ? settings_.classes - 1 : (1 << 24);
     std::int32_t value = 0;
     if (!parse_all(field, value) || value < 0 || value > largest)
-      refuse("a CSV field is not a valid class label", column, "0 to " + std::to_string(largest),
-             quoted(field));
+      refuse("a CSV field is not a valid class label", column,
+             "0 to " + std::to_string(largest) + header_hint(), quoted(field));
     return value;
   }
 

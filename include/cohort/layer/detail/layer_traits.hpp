@@ -5,6 +5,7 @@
 #include <cohort/layer/host_kernel.hpp>
 #include <cohort/layer/parameter.hpp>
 #include <span>
+#include <string_view>
 
 /// Optional members of a layer type, or their defaults where the type lacks them: see concept `layer`.
 namespace cohort::detail {
@@ -39,6 +40,14 @@ constexpr bool works_in_place() {
     return L::in_place;
   else
     return false;
+}
+
+template <layer L>
+constexpr std::string_view applied_by() {
+  if constexpr (requires { L::applies; })
+    return L::applies;
+  else
+    return {};
 }
 
 template <layer L>
@@ -101,6 +110,11 @@ void host_kernels<L>::backward_f64(double const* values, host_arguments<double> 
 
 template <layer L>
 constexpr host_kernel<float> float_kernel_of() {
+  static_assert(
+      requires(L const& l, host_arguments<float> const& a) { l.forward(a); }
+          == requires(L const& l, host_arguments<float> const& a) { l.backward(a); },
+      "cohort: a layer with one of the kernels forward and backward needs the other too, both const "
+      "members that accept host_arguments<T> const&");
   if constexpr (has_host_kernels<L, float>)
     return {&host_kernels<L>::forward_f32, &host_kernels<L>::backward_f32};
   else

@@ -16,8 +16,8 @@ class non_finite_reports {
   /// worker_group::trouble.
   void add(step_info const& now, bool of_loss, std::string const& where);
 
-  /// Removes the oldest report of each rank and returns all of them as one error. Without any report, the
-  /// error names `now` and the sum over the ranks.
+  /// Removes the reports of all ranks and returns them as one error, which names up to four steps of each
+  /// rank. Without any report, the error names `now` and the sum over the ranks.
   ///
   /// Order     collective.
   numeric_error exchange(communicator& world, step_info const& now);

@@ -17,8 +17,10 @@ struct training_state;
 ///           `batch`.
 void check_batch(fit_settings const& how);
 
-/// Errors    shape_error unless the data set has the network's inputs.
+/// Errors    shape_error unless the data set, or these tensors of any number of examples, are the network's
+///           inputs.
 void check_inputs(graph_view net, dataset const& data);
+void check_inputs(graph_view net, std::span<tensor_view const> given);
 
 /// Checks inputs and targets. `type`: the element type of the backend.
 ///

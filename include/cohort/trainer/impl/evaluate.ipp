@@ -64,6 +64,11 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<evalua
   evaluate(data, of_first, how);
 }
 
+COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::initializer_list<evaluator*> reports,
+                                           evaluation_settings const& how) {
+  evaluate(data, std::span<evaluator* const>(reports.begin(), reports.size()), how);
+}
+
 COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_report const> reports,
                                            evaluation_settings const& how) {
   if (how.batch < 1)

@@ -18,11 +18,16 @@ COHORT_CORE_INLINE void non_finite_reports::add(step_info const& now, bool of_lo
 }
 
 COHORT_CORE_INLINE numeric_error non_finite_reports::exchange(communicator& world, step_info const& now) {
+  constexpr std::size_t most_named = 4;
   std::string mine;
-  if (!pending_.empty()) {
-    mine = std::move(pending_.front());
-    pending_.erase(pending_.begin());
+  bool of_my_loss = false;
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    of_my_loss = of_my_loss || pending_[i][0] == loss_mark[0];
+    if (i < most_named) mine += text_of({i == 0 ? "" : "; ", std::string_view(pending_[i]).substr(1)});
   }
+  if (pending_.size() > most_named) mine += text_of({"; and ", pending_.size() - most_named, " more steps"});
+  if (!pending_.empty()) mine.insert(0, of_my_loss ? loss_mark : gradient_mark);
+  pending_.clear();
   std::string where;
   bool of_loss = false;
   auto const add_report = [&](std::string_view report, std::string_view rank) {

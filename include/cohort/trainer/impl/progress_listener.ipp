@@ -4,6 +4,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/trainer/progress_listener.hpp>
+#include <cohort/trainer/training.hpp>
 #include <cstdio>
 #include <string_view>
 
@@ -17,7 +18,8 @@ COHORT_CORE_INLINE sink stderr_bar() {
   };
 }
 
-COHORT_CORE_INLINE void progress_listener::on_step(training&, step_report const& done) {
+COHORT_CORE_INLINE void progress_listener::on_step(training& run, step_report const& done) {
+  if (run.world().rank() != 0) return;
   // an interrupted epoch starts again with the same number
   if (done.epoch != epoch_ || done.step_in_epoch == 0) begin(done.epoch);
   loss_ += done.loss * done.examples;
@@ -33,7 +35,8 @@ COHORT_CORE_INLINE void progress_listener::on_step(training&, step_report const&
     show_.lines(line_text(done));
 }
 
-COHORT_CORE_INLINE void progress_listener::on_epoch(training&, epoch_report const& done) {
+COHORT_CORE_INLINE void progress_listener::on_epoch(training& run, epoch_report const& done) {
+  if (run.world().rank() != 0) return;
   remove_bar();
   if (!show_.lines) return;
   double const each_second = done.seconds > 0 ? static_cast<double>(done.examples) / done.seconds : 0;
@@ -56,7 +59,8 @@ COHORT_CORE_INLINE std::string progress_listener::numbers(step_report const& now
   std::string text =
       ", loss " + detail::decimal_text(loss_ / static_cast<double>(std::max<std::int64_t>(examples_, 1)), 4);
   if (seconds_ <= 0) return text;
-  text += ", " + detail::decimal_text(static_cast<double>(examples_) / seconds_, 0) + " samples/s";
+  text +=
+      ", " + detail::decimal_text(static_cast<double>(examples_) * now.ranks / seconds_, 0) + " samples/s";
   if (now.steps_in_epoch > 0) text += ", " + time_text(seconds_ * remaining_ratio(now)) + " left";
   return text;
 }

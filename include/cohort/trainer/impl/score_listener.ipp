@@ -4,6 +4,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/trainer/score_listener.hpp>
+#include <cohort/trainer/training.hpp>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,8 @@ COHORT_CORE_INLINE score_listener::score_listener(std::int64_t every, sink to)
                          .got = {every}});
 }
 
-COHORT_CORE_INLINE void score_listener::on_step(training&, step_report const& done) {
+COHORT_CORE_INLINE void score_listener::on_step(training& run, step_report const& done) {
+  if (run.world().rank() != 0) return;
   loss_ += done.loss * done.examples;
   examples_ += done.examples;
   if (++steps_ < every_) return;

@@ -61,6 +61,7 @@ COHORT_CORE_INLINE bool training::has_common_steps() const {
 COHORT_CORE_INLINE void training::request(votes const& wanted) { state_->voting.request(wanted); }
 
 COHORT_CORE_INLINE predictions training::predict(std::span<tensor_view const> inputs) const {
+  detail::check_inputs(state_->net, inputs);
   state_->finish_pending();
   return std::move(state_->inference->predict({}, 1, inputs)[0]);
 }
@@ -85,6 +86,7 @@ COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std
 
 COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
                                                                  std::span<tensor_view const> inputs) const {
+  detail::check_inputs(state_->net, inputs);
   state_->finish_pending();
   graph_view const net = state_->net;
   std::vector<int> const ids = named_layers(net, layers);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cohort/checkpoint/detail/process_identity.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+
+namespace cohort::detail {
+
+inline constexpr std::string_view process_word = ", process ", start_word = ", started ";
+
+/// Field 22 of /proc/PID/stat; "" if there is no such process.
+COHORT_CORE_INLINE std::string start_time(std::string_view process) {
+  std::ifstream file("/proc/" + std::string(process) + "/stat");
+  std::string const text{std::istreambuf_iterator<char>(file), {}};
+  std::size_t at = text.rfind(')');  // ends field 2, which may contain spaces
+  constexpr int fields_to_skip = 20;
+  for (int field = 0; field < fields_to_skip && at != text.npos; ++field) at = text.find(' ', at + 1);
+  return at == text.npos ? std::string() : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
+}
+
+COHORT_CORE_INLINE std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+COHORT_CORE_INLINE std::string process_identity() {
+  std::string const process = text_of({::getpid()});
+  return text_of({host_name(), process_word, process, start_word, start_time(process)});
+}
+
+COHORT_CORE_INLINE bool is_running_here(std::string_view identity) {
+  std::string_view const host = identity.substr(0, identity.find(process_word));
+  std::size_t const process = identity.find(process_word), start = identity.find(start_word);
+  if (process == identity.npos || start == identity.npos || start < process || host != host_name())
+    return false;
+  std::string_view const number =
+      identity.substr(process + process_word.size(), start - process - process_word.size());
+  int pid = 0;
+  if (std::from_chars(number.data(), number.data() + number.size(), pid).ptr != number.data() + number.size())
+    return false;
+  std::string const now = start_time(number);
+  return !now.empty() && now == identity.substr(start + start_word.size());
+}
+
+}  // namespace cohort::detail
