@@ -2,10 +2,9 @@
 #pragma once
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/plan/arena_passes.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <cstddef>
 #include <cstring>
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/reference.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <string>
 #include <vector>
 

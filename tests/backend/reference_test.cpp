@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/backend/detail/reference_pooling.hpp>
-#include <cohort/backend/detail/reference_dense.hpp>
 #include <cohort/backend/detail/reference_convolution.hpp>
+#include <cohort/backend/detail/reference_dense.hpp>
 #include <cohort/backend/detail/reference_elementwise.hpp>
+#include <cohort/backend/detail/reference_pooling.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 
@@ -11,7 +11,6 @@
 #include <fstream>
 #include <map>
 #include <sstream>
-#include <string>
 #include <vector>
 
 #include "../plan/trial.hpp"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <cohort/io/file_reader.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/error/exceptions.hpp>
 #include <cohort/checkpoint/manifest.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <string>
 
 #include "refusals.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/plan/parameter_store.hpp>

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/error/exceptions.hpp>
-#include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
+#include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <random>
-#include <span>
 #include <sstream>
 #include <string>
 #include <vector>

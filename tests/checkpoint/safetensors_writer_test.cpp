@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/io/file_writer.hpp>
-#include <cohort/io/file_reader.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cstdint>
 #include <cstring>
 #include <sstream>

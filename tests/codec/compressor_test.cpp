@@ -2,7 +2,6 @@
 // Requirements on every compressor.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <vector>

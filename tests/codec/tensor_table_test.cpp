@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/error/exceptions.hpp>
 #include <cohort/codec/tensor_table.hpp>
-#include <string>
+#include <cohort/error/exceptions.hpp>
 
 #include "../data/refused.hpp"
 

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <cmath>
-#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/compressor.hpp>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
-#include <limits>
 #include <vector>
 
 #include "../data/refused.hpp"

@@ -2,7 +2,6 @@
 #include <array>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/loader.hpp>
-#include <set>
 
 #include "refused.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/idx.hpp>
+#include <cohort/error/exceptions.hpp>
 
 #include "refused.hpp"
 

@@ -2,15 +2,14 @@
 // alone: it replaces operator new
 #include <atomic>
 #include <chrono>
-#include <cohort/data/order.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/order.hpp>
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
-#include <numeric>
 #include <vector>
 
 #include "refused.hpp"

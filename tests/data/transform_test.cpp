@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/transform.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <cohort/error/finding.hpp>
 
 #include <climits>
-#include <string>
 
 namespace finding_test {
 

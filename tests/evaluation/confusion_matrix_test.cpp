@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
-#include <cstdint>
 #include <optional>
 #include <vector>
 

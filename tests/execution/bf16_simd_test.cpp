@@ -4,7 +4,6 @@
 #include <bit>
 #include <cohort/execution/detail/bf16_simd.hpp>
 #include <cohort/random/stream.hpp>
-#include <cstring>
 #include <utility>
 #include <vector>
 

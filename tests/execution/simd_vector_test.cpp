@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cohort/execution/isa.hpp>
 #include <cohort/optimizer/update_simd.hpp>
-#include <cstdint>
-#include <string>
 #include <vector>
 
 namespace vector_test {

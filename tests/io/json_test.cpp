@@ -2,12 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"

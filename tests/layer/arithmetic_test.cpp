@@ -3,7 +3,6 @@
 #include <cohort/graph/network.hpp>
 
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "../data/refused.hpp"

@@ -3,8 +3,6 @@
 #include <cohort/layer/avg_pool.hpp>
 #include <cohort/layer/global_pool.hpp>
 
-#include <array>
-#include <string>
 #include <vector>
 
 namespace avg_pool_test {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 
-#include <cmath>
 #include <vector>
 
 #include "../data/refused.hpp"

@@ -5,7 +5,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace gradient_normalisation_test {

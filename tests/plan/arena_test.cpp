@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/tensor/buffer.hpp>
 #include <cohort/plan/arena.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/tensor/buffer.hpp>
 
 #include <vector>
 

@@ -3,10 +3,8 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/layer/layers.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "trial.hpp"
 

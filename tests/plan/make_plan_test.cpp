@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/plan/table.hpp>
-#include <cohort/plan/parameter_store.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <cohort/plan/table.hpp>
 
 #include <string>
 #include <vector>

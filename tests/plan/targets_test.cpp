@@ -5,7 +5,6 @@
 #include <cohort/checkpoint/graph_json.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/tuned_operation.hpp>
+#include <cohort/trainer/own_backend.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,10 +2,8 @@
 #pragma once
 // Requirements on several ranks, over any communicator. Every rank calls each case.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cmath>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/message_communicator.hpp>
 #include <cohort/data/dataset.hpp>
@@ -13,9 +11,9 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/checkpoints.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>

@@ -3,10 +3,10 @@
 #include "../backend/elsewhere.hpp"
 
 #include <gtest/gtest.h>
-#include <cohort/communicator/launch.hpp>
-#include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
 
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"

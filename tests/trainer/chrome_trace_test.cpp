@@ -3,7 +3,6 @@
 #include <cohort/io/json.hpp>
 #include <cohort/trainer/chrome_trace.hpp>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace chrome_trace_test {

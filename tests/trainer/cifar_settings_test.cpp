@@ -5,18 +5,18 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
-#include <cohort/plan/make_plan.hpp>
-#include <cohort/plan/parameter_store.hpp>
-#include <cohort/optimizer/rate_schedule.hpp>
-#include <cohort/plan/parameter_set.hpp>
-#include <cohort/optimizer/optimizer.hpp>
-#include <cohort/plan/parameter_rules.hpp>
-#include <cohort/trainer/training.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/optimizer/optimizer.hpp>
+#include <cohort/optimizer/rate_schedule.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_rules.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <cohort/trainer/training.hpp>
 #include <memory>
 #include <vector>
 

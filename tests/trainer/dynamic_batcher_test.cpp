@@ -10,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 #include "../data/refused.hpp"

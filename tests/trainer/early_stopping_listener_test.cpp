@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <cmath>
-#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
@@ -10,6 +8,7 @@
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/trainer/early_stopping_listener.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdint>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/evaluation/roc.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/early_stopping_listener.hpp>

@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>

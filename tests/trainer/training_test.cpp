@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // uses: onednn
 #include <cohort/backend/reference.hpp>
-#include <cohort/data/arrays.hpp>
-#include <cohort/graph/network.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/graph/network.hpp>
 #include <cohort/trainer/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/graph_json.hpp>
-#include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/cudnn/detail/kernel_cache.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>

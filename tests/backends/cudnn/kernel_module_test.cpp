@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <cohort/cudnn/detail/kernel_module.hpp>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "fake_machine.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/trainer/checkpoints.hpp>
-#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <memory>

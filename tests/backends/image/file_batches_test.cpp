@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/pack_files.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/image/resize.hpp>
-#include <cohort/image/crop.hpp>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/image/crop.hpp>
 #include <cohort/image/image_folder.hpp>
+#include <cohort/image/resize.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>

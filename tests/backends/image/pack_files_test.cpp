@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/io/detail/folder.hpp>
-#include <cohort/image/detail/zip.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/zip.hpp>
 #include <cohort/image/pack_files.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file.hpp>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>

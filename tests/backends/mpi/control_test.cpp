@@ -6,9 +6,6 @@
 
 #include <chrono>
 #include <cohort/mpi/detail/control.hpp>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "under_mpirun.hpp"
 

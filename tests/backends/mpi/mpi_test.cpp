@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cohort/mpi.hpp>
-#include <memory>
 #include <span>
 #include <string>
 

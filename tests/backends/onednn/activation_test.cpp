@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/onednn/detail/activation.hpp>
 
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/graph.hpp>

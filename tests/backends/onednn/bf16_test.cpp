@@ -13,7 +13,6 @@
 #include <cohort/trainer/trainer.hpp>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "../../backend/ladder.hpp"
 #include "../../checkpoint/scratch_folder.hpp"

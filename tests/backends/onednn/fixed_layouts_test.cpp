@@ -3,7 +3,6 @@
 #include <cohort/onednn.hpp>
 
 #include <cohort/graph/network.hpp>
-#include <cstddef>
 #include <string>
 
 #include "../../plan/trial.hpp"

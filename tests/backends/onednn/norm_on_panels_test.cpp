@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/onednn/detail/norm_on_panels.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/onednn/detail/norm_on_panels.hpp>
 
 #include <cmath>
 #include <cohort/random/stream.hpp>

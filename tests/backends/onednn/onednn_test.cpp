@@ -5,7 +5,6 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cstring>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
-#include <cohort/onednn/detail/rounding.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/onednn/detail/rounding.hpp>
 
 #include <bit>
 #include <cohort/plan/parameter_update.hpp>

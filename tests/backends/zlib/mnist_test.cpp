@@ -5,7 +5,6 @@
 
 #include <cohort/data/loader.hpp>
 #include <cohort/mnist.hpp>
-#include <cstdlib>
 
 #include "../../data/refused.hpp"
 #include "../../execution/with_variable.hpp"

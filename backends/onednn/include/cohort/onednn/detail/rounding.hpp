@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
-#include <cohort/tensor/bf16.hpp>
 #include <cstddef>
 #include <cstdint>
 

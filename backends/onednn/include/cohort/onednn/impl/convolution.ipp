@@ -2,8 +2,8 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/convolution.hpp>
-#include <cohort/onednn/detail/primitive.hpp>
 #include <cohort/onednn/detail/layout_candidates.hpp>
+#include <cohort/onednn/detail/primitive.hpp>
 
 namespace cohort::detail {
 

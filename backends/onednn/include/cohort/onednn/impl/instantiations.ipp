@@ -2,8 +2,8 @@
 #pragma once
 // The plans and parameter stores of this component's backends in the compiled library.
 // No header includes this file.
-#include <cohort/onednn.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/onednn.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 
 namespace cohort {
