@@ -18,6 +18,13 @@ COHORT_ONEDNN_INLINE dnnl_window::dnnl_window(window const& w, shape const& inpu
   is_strided = w.stride.height > 1 || w.stride.width > 1;
 }
 
+COHORT_ONEDNN_INLINE window_primitives::window_primitives(dnnl_engine_handle const& on,
+                                                          operation_request<onednn> const& request,
+                                                          dnnl_window const& moving)
+    : engine(on.get()),
+      propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
+      w(moving) {}
+
 COHORT_ONEDNN_INLINE layout_rule::layout_rule(operation_request<onednn> const& request, dnnl_data_type_t type,
                                               dnnl_window const& w, int groups) {
   auto const src = batched_dims(request.input_shapes[0], request.batch);
@@ -53,16 +60,8 @@ COHORT_ONEDNN_INLINE std::vector<dnnl_dim_t> grouped_dims(shape const& weights, 
 }
 
 /// The primitives of one convolution.
-struct convolution_primitives final : weighted_primitives {
-  dnnl_engine_t engine;
-  dnnl_prop_kind_t propagation;
-  dnnl_window w;
-
-  convolution_primitives(dnnl_engine_handle const& on, operation_request<onednn> const& request,
-                         dnnl_window const& moving)
-      : engine(on.get()),
-        propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
-        w(moving) {}
+struct convolution_primitives final : window_primitives {
+  using window_primitives::window_primitives;
 
   dnnl_pd forward(described src, described weights, described bias, described dst,
                   dnnl_attributes const& attributes) const override {
