@@ -8,29 +8,14 @@
 #include <vector>
 
 #include "../plan/trial.hpp"
+#include "inferred.hpp"
 
 namespace convolution_test {
 
 using namespace cohort;
+using namespace inferred_layer;
 using B = reference<double>;
 
-template <layer L>
-constexpr inference inferred(L const& l, shape const& input) {
-  return l.infer({&input, 1});
-}
-template <layer L>
-constexpr shape made(L const& l, shape const& input) {
-  return inferred(l, input).output;
-}
-template <layer L>
-constexpr parameter_list parameters(L const& l, shape const& input) {
-  return l.parameters({&input, 1});
-}
-template <layer L>
-std::string refused(L const& l, shape const& input) {
-  inference const result = inferred(l, input);
-  return result.problem.found() ? std::string(result.problem.text().view()) : "";
-}
 constexpr bool is(parameter_spec const& spec, shape const& dims, int fan_in, int fan_out) {
   return spec.dims == dims && spec.fan_in == fan_in && spec.fan_out == fan_out;
 }

@@ -4,12 +4,12 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "../golden/golden_cases.hpp"
 
 namespace loss_test {
 
@@ -258,34 +258,20 @@ static_assert(target_spec{}.between(0) == -1 && target_spec{}.between(1) == 1);
 static_assert(target_spec{.lowest = 3}.between(1) == 5 && target_spec{.highest = -3}.between(0) == -5);
 static_assert(target_spec{.lowest = 2, .highest = 10}.between(0.25) == 4);
 
-/// A case of golden/losses.txt: its lines by their first words.
-numbers golden(std::string const& name, std::string const& line) {
-  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/losses.txt");
-  std::string text, key;
-  while (std::getline(file, text) && text != "case " + name) {
-  }
-  numbers found;
-  while (key != line && std::getline(file, text)) {
-    std::istringstream words(text);
-    words >> key;
-    if (key == line)
-      for (double x = 0; words >> x;) found.push_back(x);
-  }
-  return found;
-}
-
 /// A few roundings of numbers of size 1 to 10, in another order than PyTorch's.
 constexpr double tolerance = 1e-14;
 
 template <class Target = double, layer L>
 void compare(L const& l, std::string const& name) {
-  numbers const target = golden(name, "target"), weights = golden(name, "weights");
+  golden_case const wanted = read_golden_cases("losses.txt").at(name);
+  numbers const target = numbers_of(wanted, "target");
+  numbers const weights = wanted.contains("weights") ? numbers_of(wanted, "weights") : numbers();
   judgement const got =
-      judge(l, {4}, golden(name, "input"), std::vector<Target>(target.begin(), target.end()),
+      judge(l, {4}, numbers_of(wanted, "input"), std::vector<Target>(target.begin(), target.end()),
             std::vector<float>(weights.begin(), weights.end()));
-  expect_near({got.loss}, golden(name, "loss"), tolerance, name);
-  expect_near(got.output, golden(name, "output"), tolerance, name);
-  expect_near(got.gradient, golden(name, "gradient"), tolerance, name);
+  expect_near({got.loss}, numbers_of(wanted, "loss"), tolerance, name);
+  expect_near(got.output, numbers_of(wanted, "output"), tolerance, name);
+  expect_near(got.gradient, numbers_of(wanted, "gradient"), tolerance, name);
 }
 
 TEST(loss, agrees_with_pytorch) {

@@ -8,23 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "inferred.hpp"
+
 namespace normalisation_test {
 
 using namespace cohort;
-
-template <layer L>
-constexpr inference inferred(L const& l, shape const& input) {
-  return l.infer({&input, 1});
-}
-template <layer L>
-constexpr parameter_list parameters(L const& l, shape const& input) {
-  return l.parameters({&input, 1});
-}
-template <layer L>
-std::string refused(L const& l, shape const& input) {
-  inference const result = inferred(l, input);
-  return result.problem.found() ? std::string(result.problem.text().view()) : "";
-}
+using namespace inferred_layer;
 
 /// One layer on a batch: forward, and backward from `diff_output`.
 template <layer L>

@@ -4,23 +4,12 @@
 
 #include <string>
 
+#include "inferred.hpp"
+
 namespace window_test {
 
 using namespace cohort;
-
-template <layer L>
-constexpr inference inferred(L const& l, shape const& input) {
-  return l.infer({&input, 1});
-}
-template <layer L>
-constexpr shape made(L const& l, shape const& input) {
-  return inferred(l, input).output;
-}
-template <layer L>
-std::string refused(L const& l, shape const& input) {
-  inference const result = inferred(l, input);
-  return result.problem.found() ? std::string(result.problem.text().view()) : "";
-}
+using namespace inferred_layer;
 
 // The four windows of LeNet, computed by hand.
 static_assert(made(conv2d{.filters = 20, .kernel = 5}, {1, 28, 28}) == shape{20, 24, 24});
