@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace verdict_test {
+namespace stall_report_test {
 
 using namespace cohort;
 using detail::describe_stall;
@@ -106,4 +106,4 @@ TEST(stall_report, names_who_was_late) {
             "ranks 1, 2 (at step 812, bucket 4), rank 3 (at step 3)");
 }
 
-}  // namespace verdict_test
+}  // namespace stall_report_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../backend/elsewhere.hpp"
+#include "../backend/device_passes.hpp"
 #include "trial.hpp"
 
 namespace parameter_store_test {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace lone_operation_test {
+namespace standalone_operation_test {
 
 using namespace cohort;
 
@@ -111,4 +111,4 @@ TEST(standalone_operation, has_its_working_copies_at_inference) {
   EXPECT_EQ(run(false, {"blocks"}, made), names{"forward"});
 }
 
-}  // namespace lone_operation_test
+}  // namespace standalone_operation_test

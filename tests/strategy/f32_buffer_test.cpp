@@ -4,7 +4,7 @@
 #include <cohort/strategy/detail/f32_buffer.hpp>
 #include <vector>
 
-namespace message_array_test {
+namespace f32_buffer_test {
 
 using namespace cohort;
 using numbers = std::vector<float>;
@@ -33,4 +33,4 @@ TEST(f32_buffer, does_to_all_elements_what_is_asked) {
   EXPECT_EQ(of(one), numbers(5));
 }
 
-}  // namespace message_array_test
+}  // namespace f32_buffer_test

@@ -50,7 +50,7 @@ account run(communicator& world, detail::low_precision_sum& sum, parameter_set c
       sum.start(world, one, 1, world.size());
     }
     sum.wait();
-    EXPECT_TRUE(sum.finite());
+    EXPECT_TRUE(sum.is_finite());
     if (step == dropped) continue;
     sum.keep();
     for (bucket const& one : parameters.buckets()) {
@@ -129,7 +129,7 @@ TEST(low_precision_sum, says_on_all_ranks_when_a_sum_is_not_finite) {
         sum.start(world, one, 3, 3);
       }
       sum.wait();
-      EXPECT_FALSE(sum.finite());
+      EXPECT_FALSE(sum.is_finite());
     }
   });
 }

@@ -5,7 +5,7 @@
 #include "../checkpoint/scratch_folder.hpp"
 #include "rank_cases.hpp"
 
-namespace into_forward_test {
+namespace overlap_next_forward_test {
 
 using namespace cohort_test;
 
@@ -102,16 +102,16 @@ finished run_of(communicator& world, allreduce how, int workers, int accumulate 
   return all;
 }
 
-class into_forward_over_threads : public testing::TestWithParam<int> {
+class overlap_next_forward_over_threads : public testing::TestWithParam<int> {
  protected:
   template <class Body>
   void on_all(Body body) {
     launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
   }
 };
-INSTANTIATE_TEST_SUITE_P(ranks, into_forward_over_threads, testing::Values(1, 2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(ranks, overlap_next_forward_over_threads, testing::Values(1, 2, 3, 8));
 
-TEST_P(into_forward_over_threads, changes_no_bit) {
+TEST_P(overlap_next_forward_over_threads, changes_no_bit) {
   for (int const workers : {1, 2})
     for (int const accumulate : {1, 3}) {
       finished plain, late;
@@ -224,7 +224,7 @@ TEST(overlap_next_forward, shows_whole_steps_to_listeners) {
   });
 }
 
-TEST_P(into_forward_over_threads, stops_all_for_a_number_that_is_not_finite) {
+TEST_P(overlap_next_forward_over_threads, stops_all_for_a_number_that_is_not_finite) {
   on_all([](communicator& world) {
     a_number_that_is_not_finite_stops_all_and_is_named<topped>(world, false, {.overlap_next_forward = true});
   });
@@ -369,4 +369,4 @@ TEST(overlap_next_forward, is_named_and_refused_with_few_bits) {
   });
 }
 
-}  // namespace into_forward_test
+}  // namespace overlap_next_forward_test

@@ -67,8 +67,8 @@ TEST(predictor, gives_each_example_the_same_whatever_comes_with_it) {
 struct watched {
   training_settings settings{.seed = 7};
   detail::backend_handle real = detail::make_backend_handle<fast>(small, settings);
-  detail::backend_handle port = real;
-  detail::predictor predictor{port, settings};
+  detail::backend_handle handle = real;
+  detail::predictor predictor{handle, settings};
   bright_thirds examples{8};
 
   predictions predict(int count) {
@@ -82,7 +82,7 @@ TEST(predictor, makes_a_plan_while_others_predict) {
   std::mutex mutex;
   std::condition_variable changed;
   bool begun = false, go_on = false;
-  w.port.make_plan = [&](plan_settings const& wanted) {
+  w.handle.make_plan = [&](plan_settings const& wanted) {
     if (wanted.batch == 8) {
       std::unique_lock lock(mutex);
       begun = true;
@@ -110,7 +110,7 @@ TEST(predictor, makes_each_plan_once_and_tries_again_where_it_could_not) {
   watched w;
   int made = 0;
   bool fails = true;
-  w.port.make_plan = [&](plan_settings const& wanted) {
+  w.handle.make_plan = [&](plan_settings const& wanted) {
     if (fails) throw std::runtime_error("no plan today");
     ++made;
     return w.real.make_plan(wanted);
@@ -126,10 +126,10 @@ TEST(predictor, makes_each_plan_once_and_tries_again_where_it_could_not) {
 TEST(predictor, follows_the_parameters) {
   watched w;
   auto const before = w.predict(3).values;
-  w.port.parameters->initialise(8);
+  w.handle.parameters->initialise(8);
   auto const after = w.predict(3).values;
   EXPECT_NE(after, before);
-  w.port.parameters->initialise(7);
+  w.handle.parameters->initialise(7);
   EXPECT_EQ(w.predict(3).values, before);
 }
 

@@ -95,13 +95,13 @@ TEST_F(tune_in_a_folder, does_without_a_folder) {
 
 class workers_by_calibration : public tune_in_a_folder {
  protected:
-  /// Calibrates workers of the reference backend for three processors. `ports` records the backend handles
+  /// Calibrates workers of the reference backend for three processors. `handles` records the backend handles
   /// made for that.
   training_settings settled(training_settings settings, int processors = 3, graph_view net = small,
                             int batch = 12) {
     static std::vector<int>* asked;
-    ports.clear();
-    asked = &ports;
+    handles.clear();
+    asked = &handles;
     settings.workers = 0;
     settings.log = [this](std::string_view line) { log += std::string(line) + '\n'; };
     tune<wide>({.batch = batch, .processors = processors, .folder = folder})
@@ -112,32 +112,32 @@ class workers_by_calibration : public tune_in_a_folder {
     return settings;
   }
 
-  std::vector<int> ports;
+  std::vector<int> handles;
   std::string log;
 };
 
 TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
   training_settings const first = settled({});
   EXPECT_TRUE((first.workers == 3 && first.threads == 1) || (first.workers == 1 && first.threads == 3));
-  EXPECT_EQ(ports, (std::vector<int>{3, 1, 3, 1, 3, 1}));
+  EXPECT_EQ(handles, (std::vector<int>{3, 1, 3, 1, 3, 1}));
   EXPECT_TRUE(log.starts_with("calibrated: ") && log.find("ms a step") != log.npos) << log;
   log.clear();
   training_settings const second = settled({});
-  EXPECT_TRUE(ports.empty());
+  EXPECT_TRUE(handles.empty());
   EXPECT_EQ(second.workers, first.workers);
   EXPECT_EQ(second.threads, first.threads);
   EXPECT_NE(log.find("(cached)"), log.npos) << log;
   settled({.updater = adam{}});
-  EXPECT_FALSE(ports.empty()) << "other settings";
+  EXPECT_FALSE(handles.empty()) << "other settings";
   settled({}, 2);
-  EXPECT_FALSE(ports.empty()) << "fewer processors";
+  EXPECT_FALSE(handles.empty()) << "fewer processors";
   settled({}, 3, small, 13);
-  EXPECT_FALSE(ports.empty()) << "another batch";
+  EXPECT_FALSE(handles.empty()) << "another batch";
   graph const other = graph::build([](builder& net) {
     return net.input({1, 6, 6}) | dense{.units = 4} | softmax_cross_entropy{};
   });
   settled({}, 3, other);
-  EXPECT_FALSE(ports.empty()) << "another network";
+  EXPECT_FALSE(handles.empty()) << "another network";
 }
 
 TEST_F(workers_by_calibration, are_what_the_cache_says) {
@@ -149,7 +149,7 @@ TEST_F(workers_by_calibration, are_what_the_cache_says) {
     std::string const description = whole.substr(whole.find('\n') + 1, whole.rfind('\n') - whole.find('\n'));
     detail::cached_file(folder, "cohort choice 1", ".choice", description).write(kept);
     training_settings const s = settled({});
-    EXPECT_TRUE(ports.empty());
+    EXPECT_TRUE(handles.empty());
     EXPECT_EQ(s.workers, kept[0] - '0');
     EXPECT_EQ(s.workers * s.threads, 3);
   }
@@ -170,7 +170,7 @@ TEST_F(workers_by_calibration, is_one_of_one_on_one_processor) {
   training_settings const s = settled({}, 1);
   EXPECT_EQ(s.workers, 1);
   EXPECT_EQ(s.threads, 1);
-  EXPECT_TRUE(ports.empty());
+  EXPECT_TRUE(handles.empty());
 }
 
 /// Whatever was chosen, the run has the bits of one whose numbers were set by hand.

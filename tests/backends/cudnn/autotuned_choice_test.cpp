@@ -13,7 +13,7 @@
 #include "cudnn_cases.hpp"
 #include "pretended_cudnn.hpp"
 
-namespace cudnn_timed_choice_test {
+namespace cudnn_autotuned_choice_test {
 
 using namespace cohort;
 
@@ -109,4 +109,4 @@ TEST_F(autotuned_choice, is_kept_for_the_next_run) {
   EXPECT_GT(with_timing, without);
 }
 
-}  // namespace cudnn_timed_choice_test
+}  // namespace cudnn_autotuned_choice_test

@@ -8,7 +8,7 @@
 
 #include "fake_machine.hpp"
 
-namespace cudnn_statistics_of_parts_test {
+namespace cudnn_cross_worker_statistics_test {
 
 using namespace cohort;
 
@@ -71,4 +71,4 @@ TEST_F(cross_worker_statistics, give_no_gradient_where_no_example_weighs) {
   EXPECT_EQ(joined, (std::vector<float>{0, 0, 0, 0}));
 }
 
-}  // namespace cudnn_statistics_of_parts_test
+}  // namespace cudnn_cross_worker_statistics_test

@@ -5,7 +5,7 @@
 #include "fake_machine.hpp"
 #include "threshold_cases.hpp"
 
-namespace cudnn_threshold_test {
+namespace cudnn_threshold_on_gpu_test {
 
 using namespace cohort;
 
@@ -52,4 +52,4 @@ TEST_F(threshold_on_gpu, does_to_arrays_what_is_done_on_the_processor) {
   threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);
 }
 
-}  // namespace cudnn_threshold_test
+}  // namespace cudnn_threshold_on_gpu_test
