@@ -19,9 +19,9 @@ std::vector<isa> usable() {
 }
 
 template <class T>
-class flat_pass : public testing::Test {};
+class flat_simd : public testing::Test {};
 using elements = testing::Types<float, double>;
-TYPED_TEST_SUITE(flat_pass, elements);
+TYPED_TEST_SUITE(flat_simd, elements);
 
 TYPED_TEST(flat_simd, finds_one_bad_element_anywhere) {
   using limits = std::numeric_limits<TypeParam>;

@@ -178,9 +178,9 @@ struct arrays {
 };
 
 template <class T>
-class update_pass : public testing::Test {};
+class update_simd : public testing::Test {};
 using elements = testing::Types<float, double>;
-TYPED_TEST_SUITE(update_pass, elements);
+TYPED_TEST_SUITE(update_simd, elements);
 
 // Sixteen units of rounding for values of size 4: ten steps round the parameter ten times by half a unit, and
 // the error of the step is smaller. The oracle starts from the same rounded numbers and adds the gradient
