@@ -10,7 +10,7 @@ bool const registered = ladder::register_ladder<device_passes<float>>("device_pa
 
 TEST(device_passes, has_its_rungs) { EXPECT_TRUE(registered); }
 
-TEST(device_passes, is_memory_that_nobody_can_touch) {
+TEST(device_passes, has_memory_that_the_host_cannot_access) {
   locked_memory memory;
   std::byte* const at = memory.allocate(100);
   EXPECT_DEATH(*at = std::byte{1}, "");

@@ -79,7 +79,7 @@ TEST(reference, agrees_with_pytorch) {
   compare(cases["joins"], joins);
 }
 
-TEST(reference, gives_a_ties_gradient_to_the_first_of_the_equal) {
+TEST(reference, passes_the_gradient_of_a_tie_to_the_first_maximum) {
   max_pool const l{.window = 2};
   shape const input{1, 2, 2};
   double const x[]{5, 5, 5, 5}, diff_output[]{3};
@@ -95,7 +95,7 @@ TEST(reference, gives_a_ties_gradient_to_the_first_of_the_equal) {
   EXPECT_EQ(std::vector<double>(diff_input, diff_input + 4), (std::vector<double>{3, 0, 0, 0}));
 }
 
-TEST(reference, gives_the_same_bits_each_time) {
+TEST(reference, is_deterministic) {
   auto const run = [] {
     trial<reference<float>> t(graph::build([](builder& net) { return pools(net) | softmax_cross_entropy{}; }),
                               {.batch = 5});

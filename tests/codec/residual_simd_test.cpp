@@ -29,7 +29,7 @@ TEST(residual_simd, finds_one_element_out_of_range_anywhere) {
   EXPECT_TRUE(within_range(isa::baseline, {}));
 }
 
-TEST(residual_simd, clips_and_counts_what_it_cuts_off) {
+TEST(residual_simd, clips_and_counts_the_excess) {
   for (isa const which : usable_isas())
     for (std::size_t const n : {1UL, 17UL, 5000UL}) {
       std::vector<float> r = gradient(n, n);

@@ -46,7 +46,7 @@ TYPED_TEST(flat_simd, finds_one_bad_element_anywhere) {
   }
 }
 
-TYPED_TEST(flat_simd, sums_in_order_with_the_same_bits_everywhere) {
+TYPED_TEST(flat_simd, sums_in_order_and_bitwise_equal_everywhere) {
   std::size_t const n = 203;
   std::array<std::vector<TypeParam>, 5> parts;
   for (std::size_t p = 0; p < parts.size(); ++p)

@@ -12,7 +12,7 @@ using cohort::isa;
 
 // AdaGrad with h₀ = 0, rate 1 and w = 0 takes the step g / (|g| + ε). This tests √(g²) and the division from
 // outside, on each instruction set, for most exponents of a float.
-TEST(simd_vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
+TEST(simd_vector, computes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   std::size_t const n = 1600;
   cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
   std::vector<float> g(n);
@@ -35,7 +35,7 @@ TEST(simd_vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   }
 }
 
-TEST(simd_vector, divides_zero_by_epsilon_alone) {
+TEST(simd_vector, divides_zero_only_by_epsilon) {
   cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > cohort::machine_isa()) continue;

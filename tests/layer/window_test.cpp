@@ -70,7 +70,7 @@ static_assert(is(vertical_border({.size = 3, .padding = padding(1, 2, 3, 4)}, 9)
 static_assert(is(horizontal_border({.size = 3, .padding = padding(1, 2, 3, 4)}, 9), 3, 4));
 static_assert(is(vertical_border({.size = 3}, 9), 0, 0));
 
-TEST(window, agrees_with_positions_that_are_counted) {
+TEST(window, agrees_with_counted_positions) {
   for (int in = 1; in <= 9; ++in)
     for (int size = 1; size <= 4; ++size)
       for (int stride = 1; stride <= 4; ++stride)
@@ -92,7 +92,7 @@ TEST(window, agrees_with_positions_that_are_counted) {
         }
 }
 
-TEST(window, says_what_it_refuses) {
+TEST(window, explains_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 20, .kernel = 5}, {1, 4, 4}),
             "graph: : the kernel is larger than its input (input 1x4x4, kernel 5x5)");
   EXPECT_EQ(refused(max_pool{.window = 2}, {50}),

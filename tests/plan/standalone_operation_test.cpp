@@ -98,7 +98,7 @@ TEST(standalone_operation, runs_kernels_with_the_reorders_of_a_plan) {
                    "weights > others", "data", "blocks > plain"}));
 }
 
-TEST(standalone_operation, needs_none_where_layouts_are_the_same) {
+TEST(standalone_operation, needs_no_reorders_if_layouts_are_equal) {
   operation<scribe> made = in_blocks();
   made.backward.pop_back();
   made.backward[0].operands[2].layout = {"weights"};

@@ -15,7 +15,7 @@ numbers of(detail::f32_buffer const& array) {
   return all;
 }
 
-TEST(f32_buffer, does_to_all_elements_what_is_asked) {
+TEST(f32_buffer, applies_operations_to_all_elements) {
   detail::f32_buffer one(5, nullptr), other(5, nullptr);
   EXPECT_EQ(of(one), numbers(5));
   one.assign(numbers{1, -2, 3, -4, 5});

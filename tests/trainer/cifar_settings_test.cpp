@@ -64,7 +64,7 @@ std::vector<T> dense_of(parameter_set const& from, std::size_t p, std::byte cons
   return values;
 }
 
-TEST(cifar_settings, build_in_full) {
+TEST(cifar_settings, build_the_full_network) {
   training const made = trainer<reference<float>>(whole, page_settings());
   auto const table = made.parameters().table();
   ASSERT_EQ(table.size(), 2U * 11);
@@ -93,7 +93,7 @@ TEST(cifar_settings, build_in_full) {
   }
 }
 
-TEST(cifar_settings, take_a_first_step_that_is_known_by_hand) {
+TEST(cifar_settings, compute_the_first_step_as_by_hand) {
   using B = reference<double>;
   constexpr int count = 4;
   std::vector<float> pixels;

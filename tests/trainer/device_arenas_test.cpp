@@ -53,7 +53,7 @@ TEST(device_arenas, are_normalised_and_constrained) {
   }
 }
 
-TEST(device_arenas, add_up_workers_and_pieces) {
+TEST(device_arenas, sum_gradients_of_workers_and_pieces) {
   for (int workers : {1, 3})
     for (int pieces : {1, 4}) {
       training_settings settings = with_state(workers);
@@ -62,7 +62,7 @@ TEST(device_arenas, add_up_workers_and_pieces) {
     }
 }
 
-TEST(device_arenas, are_given_back) {
+TEST(device_arenas, are_freed) {
   auto const backend = std::make_shared<away>();
   bright_thirds const examples(20);
   graph const net = small;
@@ -122,12 +122,12 @@ std::string trouble_of() {
   return "";
 }
 
-TEST(device_arenas, tell_where_a_number_is_not_finite) {
+TEST(device_arenas, report_the_position_of_a_non_finite_number) {
   EXPECT_NE(trouble_of<narrow>(), "");
   EXPECT_EQ(trouble_of<away>(), trouble_of<narrow>());
 }
 
-TEST(device_arenas, are_predicted_from) {
+TEST(device_arenas, predict) {
   bright_thirds const examples(5);
   tensor_view const images(examples.pixels.data(), shape{5, 1, 8, 8});
   auto const predicted = [&](training const& by) {

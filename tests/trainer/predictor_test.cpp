@@ -30,7 +30,7 @@ std::vector<std::pair<int, int>> portions(int count, int largest) {
   return made;
 }
 
-TEST(predictor, takes_examples_in_powers_of_two_and_leaves_an_eighth_empty_at_most) {
+TEST(predictor, batches_examples_in_powers_of_two_with_at_most_an_eighth_empty) {
   using list = std::vector<std::pair<int, int>>;
   EXPECT_EQ(portions(1, 64), (list{{1, 1}}));
   EXPECT_EQ(portions(0, 64), (list{{0, 1}}));
@@ -49,7 +49,7 @@ TEST(predictor, takes_examples_in_powers_of_two_and_leaves_an_eighth_empty_at_mo
   }
 }
 
-TEST(predictor, gives_each_example_the_same_whatever_comes_with_it) {
+TEST(predictor, predicts_each_example_independently_of_its_batch) {
   bright_thirds const examples(70);
   training const made = trainer<fast>(small, {.seed = 7});
   tensor_view const all(examples.pixels.data(), shape{70, 1, 8, 8});
@@ -106,7 +106,7 @@ TEST(predictor, makes_a_plan_while_others_predict) {
   EXPECT_EQ(late, 8);
 }
 
-TEST(predictor, makes_each_plan_once_and_tries_again_where_it_could_not) {
+TEST(predictor, creates_each_plan_once_and_retries_after_a_failure) {
   watched w;
   int made = 0;
   bool fails = true;

@@ -42,7 +42,7 @@ class tune_in_a_folder : public testing::Test {
   std::vector<int> timed;
 };
 
-TEST_F(tune_in_a_folder, takes_the_fastest_and_keeps_it) {
+TEST_F(tune_in_a_folder, chooses_the_fastest_and_caches_it) {
   ways const three{"rule", "one", "other"};
   EXPECT_EQ(chosen("a", three, {3e-3, 2e-3, 1e-3}), 2U);
   EXPECT_EQ(timed, (std::vector<int>{3, 3, 3})) << "in turn";
@@ -53,14 +53,14 @@ TEST_F(tune_in_a_folder, takes_the_fastest_and_keeps_it) {
   EXPECT_EQ(chosen("a", three, {1, 2, 3}), 2U);
 }
 
-TEST_F(tune_in_a_folder, keeps_the_rule_where_little_is_gained) {
+TEST_F(tune_in_a_folder, keeps_the_rule_if_the_gain_is_small) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 0.98e-3}), 0U);
   EXPECT_EQ(chosen("b", {"rule", "one", "two"}, {1e-3, 0.96e-3, 0.959e-3}), 2U);
   double const never = std::numeric_limits<double>::infinity();
   EXPECT_EQ(chosen("c", {"rule", "one"}, {1e-3, never}), 0U);
 }
 
-TEST_F(tune_in_a_folder, goes_by_the_least_time_of_the_rounds) {
+TEST_F(tune_in_a_folder, uses_the_least_time_of_the_rounds) {
   std::vector<double> const by_round[]{{5e-3, 3e-3}, {2e-3, 3e-3}, {5e-3, 3e-3}};
   std::vector<int> rounds(2);
   std::vector<std::string> const two{"rule", "one"};
@@ -70,12 +70,12 @@ TEST_F(tune_in_a_folder, goes_by_the_least_time_of_the_rounds) {
   EXPECT_EQ(tune<wide>({.folder = folder})->choose("a", two, seconds), 0U);
 }
 
-TEST_F(tune_in_a_folder, times_once_what_takes_long) {
+TEST_F(tune_in_a_folder, measures_slow_candidates_once) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2, 1}), 1U);
   EXPECT_EQ(timed, (std::vector<int>{1, 1}));
 }
 
-TEST_F(tune_in_a_folder, times_anew_what_is_damaged_or_not_known_any_more) {
+TEST_F(tune_in_a_folder, measures_again_if_the_cache_is_damaged_or_outdated) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
   std::ofstream(file) << "nothing";
@@ -87,7 +87,7 @@ TEST_F(tune_in_a_folder, times_anew_what_is_damaged_or_not_known_any_more) {
   EXPECT_TRUE(has_timed());
 }
 
-TEST_F(tune_in_a_folder, does_without_a_folder) {
+TEST_F(tune_in_a_folder, works_without_a_folder) {
   folder = "";
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 2e-3}), 0U);
@@ -116,7 +116,7 @@ class workers_by_calibration : public tune_in_a_folder {
   std::string log;
 };
 
-TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
+TEST_F(workers_by_calibration, are_timed_in_turn_and_cached) {
   training_settings const first = settled({});
   EXPECT_TRUE((first.workers == 3 && first.threads == 1) || (first.workers == 1 && first.threads == 3));
   EXPECT_EQ(handles, (std::vector<int>{3, 1, 3, 1, 3, 1}));
@@ -140,7 +140,7 @@ TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
   EXPECT_FALSE(handles.empty()) << "another network";
 }
 
-TEST_F(workers_by_calibration, are_what_the_cache_says) {
+TEST_F(workers_by_calibration, are_read_from_the_cache) {
   settled({});
   std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
   for (char const* const kept : {"1 worker of 3 threads", "3 workers of 1 thread"}) {
@@ -155,7 +155,7 @@ TEST_F(workers_by_calibration, are_what_the_cache_says) {
   }
 }
 
-TEST_F(workers_by_calibration, are_as_many_as_the_memory_takes) {
+TEST_F(workers_by_calibration, are_limited_by_the_memory) {
   training_settings settings{.workers = 0};
   tune<wide>({.batch = 12, .processors = 3, .folder = folder})
       ->choose_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
@@ -166,7 +166,7 @@ TEST_F(workers_by_calibration, are_as_many_as_the_memory_takes) {
   EXPECT_EQ(settings.threads, 3);
 }
 
-TEST_F(workers_by_calibration, is_one_of_one_on_one_processor) {
+TEST_F(workers_by_calibration, are_one_on_one_processor) {
   training_settings const s = settled({}, 1);
   EXPECT_EQ(s.workers, 1);
   EXPECT_EQ(s.threads, 1);
@@ -174,7 +174,7 @@ TEST_F(workers_by_calibration, is_one_of_one_on_one_processor) {
 }
 
 /// Whatever was chosen, the run has the bits of one whose numbers were set by hand.
-TEST_F(workers_by_calibration, leave_no_trace_in_the_training) {
+TEST_F(workers_by_calibration, do_not_affect_the_training) {
   bright_thirds const examples(60);
   auto const fitted = [&](training& made) {
     made.fit(examples.data(), {.batch = 12, .epochs = 2});
@@ -191,7 +191,7 @@ TEST_F(workers_by_calibration, leave_no_trace_in_the_training) {
   EXPECT_EQ(fitted(tuned), fitted(by_hand));
 }
 
-TEST_F(workers_by_calibration, need_somebody_who_tunes) {
+TEST_F(workers_by_calibration, need_an_autotuner) {
   try {
     trainer<wide>(small, {.workers = 0});
     ADD_FAILURE();
@@ -204,7 +204,7 @@ TEST_F(workers_by_calibration, need_somebody_who_tunes) {
 }
 
 /// Losses on numbers, inputs of several kinds, sums over the batch: generated examples fit all of them.
-TEST_F(workers_by_calibration, take_any_network) {
+TEST_F(workers_by_calibration, accept_any_network) {
   graph const several = graph::build([](builder& net) {
     tensor const words = net.input({4}) | embedding{.vocabulary = 5, .width = 3};
     tensor const image =

@@ -99,7 +99,7 @@ std::string kernel_of(plan const& made, std::string const& step) {
   return {};
 }
 
-TEST(layout_candidates, of_inference_have_none_of_backward_and_one_without_winograd) {
+TEST(layout_candidates, for_inference_exclude_backward_and_include_one_without_winograd) {
   graph const net = graph::build([](builder& b) {
     return b.input({32, 16, 16}) | conv2d{.filters = 32, .kernel = 3, .padding = 1} | global_avg_pool{}
            | softmax_cross_entropy{};
@@ -116,7 +116,7 @@ TEST(layout_candidates, of_inference_have_none_of_backward_and_one_without_winog
   EXPECT_LT(distance(t.output(), plain.output()), 1e-5);
 }
 
-TEST(layout_candidates, are_timed_with_what_they_need_beside) {
+TEST(layout_candidates, are_timed_with_their_reorders) {
   one_way by("rule");
   by.times = true;
   trial<onednn> const t(strided(), {.batch = 2, .tune = &by});
@@ -124,7 +124,7 @@ TEST(layout_candidates, are_timed_with_what_they_need_beside) {
   EXPECT_GT(by.timed, 8);
 }
 
-TEST(layout_candidates, are_of_so_many_threads) {
+TEST(layout_candidates, depend_on_the_number_of_threads) {
   one_way by("rule");
   for (int const threads : {1, 2}) {
     detail::thread_scope<onednn> const scope(threads);
@@ -135,7 +135,7 @@ TEST(layout_candidates, are_of_so_many_threads) {
   EXPECT_NE(by.asked.front().find("oneDNN 3."), std::string::npos) << by.asked.front();
 }
 
-TEST(layout_candidates, are_none_in_groups_or_where_nothing_strides_and_channels_fill_blocks) {
+TEST(layout_candidates, do_not_exist_with_groups_or_without_strides_and_full_blocks) {
   graph const net = graph::build([](builder& b) {
     return b.input({32, 8, 8}) | conv2d{.filters = 32, .kernel = 3, .stride = 2, .groups = 2}
            | conv2d{.filters = 48, .kernel = 2} | global_avg_pool{} | softmax_cross_entropy{};
