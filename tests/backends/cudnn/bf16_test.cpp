@@ -37,7 +37,7 @@ TEST(cudnn_bf16, keeps_images_in_bf16_and_parameters_in_f32) {
 
 TEST(cudnn_bf16, learns) { cudnn_cases::learns<pretended_cudnn_bf16>(); }
 
-TEST(cudnn_bf16, accumulates_small_steps) { cudnn_cases::loses_no_small_step<pretended_cudnn_bf16>(); }
+TEST(cudnn_bf16, accumulates_small_steps) { cudnn_cases::accumulates_small_steps<pretended_cudnn_bf16>(); }
 
 /// Layouts of a plan's convolutions.
 template <class B>

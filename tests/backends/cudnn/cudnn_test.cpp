@@ -66,16 +66,16 @@ TEST_F(cudnn_backend, agrees_with_the_reference) {
   cudnn_cases::agrees_with_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, trains_like_the_reference) {
-  cudnn_cases::trains_as_the_reference_does<pretended_cudnn>();
+  cudnn_cases::trains_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, freezes_like_the_reference) {
-  cudnn_cases::freezes_as_the_reference_does<pretended_cudnn>();
+  cudnn_cases::freezes_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, weights_and_numbers_examples_like_the_reference) {
-  cudnn_cases::weighs_and_numbers_examples_as_the_reference_does<pretended_cudnn>();
+  cudnn_cases::weights_and_numbers_examples_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, refuses_an_index_like_the_reference) {
-  cudnn_cases::refuses_an_index_as_the_reference_does<pretended_cudnn>();
+  cudnn_cases::refuses_an_index_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, learns) { cudnn_cases::learns<pretended_cudnn>(); }
 
