@@ -30,7 +30,7 @@ TEST(combine, wraps_integers) {
             (std::vector<std::uint64_t>{1}));
 }
 
-TEST(combine, takes_the_maximum_of_signed_numbers) {
+TEST(combine, computes_the_maximum_of_signed_numbers) {
   EXPECT_EQ(combined<std::int32_t>({-3, 2}, {-4, 7}, reduction::maximum), (std::vector<std::int32_t>{-3, 7}));
   EXPECT_EQ(combined<float>({-3, 2}, {-4, 7}, reduction::maximum), (std::vector<float>{-3, 7}));
   EXPECT_EQ(combined<std::uint8_t>({200}, {100}, reduction::maximum), (std::vector<std::uint8_t>{200}));

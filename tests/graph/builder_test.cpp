@@ -145,7 +145,7 @@ TEST(builder, has_several_inputs_and_outputs) {
   EXPECT_EQ(net.view()[net.view().find("concatenate_1")].output, shape{7});
 }
 
-TEST(builder, makes_outputs_of_the_returned_tensors_in_order) {
+TEST(builder, declares_the_returned_tensors_as_outputs_in_order) {
   auto const heads = [](bool swapped) {
     return graph::build([=](builder& b) {
       tensor const x = b.input({4}) | dense{.units = 3};

@@ -25,7 +25,7 @@ TEST(optimizer_settings, distinguish_weights_and_biases) {
   EXPECT_EQ(apart.rule_of("a", parameter_role::weights).penalty, penalties{});
 }
 
-TEST(optimizer_settings, take_each_field_from_the_last_row_that_sets_it) {
+TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
   using namespace cohort;
   optimizer_settings settings{.updater = adam{},
                               .l2 = 0.5,

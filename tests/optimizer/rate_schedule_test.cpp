@@ -83,7 +83,7 @@ TEST(rate_schedule, keeps_its_last_value_after_its_end) {
   EXPECT_EQ(pieces.value(1'000'000, 0), 0.01);
 }
 
-TEST(rate_schedule, holds_eight_pieces) {
+TEST(rate_schedule, supports_eight_pieces) {
   rate_schedule const full =
       schedule::map{.values = {{0, 8}, {1, 7}, {2, 6}, {3, 5}, {4, 4}, {5, 3}, {6, 2}, {7, 1}}};
   EXPECT_NO_THROW(full.check());

@@ -225,7 +225,7 @@ TEST(context, may_share_a_gradient_arena_with_another) {
   for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], 2 * once[i]);
 }
 
-TEST(context, gives_probabilities_at_inference_that_agree_with_the_loss) {
+TEST(context, returns_probabilities_at_inference_that_agree_with_the_loss) {
   graph const net = branched();
   trial<B> trained(net, {.batch = 4});
   trial<B> inferred(net, {.batch = 4, .training = false}, 1, trained.store);

@@ -43,7 +43,7 @@ void set_statistics(trial<Backend>& of) {
   of.store->mark_changed();
 }
 
-TEST(parameter_set, freezes_the_lowest_layers_and_no_backward_runs_there) {
+TEST(parameter_set, freezes_the_lowest_layers_without_running_their_backward) {
   trial<B> all(deep(), {.batch = 3}),
       head(deep(), {.batch = 3}, 1, {}, {"conv2d_1", "batch_norm_1", "conv2d_2"});
   EXPECT_EQ(backward_steps(*head.plan), (strings{"softmax_cross_entropy_1", "dense_1"}));

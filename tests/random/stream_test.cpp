@@ -19,7 +19,7 @@ TEST(philox, returns_the_published_known_answers) {
             (words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(random_stream, gives_the_same_value_in_any_order) {
+TEST(random_stream, returns_the_same_value_in_any_order) {
   random_stream const stream(123, cohort::purpose_of("fc1", "weights"));
   std::vector<float> forwards;
   std::vector<float> backwards(100);

@@ -77,7 +77,7 @@ struct watched {
   }
 };
 
-TEST(predictor, makes_a_plan_while_others_predict) {
+TEST(predictor, creates_a_plan_while_others_predict) {
   watched w;
   std::mutex mutex;
   std::condition_variable changed;

@@ -61,7 +61,7 @@ detail::kernels::random_examples drawn() {
   return {numbers.data(), &constants, purpose_of("layer", "one")};
 }
 
-TEST(kernels, drop_what_the_layers_drop) {
+TEST(kernels, drop_the_same_elements_as_the_layers) {
   constexpr double rate = 0.3;
   for (int const area : {1, 6}) {
     shape const dims{103, area, 1};  // channels: not a multiple of 4

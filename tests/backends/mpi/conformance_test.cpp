@@ -21,7 +21,7 @@ cohort::communicator* world = nullptr;
 
 class conformance_of_mpi : public testing::TestWithParam<conformance::test> {};
 
-TEST_P(conformance_of_mpi, holds) {
+TEST_P(conformance_of_mpi, is_complete) {
   on_every_rank(*world, [] { GetParam().run(*world); });
 }
 

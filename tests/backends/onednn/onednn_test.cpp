@@ -104,7 +104,7 @@ TEST(onednn, keeps_every_output_until_the_end) {
   }
 }
 
-TEST(onednn, gives_probabilities_to_threads_that_share_a_plan) {
+TEST(onednn, returns_probabilities_to_threads_that_share_a_plan) {
   graph const net = lenet();
   int const former = onednn::threads(1);
   trial<onednn> t(net, {.batch = 4, .training = false});
