@@ -21,7 +21,7 @@ cohort::communicator* world = nullptr;
 
 class conformance_of_mpi : public testing::TestWithParam<conformance::test> {};
 
-TEST_P(conformance_of_mpi, is_complete) {
+TEST_P(conformance_of_mpi, conforms) {
   on_every_rank(*world, [] { GetParam().run(*world); });
 }
 
