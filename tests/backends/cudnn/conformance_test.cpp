@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // suites: cudnn cudnn_channels_last
 // label: slow
-#include "../../trainer/golden_curves.hpp"
 #include "conformance.hpp"
+
+#include "../../trainer/golden_curves.hpp"
 #include "pretended_cudnn.hpp"
 
 namespace conformance_test {
