@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "backend_handles.hpp"
 #include "networks.hpp"
 #include "noise_batch.hpp"
-#include "ports.hpp"
 
 #include <chrono>
 #include <cohort/trainer/detail/worker_group.hpp>

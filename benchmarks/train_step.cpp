@@ -133,7 +133,7 @@ int main(int argc, char** argv) try {
                                      .workers = number(argv[4], "WORKERS"),
                                      .threads = number(argv[5], "THREADS"),
                                      .recompute = {.cheap = recomputes}};
-  if (tunes) settings.tune = tuning_of_any(batch);
+  if (tunes) settings.tune = autotuner_of_any(batch);
   device on = on_a_gpu ? first_gpu() : this_machine();
   std::string const library = on_a_gpu ? "cudnn" : "onednn";
   repeated_step step(type == "f32" ? library : library + '_' + type, *what, batch, settings);

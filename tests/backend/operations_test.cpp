@@ -12,7 +12,7 @@ namespace operations_test {
 
 using namespace cohort;
 
-TEST(operations, hold_every_kind_that_the_library_brings) {
+TEST(operations, cover_every_built_in_kind) {
   std::set<std::string_view> seen;
   operations::each_row([&](operations::row const& r) {
     graph const net = operations::network_of(r, 1, true);
@@ -21,7 +21,7 @@ TEST(operations, hold_every_kind_that_the_library_brings) {
   for (kind const* k : built_in_kinds()) EXPECT_TRUE(seen.contains(k->name)) << k->name;
 }
 
-TEST(operations, come_back_from_json) {
+TEST(operations, round_trip_through_json) {
   operations::each_row([](operations::row const& r) {
     graph const net = operations::network_of(r, 1, true);
     std::string const text = to_json(net);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/priority.hpp>
 #include <cohort/backend/reference.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <string>
 #include <vector>
 
@@ -42,19 +42,19 @@ class backend_priority : public testing::Test {
   with_variable cpu_{"BACKEND_PRIORITY_CPU", nullptr}, gpu_{"BACKEND_PRIORITY_GPU", nullptr};
 };
 
-TEST_F(backend_priority, takes_the_first_that_works_in_the_order_written) {
+TEST_F(backend_priority, chooses_the_first_working_backend_in_list_order) {
   EXPECT_EQ((taken<priority<cpu, gpu>>()), "first");
   EXPECT_EQ((taken<priority<gpu, cpu>>()), "second");
   EXPECT_EQ((taken<priority<broken, gpu, cpu>>()), "second");
 }
 
-TEST_F(backend_priority, says_once_what_was_taken_and_why_others_were_passed_over) {
+TEST_F(backend_priority, logs_once_the_chosen_backend_and_why_others_were_skipped) {
   std::vector<std::string> said;
   taken<priority<broken, cpu>>(&said);
   EXPECT_EQ(said, std::vector<std::string>{"backend: first (skipped: third: no such device)"});
 }
 
-TEST_F(backend_priority, passes_over_what_lacks_something_that_is_needed) {
+TEST_F(backend_priority, skips_backends_that_lack_a_required_feature) {
   std::vector<std::string> said;
   sink const say = [&](std::string_view line) { said.emplace_back(line); };
   auto const name = []<class B>() { return std::string(B::name); };
@@ -76,14 +76,14 @@ TEST_F(backend_priority, passes_over_what_lacks_something_that_is_needed) {
   }
 }
 
-TEST_F(backend_priority, says_what_device_was_taken) {
+TEST_F(backend_priority, logs_the_chosen_device) {
   std::vector<std::string> said;
   taken<priority<named, cpu>>(&said);
   taken<named>(&said);
   EXPECT_EQ(said, std::vector<std::string>(2, "backend: second on a machine of four"));
 }
 
-TEST_F(backend_priority, obeys_the_environment_when_a_variable_is_set) {
+TEST_F(backend_priority, obeys_an_environment_variable) {
   {
     with_variable const set("BACKEND_PRIORITY_CPU", "5");  // the GPU's is 100 unless set
     EXPECT_EQ((taken<priority<cpu, gpu>>()), "second");
@@ -96,18 +96,18 @@ TEST_F(backend_priority, obeys_the_environment_when_a_variable_is_set) {
   EXPECT_EQ((taken<priority<gpu, cpu>>()), "first");
 }
 
-TEST_F(backend_priority, falls_back_past_the_highest_priority_if_it_does_not_work) {
+TEST_F(backend_priority, falls_back_if_the_backend_of_highest_priority_does_not_work) {
   with_variable const set("BACKEND_PRIORITY_GPU", "100");
   EXPECT_EQ((taken<priority<broken, cpu, gpu>>()), "second");
   EXPECT_EQ((taken<priority<broken, cpu>>()), "first");
 }
 
-TEST_F(backend_priority, refuses_a_variable_that_is_no_number) {
+TEST_F(backend_priority, refuses_a_variable_that_is_not_a_number) {
   with_variable const set("BACKEND_PRIORITY_CPU", "fast");
   EXPECT_THROW((taken<priority<cpu, gpu>>()), setting_error);
 }
 
-TEST_F(backend_priority, makes_a_fallback_an_error_where_a_backend_is_required) {
+TEST_F(backend_priority, throws_instead_of_falling_back_if_a_backend_is_required) {
   EXPECT_EQ(taken<require<cpu>>(), "first");
   EXPECT_EQ(taken<cpu>(), "first");
   for (auto const& attempt : {+[] { return taken<require<broken>>(); }, +[] { return taken<broken>(); },

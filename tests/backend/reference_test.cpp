@@ -1,53 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/backend/detail/reference_pooling.hpp>
-#include <cohort/backend/detail/reference_dense.hpp>
 #include <cohort/backend/detail/reference_convolution.hpp>
+#include <cohort/backend/detail/reference_dense.hpp>
 #include <cohort/backend/detail/reference_elementwise.hpp>
+#include <cohort/backend/detail/reference_pooling.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 
 #include <cmath>
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "../golden/golden_cases.hpp"
 #include "../plan/trial.hpp"
 
 namespace reference_test {
 
 using namespace cohort;
 using B = reference<double>;
-
-/// A case of golden/layers.txt: its lines, by their first words.
-struct golden_case {
-  int batch = 0;
-  std::map<std::string, std::vector<double>> lines;
-};
-
-std::map<std::string, golden_case> golden() {
-  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/layers.txt");
-  std::map<std::string, golden_case> cases;
-  golden_case* now = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string key, name;
-    words >> key;
-    if (key == "case") {
-      words >> name >> key;
-      words >> (now = &cases[name])->batch;
-      continue;
-    }
-    if (key == "parameter" || key == "gradient") {
-      words >> name;
-      key += ' ' + name;
-    }
-    for (double x = 0; words >> x;) now->lines[key].push_back(x);
-  }
-  return cases;
-}
 
 tensor convolutions(builder& net) {
   return net.input({2, 4, 5})
@@ -76,39 +46,40 @@ void expect_near(std::vector<double> const& got, std::vector<double> const& want
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << what << ' ' << i;
 }
 
-void compare(golden_case& wanted, tensor (*body)(builder&)) {
+void compare(golden_case const& wanted, tensor (*body)(builder&)) {
+  int const batch = static_cast<int>(numbers_of(wanted, "batch").at(0));
   graph const logits = graph::build([&](builder& net) { return body(net); });
   graph const whole = graph::build([&](builder& net) { return body(net) | softmax_cross_entropy{}; });
-  trial<B> trained(whole, {.batch = wanted.batch});
-  trial<B> inferred(logits, {.batch = wanted.batch, .training = false}, 1, trained.store);
+  trial<B> trained(whole, {.batch = batch});
+  trial<B> inferred(logits, {.batch = batch, .training = false}, 1, trained.store);
   for (int p = 0; p < trained.parameters(); ++p) {
-    auto const& values = wanted.lines.at("parameter " + trained.parameter(p).name);
+    auto const& values = numbers_of(wanted, "parameter " + trained.parameter(p).name);
     ASSERT_EQ(static_cast<std::int64_t>(values.size()), trained.parameter(p).spec.dims.elements());
     trained.store->write(p, reinterpret_cast<std::byte const*>(values.data()), trained.store->master());
   }
-  std::vector<double>& input = wanted.lines.at("input");
+  std::vector<double> const& input = numbers_of(wanted, "input");
   ASSERT_EQ(input.size(), trained.batch.inputs[0].size());
   trained.batch.inputs[0].assign(input.begin(), input.end());
   for (std::size_t n = 0; n < trained.batch.indices[0].size(); ++n)
-    trained.batch.indices[0][n] = static_cast<std::int32_t>(wanted.lines.at("target").at(n));
+    trained.batch.indices[0][n] = static_cast<std::int32_t>(numbers_of(wanted, "target").at(n));
 
   inferred.run->forward(trained.batch.input_views, {});
-  expect_near(inferred.output(), wanted.lines.at("output"), "output");
-  EXPECT_NEAR(trained.step(), wanted.lines.at("loss").at(0), tolerance);
+  expect_near(inferred.output(), numbers_of(wanted, "output"), "output");
+  EXPECT_NEAR(trained.step(), numbers_of(wanted, "loss").at(0), tolerance);
   for (int p = 0; p < trained.parameters(); ++p)
-    expect_near(trained.gradient(p), wanted.lines.at("gradient " + trained.parameter(p).name),
+    expect_near(trained.gradient(p), numbers_of(wanted, "gradient " + trained.parameter(p).name),
                 trained.parameter(p).name);
 }
 
 TEST(reference, agrees_with_pytorch) {
-  auto cases = golden();
+  auto cases = read_golden_cases("layers.txt");
   ASSERT_EQ(cases.size(), 3U);
   compare(cases["convolutions"], convolutions);
   compare(cases["pools"], pools);
   compare(cases["joins"], joins);
 }
 
-TEST(reference, gives_a_ties_gradient_to_the_first_of_the_equal) {
+TEST(reference, passes_the_gradient_of_a_tie_to_the_first_maximum) {
   max_pool const l{.window = 2};
   shape const input{1, 2, 2};
   double const x[]{5, 5, 5, 5}, diff_output[]{3};
@@ -124,7 +95,7 @@ TEST(reference, gives_a_ties_gradient_to_the_first_of_the_equal) {
   EXPECT_EQ(std::vector<double>(diff_input, diff_input + 4), (std::vector<double>{3, 0, 0, 0}));
 }
 
-TEST(reference, gives_the_same_bits_each_time) {
+TEST(reference, is_deterministic) {
   auto const run = [] {
     trial<reference<float>> t(graph::build([](builder& net) { return pools(net) | softmax_cross_entropy{}; }),
                               {.batch = 5});

@@ -31,7 +31,7 @@ std::string file_with(std::vector<float> const& values, std::size_t longest) {
   return out.str();
 }
 
-TEST(array_pieces, come_back_as_one_array) {
+TEST(array_pieces, are_read_back_as_one_array) {
   for (std::size_t const elements : {0, 1, 15, 16, 17, 32, 100}) {
     std::vector<float> values(elements);
     std::iota(values.begin(), values.end(), 1.0F);
@@ -44,7 +44,7 @@ TEST(array_pieces, come_back_as_one_array) {
   }
 }
 
-TEST(array_pieces, that_do_not_lie_one_behind_the_other_are_refused) {
+TEST(array_pieces, that_are_not_contiguous_are_refused) {
   std::vector<float> const values(40);
   std::string bytes = file_with(values, 16);
   for (char const* digits : {"29", "32"}) {  // the third piece has the name of the second

@@ -103,7 +103,7 @@ bool ended_before(int n, Action action) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-TEST(checkpoint_directory, holds_a_file_for_all_one_a_rank_and_a_manifest) {
+TEST(checkpoint_directory, contains_a_shared_file_one_per_rank_and_a_manifest) {
   small_run const run;
   scratch_folder folder;
   std::string const directory = folder / "made/on/the/way";
@@ -173,7 +173,7 @@ TEST(checkpoint_directory, is_refused_while_another_run_saves_there) {
   ::close(ready[1]);
 }
 
-TEST(checkpoint_directory, leaves_all_else_alone) {
+TEST(checkpoint_directory, leaves_other_files_unchanged) {
   small_run const run;
   scratch_folder folder;
   std::ofstream(folder / "notes.txt") << "x";
@@ -196,7 +196,7 @@ TEST(checkpoint_directory, leaves_all_else_alone) {
   EXPECT_EQ(device_passes.names(), names{"manifest.json"});
 }
 
-TEST(checkpoint_directory, removes_what_was_not_finished) {
+TEST(checkpoint_directory, removes_unfinished_checkpoints) {
   small_run const run;
   scratch_folder folder;
   for (int step : {1, 2, 3}) run.save(2, folder.path(), step, 1);
@@ -265,7 +265,7 @@ void cut_everywhere(int ranks, int step) {
 TEST(checkpoint_directory, survives_a_power_cut_at_any_point) { cut_everywhere(2, 3); }
 TEST(checkpoint_directory, survives_a_power_cut_while_a_step_is_saved_again) { cut_everywhere(2, 2); }
 
-TEST(checkpoint_directory, is_as_it_was_when_a_disk_is_full) {
+TEST(checkpoint_directory, is_unchanged_if_the_disk_is_full) {
   small_run const run;
   scratch_folder folder;
   run.save(3, folder.path(), 5, 1);
@@ -302,7 +302,7 @@ names refused(small_run const& run, names const& directories, std::vector<int> c
   return why;
 }
 
-TEST(checkpoint_directory, is_refused_where_ranks_do_not_share_it) {
+TEST(checkpoint_directory, is_refused_if_ranks_do_not_share_it) {
   small_run const run;
   scratch_folder folder;
   std::string const shared = folder / "shared", own = folder / "own";
@@ -335,7 +335,7 @@ TEST(checkpoint_directory, is_refused_by_ranks_at_different_steps) {
   find_newest_checkpoint(folder.path())->check();
 }
 
-TEST(checkpoint_directory, is_as_it_was_when_it_cannot_be_begun) {
+TEST(checkpoint_directory, is_unchanged_if_saving_cannot_begin) {
   small_run const run;
   scratch_folder folder;
   std::ofstream(folder / "file") << "x";
@@ -352,7 +352,7 @@ TEST(checkpoint_directory, is_as_it_was_when_it_cannot_be_begun) {
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 1);
 }
 
-TEST(checkpoint_directory, needs_what_ranks_share) {
+TEST(checkpoint_directory, requires_a_shared_folder) {
   small_run const run;
   scratch_folder folder;
   std::string const why = refusal_of<file_error>([&] {
@@ -368,7 +368,7 @@ TEST(checkpoint_directory, needs_what_ranks_share) {
   EXPECT_EQ(folder.names(), names());
 }
 
-TEST(checkpoint_directory, outlives_a_rank_that_is_lost_before_it_saves) {
+TEST(checkpoint_directory, survives_the_loss_of_a_rank_before_it_saves) {
   small_run const run;
   scratch_folder folder;
   run.save(3, folder.path(), 5, 1);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <cohort/io/file_reader.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
+#include <cohort/io/file_reader.hpp>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -43,7 +41,7 @@ void flip(std::string const& path, std::uint64_t byte) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-TEST(checkpoint_reader, gives_what_was_saved) {
+TEST(checkpoint_reader, returns_what_was_saved) {
   two_steps saved;
   checkpoint_reader const reader(saved.newest);
   EXPECT_EQ(reader.position(), (training_position{812, 81, 128}));
@@ -69,7 +67,7 @@ TEST(checkpoint_reader, finds_the_newest) {
   EXPECT_TRUE(saved.lines.empty());
 }
 
-TEST(checkpoint_reader, finds_nothing_where_nothing_is_finished) {
+TEST(checkpoint_reader, finds_nothing_without_a_finished_checkpoint) {
   two_steps saved;
   EXPECT_FALSE(find_newest_checkpoint(saved.folder / "elsewhere"));
   fs::create_directory(saved.folder / "empty");
@@ -83,7 +81,7 @@ TEST(checkpoint_reader, finds_nothing_where_nothing_is_finished) {
       std::string::npos);
 }
 
-TEST(checkpoint_reader, takes_no_other_name_for_a_checkpoint) {
+TEST(checkpoint_reader, ignores_folders_with_other_names) {
   two_steps saved;
   for (char const* name :
        {"step-813", "step-0000000000813", "step-00000000081x", "step-", "step--00000000813",
@@ -112,7 +110,7 @@ TEST(checkpoint_reader, orders_steps_beyond_twelve_digits) {
   EXPECT_EQ(shared_value(*find_newest_checkpoint(folder.path())), 2);
 }
 
-TEST(checkpoint_reader, passes_over_damage_of_every_kind) {
+TEST(checkpoint_reader, skips_checkpoints_with_any_damage) {
   two_steps const whole;
   auto const damaged = [&](char const* file, auto damage, char const* why) {
     SCOPED_TRACE(std::string(file) + ", " + why);
@@ -162,7 +160,7 @@ TEST(checkpoint_reader, passes_over_damage_of_every_kind) {
       "at most 16777216 bytes");
 }
 
-TEST(checkpoint_reader, names_all_when_all_are_damaged) {
+TEST(checkpoint_reader, names_all_checkpoints_if_all_are_damaged) {
   two_steps saved;
   for (int step : {8, 812}) fs::resize_file(step_path(saved.directory, step) + "/rank-1.safetensors", 5);
   std::string const why = refusal_of<data_error>([&] { find_newest_checkpoint(saved.directory); });
@@ -174,7 +172,7 @@ TEST(checkpoint_reader, names_all_when_all_are_damaged) {
   EXPECT_NE(why.find("; step-000000000008: the checkpoint is damaged ("), std::string::npos) << why;
 }
 
-TEST(checkpoint_reader, is_found_alike_by_all_ranks) {
+TEST(checkpoint_reader, finds_the_same_checkpoint_on_all_ranks) {
   two_steps saved;
   auto const steps = [&](int world_size) {
     std::vector<std::int64_t> found(static_cast<std::size_t>(world_size));

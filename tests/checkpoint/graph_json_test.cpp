@@ -90,7 +90,7 @@ std::string changed(std::string text, std::string const& from, std::string const
   return text;
 }
 
-TEST(graph_json, gives_a_network_back) {
+TEST(graph_json, round_trips_a_network) {
   constexpr auto net = network<branched>();
   std::string const text = to_json(net);
   graph const again = from_json(text);
@@ -105,7 +105,7 @@ TEST(graph_json, gives_a_network_back) {
   }
 }
 
-TEST(graph_json, gives_a_users_kind_back_where_it_is_named) {
+TEST(graph_json, round_trips_a_user_defined_kind_if_it_is_registered) {
   graph const net = graph::build(own_kind);
   std::string const text = to_json(net);
   EXPECT_EQ(from_json<warp>(text).hash(), net.hash());
@@ -117,7 +117,7 @@ TEST(graph_json, gives_a_users_kind_back_where_it_is_named) {
             "($.layers[1], layer \"w → \\\"1\\\"\")");
 }
 
-TEST(graph_json, is_text_that_a_reader_understands) {
+TEST(graph_json, is_readable_text) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8})
            | conv2d{.filters = 2,
@@ -155,7 +155,7 @@ TEST(graph_json, reads_layers_in_any_order_and_keeps_their_names) {
   EXPECT_EQ(from_json(to_json(net)).hash(), net.hash());
 }
 
-TEST(graph_json, reads_a_name_given_by_hand_that_the_layer_would_have_anyway) {
+TEST(graph_json, reads_an_explicit_name_equal_to_the_generated_one) {
   graph const net = graph::build([](builder& b) {
     return b.input({4}) | dense{.units = 2, .name = "dense_1"} | dense{.units = 2, .name = "fc"};
   });
@@ -165,7 +165,7 @@ TEST(graph_json, reads_a_name_given_by_hand_that_the_layer_would_have_anyway) {
   EXPECT_EQ(to_json(again), to_json(net));
 }
 
-TEST(graph_json, takes_the_layers_own_values_for_fields_that_are_not_given) {
+TEST(graph_json, uses_defaults_for_missing_fields) {
   graph const expected = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | leaky_relu{.slope = leaky_relu{}.slope}
            | batch_norm{} | relu{};
@@ -180,7 +180,7 @@ TEST(graph_json, takes_the_layers_own_values_for_fields_that_are_not_given) {
   EXPECT_EQ(to_json(read), to_json(expected));
 }
 
-TEST(graph_json, names_the_path_of_what_it_does_not_know) {
+TEST(graph_json, names_the_path_of_an_unknown_field) {
   EXPECT_EQ(refused(layers(changed(conv, "\"stride\"", "\"strides\""))),
             "cannot read JSON (net:2:181, $.layers[1].fields.strides): expected one of the fields filters, "
             "kernel, stride, padding, dilation, groups, bias, got an unknown field \"strides\"");
@@ -273,7 +273,7 @@ TEST(graph_json, names_the_path_of_a_wrong_type_or_a_number_out_of_range) {
             std::string::npos);
 }
 
-TEST(graph_json, shows_the_way_of_a_cycle) {
+TEST(graph_json, prints_the_path_of_a_cycle) {
   std::string const cycle = layers(R"(
 {"kind": "add", "name": "a", "inputs": ["in", "c"]},
 {"kind": "relu", "name": "b", "inputs": ["a"]},
@@ -285,7 +285,7 @@ TEST(graph_json, shows_the_way_of_a_cycle) {
             std::string::npos);
 }
 
-TEST(graph_json, names_the_layer_that_the_network_refuses) {
+TEST(graph_json, names_the_refused_layer) {
   EXPECT_EQ(refusal_of<graph_error>(
                 [] { from_json(layers(changed(conv, "\"kernel\": 3", "\"kernel\": [9, 3]"))); }),
             "the network is not well formed: graph: conv2d: the kernel is larger than its input (input "

@@ -146,7 +146,7 @@ TEST(json_against_nlohmann, accepts_the_same_documents_with_the_same_values) {
   EXPECT_EQ(accepted, 21);
 }
 
-TEST(json_against_nlohmann, agrees_on_every_cut_of_every_document) {
+TEST(json_against_nlohmann, agrees_on_every_truncation_of_every_document) {
   for (auto const& text : documents) {
     for (std::size_t length = 0; length < text.size(); ++length) agree(text.substr(0, length));
   }
@@ -182,7 +182,7 @@ TEST(json_against_nlohmann, agrees_on_damaged_documents) {
   EXPECT_GT(accepted, 3'000) << "seed " << seed;
 }
 
-TEST(json_against_nlohmann, writes_what_the_other_reads_as_the_same_values) {
+TEST(json_against_nlohmann, writes_text_that_nlohmann_reads_as_the_same_values) {
   cohort::json_writer out(4);
   out.begin_object()
       .field("text", "\"\\/\b\f\n\r\t\x01 ä€😀")

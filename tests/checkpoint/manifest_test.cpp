@@ -31,12 +31,12 @@ std::string refused(std::string const& from, std::string const& to,
   return refusal_of<data_error>([&] { manifest_from_json(text); });
 }
 
-TEST(manifest, is_read_as_it_was_written) {
+TEST(manifest, is_read_back_as_written) {
   checkpoint_manifest const manifest = of_two_ranks();
   EXPECT_EQ(manifest_from_json(to_json(manifest)), manifest);
 }
 
-TEST(manifest, is_what_people_read) {
+TEST(manifest, is_readable) {
   EXPECT_EQ(to_json(of_two_ranks()), R"({
   "format": "cohort checkpoint",
   "format_version": 1,
@@ -59,7 +59,7 @@ TEST(manifest, is_what_people_read) {
                                          + "\"\n}\n");
 }
 
-TEST(manifest, notices_every_changed_byte) {
+TEST(manifest, detects_every_changed_byte) {
   std::string const text = to_json(of_two_ranks());
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string damaged = text;
@@ -70,7 +70,7 @@ TEST(manifest, notices_every_changed_byte) {
     EXPECT_NE(refusal_of<data_error>([&] { manifest_from_json(text.substr(0, size)); }), "") << size;
 }
 
-TEST(manifest, names_no_file_but_those_of_a_checkpoint) {
+TEST(manifest, accepts_only_file_names_of_a_checkpoint) {
   EXPECT_EQ(
       refused("rank-1.safetensors", "../../etc/passwd"),
       "cannot read JSON (manifest:16:14, $.files[2].name): expected \"rank-1.safetensors\", got the string "
@@ -79,7 +79,7 @@ TEST(manifest, names_no_file_but_those_of_a_checkpoint) {
   EXPECT_NE(refused("shared.safetensors", "/shared.safetensors").find("$.files[0].name"), std::string::npos);
 }
 
-TEST(manifest, refuses_numbers_that_make_no_checkpoint) {
+TEST(manifest, refuses_inconsistent_numbers) {
   EXPECT_NE(refused("\"ranks\": 2", "\"ranks\": 3")
                 .find("expected an array of 4 files, for 3 ranks, got an array of 3"),
             std::string::npos);
@@ -101,7 +101,7 @@ TEST(manifest, refuses_numbers_that_make_no_checkpoint) {
             std::string::npos);
 }
 
-TEST(manifest, costs_little_when_it_is_hostile) {
+TEST(manifest, bounds_the_cost_of_hostile_input) {
   EXPECT_NE(
       refusal_of<data_error>([] { manifest_from_json(std::string(100'000, '[')); }).find("at most 3 levels"),
       std::string::npos);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/plan/parameter_store.hpp>
@@ -106,7 +105,7 @@ model_file opened(std::string const& bytes) {
   return model_file::read(in, "model");
 }
 
-TEST(model_file, gives_network_and_parameters_back) {
+TEST(model_file, round_trips_network_and_parameters) {
   scratch_folder folder;
   graph const net = small();
   stored<float> from(net);
@@ -125,7 +124,7 @@ TEST(model_file, gives_network_and_parameters_back) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
 }
 
-TEST(model_file, is_the_same_whatever_layouts_the_backend_chose) {
+TEST(model_file, is_independent_of_the_backends_layouts) {
   graph const net = small();
   stored<float> plain(net);
   reversed other(net);
@@ -154,7 +153,7 @@ TEST(model_file, converts_between_float_and_double) {
   EXPECT_EQ(numbers<float>(narrow), std::vector<float>(exact.begin(), exact.end()));
 }
 
-TEST(model_file, gives_the_updaters_state_back_in_other_layouts_and_types) {
+TEST(model_file, round_trips_the_updaters_state_in_other_layouts_and_types) {
   graph const net = small();
   stored<float> from(net);
   from.initialise(7);
@@ -196,7 +195,7 @@ TEST(model_file, gives_the_updaters_state_back_in_other_layouts_and_types) {
   EXPECT_EQ(numbers<float>(other), numbers<float>(from));
 }
 
-TEST(model_file, carries_the_position_in_an_epoch_which_older_files_have_not) {
+TEST(model_file, contains_the_position_in_an_epoch_unlike_older_files) {
   graph const net = small();
   stored<float> from(net);
   std::string bytes =
@@ -210,7 +209,7 @@ TEST(model_file, carries_the_position_in_an_epoch_which_older_files_have_not) {
   EXPECT_EQ(opened(out.str()).position(), (training_position{9, 1, 0}));
 }
 
-TEST(model_file, passes_over_what_a_strategy_remembers) {
+TEST(model_file, ignores_the_state_of_a_strategy) {
   graph const net = small();
   stored<float> from(net), to(net);
   from.initialise(7);
@@ -286,7 +285,7 @@ TEST(model_file, refuses_another_network_by_hash_and_first_parameter) {
   EXPECT_EQ(numbers<float>(same), numbers<float>(from));
 }
 
-TEST(model_file, refuses_state_that_is_not_there_or_of_other_updaters) {
+TEST(model_file, refuses_missing_state_and_state_of_other_updaters) {
   graph const net = small();
   stored<float> from(net);
   trial_state state(from, 2);
@@ -309,7 +308,7 @@ TEST(model_file, refuses_state_that_is_not_there_or_of_other_updaters) {
             "the parameters belong to another network (fc.weights): expected 3x32, got fc.weights 4x32");
 }
 
-TEST(model_file, notices_every_changed_byte) {
+TEST(model_file, detects_every_changed_byte) {
   graph const net = small();
   stored<float> from(net), to(net);
   from.initialise(7);
@@ -330,7 +329,7 @@ TEST(model_file, notices_every_changed_byte) {
     EXPECT_NE(refusal_of<error>([&] { opened(bytes.substr(0, size)); }), "") << size;
 }
 
-TEST(model_file, refuses_metadata_that_make_no_model) {
+TEST(model_file, refuses_invalid_metadata) {
   std::vector<float> one(1);
   auto const refused = [&](safetensors_metadata const& metadata) {
     std::ostringstream out;
@@ -406,7 +405,7 @@ TEST(model_file, refuses_a_graph_of_another_hash) {
             std::string::npos);
 }
 
-TEST(model_file, keeps_the_old_file_when_the_disk_is_full) {
+TEST(model_file, keeps_the_old_file_if_the_disk_is_full) {
   scratch_folder folder;
   graph const net = small();
   stored<float> old(net), fresh(net);

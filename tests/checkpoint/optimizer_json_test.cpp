@@ -40,13 +40,13 @@ optimizer_settings const everything{
                 .frozen = false},
                {.layer = "\"head\""}}};
 
-TEST(optimizer_json, gives_back_every_field_of_network_and_layers) {
+TEST(optimizer_json, round_trips_every_field_of_network_and_layers) {
   EXPECT_EQ(read(to_json(everything)), everything);
   EXPECT_EQ(read(to_json(optimizer_settings())), optimizer_settings());
   EXPECT_EQ(to_json(optimizer_settings()).find("layers"), std::string::npos) << "as older readers know it";
 }
 
-TEST(optimizer_json, refuses_rows_with_their_place) {
+TEST(optimizer_json, refuses_invalid_rows_and_names_their_position) {
   std::string const plain = to_json(optimizer_settings());
   auto const with = [&](std::string const& rows) {
     return refusal_of<data_error>(
@@ -64,7 +64,7 @@ TEST(optimizer_json, refuses_rows_with_their_place) {
       std::string::npos);
 }
 
-TEST(optimizer_json, gives_back_what_a_plateau_has_seen) {
+TEST(optimizer_json, round_trips_the_state_of_a_plateau) {
   plateau const seen{.best = 0.1 + 0.2, .not_better = 3, .cooling = 1, .factor = 0.01};
   EXPECT_EQ(read_plateau(to_json(seen)), seen);
   EXPECT_EQ(read_plateau(to_json(plateau())), plateau());

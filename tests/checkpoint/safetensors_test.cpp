@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fstream>
 #include <random>
-#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -68,7 +67,7 @@ TEST(safetensors, reads_a_file_written_by_hand) {
   EXPECT_EQ(std::string(b.begin(), b.end()), "xyz");
 }
 
-TEST(safetensors, takes_tensors_in_any_order_of_the_header) {
+TEST(safetensors, accepts_tensors_in_any_order_of_the_header) {
   auto const file = read(file_of(R"({"b":{"dtype":"U8","shape":[3],"data_offsets":[4,7]},)"
                                  R"("e":{"dtype":"F64","shape":[5,0],"data_offsets":[4,4]},)"
                                  R"("a":{"dtype":"U8","shape":[2,2],"data_offsets":[0,4]},)"
@@ -91,7 +90,7 @@ TEST(safetensors, reads_files_without_tensors) {
   EXPECT_EQ(read(file_of(R"({"__metadata__":{"a":"b"}})")).metadata().size(), 1u);
 }
 
-TEST(safetensors, leaves_on_a_stream_what_follows) {
+TEST(safetensors, does_not_read_past_its_end_of_a_stream) {
   std::istringstream in(file_of(two, two_data) + file_of("{}") + "rest");
   EXPECT_EQ(safetensors::read(in).tensors().size(), 2u);
   EXPECT_EQ(safetensors::read(in).tensors().size(), 0u);
@@ -100,7 +99,7 @@ TEST(safetensors, leaves_on_a_stream_what_follows) {
   EXPECT_EQ(rest, "rest");
 }
 
-TEST(safetensors, refuses_a_cut_file_wherever_it_is_cut) {
+TEST(safetensors, refuses_a_file_truncated_anywhere) {
   std::string const whole = file_of(two, two_data);
   for (std::size_t length = 0; length < whole.size(); ++length) {
     EXPECT_NE(refused(whole.substr(0, length)), "") << length;
@@ -109,7 +108,7 @@ TEST(safetensors, refuses_a_cut_file_wherever_it_is_cut) {
   EXPECT_EQ(refused(whole), "");
 }
 
-TEST(safetensors, refuses_a_file_that_goes_on) {
+TEST(safetensors, refuses_a_file_with_trailing_data) {
   EXPECT_EQ(refused(file_of(two, two_data + "!")),
             "cannot read safetensors (m): expected 11 bytes of data after a header of 107, got 12");
 }
@@ -119,14 +118,14 @@ TEST(safetensors, names_a_text_file) {
             "cannot read safetensors (m): expected a safetensors file, got a text file");
 }
 
-TEST(safetensors, names_what_a_cut_stream_lacks) {
+TEST(safetensors, names_what_a_truncated_stream_lacks) {
   EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two, two_data.substr(0, 9))); }),
             "cannot read safetensors (m, tensor \"b\"): expected 3 bytes, got 1");
   EXPECT_EQ(refusal_of<data_error>([&] { read(file_of(two).substr(0, 20)); }),
             "cannot read safetensors (m): expected a header of 107 bytes, got 12");
 }
 
-TEST(safetensors, refuses_sizes_that_do_not_fit) {
+TEST(safetensors, refuses_inconsistent_sizes) {
   EXPECT_EQ(
       header_refused(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", "12345678"),
       "cannot read safetensors (m, tensor \"a\"): expected 12 bytes for 3 f32, got data_offsets 0 to 8");
@@ -171,7 +170,7 @@ TEST(safetensors, refuses_shapes_that_overflow) {
             "cannot read JSON (m header:1:28, $.a.shape): expected at most 6 extents, got an array of 7");
 }
 
-TEST(safetensors, takes_no_memory_on_a_liars_word) {
+TEST(safetensors, allocates_nothing_for_false_sizes) {
   // The header claims nine exabytes; neither the file nor the stream has any of them.
   std::string const liar = file_of(
       R"({"a":{"dtype":"U8","shape":[2147483647,2147483647,2],"data_offsets":[0,9223372028264841218]}})",
@@ -196,7 +195,7 @@ TEST(safetensors, takes_no_memory_on_a_liars_word) {
             "cannot read safetensors (m): expected a header of at most 2 bytes, got 99000000");
 }
 
-TEST(safetensors, refuses_headers_that_are_no_such_json) {
+TEST(safetensors, refuses_invalid_headers) {
   for (char const* header : {"",
                              "[]",
                              " {}",
@@ -228,7 +227,7 @@ TEST(safetensors, refuses_headers_that_are_no_such_json) {
   EXPECT_NE(header_refused(deep).find("expected at most 3 levels"), std::string::npos);
 }
 
-TEST(safetensors, says_which_tensor_is_missing_or_another) {
+TEST(safetensors, names_a_missing_or_different_tensor) {
   auto const file = read(file_of(two, two_data));
   EXPECT_EQ(refusal_of<data_error>([&] { file.at("c"); }),
             "cannot read safetensors (m, tensor \"c\"): expected this tensor, got none of this name");

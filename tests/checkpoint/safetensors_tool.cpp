@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // For safetensors_python_test.py: reads a file and writes it again (`copy FROM TO`), or only reads it (`check
 // FILE`).
-#include <cohort/error/exceptions.hpp>
-#include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
+#include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cstdio>
 #include <string_view>
 

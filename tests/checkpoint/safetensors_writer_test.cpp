@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/io/file_writer.hpp>
-#include <cohort/io/file_reader.hpp>
 #include <cohort/checkpoint/safetensors.hpp>
 #include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/io/file_writer.hpp>
 #include <cstdint>
 #include <cstring>
 #include <sstream>
@@ -69,7 +69,7 @@ TEST(safetensors_writer, writes_every_type_so_that_the_reader_returns_it) {
   }
 }
 
-TEST(safetensors_writer, begins_the_data_at_64_and_each_tensor_at_its_elements_size) {
+TEST(safetensors_writer, aligns_the_data_to_64_and_each_tensor_to_its_element_size) {
   std::string const file = written(all);
   std::uint64_t header = 0;
   std::memcpy(&header, file.data(), 8);
@@ -84,14 +84,14 @@ TEST(safetensors_writer, begins_the_data_at_64_and_each_tensor_at_its_elements_s
   EXPECT_EQ(file.size(), 8 + header + place);
 }
 
-TEST(safetensors_writer, writes_the_same_bytes_again_and_to_a_file) {
+TEST(safetensors_writer, writes_the_same_bytes_every_time_and_to_a_file) {
   scratch_folder folder;
   cohort::save_safetensors(folder / "m", all, {{"z", "1"}, {"a", "2"}});
   EXPECT_EQ(cohort::read_text(folder / "m"), written(all, {{"a", "2"}, {"z", "1"}}));
   EXPECT_EQ(cohort::safetensors::load(folder / "m").at("ints").as<std::int32_t>()[0], -5);
 }
 
-TEST(safetensors_writer, refuses_names_that_are_no_names_and_keeps_the_old_file) {
+TEST(safetensors_writer, refuses_invalid_names_and_keeps_the_old_file) {
   scratch_folder folder;
   cohort::write_file(folder / "m", "old");
   tensor_view const view(bytes, {3});
@@ -108,7 +108,7 @@ TEST(safetensors_writer, refuses_names_that_are_no_names_and_keeps_the_old_file)
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
 }
 
-TEST(safetensors_writer, says_when_the_stream_fails) {
+TEST(safetensors_writer, reports_a_failed_stream) {
   std::ostringstream out;
   out.setstate(std::ios::badbit);
   EXPECT_THROW(cohort::write_safetensors(out, all), cohort::file_error);

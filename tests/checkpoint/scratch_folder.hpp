@@ -2,7 +2,6 @@
 #pragma once
 #include <dirent.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>

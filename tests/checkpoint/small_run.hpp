@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
+#include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 

@@ -38,7 +38,7 @@ void expect(std::vector<std::byte> const& bytes, std::uint64_t at, std::vector<f
   }
 }
 
-TEST(bit_stream, gives_back_what_was_put) {
+TEST(bit_stream, reads_back_what_was_written) {
   bit_writer writer;
   for (std::uint64_t round = 0; round < 3; ++round) {
     writer.clear();
@@ -57,7 +57,7 @@ TEST(bit_stream, gives_back_what_was_put) {
   }
 }
 
-TEST(bit_stream, is_appended_at_any_bit) {
+TEST(bit_stream, appends_at_any_bit_offset) {
   for (unsigned shift = 0; shift < 70; ++shift)
     for (std::size_t const count : {0, 1, 2, 3, 40}) {
       std::vector<field> const list = fields(count, count);
@@ -76,7 +76,7 @@ TEST(bit_stream, is_appended_at_any_bit) {
 }
 
 /// No memory after it, because append_to would write to it.
-TEST(bit_stream, is_whole_where_it_is_appended_last) {
+TEST(bit_stream, is_complete_after_the_last_append) {
   for (unsigned shift = 0; shift < 9; ++shift)
     for (std::size_t count = 0; count < 200; ++count) {
       std::vector<field> const ones(count, field{1, 1});
@@ -90,7 +90,7 @@ TEST(bit_stream, is_whole_where_it_is_appended_last) {
     }
 }
 
-TEST(bit_stream, has_zeros_behind_its_end) {
+TEST(bit_stream, has_zeros_after_its_end) {
   std::vector<std::byte> const bytes(3, std::byte{0xff});
   EXPECT_EQ(peek_bits(bytes, 4), 0xfffffU);
   EXPECT_EQ(peek_bits(bytes, 23), 1U);

@@ -63,14 +63,14 @@ void expect_round_trip(std::vector<sent_element> const& list, std::size_t length
   for (std::size_t i = 0; i < list.size(); ++i) ASSERT_EQ(back[i].word, list[i].word) << i;
 }
 
-TEST(block_coding, gives_back_elements_of_any_density_and_length) {
+TEST(block_coding, round_trips_elements_of_any_density_and_length) {
   for (std::size_t const length : {1UL, 2UL, 3UL, 55UL, 56UL, 57UL, 64UL, 1000UL, 65'535UL, block_elements})
     for (double const density : {0.0, 1e-4, 1e-3, 1e-2, 0.1, 0.2, 0.4, 0.5, 0.7, 1.0})
       for (unsigned const shift : {0U, 5U})
         expect_round_trip(elements(length, density, length), length, shift);
 }
 
-TEST(block_coding, gives_back_elements_around_a_hole_of_any_length) {
+TEST(block_coding, round_trips_elements_around_a_gap_of_any_length) {
   constexpr std::size_t length = 2244;
   for (double const density : {0.03, 0.06, 0.12})
     for (std::uint32_t hole = 100; hole < 700; ++hole) {  // codes of 10 to more than 100 bits
@@ -80,7 +80,7 @@ TEST(block_coding, gives_back_elements_around_a_hole_of_any_length) {
     }
 }
 
-TEST(block_coding, gives_back_elements_that_stand_at_one_end) {
+TEST(block_coding, round_trips_elements_clustered_at_one_end) {
   for (std::uint32_t const count : {1U, 2U, 100U, 20'000U, 40'000U}) {
     std::vector<sent_element> first, last;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -94,7 +94,7 @@ TEST(block_coding, gives_back_elements_that_stand_at_one_end) {
   }
 }
 
-TEST(block_coding, takes_the_smaller_of_gaps_and_bitmap) {
+TEST(block_coding, chooses_the_smaller_of_gaps_and_bitmap) {
   EXPECT_FALSE(code(elements(block_elements, 0.3, 1), block_elements).entry.bitmap());
   EXPECT_TRUE(code(elements(block_elements, 0.6, 1), block_elements).entry.bitmap());
   std::vector<sent_element> crowded;  // as dense as for a bitmap, but all adjacent
@@ -102,7 +102,7 @@ TEST(block_coding, takes_the_smaller_of_gaps_and_bitmap) {
   EXPECT_FALSE(code(crowded, block_elements).entry.bitmap());
 }
 
-TEST(block_coding, takes_at_most_three_percent_more_than_the_entropy) {
+TEST(block_coding, needs_at_most_three_percent_more_than_the_entropy) {
   for (double density = 1e-4; density <= 0.2; density *= 1.3) {
     double bits = 0, sent = 0;
     std::size_t const blocks = 20;
@@ -125,7 +125,7 @@ TEST(block_coding, has_the_best_rice_parameter_for_independent_elements) {
   }
 }
 
-TEST(block_coding, notices_codes_that_leave_the_block_or_end_early) {
+TEST(block_coding, detects_codes_that_exceed_the_block_or_end_early) {
   std::size_t const length = 1000;
   for (double const density : {0.01, 0.1, 0.9}) {
     std::vector<sent_element> const list = elements(length, density, 3);

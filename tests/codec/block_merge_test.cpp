@@ -34,7 +34,7 @@ struct merged {
   }
 };
 
-TEST(block_merge, sends_what_reaches_the_larger_threshold_and_keeps_the_rest) {
+TEST(block_merge, sends_entries_above_the_larger_threshold_and_keeps_the_rest) {
   sent const lower({{3, 1}, {10, -1}, {11, 1}, {65'536, 1}, {69'999, 1}}, 1, 0);
   sent const upper({{3, 0.5}, {10, -0.5}, {11, -0.5}, {20, 0.5}, {21, 0.5}, {69'999, -0.5}}, 0.5, 1);
   merged const both(lower, upper, {{10, -0.25}, {20, 0.5}, {40, 7}});
@@ -52,7 +52,7 @@ TEST(block_merge, sends_what_reaches_the_larger_threshold_and_keeps_the_rest) {
   expect(69'999, 0, 0.5);
 }
 
-TEST(block_merge, adds_multiples_to_what_the_other_message_brings) {
+TEST(block_merge, adds_multiples_to_the_entries_of_the_other_message) {
   sent const lower({{3, 131'072}, {10, 1}, {69'999, -131'072}}, 1, 0);
   sent const upper({{3, 1}, {10, 131'072}, {11, 1}, {69'999, 131'072}}, 1, 1);
   merged const both(lower, upper, {});

@@ -2,7 +2,6 @@
 // Requirements on every compressor.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cohort/codec/compressor.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
@@ -51,7 +50,7 @@ TYPED_TEST(every_compressor, conserves_the_sum_of_gradients_over_ranks_and_steps
   }
 }
 
-TYPED_TEST(every_compressor, merges_what_it_has_just_written) {
+TYPED_TEST(every_compressor, merges_its_own_messages) {
   std::size_t const n = 70'000;
   TypeParam codec({{"all", n}}), other({{"all", n}});
   std::vector<float> const x = gradient(n, 1);
@@ -70,7 +69,7 @@ TYPED_TEST(every_compressor, merges_what_it_has_just_written) {
   EXPECT_EQ(r, again);
 }
 
-TYPED_TEST(every_compressor, allocates_nothing_once_messages_have_had_their_size) {
+TYPED_TEST(every_compressor, does_not_allocate_once_messages_have_reached_their_size) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   std::size_t const n = 200'000;
   team workers(2);

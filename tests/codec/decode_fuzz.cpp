@@ -5,9 +5,9 @@
 // To run it by hand for any time, with new inputs written to the first folder:
 //   build/…/tests/codec_decode_fuzz some/folder tests/codec/decode_fuzz
 #include <algorithm>
-#include <cohort/tensor/finite.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/codec/top_k_compressor.hpp>
+#include <cohort/tensor/finite.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <vector>

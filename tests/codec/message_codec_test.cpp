@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <vector>
@@ -15,7 +14,7 @@ using namespace cohort;
 tensor_table const table{{"a", 70'000}, {"b", 10}};
 constexpr expected_messages any{.last_step = 1000, .ranks = 64};
 
-TEST(message_codec, adds_what_a_message_brings_by_a_factor) {
+TEST(message_codec, adds_the_entries_of_a_message_scaled_by_a_factor) {
   std::size_t const n = table.elements();
   threshold_compressor codec(table, {.threshold = threshold::fixed{0.5}});
   std::vector<float> r(n);
@@ -40,7 +39,7 @@ TEST(message_codec, reads_messages_of_thresholds_by_tensor_that_end_within_a_blo
   EXPECT_EQ(dense, (std::vector<float>{1, -1, 0, 8, 0.25, -0.25, 0, 0, 0.25}));
 }
 
-TEST(message_codec, tells_of_gradients_that_are_not_finite_and_of_none) {
+TEST(message_codec, reports_non_finite_and_empty_gradients) {
   message_codec codec(table);
   std::vector<float> const before = gradient(table.elements(), 2);
   std::vector<float> sum = before;
@@ -53,7 +52,7 @@ TEST(message_codec, tells_of_gradients_that_are_not_finite_and_of_none) {
   EXPECT_EQ(sum, before);
 }
 
-TEST(message_report, knows_the_entropy_of_a_message) {
+TEST(message_report, contains_the_entropy_of_a_message) {
   message_report const half{.elements = 1000, .sent = 500};
   EXPECT_DOUBLE_EQ(half.entropy_bytes(), 1000 * 1.5 / 8);
   message_report const tenth{.elements = 1000, .sent = 100};

@@ -20,7 +20,7 @@ message_bytes message(double t) {
   return kept(codec.encode({}, r, gradient(table.elements(), 1)));
 }
 
-TEST(message_reader, gives_the_elements_of_each_block_for_any_number_of_workers) {
+TEST(message_reader, returns_the_elements_of_each_block_for_any_number_of_workers) {
   for (double const t : {3.0, 0.5, 0.02}) {
     message_bytes const bytes = message(t);
     message_view const view = message_view::parse(isa::baseline, bytes, table, {});
@@ -46,7 +46,7 @@ TEST(message_reader, gives_the_elements_of_each_block_for_any_number_of_workers)
   }
 }
 
-TEST(message_reader, refuses_codes_that_end_elsewhere_than_the_tables_say) {
+TEST(message_reader, refuses_codes_whose_end_contradicts_the_tables) {
   message_bytes bytes = message(2);
   std::size_t const entries = sizeof(message_header) + 2;
   block_entry second;

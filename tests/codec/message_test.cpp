@@ -38,7 +38,7 @@ std::string refusal_of_header(Change change) {
   return refusal(resealed(message, header));
 }
 
-TEST(message, says_what_was_written) {
+TEST(message, describes_what_was_written) {
   for (isa const which : usable_isas()) {
     message_bytes const message = sparse();
     message_view const view = message_view::parse(which, message, table, expected);
@@ -58,7 +58,7 @@ TEST(message, says_what_was_written) {
   }
 }
 
-TEST(message, is_read_wherever_it_begins) {
+TEST(message, is_read_at_any_alignment) {
   message_bytes const message = sparse();
   for (std::size_t shift = 1; shift < 8; ++shift) {
     message_bytes moved(shift);
@@ -67,7 +67,7 @@ TEST(message, is_read_wherever_it_begins) {
   }
 }
 
-TEST(message, has_entries_of_seventeen_and_forty_six_bits) {
+TEST(message, has_entries_of_17_and_46_bits) {
   std::uint64_t const bit = (std::uint64_t{1} << 46) - 1;
   for (bool const bitmap : {false, true})
     for (std::uint32_t const count : {0U, 1U, 65'536U}) {
@@ -78,7 +78,7 @@ TEST(message, has_entries_of_seventeen_and_forty_six_bits) {
     }
 }
 
-TEST(message, that_is_cut_or_longer_is_refused) {
+TEST(message, that_is_truncated_or_too_long_is_refused) {
   message_bytes const message = sparse(4);
   for (std::size_t size = 0; size < message.size(); ++size)
     expect_parts(refusal({message.begin(), message.begin() + static_cast<std::ptrdiff_t>(size)}),
@@ -115,12 +115,12 @@ TEST(message, of_another_run_table_step_or_rank_is_refused) {
                {"hash of the tensor table"});
 }
 
-TEST(message, that_is_no_message_of_ours_is_refused) {
+TEST(message, of_another_format_is_refused) {
   expect_parts(refusal_of_header([](message_header& h) { h.magic = 1; }), {"magic number", "got 1"});
   expect_parts(refusal_of_header([](message_header& h) { h.version = 2; }), {"version", "expected 1, got 2"});
 }
 
-TEST(message, whose_numbers_cannot_be_is_refused) {
+TEST(message, with_inconsistent_numbers_is_refused) {
   constexpr std::uint64_t huge = ~std::uint64_t{0};
   expect_parts(refusal_of_header([](message_header& h) { h.kind = static_cast<message_kind>(3); }), {"kind"});
   expect_parts(refusal_of_header([](message_header& h) { h.coding = static_cast<message_coding>(2); }),
@@ -144,7 +144,7 @@ TEST(message, whose_numbers_cannot_be_is_refused) {
   expect_parts(refusal_of_header([](message_header& h) { h.kind = message_kind::nothing; }), {"thresholds"});
 }
 
-TEST(message, with_tables_that_cannot_be_is_refused) {
+TEST(message, with_invalid_tables_is_refused) {
   std::size_t const thresholds = 96, entries = thresholds + 6;
   auto const with = [&](std::size_t at, auto value) {
     message_bytes message = sparse();
@@ -165,7 +165,7 @@ TEST(message, with_tables_that_cannot_be_is_refused) {
     expect_parts(with(multiple + 8, bad), {"multiple of element 65536"});
 }
 
-TEST(message, with_codes_that_cannot_be_is_refused_and_changes_nothing) {
+TEST(message, with_invalid_codes_is_refused_and_changes_nothing) {
   for (double const t : {4.0, 0.5, 0.05}) {
     message_bytes const message = sparse(t);
     std::size_t const codes = 96 + 6 + 16;
@@ -191,7 +191,7 @@ TEST(message, with_codes_that_cannot_be_is_refused_and_changes_nothing) {
   }
 }
 
-TEST(message, of_values_that_cannot_be_is_refused) {
+TEST(message, with_invalid_values_is_refused) {
   top_k_compressor codec(table, {.density = 0.01});
   std::vector<float> r(table.elements());
   message_bytes const message = kept(codec.encode(stamp, r, gradient(table.elements(), 1)));
@@ -207,7 +207,7 @@ TEST(message, of_values_that_cannot_be_is_refused) {
   expect_parts(refusal(resealed(message, header)), {"multiples"});
 }
 
-TEST(message, that_brings_nothing_has_a_header_alone) {
+TEST(message, without_entries_has_only_a_header) {
   message_codec codec(table);
   message_bytes message = kept(codec.nothing(stamp));
   EXPECT_NO_THROW(message_view::parse(isa::baseline, message, table, expected));

@@ -29,7 +29,7 @@ message_bytes write(team* workers) {
                            }));
 }
 
-TEST(message_writer, joins_parts_of_any_number_of_workers_to_the_same_bytes) {
+TEST(message_writer, writes_the_same_bytes_for_any_number_of_workers) {
   message_bytes const alone = write(nullptr);
   for (int const size : {1, 2, 3, 6, 9}) {
     team workers(size);
@@ -37,7 +37,7 @@ TEST(message_writer, joins_parts_of_any_number_of_workers_to_the_same_bytes) {
   }
 }
 
-TEST(message_writer, fills_in_what_the_header_says_of_the_rest) {
+TEST(message_writer, fills_in_the_header) {
   message_bytes const message = write(nullptr);
   message_header const header = header_in(message);
   EXPECT_EQ(header.blocks, 6U);
@@ -50,7 +50,7 @@ TEST(message_writer, fills_in_what_the_header_says_of_the_rest) {
   EXPECT_EQ(last.index, n - 1);
 }
 
-TEST(message_writer, shares_blocks_in_order_and_leaves_none_out) {
+TEST(message_writer, distributes_all_blocks_in_order) {
   for (std::size_t const blocks : {0UL, 1UL, 5UL, 64UL}) {
     team workers(3);
     std::vector<int> seen(blocks, -1);

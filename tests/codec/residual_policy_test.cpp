@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/error/exceptions.hpp>
 #include <cohort/codec/residual_policy.hpp>
+#include <cohort/error/exceptions.hpp>
 
 #include "../data/refused.hpp"
 
@@ -21,7 +21,7 @@ TEST(residual_policy, acts_after_every_nth_message) {
   EXPECT_FALSE(residual_policy(residual::none{}).acts_after(4));
 }
 
-TEST(residual_policy, refuses_settings_that_make_no_sense) {
+TEST(residual_policy, refuses_invalid_settings) {
   auto const refusal = [](residual_policy policy) {
     return refused<cohort::setting_error>([&] { policy.check(); });
   };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/error/exceptions.hpp>
 #include <cohort/codec/tensor_table.hpp>
-#include <string>
+#include <cohort/error/exceptions.hpp>
 
 #include "../data/refused.hpp"
 
@@ -11,7 +10,7 @@ namespace tensor_table_test {
 
 using cohort::tensor_table;
 
-TEST(tensor_table, puts_tensors_one_behind_the_other) {
+TEST(tensor_table, stores_tensors_contiguously) {
   tensor_table const table{
       {"conv.weights", 500}, {"conv.bias", 20}, {"dense.weights", std::uint64_t{1} << 33}};
   EXPECT_EQ(table.size(), 3U);

@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <cmath>
-#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/compressor.hpp>
+#include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
-#include <limits>
 #include <vector>
 
 #include "../data/refused.hpp"
@@ -72,7 +71,7 @@ TEST(threshold_compressor, sends_elements_far_beyond_the_threshold_as_multiples)
   EXPECT_LT(std::fabs(r[65'535]), 1e6F / 32'768);
 }
 
-TEST(threshold_compressor, is_within_its_bound_over_a_run_with_switches_of_everything) {
+TEST(threshold_compressor, is_within_its_bound_in_a_run_that_switches_all_codings) {
   std::size_t const n = 10'001;
   int const steps = 60;
   std::vector<double> sent(n), given(n);
@@ -144,7 +143,7 @@ TEST(threshold_compressor, loses_nothing_when_it_merges) {
     }
 }
 
-TEST(threshold_compressor, adds_up_what_headers_say_when_it_merges) {
+TEST(threshold_compressor, sums_header_counts_when_it_merges) {
   std::size_t const n = 1000;
   threshold_compressor codec(table_of(n), {.threshold = threshold::fixed{0.5}});
   std::vector<float> r(n);
@@ -163,7 +162,7 @@ TEST(threshold_compressor, adds_up_what_headers_say_when_it_merges) {
   EXPECT_EQ(sum.step, 5U);
 }
 
-TEST(threshold_compressor, merges_what_brings_no_selection) {
+TEST(threshold_compressor, merges_messages_without_entries) {
   std::size_t const n = 70'000;
   threshold_compressor codec(table_of(n), {.threshold = threshold::fixed{0.5}});
   std::vector<float> const x = gradient(n, 1), zeros(n);
@@ -227,7 +226,7 @@ TEST(threshold_compressor, conserves_the_sum_over_a_tree_of_ranks) {
   for (std::size_t i = 0; i < n; ++i) ASSERT_NEAR(sent[i] + kept_back[i], given[i], 1e-4) << i;
 }
 
-TEST(threshold_compressor, refuses_to_merge_what_does_not_belong_together) {
+TEST(threshold_compressor, refuses_to_merge_unrelated_messages) {
   std::size_t const n = 3000;
   threshold_compressor codec(table_of(n), {.threshold = threshold::fixed{0.5}});
   threshold_compressor other(table_of(n), {.threshold = threshold::fixed{0.5}, .per_tensor = true});
@@ -248,7 +247,7 @@ TEST(threshold_compressor, refuses_to_merge_what_does_not_belong_together) {
   EXPECT_EQ(r, before);
 }
 
-TEST(threshold_compressor, clips_now_and_then_and_says_how_much) {
+TEST(threshold_compressor, clips_periodically_and_reports_how_much) {
   std::size_t const n = 70'001;
   std::vector<double> total(n);
   std::vector<float> r(n);
@@ -271,7 +270,7 @@ TEST(threshold_compressor, clips_now_and_then_and_says_how_much) {
   }
 }
 
-TEST(threshold_compressor, decays_the_residual_now_and_then) {
+TEST(threshold_compressor, decays_the_residual_periodically) {
   threshold_compressor codec(table_of(300),
                              {.threshold = threshold::fixed{10}, .residual = residual::decay{0.25, 2}});
   std::vector<float> r(300), const_x(300, 1.0F);
@@ -281,7 +280,7 @@ TEST(threshold_compressor, decays_the_residual_now_and_then) {
   EXPECT_EQ(r, std::vector<float>(300, 0.5F));
 }
 
-TEST(threshold_compressor, goes_on_from_its_state_as_if_it_had_not_stopped) {
+TEST(threshold_compressor, resumes_from_its_state_as_if_uninterrupted) {
   std::size_t const n = 5000;
   threshold_compression const how{.threshold = threshold::target_density{.density = 0.01, .initial = 5},
                                   .residual = residual::clip{},
@@ -297,7 +296,7 @@ TEST(threshold_compressor, goes_on_from_its_state_as_if_it_had_not_stopped) {
               kept(second.encode({.step = step}, again, gradient(n, step))));
 }
 
-TEST(threshold_compressor, of_no_tensors_writes_messages_all_the_same) {
+TEST(threshold_compressor, without_tensors_still_writes_messages) {
   threshold_compressor codec(tensor_table{});
   std::vector<float> none;
   message_bytes const a = kept(codec.encode({}, none, none));

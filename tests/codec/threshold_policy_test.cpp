@@ -19,7 +19,7 @@ TEST(threshold_policy, fixed_stays) {
   EXPECT_EQ(policy.next(2e-3, 1), 2e-3);
 }
 
-TEST(threshold_policy, adaptive_moves_where_the_density_leaves_its_band) {
+TEST(threshold_policy, adaptive_moves_if_the_density_exceeds_its_band) {
   threshold_policy const policy = threshold::adaptive{};
   EXPECT_EQ(policy.next(1e-3, 1e-3), 1e-3);
   EXPECT_EQ(policy.next(1e-3, 1e-4), 1e-3);
@@ -47,7 +47,7 @@ TEST(threshold_policy, stays_between_its_bounds) {
   EXPECT_EQ(t, double{largest_threshold});
 }
 
-TEST(threshold_policy, refuses_settings_that_make_no_sense) {
+TEST(threshold_policy, refuses_invalid_settings) {
   auto const refusal = [](threshold_policy policy) {
     return refused<setting_error>([&] { policy.check(); });
   };
@@ -71,7 +71,7 @@ double share_above(std::vector<float> const& r, std::vector<float> const& x, flo
   return count / static_cast<double>(r.size());
 }
 
-TEST(thresholds, of_a_quantile_give_its_density_from_the_first_message) {
+TEST(thresholds, of_a_quantile_have_its_density_from_the_first_message) {
   std::size_t const n = 2'000'000;
   std::vector<float> const r = gradient(n, 1, 0.5F), x = gradient(n, 2);
   std::uint64_t const ends[]{n};
@@ -85,7 +85,7 @@ TEST(thresholds, of_a_quantile_give_its_density_from_the_first_message) {
   }
 }
 
-TEST(thresholds, of_a_quantile_look_at_all_of_a_small_tensor) {
+TEST(thresholds, of_a_quantile_use_all_elements_of_a_small_tensor) {
   std::vector<float> r(100), x(100);
   for (std::size_t i = 0; i < 100; ++i) x[i] = (i % 2 ? -1.0F : 1.0F) * static_cast<float>(i + 1) / 128;
   std::uint64_t const ends[]{100};
@@ -95,7 +95,7 @@ TEST(thresholds, of_a_quantile_look_at_all_of_a_small_tensor) {
   EXPECT_LE(t, 91.0F / 128);
 }
 
-TEST(thresholds, of_a_quantile_let_the_largest_go_of_a_tensor_smaller_than_one_over_the_density) {
+TEST(thresholds, of_a_quantile_send_the_largest_element_of_a_small_tensor) {
   std::vector<float> const r(500);
   std::vector<float> x(500, 0.01F);
   std::uint64_t const ends[]{500};
@@ -105,14 +105,14 @@ TEST(thresholds, of_a_quantile_let_the_largest_go_of_a_tensor_smaller_than_one_o
   EXPECT_EQ(share_above(r, x, all.choose(r, x, ends, 1)[0].value()), 1.0 / 500);
 }
 
-TEST(thresholds, of_zeros_stay_what_they_were) {
+TEST(thresholds, of_zeros_do_not_change) {
   std::vector<float> const zeros(1000);
   std::uint64_t const ends[]{1000};
   thresholds all(threshold::quantile{}, 1);
   EXPECT_EQ(all.choose(zeros, zeros, ends, 0)[0], bf16::nearest(1e-3F));
 }
 
-TEST(thresholds, of_each_tensor_are_its_own) {
+TEST(thresholds, are_separate_for_each_tensor) {
   std::vector<float> r(3000), x = gradient(3000, 1);
   for (std::size_t i = 1000; i < 3000; ++i) x[i] *= 64;
   std::uint64_t const ends[]{1000, 3000};
@@ -126,7 +126,7 @@ TEST(thresholds, of_each_tensor_are_its_own) {
   EXPECT_EQ(moved.choose(r, x, ends, 0)[1].value(), 2);
 }
 
-TEST(thresholds, go_on_from_their_state_and_refuse_another) {
+TEST(thresholds, resume_from_their_state_and_refuse_another) {
   thresholds first(threshold::adaptive{}, 2);
   first.observe(0, 0);
   first.observe(1, 1);

@@ -5,7 +5,7 @@
 
 namespace {
 
-TEST(threshold_pass_under_fast_math, is_compiled_with_that_flag) {
+TEST(threshold_simd_under_fast_math, is_compiled_with_that_flag) {
 #if defined(__FAST_MATH__)
   SUCCEED();
 #else

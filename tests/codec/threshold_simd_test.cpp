@@ -68,14 +68,14 @@ void expect_conserved(isa which, std::vector<float> const& r, std::vector<float>
   }
 }
 
-TEST(threshold_pass, keeps_what_it_does_not_send_exactly) {
+TEST(threshold_simd, keeps_unsent_elements_exactly) {
   for (isa const which : usable_isas())
     for (std::size_t const n : {0UL, 1UL, 63UL, 64UL, 65UL, 1000UL})
       for (float const t : {1e-3F, 0.1F, 1.0F, 30.0F, 1e-6F, 1e-12F})
         expect_conserved(which, gradient(n, 1, 0.3F), gradient(n, 2), bf16::nearest(t).value());
 }
 
-TEST(threshold_pass, keeps_exactly_at_every_magnitude_and_threshold) {
+TEST(threshold_simd, keeps_residuals_exactly_at_every_magnitude_and_threshold) {
   random_stream const stream(3, "patterns");
   for (isa const which : usable_isas())
     for (std::uint64_t round = 0; round < 400; ++round) {
@@ -97,7 +97,7 @@ TEST(threshold_pass, keeps_exactly_at_every_magnitude_and_threshold) {
     }
 }
 
-TEST(threshold_pass, has_the_same_bits_on_every_instruction_set_and_wherever_it_is_cut) {
+TEST(threshold_simd, is_bitwise_equal_on_every_instruction_set_and_for_any_split) {
   std::size_t const n = 5003;
   std::vector<float> const r = gradient(n, 4), x = gradient(n, 5);
   for (float const t : {1e-5F, 0.25F, 2.0F, 100.0F}) {
@@ -118,7 +118,7 @@ TEST(threshold_pass, has_the_same_bits_on_every_instruction_set_and_wherever_it_
   }
 }
 
-TEST(threshold_pass, refuses_a_sum_that_is_not_finite) {
+TEST(threshold_simd, refuses_a_sum_that_is_not_finite) {
   for (isa const which : usable_isas()) {
     std::vector<float> x(200, 1.0F);
     x[130] = std::numeric_limits<float>::infinity();

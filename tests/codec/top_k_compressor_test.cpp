@@ -26,7 +26,7 @@ std::vector<float> decoded(message_codec& codec, std::span<std::byte const> mess
   return s;
 }
 
-TEST(top_k_compressor, sends_the_largest_as_they_are_and_keeps_the_others) {
+TEST(top_k_compressor, sends_the_largest_unchanged_and_keeps_the_others) {
   for (std::size_t const n : {1UL, 1000UL, 150'001UL})
     for (double const density : {1e-3, 0.05, 0.9, 1.0}) {
       top_k_compressor codec({{"all", n}}, {.density = density});
@@ -50,7 +50,7 @@ TEST(top_k_compressor, sends_the_largest_as_they_are_and_keeps_the_others) {
     }
 }
 
-TEST(top_k_compressor, sends_the_first_of_equals_and_no_zeros) {
+TEST(top_k_compressor, sends_the_first_of_equal_elements_and_no_zeros) {
   top_k_compressor codec({{"all", 100'000}}, {.density = 0.8});
   std::vector<float> r(100'000), x(100'000);
   for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -1;
@@ -120,7 +120,7 @@ TEST(top_k_compressor, refuses_a_residual_that_is_not_finite) {
   }
 }
 
-TEST(top_k_compressor, refuses_what_makes_no_sense) {
+TEST(top_k_compressor, refuses_invalid_settings) {
   expect_parts(refused<setting_error>([] {
                  top_k_compressor({{"a", 5}}, {.density = 0});
                }),

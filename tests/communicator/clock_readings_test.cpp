@@ -9,7 +9,7 @@ namespace clock_readings_test {
 using namespace cohort;
 using detail::clock_reading;
 
-TEST(clock_readings, bracket_a_clock_that_is_the_same) {
+TEST(clock_readings, bracket_an_identical_clock) {
   launch<threads>(3, [](communicator& world) {
     auto const all = detail::read_clocks(world);
     ASSERT_EQ(all.size(), world.rank() == 0 ? 3U : 0U);
@@ -23,7 +23,7 @@ TEST(clock_readings, bracket_a_clock_that_is_the_same) {
   });
 }
 
-TEST(clock_readings, bring_times_to_rank_0_whatever_the_other_clock_says_and_how_fast_it_runs) {
+TEST(clock_readings, convert_times_to_rank_0_for_any_offset_and_rate) {
   clock_reading const first{.here = 1000, .there = 500'000}, later{.here = 2000, .there = 502'000};
   EXPECT_EQ(first.on_rank_0(500'000, later), 1000);
   EXPECT_EQ(first.on_rank_0(501'000, later), 1500);

@@ -18,7 +18,7 @@ std::vector<T> combined(std::vector<T> dst, std::vector<T> const& src, reduction
   return dst;
 }
 
-TEST(combine, lets_whole_numbers_wrap) {
+TEST(combine, wraps_integers) {
   EXPECT_EQ(combined<std::uint8_t>({250, 3}, {10, 4}, reduction::sum), (std::vector<std::uint8_t>{4, 7}));
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   EXPECT_EQ(combined<std::int32_t>({most, -5}, {1, 3}, reduction::sum),
@@ -30,13 +30,13 @@ TEST(combine, lets_whole_numbers_wrap) {
             (std::vector<std::uint64_t>{1}));
 }
 
-TEST(combine, takes_the_larger_of_numbers_with_a_sign) {
+TEST(combine, computes_the_maximum_of_signed_numbers) {
   EXPECT_EQ(combined<std::int32_t>({-3, 2}, {-4, 7}, reduction::maximum), (std::vector<std::int32_t>{-3, 7}));
   EXPECT_EQ(combined<float>({-3, 2}, {-4, 7}, reduction::maximum), (std::vector<float>{-3, 7}));
   EXPECT_EQ(combined<std::uint8_t>({200}, {100}, reduction::maximum), (std::vector<std::uint8_t>{200}));
 }
 
-TEST(combine, keeps_a_nan_whichever_side_it_is_on) {
+TEST(combine, propagates_a_nan_from_either_side) {
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   constexpr float infinite = std::numeric_limits<float>::infinity();
   for (reduction const how : {reduction::sum, reduction::maximum})

@@ -8,7 +8,6 @@
 #include <cohort/random/stream.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>

@@ -25,12 +25,12 @@ namespace exit_at_once_test {
   cohort::detail::exit_at_once(75);
 }
 
-TEST(exit_at_once, brings_out_what_was_printed_though_another_stream_is_held) {
+TEST(exit_at_once, flushes_output_while_another_stream_is_locked) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(end_while_held(stdin), testing::ExitedWithCode(75), "step 811");
 }
 
-TEST(exit_at_once, does_not_wait_for_who_holds_the_output) {
+TEST(exit_at_once, does_not_wait_for_a_thread_that_holds_the_output) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(end_while_held(stdout), testing::ExitedWithCode(75), "");
 }

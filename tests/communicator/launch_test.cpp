@@ -22,14 +22,14 @@ TEST(launch, runs_the_body_once_on_every_rank) {
   EXPECT_EQ(calls[0], 2);
 }
 
-TEST(launch, hands_on_the_settings) {
+TEST(launch, passes_on_the_settings) {
   launch<threads>(2, {.deadline = 7s}, [](communicator& world) { EXPECT_EQ(world.settings().deadline, 7s); });
   launch<self>({.deadline = 8s}, [](communicator& world) { EXPECT_EQ(world.settings().deadline, 8s); });
   EXPECT_THROW(launch<threads>(0, [](communicator&) {}), setting_error);
   EXPECT_THROW(launch<threads>(2, {.deadline = 0s}, [](communicator&) {}), setting_error);
 }
 
-TEST(launch, rethrows_what_a_rank_throws_and_tells_the_others) {
+TEST(launch, rethrows_a_ranks_exception_and_notifies_the_others) {
   for (int const thrower : {0, 1, 2}) {
     std::vector<std::string> heard(3);
     try {
@@ -52,7 +52,7 @@ TEST(launch, rethrows_what_a_rank_throws_and_tells_the_others) {
   }
 }
 
-TEST(launch, tells_what_is_no_exception_of_the_standard) {
+TEST(launch, reports_exceptions_not_derived_from_std_exception) {
   try {
     launch<threads>(2, [&](communicator& world) {
       if (world.rank() == 1) throw 7;
@@ -64,7 +64,7 @@ TEST(launch, tells_what_is_no_exception_of_the_standard) {
   }
 }
 
-TEST(launch, rethrows_the_verdict_if_there_is_nothing_else) {
+TEST(launch, rethrows_the_stall_report_if_there_is_no_other_error) {
   try {
     launch<threads>(3, {.deadline = 100ms}, [](communicator& world) {
       world.note({4, 1 + (world.rank() < 2)});
@@ -82,7 +82,7 @@ TEST(launch, does_not_hide_a_failure_that_the_body_caught) {
   EXPECT_THROW(launch<threads>(2, [](communicator& world) { world.abort("enough"); }), communicator_error);
 }
 
-TEST(launch, fails_where_a_rank_leaves_with_a_message_that_nobody_receives) {
+TEST(launch, fails_if_a_rank_ends_with_an_unreceived_message) {
   std::byte one{};
   try {
     launch<threads>(2, {.deadline = 100ms}, [&](communicator& world) {
@@ -121,7 +121,7 @@ TEST(launch, ends_the_process_when_a_rank_hangs) {
               "2: disk full");
 }
 
-TEST(launch, says_why_it_waits_for_a_rank_that_may_still_end) {
+TEST(launch, logs_why_it_waits_for_a_rank_that_may_still_end) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   auto const act = [] {
     try {

@@ -60,7 +60,7 @@ void linger_until(std::function<bool()> const& over) {
   while (!over() && clock_type::now() < limit) std::this_thread::yield();
 }
 
-TEST_P(message_communicator, names_the_rank_that_never_comes_on_every_rank_in_time) {
+TEST_P(message_communicator, names_an_absent_rank_on_every_rank_within_the_deadline) {
   constexpr auto deadline = 300ms;
   std::atomic<int> gave_up{0};
   auto const begin = clock_type::now();
@@ -107,7 +107,7 @@ TEST_P(message_communicator, names_the_rank_at_the_end_of_a_chain_of_waits) {
   }
 }
 
-TEST_P(message_communicator, says_so_when_nobody_is_behind) {
+TEST_P(message_communicator, reports_that_no_rank_is_behind) {
   auto const thrown = run(2, {.deadline = 100ms}, [&](communicator& world) {
     auto const twin = world.duplicate();
     world.note({1, 1});
@@ -120,7 +120,7 @@ TEST_P(message_communicator, says_so_when_nobody_is_behind) {
   EXPECT_EQ(thrown[1], thrown[0]);
 }
 
-TEST_P(message_communicator, throws_the_same_from_every_later_call) {
+TEST_P(message_communicator, throws_the_same_error_from_every_later_call) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     auto const twin = world.duplicate();
     float x = 1;
@@ -165,7 +165,7 @@ TEST_P(message_communicator, refuses_a_message_of_another_size) {
   EXPECT_EQ(thrown[1], thrown[0]);
 }
 
-TEST_P(message_communicator, reports_a_rank_that_was_late_and_goes_on) {
+TEST_P(message_communicator, reports_a_late_rank_and_continues) {
   std::vector<std::string> lines;
   auto const thrown =
       run(2, {.deadline = 10s, .log = [&](std::string_view line) { lines.emplace_back(line); }},
@@ -181,7 +181,7 @@ TEST_P(message_communicator, reports_a_rank_that_was_late_and_goes_on) {
   EXPECT_NE(lines[0].find(" s for rank 0 (at step 7, bucket 0) in barrier"), std::string::npos) << lines[0];
 }
 
-TEST_P(message_communicator, gives_memory_back_when_it_throws) {
+TEST_P(message_communicator, releases_memory_if_it_throws) {
   // Other ranks may still access this rank's sent messages: reading freed memory would be detected by the
   // sanitizers.
   for (int round = 0; round < 20; ++round) {
@@ -202,7 +202,7 @@ TEST_P(message_communicator, gives_memory_back_when_it_throws) {
   }
 }
 
-TEST_P(message_communicator, tells_the_others_when_an_exception_leaves_it) {
+TEST_P(message_communicator, notifies_the_others_when_it_throws) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
   auto const other = make(hub, 0);
   try {
@@ -218,7 +218,7 @@ TEST_P(message_communicator, tells_the_others_when_an_exception_leaves_it) {
   }
 }
 
-TEST_P(message_communicator, gives_memory_back_before_abort_returns) {
+TEST_P(message_communicator, releases_memory_before_abort_returns) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
   auto const lent = [&] {  // memory of rank 0 that rank 1 may read
     std::lock_guard const lock(hub->of(1).mutex);
@@ -233,7 +233,7 @@ TEST_P(message_communicator, gives_memory_back_before_abort_returns) {
   EXPECT_EQ(lent(), 0U);
 }
 
-TEST_P(message_communicator, may_go_before_its_requests) {
+TEST_P(message_communicator, may_be_destroyed_before_its_requests) {
   auto world = make(std::make_shared<detail::thread_hub>(1, "threads"), 0);
   float x = 1;
   request sum = world->start_allreduce(std::span(&x, 1), reduction::sum);
@@ -244,7 +244,7 @@ TEST_P(message_communicator, may_go_before_its_requests) {
   barrier.wait();
 }
 
-TEST_P(message_communicator, says_when_an_operation_has_ended_however_late_it_is_waited_for) {
+TEST_P(message_communicator, records_when_an_operation_ended_independently_of_its_wait) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     float x = 1;
     auto const before = clock_type::now();
@@ -260,7 +260,7 @@ TEST_P(message_communicator, says_when_an_operation_has_ended_however_late_it_is
   EXPECT_EQ(thrown, (std::vector<std::string>(2)));
 }
 
-TEST_P(message_communicator, may_be_waited_for_by_one_thread_while_another_starts) {
+TEST_P(message_communicator, allows_one_thread_to_wait_while_another_starts_operations) {
   auto const thrown = run(2, {.deadline = 60s}, [&](communicator& world) {
     constexpr int many = 200;
     std::vector<float> values(many, 1.0F);

@@ -11,13 +11,13 @@ int nap_after(poll_rhythm& looks, int quiet, bool awaited) {
   return static_cast<int>(looks.nap(awaited).count());
 }
 
-TEST(poll_rhythm, looks_eagerly_at_first) {
+TEST(poll_rhythm, polls_without_pauses_at_first) {
   poll_rhythm looks;
   EXPECT_EQ(nap_after(looks, 50, false), 0);
   EXPECT_EQ(nap_after(looks, 1, false), 6);
 }
 
-TEST(poll_rhythm, naps_longer_where_nobody_waits_and_a_fifth_after_a_message) {
+TEST(poll_rhythm, sleeps_longer_without_waiters_and_a_fifth_after_a_message) {
   poll_rhythm looks;
   EXPECT_EQ(nap_after(looks, 1000, false), 345);
   looks.after_poll(true, false);
@@ -27,7 +27,7 @@ TEST(poll_rhythm, naps_longer_where_nobody_waits_and_a_fifth_after_a_message) {
   EXPECT_EQ(nap_after(looks, 0, false), 0) << "many messages";
 }
 
-TEST(poll_rhythm, naps_at_most_50_us_where_somebody_waits_and_begins_anew_with_each_message) {
+TEST(poll_rhythm, sleeps_at_most_50_us_if_a_thread_waits_and_restarts_with_each_message) {
   poll_rhythm looks;
   EXPECT_EQ(nap_after(looks, 51, true), 1);
   EXPECT_EQ(nap_after(looks, 1000, true), 50);
@@ -36,7 +36,7 @@ TEST(poll_rhythm, naps_at_most_50_us_where_somebody_waits_and_begins_anew_with_e
   EXPECT_EQ(nap_after(looks, 50, true), 0);
 }
 
-TEST(poll_rhythm, forgets_when_nothing_is_under_way) {
+TEST(poll_rhythm, resets_when_nothing_is_pending) {
   poll_rhythm looks;
   nap_after(looks, 1000, false);
   looks.idle();

@@ -33,7 +33,7 @@ std::string refusal(std::string const& names, std::string const& what) {
   return "the ranks of this run differ (" + names + "): expected the same on every rank, got " + what;
 }
 
-TEST(require_same, accepts_what_is_the_same_in_any_order) {
+TEST(require_same, accepts_equal_facts_in_any_order) {
   EXPECT_EQ(said(1, [](int) { return facts{{"seed", "7"}}; }), "");
   EXPECT_EQ(said(2, [](int) { return facts{}; }), "");
   EXPECT_EQ(
@@ -44,7 +44,7 @@ TEST(require_same, accepts_what_is_the_same_in_any_order) {
       "");
 }
 
-TEST(require_same, names_each_fact_that_differs_and_who_has_what) {
+TEST(require_same, names_each_differing_fact_and_the_values_of_all_ranks) {
   EXPECT_EQ(
       said(3,
            [](int rank) {
@@ -63,7 +63,7 @@ TEST(require_same, refuses_another_library_version_with_other_facts) {
             refusal("library version", "library version: 0.1.0 on rank 0; 0.2.0 on rank 1"));
 }
 
-TEST(require_same, says_the_same_on_every_rank_where_one_knows_more) {
+TEST(require_same, throws_the_same_error_on_every_rank_if_one_has_more_facts) {
   for (int const knows : {0, 1, 2})
     EXPECT_EQ(said(3,
                    [&](int rank) {
@@ -77,7 +77,7 @@ TEST(require_same, says_the_same_on_every_rank_where_one_knows_more) {
                                                              : "nothing on ranks 0, 1; 0.1 on rank 2")));
 }
 
-TEST(require_same, shows_four_values_at_most) {
+TEST(require_same, prints_at_most_four_values) {
   EXPECT_EQ(said(6,
                  [](int rank) {
                    return facts{{"seed", std::to_string(rank)}};

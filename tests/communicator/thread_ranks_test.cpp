@@ -75,7 +75,7 @@ TEST_P(self_communicator, conforms) { launch<self>({.deadline = 60s}, GetParam()
 INSTANTIATE_TEST_SUITE_P(conformance, self_communicator, testing::ValuesIn(conformance::all_tests),
                          [](auto const& one) { return std::string(one.param.name); });
 
-TEST(thread_ranks, serve_programs_that_have_threads_of_their_own) {
+TEST(thread_ranks, support_programs_with_their_own_threads) {
   thread_ranks hub(3);
   EXPECT_EQ(hub.size(), 3);
   std::vector<int> sums(3);
@@ -93,7 +93,7 @@ TEST(thread_ranks, serve_programs_that_have_threads_of_their_own) {
   EXPECT_FALSE(hub.trouble());
 }
 
-TEST(thread_ranks, are_refused_where_they_make_no_sense) {
+TEST(thread_ranks, are_refused_if_invalid) {
   EXPECT_THROW(thread_ranks(0), setting_error);
   EXPECT_THROW(thread_ranks(-1), setting_error);
   thread_ranks hub(2);
@@ -105,7 +105,7 @@ TEST(thread_ranks, are_refused_where_they_make_no_sense) {
   EXPECT_THROW(thread_ranks(1, {.deadline = std::chrono::milliseconds::max()}).make(0), setting_error);
 }
 
-TEST(thread_ranks, leave_nobody_in_a_barrier_before_all_have_come) {
+TEST(thread_ranks, release_a_barrier_only_after_all_ranks_arrive) {
   constexpr int rounds = 200;
   std::atomic<int> come{0};
   launch<threads>(3, {.deadline = 60s}, [&](communicator& world) {
@@ -118,7 +118,7 @@ TEST(thread_ranks, leave_nobody_in_a_barrier_before_all_have_come) {
   EXPECT_EQ(come.load(), 3 * rounds);
 }
 
-TEST(thread_ranks, give_the_same_bits_in_every_run) {
+TEST(thread_ranks, are_deterministic) {
   auto const run = [] {
     std::vector<float> result;
     launch<threads>(4, {.deadline = 60s}, [&](communicator& world) {
@@ -136,7 +136,7 @@ TEST(thread_ranks, give_the_same_bits_in_every_run) {
   }
 }
 
-TEST(thread_ranks, split_on_two_threads_of_each_rank_at_once) {
+TEST(thread_ranks, split_on_two_threads_of_each_rank_concurrently) {
   launch<threads>(3, {.deadline = 60s}, [](communicator& world) {
     auto const twin = world.duplicate();
     std::string wrong;
@@ -155,7 +155,7 @@ TEST(thread_ranks, split_on_two_threads_of_each_rank_at_once) {
   });
 }
 
-TEST(thread_ranks, let_nobody_read_what_a_rank_has_taken_back) {
+TEST(thread_ranks, prevent_reads_of_withdrawn_buffers) {
   for (int round = 0; round < 40; ++round) {
     auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
     detail::thread_transport sender(hub, 0), receiver(hub, 1);
@@ -178,7 +178,7 @@ TEST(thread_ranks, let_nobody_read_what_a_rank_has_taken_back) {
   }
 }
 
-TEST(thread_ranks, show_no_message_that_a_receive_waits_for) {
+TEST(thread_ranks, do_not_report_messages_with_a_pending_receive) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
   detail::thread_transport sender(hub, 0), receiver(hub, 1);
   std::byte first{1}, second[2]{}, came{};
@@ -193,7 +193,7 @@ TEST(thread_ranks, show_no_message_that_a_receive_waits_for) {
   EXPECT_EQ(receiver.probe(0, detail::channel::peer, 5)->bytes, 2U);
 }
 
-TEST(thread_ranks, are_where_they_were_when_they_were_asked) {
+TEST(thread_ranks, report_their_progress_at_the_time_of_the_query) {
   auto const hub = std::make_shared<detail::thread_hub>(2, "threads");
   detail::thread_transport asking(hub, 0), late(hub, 1);
   late.note({812, 4});
@@ -208,7 +208,7 @@ TEST(thread_ranks, are_where_they_were_when_they_were_asked) {
   EXPECT_EQ(all[1].where, (rank_progress{812, 4}));
 }
 
-TEST(self, is_one_rank_whose_operations_end_at_once) {
+TEST(self, is_one_rank_whose_operations_complete_immediately) {
   auto const world = make_self();
   EXPECT_EQ(world->name(), "self");
   EXPECT_EQ(world->size(), 1);

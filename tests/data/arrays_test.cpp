@@ -15,7 +15,7 @@ using cohort::arrays;
 using floats = std::vector<float>;
 using labels_t = std::vector<std::int32_t>;
 
-TEST(arrays, are_used_where_they_are) {
+TEST(arrays, are_used_without_a_copy) {
   floats inputs(12);
   labels_t const labels = {0, 2, 1};
   arrays const data(inputs, {2, 2}, labels, 3);
@@ -39,7 +39,7 @@ TEST(arrays, describe_u8_inputs_as_scaled_floats_and_labels_as_i32) {
   EXPECT_EQ(data.describe().targets[0].classes, 10);
 }
 
-TEST(arrays, take_spans_but_no_container_that_is_about_to_die) {
+TEST(arrays, accept_spans_but_no_temporary_container) {
   static_assert(std::is_constructible_v<arrays, floats&, cohort::shape, labels_t const&, int>);
   static_assert(
       std::is_constructible_v<arrays, std::span<float const>, cohort::shape, std::span<int const>, int>);
@@ -47,7 +47,7 @@ TEST(arrays, take_spans_but_no_container_that_is_about_to_die) {
   static_assert(!std::is_constructible_v<arrays, std::array<float, 4>, cohort::shape, labels_t const&, int>);
 }
 
-TEST(arrays, take_several_inputs_and_targets) {
+TEST(arrays, accept_several_inputs_and_targets) {
   floats const a(6);
   std::vector<double> const b(3);
   floats const y(3, 0.5F);
@@ -73,7 +73,7 @@ TEST(arrays, refuse_labels_out_of_range_and_name_the_example) {
                {"example 2", "got 4294967296"});
 }
 
-TEST(arrays, refuse_numbers_that_are_not_finite_and_name_the_element) {
+TEST(arrays, refuse_non_finite_numbers_and_name_the_element) {
   labels_t const labels(3);
   floats inputs(12);
   inputs[7] = std::numeric_limits<float>::quiet_NaN();
@@ -89,7 +89,7 @@ TEST(arrays, refuse_numbers_that_are_not_finite_and_name_the_element) {
                {"example 2, element 3", "-inf"});
 }
 
-TEST(arrays, refuse_what_does_not_fit_together) {
+TEST(arrays, refuse_inconsistent_arrays) {
   floats const inputs(12);
   labels_t const labels(3);
   expect_parts(refused<cohort::shape_error>([&] { arrays(inputs, {5}, labels, 3); }),

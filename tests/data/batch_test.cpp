@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/batch.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cstdint>
 
 #include "refused.hpp"
 
 namespace batch_test {
 
-TEST(named_tensor, lies_on_a_64_byte_boundary_and_keeps_its_memory) {
+TEST(named_tensor, is_64_byte_aligned_and_keeps_its_memory) {
   cohort::named_tensor t{.name = "input", .example = {1, 28, 28}, .type = cohort::element_type::f32};
   t.reserve(32);
   auto* const first = t.memory.data();
@@ -18,7 +18,7 @@ TEST(named_tensor, lies_on_a_64_byte_boundary_and_keeps_its_memory) {
   EXPECT_EQ(t.view(7).dims, cohort::shape(7, 1, 28, 28));
 }
 
-TEST(batch, names_a_tensor_that_it_lacks) {
+TEST(batch, names_a_missing_tensor) {
   cohort::batch b;
   b.inputs.resize(1);
   EXPECT_EQ(b.input().dims, cohort::shape(0));

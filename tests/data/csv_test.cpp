@@ -26,14 +26,14 @@ TEST(csv, reads_inputs_and_the_label_in_the_last_column) {
   EXPECT_EQ(loader.next()->target().as<std::int32_t>()[1], 2);
 }
 
-TEST(csv, takes_another_column_separator_and_a_header) {
+TEST(csv, accepts_another_column_separator_and_a_header) {
   cohort::csv_settings const settings{.separator = ';', .header = true, .label_column = 0, .classes = 7};
   cohort::arrays const data = cohort::parse_csv("label;x;y\n3;1;2\n", "t.csv", settings);
   EXPECT_EQ(inputs_of(data), (std::vector<float>{1, 2}));
   EXPECT_EQ(data.describe().targets[0].classes, 7);
 }
 
-TEST(csv, takes_numbers_to_predict_or_no_label_at_all) {
+TEST(csv, reads_regression_targets_or_no_label) {
   EXPECT_EQ(cohort::parse_csv("1,0.5\n", "t", {.regression = true}).describe().targets[0].type,
             cohort::element_type::f32);
   cohort::arrays const plain = cohort::parse_csv("1,2\n", "t", {.label_column = std::nullopt});
@@ -53,7 +53,7 @@ TEST(csv, refuses_ragged_rows) {
   expect_parts(refusal_of("a,b,c\n1,2,0,0\n", {.header = true}), {"t.csv:2:4", "3 columns", "got 4"});
 }
 
-TEST(csv, refuses_fields_that_are_no_finite_numbers) {
+TEST(csv, refuses_fields_that_are_not_finite_numbers) {
   for (char const* field : {"nan", "inf", "1e99", "", "1x", "+-1", "0x10", "\"1\""})
     expect_parts(refusal_of("1,1,0\n1," + std::string(field) + ",0\n"), {"t.csv:2:2", "a finite number"});
 }

@@ -93,7 +93,7 @@ void expect_made_up(cohort::dataset const& data) {
   EXPECT_EQ(b->keys[2], "example 6");
 }
 
-TEST(dataset, brings_every_kind_of_part_into_a_batch) { expect_made_up(made_up(9)); }
+TEST(dataset, copies_every_kind_of_part_into_a_batch) { expect_made_up(made_up(9)); }
 
 /// One example with this weight.
 class weighing {
@@ -129,7 +129,7 @@ TEST(dataset, refuses_weights_that_are_negative_or_not_finite) {
   }
 }
 
-TEST(dataset, is_made_of_a_value_an_owner_or_a_reference) {
+TEST(dataset, holds_a_value_an_owner_or_a_reference) {
   expect_made_up(std::make_shared<made_up const>(9));
   expect_made_up(std::make_shared<made_up>(9));
   made_up const mine(9);

@@ -2,7 +2,6 @@
 #include <array>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/loader.hpp>
-#include <set>
 
 #include "refused.hpp"
 
@@ -32,7 +31,7 @@ TEST(drawn_digits, are_functions_of_seed_and_index) {
   EXPECT_NE(other, mine);
 }
 
-TEST(drawn_digits, come_in_ten_kinds_with_ink_on_paper) {
+TEST(drawn_digits, have_ten_classes_of_bright_strokes) {
   cohort::loader loader(cohort::drawn_digits(500, 1), {.batch = 500});
   cohort::batch const* const b = loader.next();
   std::array<int, 10> seen{};
@@ -86,7 +85,7 @@ TEST(drawn_digits, of_one_label_resemble_each_other) {
   EXPECT_GT(right, 100);
 }
 
-TEST(drawn_digits, refuse_to_be_none) {
+TEST(drawn_digits, refuse_a_count_of_zero) {
   expect_parts(refused<cohort::setting_error>([] { cohort::drawn_digits(0, 1); }), {"count", "at least 1"});
 }
 

@@ -12,7 +12,7 @@ std::uint64_t print_of(std::vector<float> const& rows, std::vector<std::int32_t>
   return fingerprint(arrays(rows, {2}, labels, 3), 0);
 }
 
-TEST(fingerprint, is_the_same_for_equal_examples_and_another_for_others) {
+TEST(fingerprint, is_equal_for_equal_examples_and_differs_for_others) {
   std::vector<float> const rows{1, 2, 3, 4, 5, 6};
   std::vector<std::int32_t> const labels{0, 1, 2};
   std::uint64_t const first = print_of(rows, labels);
@@ -22,7 +22,7 @@ TEST(fingerprint, is_the_same_for_equal_examples_and_another_for_others) {
   EXPECT_NE(print_of({3, 4, 1, 2, 5, 6}, {1, 0, 2}), first) << "the order matters";
 }
 
-TEST(fingerprint, looks_at_the_first_the_last_and_some_between) {
+TEST(fingerprint, covers_the_first_the_last_and_some_examples_between) {
   std::vector<float> rows(2 * 1000);
   std::vector<std::int32_t> const labels(1000);
   std::uint64_t const first = print_of(rows, labels);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/idx.hpp>
+#include <cohort/error/exceptions.hpp>
 
 #include "refused.hpp"
 
@@ -33,14 +33,14 @@ TEST(idx_reader, reads_from_a_file_and_from_any_source) {
   EXPECT_EQ(cohort::read_idx("four", 1, source).view().dims, cohort::shape(4));
 }
 
-TEST(idx_reader, refuses_a_file_cut_anywhere) {
+TEST(idx_reader, refuses_a_file_truncated_anywhere) {
   bytes const whole = idx_bytes({3, 2, 2});
   for (std::size_t n = 0; n < whole.size(); ++n)
     expect_parts(refusal_of(bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))),
                  {"x.idx", "truncated", (std::to_string(n) + " bytes").c_str()});
 }
 
-TEST(idx_reader, refuses_a_file_that_goes_on) {
+TEST(idx_reader, refuses_a_file_with_trailing_data) {
   bytes longer = idx_bytes({3, 2});
   longer.push_back({});
   expect_parts(refusal_of(longer), {"byte 18", "18 bytes for 3x2", "got 19 bytes"});
@@ -59,7 +59,7 @@ TEST(idx_reader, refuses_another_magic_number_type_or_rank) {
   expect_parts(refusal_of(idx_bytes({3}), 3), {"byte 3", "expected 3, got 1"});
 }
 
-TEST(idx_reader, refuses_counts_that_no_file_can_hold) {
+TEST(idx_reader, refuses_counts_larger_than_any_file) {
   bytes file = idx_bytes({1, 1, 1, 1});
   for (std::size_t i = 4; i < 20; ++i) file[i] = std::byte{0x7f};
   expect_parts(refusal_of(file), {"too large", "2^62"});

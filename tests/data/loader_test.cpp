@@ -2,15 +2,14 @@
 // alone: it replaces operator new
 #include <atomic>
 #include <chrono>
-#include <cohort/data/order.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/order.hpp>
 #include <condition_variable>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
-#include <numeric>
 #include <vector>
 
 #include "refused.hpp"
@@ -112,7 +111,7 @@ std::vector<std::int64_t> epoch_of(cohort::loader& loader, std::int64_t epoch, s
   return seen;
 }
 
-TEST(loader, gives_the_same_order_at_any_depth) {
+TEST(loader, has_the_same_order_at_any_prefetch_depth) {
   cohort::loader plain(numbers(103), {.batch = 8, .seed = 5});
   for (int prefetch : {1, 4, 50}) {
     cohort::loader ahead(numbers(103), {.batch = 8, .seed = 5, .prefetch = prefetch});
@@ -124,7 +123,7 @@ TEST(loader, gives_the_same_order_at_any_depth) {
   }
 }
 
-TEST(loader, tells_the_data_set_which_epoch_an_example_is_for) {
+TEST(loader, passes_the_epoch_of_an_example_to_the_data_set) {
   struct epochs : numbers {
     using numbers::numbers;
     void get(std::int64_t, cohort::example_view& out) const {
@@ -140,7 +139,7 @@ TEST(loader, tells_the_data_set_which_epoch_an_example_is_for) {
   }
 }
 
-TEST(loader, begins_again_in_the_middle_of_an_epoch) {
+TEST(loader, restarts_in_the_middle_of_an_epoch) {
   for (int prefetch : {0, 1, 3}) {
     cohort::loader loader(numbers(60), {.batch = 4, .seed = 2, .prefetch = prefetch});
     for (int round = 0; round < 30; ++round) {
@@ -151,7 +150,7 @@ TEST(loader, begins_again_in_the_middle_of_an_epoch) {
   }
 }
 
-TEST(loader, drops_the_batch_that_was_being_made_when_it_began_again) {
+TEST(loader, drops_the_pending_batch_on_a_restart) {
   auto const gate = std::make_shared<closed_gate>();
   cohort::loader loader(gate, {.batch = 4, .prefetch = 2});
   loader.start(0);
@@ -164,7 +163,7 @@ TEST(loader, drops_the_batch_that_was_being_made_when_it_began_again) {
   EXPECT_EQ(b->first_index, 52);
 }
 
-TEST(loader, resumes_where_a_run_was_left_with_other_ranks_too) {
+TEST(loader, resumes_a_run_with_the_same_or_other_ranks) {
   cohort::loader first(numbers(100), {.batch = 10, .ranks = 2, .seed = 3});
   first.start(1);
   first.next();
@@ -178,7 +177,7 @@ TEST(loader, resumes_where_a_run_was_left_with_other_ranks_too) {
   }
 }
 
-TEST(loader, gives_the_ranks_together_each_example_once_in_equally_many_batches) {
+TEST(loader, distributes_each_example_once_in_equally_many_batches) {
   for (int ranks : {2, 3, 5}) {
     std::map<std::int64_t, int> seen;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -198,7 +197,7 @@ TEST(loader, gives_the_ranks_together_each_example_once_in_equally_many_batches)
   }
 }
 
-TEST(loader, gives_a_rank_without_a_share_of_the_last_batch_an_empty_one) {
+TEST(loader, returns_an_empty_batch_to_a_rank_without_a_share_of_the_last_one) {
   cohort::loader loader(numbers(9), {.batch = 4, .rank = 1, .ranks = 2});
   ASSERT_EQ(loader.next()->count, 4);
   cohort::batch const* const last = loader.next();
@@ -208,7 +207,7 @@ TEST(loader, gives_a_rank_without_a_share_of_the_last_batch_an_empty_one) {
   EXPECT_EQ(loader.next(), nullptr);
 }
 
-TEST(loader, of_ranks_with_examples_of_their_own_gives_each_once_in_equally_many_batches) {
+TEST(loader, distributes_rank_local_examples_once_in_equally_many_batches) {
   std::vector<std::int64_t> const sizes{7, 0, 23, 12};
   std::vector<std::vector<std::int64_t>> orders;
   std::int64_t before = 0;
@@ -255,13 +254,13 @@ TEST(loader, of_ranks_with_examples_of_their_own_gives_each_once_in_equally_many
       << "each rank has an order of its own";
 }
 
-TEST(loader, leaves_out_the_incomplete_batch_when_told) {
+TEST(loader, drops_the_incomplete_batch_on_request) {
   cohort::loader loader(numbers(11), {.batch = 4, .drop_last = true});
   EXPECT_EQ(epoch_of(loader, 0).size(), 8u);
   EXPECT_EQ(loader.batches(), 2);
 }
 
-TEST(loader, brings_an_exception_to_the_next_that_would_have_given_the_batch) {
+TEST(loader, rethrows_an_exception_from_the_next_call_that_needs_the_batch) {
   for (int prefetch : {0, 1, 4}) {
     cohort::loader loader(numbers(40, 13), {.batch = 4, .shuffle = false, .prefetch = prefetch});
     loader.start(0);
@@ -273,7 +272,7 @@ TEST(loader, brings_an_exception_to_the_next_that_would_have_given_the_batch) {
   }
 }
 
-TEST(loader, stops_waiting_at_its_deadline_and_says_where) {
+TEST(loader, stops_waiting_at_its_deadline_and_reports_the_position) {
   auto const gate = std::make_shared<closed_gate>();
   cohort::loader loader(gate, {.batch = 4, .rank = 0, .prefetch = 2, .deadline = 20ms});
   loader.start(3, 8);
@@ -290,7 +289,7 @@ TEST(loader, is_destroyed_in_time_while_its_thread_hangs) {
   gate->open();  // the detached thread ends by itself
 }
 
-TEST(loader, is_destroyed_with_batches_that_nobody_took) {
+TEST(loader, is_destroyed_with_unread_batches) {
   for (int taken : {0, 1, 5}) {
     cohort::loader loader(numbers(1000), {.batch = 4, .prefetch = 3});
     loader.start(0);
@@ -318,7 +317,7 @@ TEST(loader, allocates_nothing_after_its_first_epoch) {
   }
 }
 
-TEST(loader, refuses_settings_that_make_no_sense) {
+TEST(loader, refuses_invalid_settings) {
   auto const says = [](cohort::loader_settings settings) {
     return refused<cohort::setting_error>([&] { cohort::loader(numbers(10), settings); });
   };

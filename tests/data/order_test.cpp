@@ -11,7 +11,7 @@ namespace order_test {
 
 using cohort::index_slice;
 
-TEST(epoch_order, is_a_permutation_that_seed_and_epoch_choose) {
+TEST(epoch_order, is_a_permutation_chosen_by_seed_and_epoch) {
   auto const order = cohort::epoch_order(1, 0, 1000);
   auto sorted = order;
   std::sort(sorted.begin(), sorted.end());
@@ -22,18 +22,18 @@ TEST(epoch_order, is_a_permutation_that_seed_and_epoch_choose) {
   EXPECT_NE(order, cohort::epoch_order(2, 0, 1000));
 }
 
-TEST(epoch_order, keeps_its_permutation_for_ever) {
+TEST(epoch_order, has_fixed_permutations_across_versions) {
   EXPECT_EQ(cohort::epoch_order(123, 4, 8), (std::vector<std::int64_t>{4, 7, 3, 6, 5, 2, 1, 0}));
 }
 
-TEST(epoch_order, gives_each_permutation_of_three_alike) {
+TEST(epoch_order, draws_each_permutation_of_three_equally_often) {
   std::map<std::vector<std::int64_t>, int> seen;
   for (int epoch = 0; epoch < 6000; ++epoch) ++seen[cohort::epoch_order(5, epoch, 3)];
   ASSERT_EQ(seen.size(), 6u);
   for (auto const& [order, times] : seen) EXPECT_NEAR(times, 1000, 150);
 }
 
-TEST(global_batch, parts_a_global_batch_as_equal_as_possible) {
+TEST(global_batch, splits_a_global_batch_as_evenly_as_possible) {
   for (int ranks : {1, 2, 3, 4, 7})
     for (int batch : {1, 5, 32})
       for (std::int64_t size : {1, 31, 100, 257})
@@ -60,7 +60,7 @@ TEST(global_batch, parts_a_global_batch_as_equal_as_possible) {
   static_assert(cohort::part_of({10, 1}, 2, 3) == index_slice{11, 0});
 }
 
-TEST(global_batch, sees_the_same_examples_in_each_global_batch_for_any_number_of_ranks) {
+TEST(global_batch, contains_the_same_examples_for_any_number_of_ranks) {
   int const global = 24;
   auto const order = cohort::epoch_order(3, 2, 250);
   for (std::int64_t position = 0; position < 250; position += global) {

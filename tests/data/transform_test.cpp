@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/transform.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -45,7 +44,7 @@ TEST(transform, adds_the_offset_after_scaling) {
             (std::vector<double>{0, 1}));
 }
 
-TEST(transform, widens_labels_and_copies_what_stays) {
+TEST(transform, widens_labels_and_copies_unchanged_types) {
   EXPECT_EQ(transformed<std::int32_t>(std::vector<std::uint8_t>{9, 200}),
             (std::vector<std::int32_t>{9, 200}));
   EXPECT_EQ(transformed<std::int32_t>(std::vector<std::int64_t>{-3}), (std::vector<std::int32_t>{-3}));
@@ -53,7 +52,7 @@ TEST(transform, widens_labels_and_copies_what_stays) {
   EXPECT_EQ(transformed<float>(std::vector<double>{0.1}), (std::vector<float>{0.1F}));
 }
 
-TEST(transform, refuses_what_would_lose_numbers) {
+TEST(transform, refuses_lossy_conversions) {
   expect_parts(refused<cohort::shape_error>(
                    [] { cohort::transform_of({.name = "image", .stored = f32, .type = u8}); }),
                {"image", "f32 to u8"});

@@ -24,14 +24,14 @@ std::vector<float> weights_of(std::vector<E> const& labels) {
   return seen;
 }
 
-TEST(weighted_by_class, gives_each_example_the_weight_of_its_label) {
+TEST(weighted_by_class, weights_each_example_by_its_label) {
   weights const wanted{4, 0.5F, 1, 0.5F, 4, 1};
   EXPECT_EQ(weights_of(std::vector<std::uint8_t>{2, 0, 1, 0, 2, 1}), wanted);
   EXPECT_EQ(weights_of(std::vector<std::int32_t>{2, 0, 1, 0, 2, 1}), wanted);
   EXPECT_EQ(weights_of(std::vector<std::int64_t>{2, 0, 1, 0, 2, 1}), wanted);
 }
 
-TEST(weighted_by_class, leaves_the_rest_as_it_was) {
+TEST(weighted_by_class, keeps_everything_else) {
   std::vector<std::int32_t> const labels{2, 0, 1, 0, 2, 1};
   auto const made = weighted_by_class(arrays(pixels, {1}, labels, 3), {1, 2, 3});
   EXPECT_TRUE(made.describe().weighted);
@@ -69,7 +69,7 @@ struct wrong_label {
   }
 };
 
-TEST(weighted_by_class, names_the_example_whose_label_is_none) {
+TEST(weighted_by_class, names_the_example_with_an_invalid_label) {
   auto const made = weighted_by_class(wrong_label{}, {1, 1});
   example_view one;
   one.allocate(made.describe());
@@ -80,7 +80,7 @@ TEST(weighted_by_class, names_the_example_whose_label_is_none) {
             std::string::npos);
 }
 
-TEST(weighted_by_class, refuses_weights_that_do_not_fit) {
+TEST(weighted_by_class, refuses_weights_that_do_not_match_the_classes) {
   std::vector<std::int32_t> const labels{0, 1, 0, 1, 0, 1};
   arrays const data(pixels, {1}, labels, 2);
   EXPECT_EQ(refused<setting_error>([&] {

@@ -10,7 +10,7 @@ using namespace cohort;
 
 std::string said(refusal why) { return error(std::move(why)).what(); }
 
-TEST(exceptions, say_what_where_expected_and_got) {
+TEST(exceptions, contain_what_where_expected_and_got) {
   EXPECT_EQ(said({.what = "cannot read", .where = "a.idx, byte 4", .expected = "2051", .got = "7"}),
             "cannot read (a.idx, byte 4): expected 2051, got 7");
   EXPECT_EQ(said({.what = "cannot read"}), "cannot read");
@@ -19,7 +19,7 @@ TEST(exceptions, say_what_where_expected_and_got) {
   EXPECT_EQ(said({.what = "cannot read", .where = "a.idx"}), "cannot read (a.idx)");
 }
 
-TEST(exceptions, are_caught_as_errors_and_keep_their_parts) {
+TEST(exceptions, are_caught_as_errors_and_keep_their_fields) {
   try {
     throw shape_error({.what = "wrong shape", .got = "3x4"});
   } catch (error const& caught) {

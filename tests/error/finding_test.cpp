@@ -3,7 +3,6 @@
 #include <cohort/error/finding.hpp>
 
 #include <climits>
-#include <string>
 
 namespace finding_test {
 
@@ -26,7 +25,7 @@ TEST(finding, names_the_lines_of_its_operands) {
             "right 20x6x6 from line 18)");
 }
 
-TEST(finding, leaves_out_what_is_not_known) {
+TEST(finding, omits_unknown_parts) {
   finding plain{.sentence = "no", .layer = "add"};
   EXPECT_EQ(plain.text().view(), "graph: add: no");
   plain.shapes[0] = labelled_number("groups", -3);

@@ -10,7 +10,7 @@ namespace text_test {
 
 using cohort::detail::text_of;
 
-TEST(text_of, joins_words_and_numbers_in_their_order) {
+TEST(text_of, concatenates_words_and_numbers) {
   EXPECT_EQ(text_of({"layer ", 3, ": ", std::string("conv2d"), '_', std::string_view("1")}),
             "layer 3: conv2d_1");
   EXPECT_EQ(text_of({}), "");

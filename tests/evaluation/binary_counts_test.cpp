@@ -11,7 +11,7 @@ namespace binary_counts_test {
 
 using cohort::binary_counts;
 
-TEST(binary_counts, computes_each_ratio_as_by_hand) {
+TEST(binary_counts, computes_ratios_as_by_hand) {
   // Of 8 examples predicted as positive 6 are positive; of 10 positive ones 6 were found; 18 others are true
   // negatives.
   binary_counts const c{.true_positive = 6, .false_positive = 2, .false_negative = 4, .true_negative = 18};
@@ -24,7 +24,7 @@ TEST(binary_counts, computes_each_ratio_as_by_hand) {
   EXPECT_DOUBLE_EQ(*c.mcc(), 100 / std::sqrt(8.0 * 10 * 20 * 22));
 }
 
-TEST(binary_counts, has_no_number_for_zero_by_zero) {
+TEST(binary_counts, has_no_value_for_zero_by_zero) {
   binary_counts const never_predicted{.false_negative = 4, .true_negative = 6};
   EXPECT_EQ(never_predicted.precision(), std::nullopt);
   EXPECT_EQ(never_predicted.recall(), 0.0);
@@ -46,7 +46,7 @@ TEST(binary_counts, does_not_overflow) {
   EXPECT_EQ(c.f_beta(), 0.5);
 }
 
-TEST(binary_counts, refuses_a_beta_that_makes_no_sense) {
+TEST(binary_counts, refuses_an_invalid_beta) {
   for (double beta :
        {0.0, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THROW((void)binary_counts{}.f_beta(beta), cohort::setting_error) << beta;

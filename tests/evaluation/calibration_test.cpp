@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cstdint>
@@ -43,7 +42,7 @@ TEST(calibration, counts_probabilities_by_bins_of_equal_width) {
   EXPECT_DOUBLE_EQ(*report.largest_error(), 0.4375);
 }
 
-TEST(calibration, of_classes_looks_at_the_highest_probability_and_at_each_class) {
+TEST(calibration, of_classes_covers_the_highest_probability_and_each_class) {
   calibration_report report(3, 2);
   std::vector<float> const scores{0.75f, 0.25f, 0, 0.25f, 0.25f, 0.5f, 0.375f, 0.375f, 0.25f};
   report.add(rows(scores, 3), rows(labels{0, 1, 0}));
@@ -59,7 +58,7 @@ TEST(calibration, of_classes_looks_at_the_highest_probability_and_at_each_class)
   EXPECT_EQ(second[1].examples, 0);
 }
 
-TEST(calibration, finds_no_error_where_frequencies_are_as_said) {
+TEST(calibration, has_no_error_if_frequencies_match_probabilities) {
   std::mt19937_64 random(5);
   std::vector<double> said;
   labels truth;
@@ -109,7 +108,7 @@ TEST(calibration, merges_shards_to_the_counts_of_the_whole) {
   }
 }
 
-TEST(calibration, names_what_is_no_probability_and_stays_as_it_was) {
+TEST(calibration, names_an_invalid_probability_and_is_unchanged) {
   calibration_report report(1, 3);
   report.add(rows(std::vector<double>{1 + 1e-7}, 1), rows(labels{1}));
   EXPECT_EQ(report.bins()[2].probability, 1);
@@ -124,7 +123,7 @@ TEST(calibration, names_what_is_no_probability_and_stays_as_it_was) {
   EXPECT_THROW(calibration_report(0), setting_error);
 }
 
-TEST(calibration, prints_what_people_read) {
+TEST(calibration, prints_a_readable_report) {
   calibration_report report(1, 2);
   EXPECT_EQ(report.stats(), "  no examples\n");
   report.add(rows(std::vector<double>{0.75, 0.75, 0.5, 1}, 1), rows(labels{1, 1, 0, 1}));

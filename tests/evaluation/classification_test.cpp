@@ -26,7 +26,7 @@ tensor_view rows(std::vector<Score> const& scores, int classes) {
   return {scores.data(), {static_cast<int>(scores.size()) / classes, classes}};
 }
 
-TEST(classification, predicts_the_highest_score_and_the_lower_class_of_equals) {
+TEST(classification, predicts_the_highest_score_and_the_lower_class_in_a_tie) {
   classification_report report(3);
   std::vector<float> const scores{0.2f, 0.5f, 0.3f, 0.4f, 0.4f, 0.2f, 0.1f, 0.45f, 0.45f};
   report.add(rows(scores, 3), labels{1, 1, 2});
@@ -46,7 +46,7 @@ TEST(classification, counts_a_label_among_the_n_highest_scores) {
   }
 }
 
-TEST(classification, takes_the_log_loss_of_probabilities_alone) {
+TEST(classification, computes_the_log_loss_only_of_probabilities) {
   classification_report report(2);
   EXPECT_EQ(report.log_loss(), std::nullopt);
   report.add(rows(std::vector<double>{0.25, 0.75, 0.5, 0.5}, 2), labels{0, 1});
@@ -160,7 +160,7 @@ TEST(classification, merges_the_bytes_of_shards_to_the_report_of_all) {
   }
 }
 
-TEST(classification, sends_that_some_scores_were_no_probabilities) {
+TEST(classification, serialises_whether_scores_were_probabilities) {
   classification_report part(2), merged(2);
   part.add(rows(std::vector<double>{2, -1}, 2), labels{0});
   merged.merge(part.to_bytes());
@@ -170,7 +170,7 @@ TEST(classification, sends_that_some_scores_were_no_probabilities) {
   EXPECT_TRUE(merged.log_loss());
 }
 
-TEST(classification, refuses_bytes_that_no_report_has_written_and_stays_as_it_was) {
+TEST(classification, refuses_bytes_of_no_report_and_is_unchanged) {
   using cohort::data_error;
   auto const all = drawn(5, 100, 3);
   classification_report part(3, {.top = 2}), report(3, {.top = 2});
@@ -236,7 +236,7 @@ TEST(classification, refuses_more_examples_than_can_be_counted) {
             std::string::npos);
 }
 
-TEST(classification, takes_labels_as_a_tensor_too) {
+TEST(classification, accepts_labels_as_a_tensor) {
   std::vector<float> const scores{0.25f, 0.75f, 0.5f, 0.5f};
   labels const truth{1, 0};
   classification_report a(2), b(2);
@@ -249,7 +249,7 @@ TEST(classification, takes_labels_as_a_tensor_too) {
       "cannot evaluate these scores (labels): expected i32, got f32");
 }
 
-TEST(classification, agrees_with_plain_loops_on_drawn_examples) {
+TEST(classification, agrees_with_plain_loops_on_random_examples) {
   int const classes = 6, top = 3;
   auto const all = drawn(99, 2000, classes);
   classification_report report(classes, {.top = top});
@@ -324,7 +324,7 @@ TEST(classification, refuses_scores_of_another_shape_or_type) {
             "cannot evaluate these scores (scores): expected f32 or f64, got i32");
 }
 
-TEST(classification, refuses_settings_and_reports_that_do_not_fit) {
+TEST(classification, refuses_settings_and_reports_that_do_not_match) {
   using cohort::setting_error;
   EXPECT_THROW(classification_report(1), setting_error);
   EXPECT_THROW(classification_report(3, {.top = 0}), setting_error);
@@ -337,7 +337,7 @@ TEST(classification, refuses_settings_and_reports_that_do_not_fit) {
   EXPECT_THROW(report.merge(classification_report(3, {.labels = {"a", "b", "c"}})), setting_error);
 }
 
-TEST(classification, prints_what_people_read) {
+TEST(classification, prints_a_readable_report) {
   classification_report report(4, {.top = 2, .labels = {"cat", "Käfer", "ship", "truck"}});
   std::vector<float> const scores{0.7f,  0.1f, 0.1f, 0.1f, 0.1f, 0.6f, 0.3f, 0.0f, 0.25f, 0.5f,
                                   0.25f, 0.0f, 0.1f, 0.6f, 0.3f, 0.0f, 0.0f, 0.0f, 0.0f,  1.0f};
@@ -370,7 +370,7 @@ TEST(classification, prints_what_people_read) {
 )");
 }
 
-TEST(classification, prints_many_classes_shortly) {
+TEST(classification, abbreviates_many_classes) {
   classification_report report(1000);
   EXPECT_EQ(report.stats(), "  no examples of 1000 classes\n");
   std::vector<float> row(1000);

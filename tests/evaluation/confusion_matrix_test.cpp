@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/confusion_matrix.hpp>
-#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -69,7 +68,7 @@ TEST(confusion_matrix, correlates_as_by_hand) {
   EXPECT_DOUBLE_EQ(*two.mcc(), *two.mcc(0)) << "two classes: the same as one against the other";
 }
 
-TEST(confusion_matrix, leaves_zero_by_zero_out_of_means_and_counts_it) {
+TEST(confusion_matrix, excludes_zero_by_zero_from_means_and_counts_it) {
   // Class 2 is never predicted; classes 3 and 4 never occur.
   auto const m =
       matrix_of({{2, 0, 0, 1, 0}, {1, 1, 0, 0, 0}, {0, 3, 0, 0, 0}, {0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}});
@@ -102,7 +101,7 @@ TEST(confusion_matrix, adds_another_one) {
   EXPECT_EQ(sum.examples(), 10);
 }
 
-TEST(confusion_matrix, refuses_numbers_of_classes_that_make_no_sense) {
+TEST(confusion_matrix, refuses_an_invalid_number_of_classes) {
   for (int classes : {-1, 0, 1, 100'001})
     EXPECT_THROW(confusion_matrix{classes}, cohort::setting_error) << classes;
 }

@@ -90,7 +90,7 @@ void expect_same(classification_report const& one, classification_report const& 
   EXPECT_EQ(one.stats(), other.stats());
 }
 
-TEST(merge_ranks, gives_every_rank_the_reports_of_all_in_one_pass) {
+TEST(merge_ranks, merges_several_reports_on_every_rank_in_one_pass) {
   for (std::uint64_t seed = 0; seed < 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
@@ -124,7 +124,7 @@ TEST(merge_ranks, gives_every_rank_the_reports_of_all_in_one_pass) {
   }
 }
 
-TEST(merge_ranks, names_the_rank_whose_report_does_not_fit_and_keeps_each_as_it_was) {
+TEST(merge_ranks, names_the_rank_with_a_different_report_and_changes_none) {
   examples const all = drawn(1, 30, 3);
   std::vector<std::string> why(3);
   launch<threads>(3, [&](communicator& world) {

@@ -34,7 +34,7 @@ TEST(regression, has_the_numbers_of_a_known_example) {
   EXPECT_NEAR(*report.r2(0), 0.9486, 1e-4);
 }
 
-TEST(regression, takes_means_over_the_columns_that_have_the_number) {
+TEST(regression, averages_over_the_columns_with_a_value) {
   std::vector<float> const outputs{1, 5, 7, 2, 7, 7, 3, 6, 7}, targets{1, 4, 7, 2, 4, 7, 3, 4, 7};
   regression_report report(3);
   report.add(rows(outputs, 3), rows(targets, 3));
@@ -49,7 +49,7 @@ TEST(regression, takes_means_over_the_columns_that_have_the_number) {
   EXPECT_EQ(regression_report(2).mse(), std::nullopt);
 }
 
-TEST(regression, of_worse_than_the_mean_is_below_nothing) {
+TEST(regression, worse_than_the_mean_has_a_negative_r2) {
   std::vector<double> const outputs{3, 2, 1}, targets{1, 2, 3};
   regression_report report;
   report.add(rows(outputs, 1), rows(targets, 1));
@@ -93,7 +93,7 @@ struct by_hand {
   }
 };
 
-TEST(regression, merges_shards_to_the_numbers_of_the_whole_however_far_from_0) {
+TEST(regression, merges_shards_accurately_even_far_from_0) {
   for (double const offset : {0.0, 1e3, -1e8}) {
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       SCOPED_TRACE(std::to_string(offset) + ", seed " + std::to_string(seed));
@@ -121,7 +121,7 @@ TEST(regression, merges_shards_to_the_numbers_of_the_whole_however_far_from_0) {
   }
 }
 
-TEST(regression, has_the_same_bits_again_from_its_bytes) {
+TEST(regression, round_trips_bitwise_through_bytes) {
   examples const all = drawn(1, 100, 5);
   regression_report report(2), again(2);
   report.add(rows(all.outputs, 2), rows(all.targets, 2));
@@ -133,7 +133,7 @@ TEST(regression, has_the_same_bits_again_from_its_bytes) {
   EXPECT_EQ(again.to_bytes(), regression_report(2).to_bytes());
 }
 
-TEST(regression, names_what_does_not_fit_and_stays_as_it_was) {
+TEST(regression, names_a_mismatch_and_is_unchanged) {
   regression_report report(2);
   std::vector<float> numbers{0.5f, 0.25f, 1, 2};
   report.add(rows(numbers, 2), rows(numbers, 2));
@@ -161,7 +161,7 @@ TEST(regression, names_what_does_not_fit_and_stays_as_it_was) {
             "cannot create a report (labels): expected 2 names, got 1");
 }
 
-TEST(regression, prints_what_people_read) {
+TEST(regression, prints_a_readable_report) {
   regression_report report(2, {.labels = {"height", "Größe"}});
   EXPECT_EQ(report.stats(), "  no examples\n");
   std::vector<double> const outputs{2.5, 1, 0, 1, 2, 1, 8, 1}, targets{3, 1, -0.5, 1, 2, 1, 7, 1};

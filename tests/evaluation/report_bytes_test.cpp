@@ -19,7 +19,7 @@ using bytes = std::vector<std::byte>;
 
 constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
-TEST(report_bytes, gives_numbers_back) {
+TEST(report_bytes, round_trips_numbers) {
   for (std::uint64_t number :
        {std::uint64_t{0}, std::uint64_t{127}, std::uint64_t{128}, std::uint64_t{1} << 35, all - 1, all}) {
     bytes const written = report_writer().natural(number).real(-1.5).natural(3).release();

@@ -99,7 +99,7 @@ void expect_safe_merging(Report const& empty) {
   EXPECT_FALSE(refused(good));
 }
 
-TEST(report_merging, refuses_bytes_that_no_report_has_written) {
+TEST(report_merging, refuses_bytes_of_no_report) {
   expect_safe_merging(roc_report(3));
   expect_safe_merging(roc_report(3, {.steps = 5}));
   expect_safe_merging(regression_report(3));
@@ -122,7 +122,7 @@ TEST(report_merging, names_what_differs) {
             std::string::npos);
 }
 
-TEST(report_merging, gives_all_ranks_several_reports_of_one_pass) {
+TEST(report_merging, returns_several_reports_of_one_pass_on_all_ranks) {
   examples const all(500);
   roc_report roc(3);
   regression_report regression(3);

@@ -46,7 +46,7 @@ TEST(roc, has_the_curve_and_areas_of_a_known_example) {
   EXPECT_DOUBLE_EQ(*report.average_precision(), 0.5 * 1 + 0.5 * 2 / 3);
 }
 
-TEST(roc, takes_equal_scores_for_one_point_whatever_their_order) {
+TEST(roc, treats_equal_scores_as_one_point_in_any_order) {
   roc_report const report = report_of({0.5, 0.5, 0.5, 0.9}, {1, 0, 0, 1});
   EXPECT_EQ(report.of(0).points().size(), 3U);
   EXPECT_EQ(report.auc(0), 0.75) << "two pairs are right, two are ties";
@@ -133,7 +133,7 @@ TEST(roc, merges_any_shards_to_the_bits_of_the_whole) {
   }
 }
 
-TEST(roc, counts_in_steps_when_asked_to) {
+TEST(roc, uses_bins_on_request) {
   examples const all = drawn(8, 20'000, 1, 1 << 20);
   roc_report exact(1), coarse(1, {.steps = 100});
   for (roc_report* one : {&exact, &coarse}) one->add(rows(all.scores, 1), rows(all.truth));
@@ -148,7 +148,7 @@ TEST(roc, counts_in_steps_when_asked_to) {
             "cannot evaluate this example (example 1): expected scores from 0 to 1, got 1.5");
 }
 
-TEST(roc, takes_several_right_answers_an_example) {
+TEST(roc, accepts_several_correct_classes_per_example) {
   std::vector<float> const scores{0.9f, 0.8f, 0.1f, 0.7f, 0.4f, 0.3f}, truth{1, 1, 0, 1, 0, 0};
   roc_report report(2);
   report.add(rows(scores, 2), rows(truth, 2));
@@ -158,7 +158,7 @@ TEST(roc, takes_several_right_answers_an_example) {
   EXPECT_EQ(report.auc(1), 1.0);
 }
 
-TEST(roc, names_what_does_not_fit_and_stays_as_it_was) {
+TEST(roc, names_a_mismatch_and_is_unchanged) {
   roc_report report(2);
   std::vector<float> scores{0.9f, 0.8f, 0.1f, 0.7f};
   report.add(rows(scores, 2), rows(labels{0, 1}));
@@ -191,7 +191,7 @@ TEST(roc, names_what_does_not_fit_and_stays_as_it_was) {
   EXPECT_THROW(roc_report(2, {.labels = {"a"}}), setting_error);
 }
 
-TEST(roc, prints_what_people_read) {
+TEST(roc, prints_a_readable_report) {
   roc_report report(3, {.labels = {"cat", "dog", "ship"}});
   EXPECT_EQ(report.stats(), "  no examples\n");
   std::vector<float> const scores{0.7f, 0.2f, 0.1f, 0.3f, 0.4f, 0.3f, 0.4f, 0.4f, 0.2f};

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cohort/execution/detail/bf16_simd.hpp>
 #include <cohort/random/stream.hpp>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -32,7 +31,7 @@ std::vector<float> numbers(std::size_t n) {
   return x;
 }
 
-TEST(narrow_pass, rounds_as_one_number_does_on_every_instruction_set) {
+TEST(bf16_simd, rounds_like_scalar_code_on_every_instruction_set) {
   for (std::size_t const n : {0, 1, 15, 16, 17, 1000, 4099}) {
     std::vector<float> const w = numbers(n), none(n, -0.0F);
     for (isa const which : all_sets()) {
@@ -54,7 +53,7 @@ TEST(narrow_pass, rounds_as_one_number_does_on_every_instruction_set) {
   }
 }
 
-TEST(narrow_pass, adds_what_was_kept) {
+TEST(bf16_simd, adds_the_kept_rounding_error) {
   std::vector<float> const kept{0.25F, 1e-3F, -1.0F};
   std::vector<float> w{1.0F, 1.0F, 1.0F};
   std::vector<bf16> q(3);
@@ -65,7 +64,7 @@ TEST(narrow_pass, adds_what_was_kept) {
   EXPECT_EQ(q[2].value(), 0.0F);
 }
 
-TEST(narrow_pass, finds_what_is_not_finite_wherever_it_is) {
+TEST(bf16_simd, finds_non_finite_numbers_at_any_position) {
   for (isa const which : all_sets())
     for (std::size_t const n : {1, 16, 33, 100}) {
       std::vector<bf16> q(n, bf16::nearest(-3.3e38F));

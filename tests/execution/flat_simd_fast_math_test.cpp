@@ -14,7 +14,7 @@ namespace {
 
 using cohort::isa;
 
-TEST(flat_pass_under_fast_math, is_compiled_with_that_flag) {
+TEST(flat_simd_under_fast_math, is_compiled_with_that_flag) {
 #if defined(__FAST_MATH__)
   SUCCEED();
 #else
@@ -22,7 +22,7 @@ TEST(flat_pass_under_fast_math, is_compiled_with_that_flag) {
 #endif
 }
 
-TEST(flat_pass_under_fast_math, still_finds_what_is_not_finite) {
+TEST(flat_simd_under_fast_math, still_finds_non_finite_numbers) {
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > cohort::machine_isa()) continue;
     for (std::uint32_t const pattern : {0x7f800000U, 0xff800000U, 0x7fc00000U, 0x7f800001U}) {

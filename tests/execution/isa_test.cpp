@@ -12,7 +12,7 @@ namespace isa_test {
 using cohort::isa;
 using cohort_test::with_variable;
 
-TEST(isa_of_the_environment, is_the_machines_when_nothing_is_set) {
+TEST(isa_of_the_environment, is_the_machines_if_nothing_is_set) {
   with_variable const none("COHORT_ISA", nullptr);
   EXPECT_EQ(cohort::best_isa(), cohort::machine_isa());
 }

@@ -9,7 +9,7 @@ namespace processor_name_test {
 
 using namespace cohort;
 
-TEST(processor_name, is_the_same_each_time_and_ends_with_the_instruction_set) {
+TEST(processor_name, is_constant_and_ends_with_the_instruction_set) {
   std::string const name = processor_name();
   EXPECT_EQ(processor_name(), name);
   EXPECT_TRUE(name.ends_with(name_of(best_isa()))) << name;
@@ -17,7 +17,7 @@ TEST(processor_name, is_the_same_each_time_and_ends_with_the_instruction_set) {
   EXPECT_EQ(name.find('\n'), name.npos);
 }
 
-TEST(processor_name, tells_instruction_sets_apart) {
+TEST(processor_name, distinguishes_instruction_sets) {
   std::string const name = processor_name();
   cohort_test::with_variable const least("COHORT_ISA", "baseline");
   EXPECT_EQ(processor_name() == name, machine_isa() == isa::baseline);

@@ -4,17 +4,15 @@
 #include <cmath>
 #include <cohort/execution/isa.hpp>
 #include <cohort/optimizer/update_simd.hpp>
-#include <cstdint>
-#include <string>
 #include <vector>
 
-namespace vector_test {
+namespace simd_vector_test {
 
 using cohort::isa;
 
 // AdaGrad with h₀ = 0, rate 1 and w = 0 takes the step g / (|g| + ε). This tests √(g²) and the division from
 // outside, on each instruction set, for most exponents of a float.
-TEST(vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
+TEST(simd_vector, computes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   std::size_t const n = 1600;
   cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
   std::vector<float> g(n);
@@ -37,7 +35,7 @@ TEST(vector, takes_roots_and_quotients_to_a_few_units_in_the_last_place) {
   }
 }
 
-TEST(vector, divides_zero_by_epsilon_alone) {
+TEST(simd_vector, divides_zero_only_by_epsilon) {
   cohort::updater const rule = cohort::adagrad{.rate = 1, .epsilon = 1e-30, .initial = 0};
   for (isa const which : {isa::baseline, isa::avx2, isa::avx512}) {
     if (which > cohort::machine_isa()) continue;
@@ -50,4 +48,4 @@ TEST(vector, divides_zero_by_epsilon_alone) {
   }
 }
 
-}  // namespace vector_test
+}  // namespace simd_vector_test

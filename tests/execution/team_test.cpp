@@ -37,7 +37,7 @@ TEST(team, keeps_a_thread_for_each_number_and_the_caller_for_worker_zero) {
   EXPECT_EQ(std::set(first.begin(), first.end()).size(), 3U);
 }
 
-TEST(team, shows_stores_made_before_a_barrier_to_all_after_it) {
+TEST(team, makes_stores_before_a_barrier_visible_after_it) {
   for (int const workers : {1, 2, 5}) {
     team crew(workers);
     std::vector<long> cells(
@@ -56,7 +56,7 @@ TEST(team, shows_stores_made_before_a_barrier_to_all_after_it) {
   }
 }
 
-TEST(team, meets_again_when_workers_have_slept) {
+TEST(team, runs_again_after_workers_have_slept) {
   // Worker 0 delays the others until they must be in the blocking part of their wait.
   team crew(3);
   for (int run = 0; run < 3; ++run) {
@@ -133,7 +133,7 @@ TEST(team, names_the_worker_that_misses_a_barrier) {
   }
 }
 
-TEST(team, names_the_worker_that_does_not_finish_and_refuses_runs_until_it_is_back) {
+TEST(team, names_the_worker_that_does_not_finish_and_refuses_runs_until_it_does) {
   std::atomic<bool> go_home{false};
   team crew(3, {.deadline = 30ms});
   auto const stuck = [&](int w) {
@@ -189,7 +189,7 @@ TEST(team, enters_own_threads_once_and_the_caller_in_each_run) {
   }
 }
 
-TEST(team, hands_on_what_entering_throws) {
+TEST(team, rethrows_what_entering_throws) {
   EXPECT_THROW(team(3, {.enter =
                             [](int w) {
                               if (w == 2) throw std::out_of_range("no core left");
@@ -220,14 +220,14 @@ TEST(team, runs_for_callers_on_different_threads) {
   EXPECT_EQ(sum[1], 4);
 }
 
-TEST(team, refuses_settings_that_make_no_sense) {
+TEST(team, refuses_invalid_settings) {
   EXPECT_THROW(team(0), cohort::setting_error);
   EXPECT_THROW(team(-1), cohort::setting_error);
   EXPECT_THROW(team(2, {.deadline = 0ms}), cohort::setting_error);
   EXPECT_THROW(team(2, {.deadline = std::chrono::milliseconds::max()}), cohort::setting_error);
 }
 
-TEST(team, two_teams_run_side_by_side) {
+TEST(team, two_teams_run_concurrently) {
   team outer(2);
   std::atomic<int> calls{0};
   outer.run([&](int) {

@@ -41,7 +41,7 @@ TEST(builder, names_the_users_line_and_the_shapes) {
             line(here + 3) + ": conv2d: the kernel is larger than its input (input 1x4x4, kernel 5x5)");
 }
 
-TEST(builder, refuses_more_inputs_than_a_layer_takes) {
+TEST(builder, refuses_more_inputs_than_a_layer_accepts) {
   int const here = __LINE__;
   auto const describe = [](builder& net) {
     tensor const x = net.input({4});
@@ -87,7 +87,7 @@ TEST(builder, names_the_operand_that_does_not_fit_among_several) {
       << "a join that is written out has a line of its own";
 }
 
-TEST(builder, keeps_the_first_mistake_and_infers_nothing_after_it) {
+TEST(builder, keeps_the_first_error_and_infers_nothing_after_it) {
   finding const first = mistake_in([](builder& net) {
     net.input({1, 4, 4}) | conv2d{.filters = 0, .kernel = 3} | conv2d{.filters = 2, .kernel = 9}
         | softmax_cross_entropy{};
@@ -95,7 +95,7 @@ TEST(builder, keeps_the_first_mistake_and_infers_nothing_after_it) {
   EXPECT_STREQ(first.sentence, "a convolution needs at least one filter");
 }
 
-TEST(builder, gives_names_by_kind_and_keeps_those_that_are_given) {
+TEST(builder, generates_names_by_kind_and_keeps_explicit_ones) {
   graph const net = graph::build([](builder& b) {
     tensor const x =
         b.input({4}, "numbers") | dense{.units = 3} | relu{} | dense{.units = 3, .name = "middle"};
@@ -145,7 +145,7 @@ TEST(builder, has_several_inputs_and_outputs) {
   EXPECT_EQ(net.view()[net.view().find("concatenate_1")].output, shape{7});
 }
 
-TEST(builder, makes_outputs_of_what_the_function_returns_in_its_order) {
+TEST(builder, declares_the_returned_tensors_as_outputs_in_order) {
   auto const heads = [](bool swapped) {
     return graph::build([=](builder& b) {
       tensor const x = b.input({4}) | dense{.units = 3};
@@ -196,7 +196,7 @@ TEST(builder, refuses_a_tensor_that_is_neither_read_nor_returned) {
             std::string::npos);
 }
 
-TEST(builder, takes_blocks_within_blocks) {
+TEST(builder, accepts_nested_blocks) {
   auto const twice = [](auto block) { return [=](tensor x) { return x | block | block; }; };
   auto const layer = [](tensor x) { return x | dense{.units = 7} | relu{}; };
   graph const net = graph::build([&](builder& b) { return b.input({3}) | twice(twice(layer)); });
@@ -216,7 +216,7 @@ TEST(builder, keeps_a_layers_own_initialisers) {
   EXPECT_EQ(second.specs[1].initial, initialiser(init::constant{.value = 3}));
 }
 
-TEST(builder, refuses_a_name_that_another_layer_gets_once_the_order_is_settled) {
+TEST(builder, refuses_a_name_that_another_layer_gets_once_the_order_is_fixed) {
   // As written, the named layer is the second dense layer; after sorting, the third, because the other one is
   // called dense_2.
   EXPECT_THROW(cohort::graph::build([](cohort::builder& net) {

@@ -28,14 +28,14 @@ TEST(graph, is_the_same_at_run_time_and_at_compile_time) {
   EXPECT_EQ(graph(built.view()).hash(), compiled.hash());
 }
 
-TEST(graph, has_a_hash_that_no_version_changes_unnoticed) {
+TEST(graph, has_a_stable_hash_across_versions) {
   EXPECT_EQ(graph::build([](builder& net) {
               return net.input({4}) | dense{.units = 3, .name = "a"} | softmax_cross_entropy{};
             }).hash(),
             0x258547a79306c596U);
 }
 
-TEST(graph, has_another_hash_when_anything_that_matters_differs) {
+TEST(graph, has_another_hash_if_anything_relevant_differs) {
   std::set<std::uint64_t> seen;
   int made = 0;
   auto const add_graph = [&](auto layer) {

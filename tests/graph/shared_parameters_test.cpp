@@ -32,7 +32,7 @@ TEST(shared_parameters, are_counted_once_and_named_in_the_summary) {
   EXPECT_TRUE(says(summary(siblings), "46")) << summary(siblings);
 }
 
-TEST(shared_parameters, belong_to_the_layer_that_is_named_whichever_runs_first) {
+TEST(shared_parameters, belong_to_the_named_layer_in_any_execution_order) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({4});
     tensor const second = x | dense{.units = 4, .name = "owner"};
@@ -46,7 +46,7 @@ TEST(shared_parameters, belong_to_the_layer_that_is_named_whichever_runs_first) 
   EXPECT_EQ(from_json(to_json(net)).hash(), net.hash());
 }
 
-TEST(shared_parameters, come_back_from_json) {
+TEST(shared_parameters, round_trip_through_json) {
   graph const net = siblings;
   std::string const text = to_json(net);
   EXPECT_TRUE(says(text, R"("shares": "eye")")) << text;
@@ -61,7 +61,7 @@ TEST(shared_parameters, come_back_from_json) {
   EXPECT_NE(apart.hash(), net.hash());
 }
 
-TEST(shared_parameters, are_those_of_one_layer_through_a_chain_of_names) {
+TEST(shared_parameters, are_resolved_through_a_chain_of_names) {
   graph const net = graph::build([](builder& b) {
     return b.input({3}) | dense{.units = 3, .settings = {.weights = init::ones{}}, .name = "a"}
            | dense{.units = 3, .settings = {.shares = "a"}, .name = "b"}
@@ -71,7 +71,7 @@ TEST(shared_parameters, are_those_of_one_layer_through_a_chain_of_names) {
   EXPECT_EQ(net.view().parameters(3).specs[0].initial, initialiser(init::ones{}));
 }
 
-TEST(shared_parameters, are_refused_where_they_make_no_sense) {
+TEST(shared_parameters, are_refused_if_invalid) {
   EXPECT_TRUE(says(mistake([](builder& b) {
                      return b.input({3}) | dense{.units = 3}
                             | dense{.units = 3, .settings = {.shares = "dense_1"}};

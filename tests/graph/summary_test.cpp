@@ -9,7 +9,7 @@ namespace summary_test {
 
 using namespace cohort;
 
-TEST(summary, shows_a_chain_layer_by_layer_with_its_totals) {
+TEST(summary, prints_a_chain_layer_by_layer_with_its_totals) {
   graph const lenet = graph::build([](builder& net) {
     return net.input({1, 28, 28}) | conv2d{.filters = 20, .kernel = 5} | relu{} | max_pool{.window = 2}
            | dense{.units = 10, .name = "classes"} | softmax_cross_entropy{};
@@ -25,7 +25,7 @@ TEST(summary, shows_a_chain_layer_by_layer_with_its_totals) {
             "total                    6 layers                                     29330  0.657\n");
 }
 
-TEST(summary, shows_what_each_layer_reads_where_that_is_not_the_one_above) {
+TEST(summary, prints_the_inputs_of_layers_that_do_not_follow_their_input) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({2, 6, 6}, "x");
     tensor const left = x | conv2d{.filters = 2, .kernel = {3, 1}, .padding = padding::same, .bias = false};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/detail/cached_file.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -28,7 +28,7 @@ class cached_file_in_a_folder : public testing::Test {
   std::string folder = scratch / "cache/trials";
 };
 
-TEST_F(cached_file_in_a_folder, gives_what_was_written) {
+TEST_F(cached_file_in_a_folder, returns_what_was_written) {
   EXPECT_EQ(file_of("a").read(), "");
   std::string const content("two\nlines and a \0", 17);
   file_of("a").write(content);
@@ -40,7 +40,7 @@ TEST_F(cached_file_in_a_folder, gives_what_was_written) {
   EXPECT_EQ(cohort::detail::list_folder(folder)->size(), 1U) << "nothing temporary stays";
 }
 
-TEST_F(cached_file_in_a_folder, takes_nothing_damaged) {
+TEST_F(cached_file_in_a_folder, ignores_a_damaged_file) {
   file_of("description").write("content");
   std::string const path = file_of("description").path(), whole = bytes_of(path);
   std::string const damaged[]{"",
@@ -64,7 +64,7 @@ TEST_F(cached_file_in_a_folder, does_not_trust_its_name) {
   EXPECT_EQ(file_of("two").read(), "");
 }
 
-TEST_F(cached_file_in_a_folder, does_without_a_folder) {
+TEST_F(cached_file_in_a_folder, works_without_a_folder) {
   for (char const* nowhere : {"", "/proc/no/such/folder"}) {
     folder = nowhere;
     file_of("a").write("content");

@@ -27,7 +27,7 @@ TEST(crc32c, has_the_published_values) {
   }
 }
 
-TEST(crc32c, is_the_same_on_every_instruction_set_and_wherever_it_is_cut) {
+TEST(crc32c, is_equal_on_every_instruction_set_and_for_any_split) {
   cohort::random_stream const stream(7, "bytes");
   std::vector<std::byte> bytes;
   for (std::uint64_t i = 0; i < 100; ++i) bytes.push_back(static_cast<std::byte>(stream.bits(i)));

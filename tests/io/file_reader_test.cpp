@@ -15,7 +15,7 @@ namespace file_reader_test {
 using cohort::file_reader;
 using cohort::read_text;
 
-TEST(file_reader, reads_what_is_there_and_then_nothing) {
+TEST(file_reader, reads_the_contents_and_then_nothing) {
   scratch_folder folder;
   std::ofstream(folder / "a") << "0123456789";
   file_reader file(folder / "a");
@@ -28,13 +28,13 @@ TEST(file_reader, reads_what_is_there_and_then_nothing) {
   EXPECT_EQ(read_text(folder / "a"), "0123456789");
 }
 
-TEST(file_reader, says_which_file_is_missing) {
+TEST(file_reader, names_a_missing_file) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "none"); }),
             "cannot open the file (" + (folder / "none") + "): No such file or directory");
 }
 
-TEST(file_reader, refuses_what_is_no_regular_file) {
+TEST(file_reader, refuses_what_is_not_a_regular_file) {
   scratch_folder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_reader file(folder / "pipe"); }),

@@ -6,7 +6,7 @@
 
 namespace file_test {
 
-TEST(read_file, gives_the_bytes_of_a_file) {
+TEST(read_file, returns_the_bytes_of_a_file) {
   std::string const path = fresh_path("bytes");
   std::vector<std::byte> const bytes = {std::byte{1}, std::byte{0}, std::byte{255}};
   write_file(path, bytes);

@@ -25,7 +25,7 @@ mode_t mode_of(std::string const& path) {
   return facts.st_mode & 07777;
 }
 
-TEST(file_writer, shows_nothing_before_commit_and_all_after) {
+TEST(file_writer, publishes_nothing_before_commit_and_everything_after) {
   scratch_folder folder;
   cohort::write_file(folder / "model", "old");
   file_writer file(folder / "model");
@@ -37,7 +37,7 @@ TEST(file_writer, shows_nothing_before_commit_and_all_after) {
   EXPECT_EQ(folder.names(), names{"model"});
 }
 
-TEST(file_writer, leaves_the_old_file_and_no_other_when_it_is_given_up) {
+TEST(file_writer, keeps_only_the_old_file_if_it_is_abandoned) {
   scratch_folder folder;
   cohort::write_file(folder / "model", "old");
   {
@@ -49,7 +49,7 @@ TEST(file_writer, leaves_the_old_file_and_no_other_when_it_is_given_up) {
   EXPECT_EQ(folder.names(), names{"model"});
 }
 
-TEST(file_writer, keeps_the_old_file_when_the_disk_is_full) {
+TEST(file_writer, keeps_the_old_file_if_the_disk_is_full) {
   scratch_folder folder;
   cohort::write_file(folder / "model", "old");
   std::string const large(100'000, 'x');
@@ -80,7 +80,7 @@ TEST(file_writer, is_closed_after_a_failure_and_after_commit) {
   EXPECT_EQ(folder.names(), names{"done"});
 }
 
-TEST(file_writer, says_why_it_cannot_write_there) {
+TEST(file_writer, reports_why_it_cannot_write) {
   scratch_folder folder;
   EXPECT_EQ(refusal_of<cohort::file_error>([&] { file_writer file(folder / "no/such/model"); }),
             "cannot create the file (" + (folder / "no/such/model") + "): No such file or directory");
@@ -110,7 +110,7 @@ TEST(file_writer, keeps_permissions_and_follows_links) {
   EXPECT_EQ(folder.names(), (names{"latest", "model"}));
 }
 
-TEST(file_writer, lets_two_writers_of_one_name_work_side_by_side) {
+TEST(file_writer, allows_two_concurrent_writers_of_one_name) {
   scratch_folder folder;
   file_writer first(folder / "model"), second(folder / "model");
   first.write("first");

@@ -42,7 +42,7 @@ TEST(json_string, agrees_with_plain_decoding_on_every_start_of_three_bytes) {
   EXPECT_EQ(disagreements, 0u);
 }
 
-TEST(json_string, encodes_every_character_to_what_it_accepts) {
+TEST(json_string, encodes_every_character_as_valid_utf8) {
   for (std::uint32_t code = 0; code <= 0x10ffff; ++code) {
     if (code >= 0xd800 && code <= 0xdfff) continue;
     std::string text;
@@ -52,7 +52,7 @@ TEST(json_string, encodes_every_character_to_what_it_accepts) {
   }
 }
 
-TEST(json_string, refuses_a_cut_character) {
+TEST(json_string, refuses_a_truncated_character) {
   std::string const whole = "\xf0\x9f\x98\x80";
   for (std::size_t length = 0; length < 4; ++length)
     EXPECT_EQ(detail::utf8_length(whole.substr(0, length)), 0u);
@@ -60,13 +60,13 @@ TEST(json_string, refuses_a_cut_character) {
   EXPECT_EQ(detail::invalid_utf8_at("ab\xc3\xa4\xc3"), 4u);
 }
 
-TEST(json_string, escapes_what_must_be_and_no_more) {
+TEST(json_string, escapes_only_what_is_required) {
   std::string text;
   detail::append_quoted(text, std::string_view("\"\\/\b\f\n\r\t\0\x1f\x7f\xc3\xa4", 13));
   EXPECT_EQ(text, "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u001f\x7f\xc3\xa4\"");
 }
 
-TEST(json_string, shows_hostile_text_short_and_as_utf8) {
+TEST(json_string, prints_hostile_text_shortened_and_as_utf8) {
   EXPECT_EQ(detail::quote_for_error("a\xff\n"), "\"a?\\n\"");
   std::string const shown = detail::quote_for_error(std::string(1000, 'x'));
   EXPECT_EQ(shown, '"' + std::string(60, 'x') + "…\"");

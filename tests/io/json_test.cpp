@@ -2,12 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cohort/io/detail/json_string.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"
@@ -79,7 +78,7 @@ TEST(json, rounds_numbers_to_nearest_and_keeps_integers_exact) {
   EXPECT_EQ(root.at(12).number(), 0.0);
 }
 
-TEST(json, tells_too_large_from_too_small_however_it_is_spelled) {
+TEST(json, distinguishes_overflow_from_underflow_in_any_notation) {
   std::string const zeros(400, '0');
   EXPECT_EQ(number_of("0." + zeros + "1"), 0.0);
   EXPECT_EQ(number_of("0." + zeros + "1e5"), 0.0);
@@ -92,7 +91,7 @@ TEST(json, tells_too_large_from_too_small_however_it_is_spelled) {
   EXPECT_NE(refused("0.1e999999999999999999999"), "");
 }
 
-TEST(json, refuses_what_rfc_8259_does_not_know) {
+TEST(json, refuses_extensions_of_rfc_8259) {
   for (std::string_view text : {"",
                                 " ",
                                 "nul",
@@ -180,7 +179,7 @@ TEST(json, names_line_column_and_path) {
   EXPECT_EQ(refused("[\"\xff\"]"), "cannot read JSON (net.json:1:3, $[0]): expected UTF-8, got byte 0xff");
 }
 
-TEST(json, refuses_a_repeated_field_also_when_it_is_escaped) {
+TEST(json, refuses_a_repeated_field_even_if_it_is_escaped) {
   EXPECT_EQ(refused(R"({"a": 1, "b": {"c": 1, "\u0063": 2}})"),
             "cannot read JSON (net.json:1:34, $.b.c): expected unique field names, got a second field \"c\"");
   EXPECT_EQ(refused(R"([{"a": 1}, {"a": 1}])"), "");
@@ -214,7 +213,7 @@ TEST(json, survives_a_million_brackets_and_digits) {
   EXPECT_NE(refused('"' + std::string(1'000'000, 'x')), "");
 }
 
-TEST(json, refuses_every_cut_of_a_document) {
+TEST(json, refuses_every_truncation_of_a_document) {
   std::string const whole =
       R"({"layers": [{"kind": "conv2d", "kernel": [5, 5], "rate": -1.5e-3, "bias": true, "n": null, "t": "\u00e4\n"}]})";
   ASSERT_EQ(refused(whole), "");
@@ -223,7 +222,7 @@ TEST(json, refuses_every_cut_of_a_document) {
   }
 }
 
-TEST(json, never_reads_outside_a_damaged_text) {
+TEST(json, never_reads_beyond_a_damaged_text) {
   // The text is copied to memory of exactly its size, so that a sanitizer detects any read beyond it.
   std::string const whole =
       R"({"a": [1.5e3, -0, "\ud83d\ude00 \u00e4 ä", true, false, null, {"b": {}}], "c": ""})";

@@ -21,7 +21,7 @@ std::string refused(Action action) {
   return refusal_of<cohort::data_error>([&] { action(document.root().at("layers").at(0)); });
 }
 
-TEST(json_value, says_what_it_is_where_another_kind_was_expected) {
+TEST(json_value, names_its_kind_if_another_was_expected) {
   EXPECT_EQ(
       refused([](auto layer) { layer.at("kernel").integer(1, 9); }),
       "cannot read JSON (net.json:1:42, $.layers[0].kernel): expected an integer from 1 to 9, got the string "
@@ -45,7 +45,7 @@ TEST(json_value, says_what_it_is_where_another_kind_was_expected) {
   EXPECT_NE(refused([](auto layer) { layer.at("kind").items(); }), "");
 }
 
-TEST(json_value, checks_the_ranges_that_it_is_given) {
+TEST(json_value, checks_requested_ranges) {
   auto const layer = document.root().at("layers").at(0);
   EXPECT_EQ(layer.at("n").integer(-3, -3), -3);
   EXPECT_EQ(layer.at("big").unsigned_integer(), 18446744073709551615u);
@@ -81,17 +81,17 @@ TEST(json_value, finds_each_of_many_fields) {
   EXPECT_FALSE(many.root().find("1000").has_value());
 }
 
-TEST(json_value, refuses_an_index_behind_the_end) {
+TEST(json_value, refuses_an_index_past_the_end) {
   EXPECT_EQ(refusal_of<cohort::data_error>([] { document.root().at("layers").at(1); }),
             "cannot read JSON (net.json:1:12, $.layers): expected an array of at least 2, got an array of 1");
 }
 
-TEST(json_value, quotes_keys_in_a_path_that_are_no_plain_words) {
+TEST(json_value, quotes_keys_in_a_path_that_are_not_plain_words) {
   EXPECT_EQ(document.root().at("x y").path(), "$[\"x y\"]");
   EXPECT_EQ(document.root().path(), "$");
 }
 
-TEST(json_value, outlives_a_move_of_its_document) {
+TEST(json_value, survives_a_move_of_its_document) {
   auto first = parse_json(R"(["short"])");
   auto const value = first.root().at(0);
   auto const second = std::move(first);

@@ -31,7 +31,7 @@ TEST(json_writer, writes_compact_text_without_a_space) {
                                  R"("layers":[{"kind":"conv2d","rate":0.02,"bias":true,"pads":[null]},{}]})");
 }
 
-TEST(json_writer, indents_but_keeps_short_things_in_one_line) {
+TEST(json_writer, indents_but_keeps_short_values_on_one_line) {
   json_writer out(2);
   EXPECT_EQ(network(out).text(), R"({
   "name": "lenet",
@@ -66,7 +66,7 @@ TEST(json_writer, writes_doubles_that_read_back_as_the_same_bits) {
   }
 }
 
-TEST(json_writer, refuses_numbers_that_json_has_not) {
+TEST(json_writer, refuses_numbers_that_json_cannot_represent) {
   for (double number : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
                         std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THROW(json_writer().value(number), cohort::numeric_error);
@@ -80,7 +80,7 @@ TEST(json_writer, refuses_text_that_is_not_utf8) {
   EXPECT_THROW(json_writer().begin_object().key("\xed\xa0\x80"), cohort::data_error);
 }
 
-TEST(json_writer, refuses_calls_that_make_no_json) {
+TEST(json_writer, refuses_calls_that_produce_invalid_json) {
   using cohort::setting_error;
   EXPECT_THROW(json_writer().text(), setting_error);
   EXPECT_THROW(json_writer().value(1).value(2), setting_error);

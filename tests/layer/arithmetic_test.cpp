@@ -3,7 +3,6 @@
 #include <cohort/graph/network.hpp>
 
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "../data/refused.hpp"
@@ -25,7 +24,7 @@ static_assert(network<[](builder& net) {
                   .kind->name
               == "multiply");
 
-TEST(multiply, has_the_product_of_the_others_as_its_gradient_zeros_or_not) {
+TEST(multiply, has_the_product_of_the_other_inputs_as_its_gradient_even_with_zeros) {
   lone_layer<> run(multiply{}, 1, {shape{3}, shape{3}, shape{3}}, {{2, 0, 0}, {3, 5, 0}, {4, 6, 7}});
   EXPECT_EQ(run.forward(), (list{24, 0, 0}));
   run.differentiate({1, 10, 1});
@@ -34,7 +33,7 @@ TEST(multiply, has_the_product_of_the_others_as_its_gradient_zeros_or_not) {
   EXPECT_EQ(run.diff_inputs[2], (list{6, 0, 0}));
 }
 
-TEST(average, gives_each_input_its_share) {
+TEST(average, divides_its_gradient_equally_among_inputs) {
   lone_layer<> run(average{}, 2, {shape{1}, shape{1}}, {{2, 3}, {4, 8}});
   EXPECT_EQ(run.forward(), (list{3, 5.5}));
   run.differentiate({1, 4});
@@ -42,7 +41,7 @@ TEST(average, gives_each_input_its_share) {
   EXPECT_EQ(run.diff_inputs[1], (list{0.5, 2}));
 }
 
-TEST(maximum, gives_a_ties_gradient_to_the_first_of_the_equal) {
+TEST(maximum, passes_the_gradient_of_a_tie_to_the_first_maximum) {
   lone_layer<> run(maximum{}, 1, {shape{4}, shape{4}, shape{4}}, {{1, 5, 2, 2}, {1, 5, 3, 1}, {1, 4, 3, 9}});
   EXPECT_EQ(run.forward(), (list{1, 5, 3, 9}));
   run.differentiate({1, 2, 3, 4});
@@ -51,13 +50,13 @@ TEST(maximum, gives_a_ties_gradient_to_the_first_of_the_equal) {
   EXPECT_EQ(run.diff_inputs[2], (list{0, 0, 0, 4}));
 }
 
-TEST(maximum, lets_what_is_no_number_through) {
+TEST(maximum, propagates_nan) {
   double const nan = std::nan("");
   lone_layer<> run(maximum{}, 1, {shape{3}, shape{3}, shape{3}}, {{nan, 1, 1}, {1, nan, 1}, {2, 2, nan}});
   for (double const y : run.forward()) EXPECT_TRUE(std::isnan(y));
 }
 
-TEST(joins, say_what_they_refuse) {
+TEST(joins, explain_what_they_refuse) {
   EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}), "only tensors of equal shape can be multiplied");
   EXPECT_EQ(refusal_of(average{}, shape{3}, shape{3}, shape{3, 1}),
             "only tensors of equal shape can be averaged");
@@ -66,7 +65,7 @@ TEST(joins, say_what_they_refuse) {
   expect_parts(refused<graph_error>(unequal), {"multiply", "left 3", "right 4"});
 }
 
-TEST(subset, takes_a_slice_of_the_first_axis_and_gives_zeros_to_the_rest) {
+TEST(subset, slices_the_first_axis_and_has_zero_gradients_elsewhere) {
   lone_layer<> run(subset{.first = 1, .last = 3}, 2, {shape{4, 2}},
                    {{0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17}});
   EXPECT_EQ(run.forward(), (list{2, 3, 4, 5, 12, 13, 14, 15}));
@@ -80,7 +79,7 @@ TEST(subset, takes_a_slice_of_the_first_axis_and_gives_zeros_to_the_rest) {
   EXPECT_EQ(refusal_of(subset{.first = 0, .last = 1}, shape{}), "a subset needs an input with channels");
 }
 
-TEST(scale, multiplies_by_a_constant_or_by_what_each_channel_learns) {
+TEST(scale, multiplies_by_a_constant_or_by_a_learned_factor_per_channel) {
   shape const image{2, 2};
   lone_layer<> constant(cohort::scale{.factor = -0.5}, 1, {image}, {{2, 4, 6, 8}});
   EXPECT_EQ(constant.forward(), (list{-1, -2, -3, -4}));

@@ -3,8 +3,6 @@
 #include <cohort/layer/avg_pool.hpp>
 #include <cohort/layer/global_pool.hpp>
 
-#include <array>
-#include <string>
 #include <vector>
 
 namespace avg_pool_test {
@@ -58,7 +56,7 @@ TEST(avg_pool, does_not_count_padding) {
   EXPECT_EQ(same.diff_input, (std::vector<double>{1, 3, 10}));
 }
 
-TEST(global_pools, see_each_channel_of_each_example_apart) {
+TEST(global_pools, pool_each_channel_of_each_example_separately) {
   std::vector<double> const input{1, 3, 5, 5, -1, -3, -5, -5};
   passed const mean(global_avg_pool{}, {2, 1, 2}, 2, input, {2, 4, 6, 8});
   EXPECT_EQ(mean.output, (std::vector<double>{2, 5, -2, -5}));
@@ -68,7 +66,7 @@ TEST(global_pools, see_each_channel_of_each_example_apart) {
   EXPECT_EQ(most.diff_input, (std::vector<double>{0, 2, 4, 0, 6, 0, 8, 0})) << "the first of equals";
 }
 
-TEST(global_pools, say_what_they_refuse) {
+TEST(global_pools, explain_what_they_refuse) {
   EXPECT_EQ(
       inferred(global_avg_pool{}, {3}).problem.text().view(),
       "graph: : global pooling needs an input of channels x height x width or channels x length (input 3)");

@@ -8,29 +8,14 @@
 #include <vector>
 
 #include "../plan/trial.hpp"
+#include "inferred.hpp"
 
 namespace convolution_test {
 
 using namespace cohort;
+using namespace inferred_layer;
 using B = reference<double>;
 
-template <layer L>
-constexpr inference inferred(L const& l, shape const& input) {
-  return l.infer({&input, 1});
-}
-template <layer L>
-constexpr shape made(L const& l, shape const& input) {
-  return inferred(l, input).output;
-}
-template <layer L>
-constexpr parameter_list parameters(L const& l, shape const& input) {
-  return l.parameters({&input, 1});
-}
-template <layer L>
-std::string refused(L const& l, shape const& input) {
-  inference const result = inferred(l, input);
-  return result.problem.found() ? std::string(result.problem.text().view()) : "";
-}
 constexpr bool is(parameter_spec const& spec, shape const& dims, int fan_in, int fan_out) {
   return spec.dims == dims && spec.fan_in == fan_in && spec.fan_out == fan_out;
 }
@@ -98,7 +83,7 @@ constexpr auto given_alone = detail::encode(conv2d{.filters = 0, .kernel = 0});
 static_assert(std::equal(given_alone.begin(), given_alone.end(), kind_of<conv2d>.defaults),
               "a description knows what is not given");
 
-TEST(convolution, takes_each_group_from_its_part_of_the_channels) {
+TEST(convolution, reads_each_group_from_its_channels) {
   // channels (1, 2) and (3, 4): each filter uses only its two channels
   EXPECT_EQ(output(conv2d{.filters = 2, .kernel = 1, .groups = 2}, {4, 1, 1}, {1, 2, 3, 4},
                    {{10, 100, 1000, 10000}, {5, 6}}),
@@ -109,20 +94,20 @@ TEST(convolution, takes_each_group_from_its_part_of_the_channels) {
             (std::vector<double>{1, 2, 6, 8}));
 }
 
-TEST(convolution, skips_what_its_dilation_says) {
+TEST(convolution, skips_elements_by_its_dilation) {
   EXPECT_EQ(
       output(conv1d{.filters = 1, .kernel = 2, .dilation = 3}, {1, 5}, {1, 2, 3, 4, 5}, {{1, 10}, {0.5}}),
       (std::vector<double>{1 + 40 + 0.5, 2 + 50 + 0.5}));
 }
 
-TEST(convolution, puts_the_odd_element_of_an_even_kernel_behind) {
+TEST(convolution, pads_the_odd_element_of_an_even_kernel_at_the_end) {
   // 4 outputs with stride 1 and kernel 2: one element of padding at the end
   EXPECT_EQ(output(conv1d{.filters = 1, .kernel = 2, .padding = padding::same, .bias = false}, {1, 4},
                    {1, 2, 3, 4}, {{1, 10}}),
             (std::vector<double>{21, 32, 43, 4}));
 }
 
-TEST(convolution, transposed_puts_its_kernel_at_every_input) {
+TEST(convolution, transposed_adds_its_kernel_at_every_input) {
   conv2d_transposed const l{.filters = 1, .kernel = {1, 3}, .stride = {1, 2}};
   std::vector<double> const row{1, 10}, kernel{1, 2, 3};
   EXPECT_EQ(output(l, {1, 1, 2}, row, {kernel, {0.5}}),
@@ -152,7 +137,7 @@ constexpr auto at_compile_time = network<[](builder& net) {
 static_assert(at_compile_time.parameter_count()
               == 4 * 9 + (4 * 6 + 6) + (6 * 2 * 4 + 2) + (2 * 12 * 12 * 3 + 3));
 
-TEST(convolution, says_what_it_refuses) {
+TEST(convolution, explains_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 6, .kernel = 1, .groups = 4}, {6, 9, 9}),
             "graph: : the channels must be divisible by the groups (channels 6, groups 4)");
   EXPECT_EQ(refused(conv2d{.filters = 6, .kernel = 1, .groups = 4}, {8, 9, 9}),

@@ -36,7 +36,7 @@ void expect_a_mask_of_the_example_alone(L const& l) {
   EXPECT_EQ(made_of_ones(l, {3}, 4), made_of_ones(l, {3}, 4));
 }
 
-TEST(random_layers, draw_for_an_example_the_same_in_whatever_batch_it_stands) {
+TEST(random_layers, draw_independently_of_the_batch) {
   expect_a_mask_of_the_example_alone(dropout{});
   expect_a_mask_of_the_example_alone(spatial_dropout{});
   expect_a_mask_of_the_example_alone(gaussian_noise{});
@@ -96,7 +96,7 @@ statistics of(std::vector<float> const& y) {
 }
 
 /// Bounds of five standard deviations, for n = 100,000 elements, or for 4,000 channels.
-TEST(dropout, drops_as_many_as_its_rate_says_and_keeps_the_mean) {
+TEST(dropout, drops_at_its_rate_and_preserves_the_mean) {
   for (double const rate : {0.1, 0.5, 0.9}) {
     auto const y = made_of_ones(dropout{.rate = rate}, many());
     auto const dropped = static_cast<double>(std::count(y.begin(), y.end(), 0.0F)) / 1e5;
@@ -142,7 +142,7 @@ void expect_the_mask_of_forward_in_backward(L const& l) {
   EXPECT_EQ(run.differentiate(ones), y);
 }
 
-TEST(random_layers, make_the_mask_of_forward_again_in_backward) {
+TEST(random_layers, recompute_the_mask_of_forward_in_backward) {
   expect_the_mask_of_forward_in_backward(dropout{.rate = 0.4});
   expect_the_mask_of_forward_in_backward(spatial_dropout{.rate = 0.4});
   std::vector<double> const diff(size, 3);
@@ -151,13 +151,13 @@ TEST(random_layers, make_the_mask_of_forward_again_in_backward) {
   EXPECT_EQ(noise.differentiate(diff), diff) << "noise has the gradient of the identity";
 }
 
-TEST(random_layers, draw_alike_for_floats_and_doubles) {
+TEST(random_layers, draw_equally_for_floats_and_doubles) {
   auto const narrow = made_of_ones(dropout{.rate = 0.3}, {1, 2});
   auto const wide = made_of_ones<double>(dropout{.rate = 0.3}, {1, 2});
   for (std::size_t i = 0; i < narrow.size(); ++i) EXPECT_EQ(narrow[i] == 0, wide[i] == 0);
 }
 
-TEST(random_layers, say_what_they_refuse) {
+TEST(random_layers, explain_what_they_refuse) {
   for (double const rate : {-0.1, 1.0, std::nan("")}) {
     EXPECT_EQ(refusal_of(dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");
     EXPECT_EQ(refusal_of(spatial_dropout{.rate = rate}, image), "the rate of a dropout must be in [0, 1)");

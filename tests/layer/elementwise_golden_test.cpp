@@ -2,45 +2,17 @@
 #include <gtest/gtest.h>
 #include <cohort/layer/layers.hpp>
 
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "../golden/golden_cases.hpp"
 #include "lone_layer.hpp"
 
 namespace elementwise_golden_test {
 
 using namespace cohort;
-
-struct golden_tensor {
-  shape dims;
-  std::vector<double> values;
-};
-/// A case of golden/layers_elementwise.txt: its tensors by the first words of their lines, in their order.
-using golden_case = std::map<std::string, std::vector<golden_tensor>>;
-
-std::map<std::string, golden_case> read_golden() {
-  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/layers_elementwise.txt");
-  std::map<std::string, golden_case> cases;
-  golden_case* now = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string key, word;
-    words >> key >> word;
-    if (key == "case") {
-      now = &cases[word];
-      continue;
-    }
-    golden_tensor made;
-    for (; word != ":"; words >> word) made.dims[made.dims.rank++] = std::stoi(word);
-    for (double x = 0; words >> x;) made.values.push_back(x);
-    (*now)[key].push_back(std::move(made));
-  }
-  return cases;
-}
 
 /// For numbers of size 1 to 20. expm1, erfc and tanh differ between mathematical libraries by a few units in
 /// the last place; sums of up to 20 terms depend on their order.
@@ -80,7 +52,7 @@ class golden {
   void expect_all_compared() const { EXPECT_EQ(compared_.size(), cases_.size()); }
 
  private:
-  std::map<std::string, golden_case> cases_ = read_golden();
+  std::map<std::string, golden_case> cases_ = read_golden_cases("layers_elementwise.txt");
   std::set<std::string> compared_{};
 };
 

@@ -71,7 +71,7 @@ TEST(initialiser, scales_its_stream_by_the_formula_of_its_name) {
   }
 }
 
-TEST(initialiser, has_the_mean_variance_and_bounds_that_it_promises) {
+TEST(initialiser, has_its_documented_mean_variance_and_bounds) {
   shape const dims{200, 500};
   int const n = 100'000, fi = 500, fo = 200;
   struct row {
@@ -108,7 +108,7 @@ TEST(initialiser, has_the_mean_variance_and_bounds_that_it_promises) {
   }
 }
 
-TEST(initialiser, gives_floats_that_are_the_doubles_rounded) {
+TEST(initialiser, returns_floats_equal_to_the_rounded_doubles) {
   for (initialiser const& how : {initialiser(init::relu{}), initialiser(init::xavier_uniform{}),
                                  initialiser(init::orthogonal{}), initialiser(init::normal{})}) {
     auto const wide = filled<double>(how, {6, 8}, 8, 6);
@@ -117,7 +117,7 @@ TEST(initialiser, gives_floats_that_are_the_doubles_rounded) {
   }
 }
 
-TEST(initialiser, depends_on_its_stream_alone) {
+TEST(initialiser, depends_only_on_its_stream) {
   EXPECT_EQ(filled(init::relu{}, {4, 4}, 4, 4, 1), filled(init::relu{}, {4, 4}, 4, 4, 1));
   EXPECT_NE(filled(init::relu{}, {4, 4}, 4, 4, 1), filled(init::relu{}, {4, 4}, 4, 4, 2));
   auto const few = filled(init::normal{}, {10});
@@ -125,7 +125,7 @@ TEST(initialiser, depends_on_its_stream_alone) {
   EXPECT_EQ(few, std::vector<double>(many.begin(), many.begin() + 10));
 }
 
-TEST(initialiser, makes_orthonormal_rows_or_columns) {
+TEST(initialiser, creates_orthonormal_rows_or_columns) {
   for (shape const& dims :
        {shape{5, 5}, shape{4, 9}, shape{9, 4}, shape{6, 2, 3, 3}, shape{40, 1, 3, 3}, shape{1, 7}}) {
     auto const q = filled(init::orthogonal{}, dims);
@@ -159,7 +159,7 @@ TEST(initialiser, draws_orthogonal_matrices_without_a_preferred_direction) {
   EXPECT_NEAR(diagonal_square / count, 1.0 / 3, 5 * 0.3 / std::sqrt(count));
 }
 
-TEST(initialiser, makes_the_identity_of_matrices_and_convolutions) {
+TEST(initialiser, creates_the_identity_of_matrices_and_convolutions) {
   EXPECT_EQ(filled(init::identity{}, {2, 3}), (std::vector<double>{1, 0, 0, 0, 1, 0}));
   EXPECT_EQ(filled(init::identity{}, {3, 2}), (std::vector<double>{1, 0, 0, 1, 0, 0}));
   shape const dims{2, 2, 3, 3};
@@ -173,7 +173,7 @@ TEST(initialiser, makes_the_identity_of_matrices_and_convolutions) {
     }
 }
 
-TEST(initialiser, comes_back_from_its_name) {
+TEST(initialiser, is_restored_from_its_name) {
   for (std::string_view const name : initialiser::names) {
     initialiser const how = initialiser::from(name, 0.25);
     EXPECT_EQ(how.name(), name);
@@ -190,7 +190,7 @@ TEST(initialiser, comes_back_from_its_name) {
   }
 }
 
-TEST(initialiser, refuses_numbers_that_make_no_sense) {
+TEST(initialiser, refuses_invalid_numbers) {
   EXPECT_THROW(initialiser(init::normal{-1}).check(), cohort::setting_error);
   EXPECT_THROW(initialiser(init::uniform{-0.1}).check(), cohort::setting_error);
   EXPECT_THROW(initialiser(init::constant{__builtin_inf()}).check(), cohort::setting_error);
@@ -198,7 +198,7 @@ TEST(initialiser, refuses_numbers_that_make_no_sense) {
   EXPECT_NO_THROW(initialiser(init::constant{-3}).check());
 }
 
-TEST(initialiser, refuses_shapes_and_fans_that_do_not_fit_and_touches_nothing) {
+TEST(initialiser, refuses_unsuitable_shapes_and_fans_and_writes_nothing) {
   std::vector<float> values(6, 7.0F);
   random_stream const stream(1, "x");
   auto const refused = [&](initialiser const& how, int fan_in, int fan_out, shape const& dims) {

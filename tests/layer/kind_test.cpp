@@ -128,7 +128,7 @@ TEST(kind, reaches_a_users_kernels_through_its_fields) {
   EXPECT_EQ(kind_of<conv2d>.host<float>().forward, nullptr);
 }
 
-TEST(kind, has_a_name_of_its_own_for_every_built_in_layer) {
+TEST(kind, has_a_distinct_name_for_every_built_in_layer) {
   std::set<std::string_view> names;
   for (kind const* one : built_in_kinds()) names.insert(one->name);
   EXPECT_EQ(names.size(), built_in_kinds().size());

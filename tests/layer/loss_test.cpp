@@ -4,12 +4,12 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "../golden/golden_cases.hpp"
 
 namespace loss_test {
 
@@ -80,7 +80,7 @@ TEST(loss, huber_is_squared_up_to_delta_and_absolute_beyond) {
   EXPECT_EQ(two.gradient, (numbers{0.25, -0.5, 0, -0.5}));
 }
 
-TEST(loss, hinge_asks_for_a_margin_of_one_on_the_right_side) {
+TEST(loss, hinge_requires_a_margin_of_one) {
   numbers const x{0.5, -3, 2, 1};
   judgement const signs = judge(hinge{}, {4}, x, numbers{1, 1, -1, 1});
   EXPECT_EQ(signs.loss, (0.5 + 4 + 3 + 0) / 4);
@@ -90,7 +90,7 @@ TEST(loss, hinge_asks_for_a_margin_of_one_on_the_right_side) {
   EXPECT_EQ(bits.gradient, signs.gradient);
 }
 
-TEST(loss, binary_cross_entropy_answers_with_probabilities) {
+TEST(loss, binary_cross_entropy_outputs_probabilities) {
   judgement const sure =
       judge(binary_cross_entropy{}, {1}, numbers{0, std::log(3.0), std::log(3.0)}, numbers{1, 0, 0.5});
   expect_near(sure.output, {0.5, 0.75, 0.75}, 1e-15, "output");
@@ -124,7 +124,7 @@ TEST(loss, binary_cross_entropy_is_exact_for_large_and_infinite_logits) {
   expect_stable_binary_cross_entropy<double>();
 }
 
-TEST(loss, softmax_takes_large_logits_and_classes_ruled_out) {
+TEST(loss, softmax_accepts_large_and_infinitely_negative_logits) {
   double const out = -std::numeric_limits<double>::infinity();
   judgement const large = judge(softmax_cross_entropy{}, {3}, numbers{1e5, 0, -1e5}, indices{1});
   EXPECT_EQ(large.loss, 1e5);
@@ -138,7 +138,7 @@ TEST(loss, softmax_takes_large_logits_and_classes_ruled_out) {
   EXPECT_EQ(judge(softmax_cross_entropy{}, {3}, numbers{2, out, 2}, indices{1}).loss, -out);
 }
 
-TEST(loss, label_smoothing_takes_a_share_of_the_target_for_all_classes) {
+TEST(loss, label_smoothing_distributes_part_of_the_target_over_all_classes) {
   numbers const x{0, std::log(3.0)};  // probabilities ¼ and ¾
   softmax_cross_entropy const smoothed{.label_smoothing = 0.2};
   double const wanted = -0.1 * std::log(0.25) - 0.9 * std::log(0.75);
@@ -152,7 +152,7 @@ TEST(loss, label_smoothing_takes_a_share_of_the_target_for_all_classes) {
   }
 }
 
-TEST(loss, an_index_is_the_distribution_that_is_sure) {
+TEST(loss, an_index_equals_a_one_hot_distribution) {
   numbers const x{0.3, -1.2, 0.5, 2, 0, 1};
   judgement const index = judge(softmax_cross_entropy{}, {3}, x, indices{2, 0});
   judgement const sure = judge(softmax_cross_entropy{}, {3}, x, numbers{0, 0, 1, 1, 0, 0});
@@ -160,7 +160,7 @@ TEST(loss, an_index_is_the_distribution_that_is_sure) {
   EXPECT_EQ(index.gradient, sure.gradient);
 }
 
-TEST(loss, kullback_leibler_is_cross_entropy_less_entropy) {
+TEST(loss, kullback_leibler_is_cross_entropy_minus_entropy) {
   judgement const one = judge(kullback_leibler{}, {2}, numbers{0, 0}, numbers{0.25, 0.75});
   EXPECT_NEAR(one.loss, 0.25 * std::log(0.5) + 0.75 * std::log(1.5), 1e-15);
   expect_near(one.gradient, {0.25, -0.25}, 1e-15, "gradient");
@@ -210,7 +210,7 @@ TEST(loss, its_weight_among_several_scales_it_and_its_gradient) {
   });
 }
 
-TEST(loss, at_inference_has_an_output_only) {
+TEST(loss, at_inference_has_only_an_output) {
   for_every_loss([&](auto const& l) {
     numbers const x{0.3, -1.2};
     numbers output(2);
@@ -232,7 +232,7 @@ std::string refused(L const& l, shape const& input) {
   return result.problem.found() ? std::string(result.problem.text().view()) : "";
 }
 
-TEST(loss, refuses_settings_that_make_no_sense) {
+TEST(loss, refuses_invalid_settings) {
   for_every_loss([](auto l) {
     EXPECT_EQ(refused(l, {3}), "") << l.kind_name;
     for (double const weight : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
@@ -258,34 +258,20 @@ static_assert(target_spec{}.between(0) == -1 && target_spec{}.between(1) == 1);
 static_assert(target_spec{.lowest = 3}.between(1) == 5 && target_spec{.highest = -3}.between(0) == -5);
 static_assert(target_spec{.lowest = 2, .highest = 10}.between(0.25) == 4);
 
-/// A case of golden/losses.txt: its lines by their first words.
-numbers golden(std::string const& name, std::string const& line) {
-  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/losses.txt");
-  std::string text, key;
-  while (std::getline(file, text) && text != "case " + name) {
-  }
-  numbers found;
-  while (key != line && std::getline(file, text)) {
-    std::istringstream words(text);
-    words >> key;
-    if (key == line)
-      for (double x = 0; words >> x;) found.push_back(x);
-  }
-  return found;
-}
-
 /// A few roundings of numbers of size 1 to 10, in another order than PyTorch's.
 constexpr double tolerance = 1e-14;
 
 template <class Target = double, layer L>
 void compare(L const& l, std::string const& name) {
-  numbers const target = golden(name, "target"), weights = golden(name, "weights");
+  golden_case const wanted = read_golden_cases("losses.txt").at(name);
+  numbers const target = numbers_of(wanted, "target");
+  numbers const weights = wanted.contains("weights") ? numbers_of(wanted, "weights") : numbers();
   judgement const got =
-      judge(l, {4}, golden(name, "input"), std::vector<Target>(target.begin(), target.end()),
+      judge(l, {4}, numbers_of(wanted, "input"), std::vector<Target>(target.begin(), target.end()),
             std::vector<float>(weights.begin(), weights.end()));
-  expect_near({got.loss}, golden(name, "loss"), tolerance, name);
-  expect_near(got.output, golden(name, "output"), tolerance, name);
-  expect_near(got.gradient, golden(name, "gradient"), tolerance, name);
+  expect_near({got.loss}, numbers_of(wanted, "loss"), tolerance, name);
+  expect_near(got.output, numbers_of(wanted, "output"), tolerance, name);
+  expect_near(got.gradient, numbers_of(wanted, "gradient"), tolerance, name);
 }
 
 TEST(loss, agrees_with_pytorch) {

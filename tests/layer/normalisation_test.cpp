@@ -8,23 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "inferred.hpp"
+
 namespace normalisation_test {
 
 using namespace cohort;
-
-template <layer L>
-constexpr inference inferred(L const& l, shape const& input) {
-  return l.infer({&input, 1});
-}
-template <layer L>
-constexpr parameter_list parameters(L const& l, shape const& input) {
-  return l.parameters({&input, 1});
-}
-template <layer L>
-std::string refused(L const& l, shape const& input) {
-  inference const result = inferred(l, input);
-  return result.problem.found() ? std::string(result.problem.text().view()) : "";
-}
+using namespace inferred_layer;
 
 /// One layer on a batch: forward, and backward from `diff_output`.
 template <layer L>
@@ -100,7 +89,7 @@ TEST(batch_norm, normalises_each_channel_over_examples_and_positions) {
   expect_near({p.diff_input[2], p.diff_input[3], p.diff_input[6], p.diff_input[7]}, {-2.5, 2.5, -2.5, 2.5});
 }
 
-TEST(batch_norm, moves_running_statistics_by_the_share_of_its_examples) {
+TEST(batch_norm, updates_running_statistics_in_proportion_to_its_examples) {
   std::vector<double> const input{1, 3, 5, 7}, diff(4, 0.0);
   float const weights[]{1, 2};
   passed const p(batch_norm{}, {1, 2}, 2, input, {{1}, {0}, {1}, {8}}, diff,
@@ -135,7 +124,7 @@ TEST(layer_norm, normalises_the_last_axes_of_each_example) {
   expect_near(all.diff_input, {1 - 0.25 - 0.25, -0.25 - 0.25 / 3, -0.25 + 0.25 / 3, -0.25 + 0.25});
 }
 
-TEST(lrn, divides_by_what_neighbouring_channels_hold) {
+TEST(lrn, divides_by_the_energy_of_neighbouring_channels) {
   // three channels of one element, one neighbour each side: bases 1 + ½·(9 + 16), 1 + ½·(9 + 16 + 1), 1 + ½·(16 + 1)
   passed const p(lrn{.k = 1, .n = 3, .alpha = 0.5, .beta = 0.5}, {3, 1, 1}, 1, {3, 4, 1}, {}, {1, 0, 0});
   expect_near(p.output, {3 / std::sqrt(13.5), 4 / std::sqrt(14), 1 / std::sqrt(9.5)});
@@ -143,7 +132,7 @@ TEST(lrn, divides_by_what_neighbouring_channels_hold) {
   expect_near(p.diff_input, {1 / std::sqrt(13.5) + slope * 3, slope * 4, 0});
 }
 
-TEST(normalisation, says_what_it_refuses) {
+TEST(normalisation, explains_what_it_refuses) {
   EXPECT_EQ(refused(batch_norm{.momentum = 1.5}, {3}),
             "graph: : the momentum of batch normalisation must be in [0, 1]");
   EXPECT_EQ(refused(batch_norm{.epsilon = 0}, {3}),

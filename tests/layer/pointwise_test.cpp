@@ -29,7 +29,7 @@ std::vector<T> derivatives(L const& l, std::vector<T> const& x) {
   return run.differentiate(std::vector<T>(x.size(), 1));
 }
 
-TEST(activations, have_the_values_that_a_hand_finds) {
+TEST(activations, have_the_values_computed_by_hand) {
   std::vector<double> const x{-7, -2.5, -1, 0, 0.5, 1, 2.5, 7};
   using list = std::vector<double>;
   EXPECT_EQ(values(relu6{}, x), (list{0, 0, 0, 0, 0.5, 1, 2.5, 6}));
@@ -45,7 +45,7 @@ TEST(activations, have_the_values_that_a_hand_finds) {
   EXPECT_DOUBLE_EQ(values(mish{}, list{std::log(std::sqrt(2) - 1)})[0], std::log(std::sqrt(2) - 1) / 3);
 }
 
-TEST(activations, have_a_derivative_of_0_at_the_ends_of_what_they_clip) {
+TEST(activations, have_derivative_0_at_the_clipping_bounds) {
   using list = std::vector<double>;
   EXPECT_EQ(derivatives(relu6{}, list{-1, 0, 0.5, 6, 7}), (list{0, 0, 1, 0, 0}));
   EXPECT_EQ(derivatives(hard_tanh{}, list{-2, -1, 0, 1, 2}), (list{0, 0, 1, 0, 0}));
@@ -63,7 +63,7 @@ void expect_finite_far_out(L const& l) {
   }
 }
 
-TEST(activations, stay_finite_where_their_exponential_does_not) {
+TEST(activations, stay_finite_if_their_exponential_overflows) {
   expect_finite_far_out(elu{});
   expect_finite_far_out(selu{});
   expect_finite_far_out(sigmoid{});
@@ -77,14 +77,14 @@ TEST(activations, stay_finite_where_their_exponential_does_not) {
   EXPECT_EQ(values(softplus{}, std::vector<float>{50})[0], 50);
 }
 
-TEST(activations, keep_their_digits_for_small_and_for_very_negative_numbers) {
+TEST(activations, are_accurate_for_small_and_very_negative_inputs) {
   EXPECT_FLOAT_EQ(values(elu{}, std::vector<float>{-1e-20F})[0], -1e-20F);
   EXPECT_FLOAT_EQ(values(softplus{}, std::vector<float>{-30})[0], 9.3576230e-14F);
   EXPECT_NEAR(values(gelu{}, std::vector<double>{-10})[0] / -7.61985302416052e-23, 1, 1e-12);
   EXPECT_NEAR(derivatives(softsign{}, std::vector<float>{1e6F})[0] / 1e-12F, 1, 1e-5);
 }
 
-TEST(activations, let_what_is_no_number_through) {
+TEST(activations, propagate_nan) {
   float const nan = std::numeric_limits<float>::quiet_NaN();
   for (float const y :
        {values(relu6{}, std::vector<float>{nan})[0], values(hard_tanh{}, std::vector<float>{nan})[0],
@@ -92,7 +92,7 @@ TEST(activations, let_what_is_no_number_through) {
     EXPECT_TRUE(std::isnan(y));
 }
 
-TEST(activations, refuse_an_alpha_that_bends_them_backwards) {
+TEST(activations, refuse_a_negative_alpha) {
   for (double const alpha : {0.0, -1.0, std::nan("")})
     EXPECT_EQ(refusal_of(elu{.alpha = alpha}, shape{3}),
               "the alpha of an elu must be a finite number above 0");
@@ -119,7 +119,7 @@ TEST(prelu, learns_one_slope_a_channel_or_one) {
   EXPECT_EQ(refusal_of(prelu{}, shape{}), "a prelu needs an input with channels");
 }
 
-TEST(softmax, sums_to_1_over_channels_at_each_place) {
+TEST(softmax, sums_to_1_over_channels_at_each_position) {
   double const l2 = std::log(2), l3 = std::log(3);
   lone_layer<> run(softmax{}, 1, {shape{2, 1, 2}}, {{0, 0, l3, l2}});
   std::vector<double> const wanted{0.25, 1 / 3.0, 0.75, 2 / 3.0};

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 
-#include <cmath>
 #include <vector>
 
 #include "../data/refused.hpp"
@@ -23,7 +22,7 @@ static_assert(shape_of(flatten{}, shape{2, 5, 6}) == shape{60} && shape_of(flatt
 static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7}) == shape{4, 7});
 static_assert(shape_of(embedding{.vocabulary = 9, .width = 4}, shape{7, 2}) == shape{4, 7, 2});
 
-TEST(zero_padding, puts_zeros_around_and_takes_the_gradient_of_what_is_within) {
+TEST(zero_padding, adds_zeros_and_crops_the_gradient) {
   lone_layer<> run(zero_padding{.sides = {1, 0, 0, 2}}, 1, {shape{2, 1, 2}}, {{1, 2, 3, 4}});
   EXPECT_EQ(run.forward(), (list{0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4, 0, 0}));
   EXPECT_EQ(run.differentiate({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}), (list{5, 6, 13, 14}));
@@ -50,7 +49,7 @@ TEST(reshape, keeps_elements_in_their_order) {
   EXPECT_EQ(run.differentiate({6, 5, 4, 3, 2, 1}), (list{6, 5, 4, 3, 2, 1}));
 }
 
-TEST(embedding, gives_each_index_its_vector_as_channels_and_adds_gradients) {
+TEST(embedding, returns_the_vector_of_each_index_as_channels_and_sums_gradients) {
   lone_layer<> run(embedding{.vocabulary = 3, .width = 2}, 2, {shape{2}}, {{2, 0, 2, 2}},
                    {{1, 2, 3, 4, 5, 6}});
   EXPECT_EQ(run.forward(), (list{5, 1, 6, 2, 5, 5, 6, 6}));
@@ -58,7 +57,7 @@ TEST(embedding, gives_each_index_its_vector_as_channels_and_adds_gradients) {
   EXPECT_EQ(run.diff_parameters[0], (list{2, 8, 0, 0, 1 + 16 + 32, 4 + 64 + 128}));
 }
 
-TEST(embedding, names_example_and_index_of_what_is_not_in_its_vocabulary) {
+TEST(embedding, names_the_example_and_index_outside_its_vocabulary) {
   graph const net = graph::build([](builder& b) { return b.input({2}) | embedding{.vocabulary = 3, .width = 2}; });
   trial<reference<float>> t(net, {.batch = 2, .training = false});
   t.batch.inputs[0] = {0, 2, 1, 0};
@@ -70,7 +69,7 @@ TEST(embedding, names_example_and_index_of_what_is_not_in_its_vocabulary) {
   }
 }
 
-TEST(shapes, are_refused_in_these_words) {
+TEST(shapes, are_refused_with_the_documented_messages) {
   constexpr std::string_view image = "this layer needs an input of channels x height x width";
   EXPECT_EQ(refusal_of(zero_padding{.sides = 1}, shape{4}), image);
   EXPECT_EQ(refusal_of(cropping{.sides = 1}, shape{4, 4}), image);

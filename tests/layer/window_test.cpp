@@ -4,23 +4,12 @@
 
 #include <string>
 
+#include "inferred.hpp"
+
 namespace window_test {
 
 using namespace cohort;
-
-template <layer L>
-constexpr inference inferred(L const& l, shape const& input) {
-  return l.infer({&input, 1});
-}
-template <layer L>
-constexpr shape made(L const& l, shape const& input) {
-  return inferred(l, input).output;
-}
-template <layer L>
-std::string refused(L const& l, shape const& input) {
-  inference const result = inferred(l, input);
-  return result.problem.found() ? std::string(result.problem.text().view()) : "";
-}
+using namespace inferred_layer;
 
 // The four windows of LeNet, computed by hand.
 static_assert(made(conv2d{.filters = 20, .kernel = 5}, {1, 28, 28}) == shape{20, 24, 24});
@@ -81,7 +70,7 @@ static_assert(is(vertical_border({.size = 3, .padding = padding(1, 2, 3, 4)}, 9)
 static_assert(is(horizontal_border({.size = 3, .padding = padding(1, 2, 3, 4)}, 9), 3, 4));
 static_assert(is(vertical_border({.size = 3}, 9), 0, 0));
 
-TEST(window, agrees_with_positions_that_are_counted) {
+TEST(window, agrees_with_counted_positions) {
   for (int in = 1; in <= 9; ++in)
     for (int size = 1; size <= 4; ++size)
       for (int stride = 1; stride <= 4; ++stride)
@@ -103,7 +92,7 @@ TEST(window, agrees_with_positions_that_are_counted) {
         }
 }
 
-TEST(window, says_what_it_refuses) {
+TEST(window, explains_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 20, .kernel = 5}, {1, 4, 4}),
             "graph: : the kernel is larger than its input (input 1x4x4, kernel 5x5)");
   EXPECT_EQ(refused(max_pool{.window = 2}, {50}),

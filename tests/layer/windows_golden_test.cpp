@@ -4,42 +4,16 @@
 #include <cohort/plan/parameter_update.hpp>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "../golden/golden_cases.hpp"
 #include "../plan/trial.hpp"
 
 namespace windows_golden_test {
 
 using namespace cohort;
 using B = reference<double>;
-
-/// A case of golden/layers_windows.txt: its lines by their first words.
-using golden_case = std::map<std::string, std::vector<double>>;
-
-std::map<std::string, golden_case> golden() {
-  std::ifstream file(COHORT_SOURCE_DIR "/tests/golden/layers_windows.txt");
-  std::map<std::string, golden_case> cases;
-  golden_case* now = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string key, name;
-    words >> key;
-    if (key == "case") {
-      words >> name >> key;
-      now = &cases[name];
-    }
-    if (key == "parameter" || key == "gradient" || key == "after") {
-      words >> name;
-      key += ' ' + name;
-    }
-    for (double x = 0; words >> x;) (*now)[key].push_back(x);
-  }
-  return cases;
-}
 
 tensor convolutions(builder& net) {
   return net.input({4, 5, 6})
@@ -97,26 +71,27 @@ void expect_near(std::vector<double> const& got, std::vector<double> const& want
 
 void compare(std::string const& name, tensor (*body)(builder&)) {
   SCOPED_TRACE(name);
-  golden_case const wanted = golden()[name];
-  int const batch = static_cast<int>(wanted.at("batch").at(0));
+  golden_case const wanted = read_golden_cases("layers_windows.txt")[name];
+  int const batch = static_cast<int>(numbers_of(wanted, "batch").at(0));
   graph const logits = graph::build([&](builder& net) { return body(net); });
   graph const whole = graph::build([&](builder& net) { return body(net) | softmax_cross_entropy{}; });
   trial<B> trained(whole, {.batch = batch});
   for (int p = 0; p < trained.parameters(); ++p) {
-    auto const& values = wanted.at("parameter " + trained.parameter(p).name);
+    auto const& values = numbers_of(wanted, "parameter " + trained.parameter(p).name);
     ASSERT_EQ(static_cast<std::int64_t>(values.size()), trained.parameter(p).spec.dims.elements());
     trained.store->write(p, reinterpret_cast<std::byte const*>(values.data()), trained.store->master());
   }
-  std::vector<double> const& input = wanted.at("input");
+  std::vector<double> const& input = numbers_of(wanted, "input");
   ASSERT_EQ(input.size(), trained.batch.inputs[0].size());
   trained.batch.inputs[0] = input;
-  std::transform(wanted.at("target").begin(), wanted.at("target").end(), trained.batch.indices[0].begin(),
+  std::vector<double> const& labels = numbers_of(wanted, "target");
+  std::transform(labels.begin(), labels.end(), trained.batch.indices[0].begin(),
                  [](double label) { return static_cast<std::int32_t>(label); });
 
-  EXPECT_NEAR(trained.step(), wanted.at("loss").at(0), tolerance);
+  EXPECT_NEAR(trained.step(), numbers_of(wanted, "loss").at(0), tolerance);
   for (int p = 0; p < trained.parameters(); ++p)
     if (is_trained(trained.parameter(p).spec.role))
-      expect_near(trained.gradient(p), wanted.at("gradient " + trained.parameter(p).name),
+      expect_near(trained.gradient(p), numbers_of(wanted, "gradient " + trained.parameter(p).name),
                   trained.parameter(p).name);
 
   parameter_update update(*trained.store, {.updater = sgd{.rate = 0.1}});
@@ -124,11 +99,11 @@ void compare(std::string const& name, tensor (*body)(builder&)) {
   update.apply(0, 1, parts, 0, 0);
   for (int p = 0; p < trained.parameters(); ++p)
     if (!is_trained(trained.parameter(p).spec.role))
-      expect_near(trained.dense(p, trained.store->master()), wanted.at("after " + trained.parameter(p).name),
-                  trained.parameter(p).name);
+      expect_near(trained.dense(p, trained.store->master()),
+                  numbers_of(wanted, "after " + trained.parameter(p).name), trained.parameter(p).name);
   trial<B> inferred(logits, {.batch = batch, .training = false}, 1, trained.store);
   inferred.run->forward(trained.batch.input_views, {});
-  expect_near(inferred.output(), wanted.at("inferred"), "inferred");
+  expect_near(inferred.output(), numbers_of(wanted, "inferred"), "inferred");
 }
 
 TEST(windows_golden, convolutions_agree_with_pytorch) {
@@ -145,6 +120,8 @@ TEST(windows_golden, pools_and_local_response_normalisation_agree_with_pytorch) 
 
 TEST(windows_golden, norms_and_their_running_statistics_agree_with_pytorch) { compare("norms", norms); }
 
-TEST(windows_golden, compares_every_case_of_the_file) { EXPECT_EQ(golden().size(), 6U); }
+TEST(windows_golden, compares_every_case_of_the_file) {
+  EXPECT_EQ(read_golden_cases("layers_windows.txt").size(), 6U);
+}
 
 }  // namespace windows_golden_test

@@ -22,17 +22,17 @@ values constrained(parameter_constraint const& how, values w, std::size_t units)
   return w;
 }
 
-TEST(parameter_constraint, max_norm_shortens_units_that_are_too_long_and_no_others) {
+TEST(parameter_constraint, max_norm_scales_only_units_above_the_maximum) {
   EXPECT_EQ(constrained(bounded, {6, 8, 3, 4, -1, 0.1F, 0, 0}, 4), (values{3, 4, 3, 4, -1, 0.1F, 0, 0}));
   EXPECT_EQ(constrained(bounded, {6, -7, 3}, 3), (values{5, -5, 3}));  // a bias
 }
 
-TEST(parameter_constraint, unit_norm_leaves_zeros) {
+TEST(parameter_constraint, unit_norm_keeps_zeros) {
   EXPECT_EQ(constrained(constraint::unit_norm{}, {6, 8, 0, 0, 0.3F, 0.4F}, 3),
             (values{0.6F, 0.8F, 0, 0, 0.6F, 0.8F}));
 }
 
-TEST(parameter_constraint, non_negative_knows_no_units) {
+TEST(parameter_constraint, non_negative_is_elementwise) {
   EXPECT_EQ(constrained(constraint::non_negative{}, {-1, 0, 2, -1e-40F, 3}, 2), (values{0, 0, 2, 0, 3}));
 }
 
@@ -40,19 +40,19 @@ TEST(parameter_constraint, none_changes_nothing) {
   EXPECT_EQ(constrained({}, {-100, 0, 2}, 2), (values{-100, 0, 2}));
 }
 
-TEST(parameter_constraint, lets_nan_through) {
+TEST(parameter_constraint, propagates_nan) {
   float const nan = std::numeric_limits<float>::quiet_NaN();
   for (parameter_constraint const& how : {bounded, parameter_constraint(constraint::unit_norm{}),
                                           parameter_constraint(constraint::non_negative{})})
     EXPECT_TRUE(std::isnan(constrained(how, {nan, 1}, 1)[0])) << how.name();
 }
 
-TEST(parameter_constraint, refuses_elements_that_are_no_whole_units) {
+TEST(parameter_constraint, refuses_incomplete_units) {
   EXPECT_THROW(constrained(bounded, {1, 2, 3}, 2), cohort::shape_error);
   EXPECT_THROW(constrained(bounded, {1, 2, 3}, 0), cohort::shape_error);
 }
 
-TEST(parameter_constraint, comes_back_from_its_name) {
+TEST(parameter_constraint, is_restored_from_its_name) {
   for (parameter_constraint const& how :
        {parameter_constraint(), bounded, parameter_constraint(constraint::unit_norm{}),
         parameter_constraint(constraint::non_negative{})}) {

@@ -5,7 +5,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace gradient_normalisation_test {
@@ -49,7 +48,7 @@ void expect(gradient_normalisation const& how, std::vector<values> const& expect
 }
 
 // Norms: 5, 12 and 8 of the tensors, 13 and 8 of the layers, √233 of the network.
-TEST(gradient_normalisation, does_what_its_name_says) {
+TEST(gradient_normalisation, computes_as_its_name_states) {
   expect({}, {{3, 4}, {12}, {0, -8}});
   expect(normalise::renormalize_l2_per_layer{}, {{3.F / 13, 4.F / 13}, {12.F / 13}, {0, -1}});
   expect(normalise::renormalize_l2_per_parameter{}, {{0.6F, 0.8F}, {1}, {0, -1}});
@@ -61,7 +60,7 @@ TEST(gradient_normalisation, does_what_its_name_says) {
   expect(clipped, {{3 * scale, 4 * scale}, {12 * scale}, {0, -8 * scale}});
 }
 
-TEST(gradient_normalisation, changes_no_bit_below_the_threshold) {
+TEST(gradient_normalisation, is_bitwise_neutral_below_the_threshold) {
   std::vector<values> const before{{0.1F, -0.7F}, {1e-30F}, {3, 4}};
   for (gradient_normalisation const& how : {gradient_normalisation(normalise::clip_elementwise{100}),
                                             gradient_normalisation(normalise::clip_l2_per_layer{100}),
@@ -70,7 +69,7 @@ TEST(gradient_normalisation, changes_no_bit_below_the_threshold) {
     EXPECT_EQ(normalised(how, before), before) << how.name();
 }
 
-TEST(gradient_normalisation, leaves_zeros_and_lets_nan_through) {
+TEST(gradient_normalisation, keeps_zeros_and_propagates_nan) {
   std::vector<values> const zeros{{0, 0}, {0}, {0, 0}};
   float const nan = std::numeric_limits<float>::quiet_NaN();
   for (gradient_normalisation const& how : all()) {
@@ -81,7 +80,7 @@ TEST(gradient_normalisation, leaves_zeros_and_lets_nan_through) {
   EXPECT_EQ(normalised(normalise::renormalize_l2_per_layer{}, {smallest})[0], smallest);
 }
 
-TEST(gradient_normalisation, comes_back_from_its_name_and_threshold) {
+TEST(gradient_normalisation, is_restored_from_its_name_and_threshold) {
   ASSERT_EQ(all().size(), gradient_normalisation::rows.size());
   for (std::size_t k = 0; k < all().size(); ++k) {
     EXPECT_EQ(all()[k].name(), gradient_normalisation::rows[k].name);

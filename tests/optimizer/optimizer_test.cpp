@@ -16,7 +16,7 @@ static_assert(of_biases.updater == of_weights.updater);
 static_assert(of_weights.penalty == penalties{.l1 = 0, .l2 = 5e-4} && of_biases.penalty == penalties{});
 static_assert(!of_weights.frozen && of_weights.constraint == cohort::parameter_constraint());
 
-TEST(optimizer_settings, tell_weights_and_biases_apart) {
+TEST(optimizer_settings, distinguish_weights_and_biases) {
   optimizer_settings const apart{
       .updater = cohort::adam{}, .bias_updater = cohort::sgd{.rate = 0.5}, .bias_l1 = 0.25};
   EXPECT_EQ(apart.rule_of("a", parameter_role::weights).updater, cohort::updater(cohort::adam{}));
@@ -25,7 +25,7 @@ TEST(optimizer_settings, tell_weights_and_biases_apart) {
   EXPECT_EQ(apart.rule_of("a", parameter_role::weights).penalty, penalties{});
 }
 
-TEST(optimizer_settings, take_each_field_from_the_last_row_that_sets_it) {
+TEST(optimizer_settings, use_each_field_of_the_last_row_that_sets_it) {
   using namespace cohort;
   optimizer_settings settings{.updater = adam{},
                               .l2 = 0.5,
@@ -46,7 +46,7 @@ TEST(optimizer_settings, take_each_field_from_the_last_row_that_sets_it) {
   EXPECT_EQ(biases("body").updater, updater(momentum{}));
 }
 
-TEST(optimizer_settings, check_all_of_their_parts) {
+TEST(optimizer_settings, check_all_their_fields) {
   EXPECT_NO_THROW(written.check());
   EXPECT_THROW((optimizer_settings{.updater = cohort::adam{.epsilon = 0}}).check(), cohort::setting_error);
   EXPECT_THROW((optimizer_settings{.bias_updater = cohort::sgd{.rate = -1}}).check(), cohort::setting_error);

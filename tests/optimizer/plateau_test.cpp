@@ -15,7 +15,7 @@ using cohort::reduce_on_plateau;
 static_assert(plateau{}.after(1, {}) == plateau{.best = 1});
 
 // Numbers made by tests/golden/schedules.py.
-TEST(plateau, falls_where_pytorch_falls) {
+TEST(plateau, reduces_the_rate_like_pytorch) {
   auto cases = golden::read("schedules.txt");
   auto& one = cases.back();
   ASSERT_EQ(one.name, "reduce_on_plateau");
@@ -33,7 +33,7 @@ TEST(plateau, falls_where_pytorch_falls) {
   }
 }
 
-TEST(plateau, does_not_take_nan_for_better) {
+TEST(plateau, does_not_treat_nan_as_an_improvement) {
   reduce_on_plateau const how{.factor = 0.5, .patience = 1};
   plateau now;
   for (int k = 0; k < 2; ++k) now = now.after(std::numeric_limits<double>::quiet_NaN(), how);

@@ -47,7 +47,7 @@ std::vector<rate_schedule> examples() {
 
 // Values from PyTorch and from formulas, made by tests/golden/schedules.py. Both sides round a power or a
 // cosine and a few products: some units in the last place of numbers below 1.
-TEST(rate_schedule, takes_the_values_of_pytorch) {
+TEST(rate_schedule, has_the_values_of_pytorch) {
   std::set<std::string> seen;
   bool warmed = false;
   for (golden::one_case const& one : golden::read("schedules.txt")) {
@@ -76,14 +76,14 @@ TEST(rate_schedule, takes_the_values_of_pytorch) {
     EXPECT_TRUE(seen.count(std::string(row.name))) << row.name << " has no golden case";
 }
 
-TEST(rate_schedule, keeps_its_last_value_where_it_ends) {
+TEST(rate_schedule, keeps_its_last_value_after_its_end) {
   EXPECT_EQ(rate_schedule(schedule::polynomial{.length = 10}).value(0, 11), 0);
   EXPECT_EQ(rate_schedule(schedule::cosine{.length = 10, .floor = 0.01}).value(0, 15), 0.01);
   EXPECT_EQ(rate_schedule(schedule::one_cycle{.final = 0.02, .length = 10}).value(15, 0), 0.02);
   EXPECT_EQ(pieces.value(1'000'000, 0), 0.01);
 }
 
-TEST(rate_schedule, holds_eight_pieces) {
+TEST(rate_schedule, supports_eight_pieces) {
   rate_schedule const full =
       schedule::map{.values = {{0, 8}, {1, 7}, {2, 6}, {3, 5}, {4, 4}, {5, 3}, {6, 2}, {7, 1}}};
   EXPECT_NO_THROW(full.check());
@@ -91,14 +91,14 @@ TEST(rate_schedule, holds_eight_pieces) {
   EXPECT_EQ(full.value(0, 100), 1);
 }
 
-TEST(rate_schedule, begins_with_x_at_0_and_never_waits_for_its_warm_up) {
+TEST(rate_schedule, starts_with_x_at_0_and_never_waits_for_its_warm_up) {
   rate_schedule const both = schedule::warm_up{
       .length = 4, .rate = schedule::exponential{.initial = 1, .factor = 0.5, .by = unit::step}};
   double const expected[] = {0.25, 0.5 * 0.5, 0.75 * 0.25, 0.125, 0.0625};
   for (int x = 0; x < 5; ++x) EXPECT_DOUBLE_EQ(both.value(x, 9), expected[x]);
 }
 
-TEST(rate_schedule, comes_back_from_its_name_and_fields) {
+TEST(rate_schedule, is_restored_from_its_name_and_fields) {
   std::set<std::string> seen;
   for (rate_schedule const& rate : examples()) {
     auto const fields = rate.fields();
@@ -165,7 +165,7 @@ TEST(rate_schedule, refuses_bad_numbers_by_name) {
   refuses(schedule::warm_up{.length = -5}, "warm_up");
 }
 
-TEST(rate_schedule, refuses_a_map_that_does_not_rise_from_0) {
+TEST(rate_schedule, refuses_a_map_that_does_not_increase_from_0) {
   refuses(schedule::map{}, "from_0");
   refuses(schedule::map{.values = {{1, 0.1}}}, "from_0");
   refuses(schedule::map{.values = {{0, 0.1}, {5, 0.1}, {5, 0.2}}}, "from_2");

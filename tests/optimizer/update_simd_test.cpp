@@ -178,9 +178,9 @@ struct arrays {
 };
 
 template <class T>
-class update_pass : public testing::Test {};
+class update_simd : public testing::Test {};
 using elements = testing::Types<float, double>;
-TYPED_TEST_SUITE(update_pass, elements);
+TYPED_TEST_SUITE(update_simd, elements);
 
 // Sixteen units of rounding for values of size 4: ten steps round the parameter ten times by half a unit, and
 // the error of the step is smaller. The oracle starts from the same rounded numbers and adds the gradient
@@ -188,7 +188,7 @@ TYPED_TEST_SUITE(update_pass, elements);
 template <class T>
 constexpr double bound = (sizeof(T) == 4 ? 0x1p-24 : 0x1p-53) * 4 * 16;
 
-TYPED_TEST(update_pass, agrees_with_a_scalar_oracle_on_every_instruction_set) {
+TYPED_TEST(update_simd, agrees_with_a_scalar_oracle_on_every_instruction_set) {
   using T = TypeParam;
   std::size_t const n = 96;
   for (isa const which : usable()) {
@@ -221,7 +221,7 @@ TYPED_TEST(update_pass, agrees_with_a_scalar_oracle_on_every_instruction_set) {
   }
 }
 
-TYPED_TEST(update_pass, changes_no_bit_when_the_range_is_cut) {
+TYPED_TEST(update_simd, is_bitwise_equal_for_any_split_of_the_range) {
   using T = TypeParam;
   std::size_t const n = 16 * 9;
   update_scalars const now{.step = 3, .l1 = 0.001, .l2 = 0.01, .gradient_scale = 0.25};
@@ -244,7 +244,7 @@ TYPED_TEST(update_pass, changes_no_bit_when_the_range_is_cut) {
   }
 }
 
-TYPED_TEST(update_pass, leaves_padding_exactly_zero) {
+TYPED_TEST(update_simd, keeps_padding_exactly_zero) {
   using T = TypeParam;
   std::size_t const n = 64, padding = 23;
   for (isa const which : usable()) {
@@ -267,7 +267,7 @@ TYPED_TEST(update_pass, leaves_padding_exactly_zero) {
   }
 }
 
-TYPED_TEST(update_pass, lets_a_nan_through) {
+TYPED_TEST(update_simd, propagates_nan) {
   using T = TypeParam;
   for (isa const which : usable()) {
     for (updater const& rule : all_updaters(0.1)) {
@@ -279,7 +279,7 @@ TYPED_TEST(update_pass, lets_a_nan_through) {
   }
 }
 
-TYPED_TEST(update_pass, refuses_a_range_that_is_not_padded_and_touches_nothing) {
+TYPED_TEST(update_simd, refuses_an_unpadded_range_and_writes_nothing) {
   using T = TypeParam;
   updater const rule = cohort::sgd{};
   arrays<T> a(rule, 32, 1);
@@ -293,7 +293,7 @@ TYPED_TEST(update_pass, refuses_a_range_that_is_not_padded_and_touches_nothing) 
 // Numbers made by tests/golden/updaters.py. In double, the two sides round about 10 times a step differently;
 // the error after ten steps is below 1e-14 here. In float: ten steps of about ten roundings of values below
 // 4.
-TYPED_TEST(update_pass, takes_the_steps_of_pytorch_and_of_the_papers) {
+TYPED_TEST(update_simd, agrees_with_pytorch_and_the_papers) {
   using T = TypeParam;
   double const tolerance = sizeof(T) == 4 ? 5e-6 : 1e-14;
   auto cases = golden::read("updaters.txt");
@@ -325,7 +325,7 @@ TYPED_TEST(update_pass, takes_the_steps_of_pytorch_and_of_the_papers) {
     EXPECT_TRUE(seen.count(std::string(row.name))) << row.name << " has no golden case";
 }
 
-TYPED_TEST(update_pass, of_adamw_without_decay_is_adams) {
+TYPED_TEST(update_simd, of_adamw_without_decay_equals_adam) {
   using T = TypeParam;
   for (isa const which : usable()) {
     updater const plain = cohort::adam{}, decaying = cohort::adamw{.decay = 0};
@@ -340,7 +340,7 @@ TYPED_TEST(update_pass, of_adamw_without_decay_is_adams) {
 }
 
 // The momentum of each step is the schedule's value at that step or epoch.
-TYPED_TEST(update_pass, follows_a_schedule_of_momentum) {
+TYPED_TEST(update_simd, follows_a_schedule_of_momentum) {
   using T = TypeParam;
   updater const rule = cohort::momentum{.rate = 1, .momentum = schedule::map{.values = {{0, 0}, {1, 0.5}}}};
   arrays<T> a(rule, 16, 1);
@@ -355,7 +355,7 @@ TYPED_TEST(update_pass, follows_a_schedule_of_momentum) {
   EXPECT_EQ(a.w[3], static_cast<T>(expected - 1.5));
 }
 
-TYPED_TEST(update_pass, refuses_an_updater_without_its_norms) {
+TYPED_TEST(update_simd, refuses_an_updater_without_its_norms) {
   using T = TypeParam;
   for (updater const& rule : {updater(cohort::lars{}), updater(cohort::lamb{})}) {
     arrays<T> a(rule, 16, 1);
@@ -366,7 +366,7 @@ TYPED_TEST(update_pass, refuses_an_updater_without_its_norms) {
 }
 
 // At any rate, and with n larger than a block of the pass.
-TYPED_TEST(update_pass, measures_a_step_of_lamb_without_taking_it) {
+TYPED_TEST(update_simd, measures_a_step_of_lamb_without_applying_it) {
   using T = TypeParam;
   std::size_t const n = 1200 / 16 * 16;
   updater const adam = cohort::adamw{.rate = 1, .epsilon = 1e-6}, rule = cohort::lamb{.rate = 0.3};
@@ -389,7 +389,7 @@ TYPED_TEST(update_pass, measures_a_step_of_lamb_without_taking_it) {
   }
 }
 
-TYPED_TEST(update_pass, sums_squares_of_a_sum_in_double) {
+TYPED_TEST(update_simd, sums_squares_of_a_sum_in_double) {
   using T = TypeParam;
   std::size_t const n = 16 * 300;
   std::vector<T> a(n), b(n), c(n);

@@ -62,7 +62,7 @@ TEST(updater, has_the_defaults_of_the_literature) {
   }
 }
 
-TEST(updater, comes_back_from_its_name_and_fields) {
+TEST(updater, is_restored_from_its_name_and_fields) {
   for (updater const& each : cohort::detail::default_updaters) {
     std::vector<named_number> changed;
     for (named_number const& field : each.fields()) changed.push_back({field.name, field.value / 2});
@@ -75,7 +75,7 @@ TEST(updater, comes_back_from_its_name_and_fields) {
   }
 }
 
-TEST(updater, takes_a_schedule_for_its_momentum) {
+TEST(updater, accepts_a_schedule_for_its_momentum) {
   cohort::rate_schedule const falling = cohort::schedule::step{.initial = 0.9, .factor = 0.5};
   updater const rule = nesterov{.momentum = falling};
   EXPECT_EQ(rule.momentum(), falling);

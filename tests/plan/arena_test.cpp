@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/tensor/buffer.hpp>
 #include <cohort/plan/arena.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/tensor/buffer.hpp>
 
 #include <vector>
 
@@ -21,14 +21,14 @@ TEST(arena, reuses_memory_that_is_free) {
   EXPECT_NE(slots[0].offset, slots[1].offset);
 }
 
-TEST(arena, gives_nothing_to_what_is_never_used) {
+TEST(arena, allocates_nothing_for_unused_slots) {
   std::vector<arena_slot> slots{slot(1000, -1, -1), slot(10, 0, 0)};
   EXPECT_EQ(assign_offsets(slots), 64U);
   std::vector<arena_slot> none;
   EXPECT_EQ(assign_offsets(none), 0U);
 }
 
-TEST(arena, keeps_shared_memory_for_all_that_share_it) {
+TEST(arena, keeps_shared_memory_until_its_last_use) {
   std::vector<arena_slot> slots{slot(100, 0, 1), slot(200, 1, 5, 0), slot(150, 4, 6)};
   assign_offsets(slots);
   EXPECT_EQ(slots[0].offset, slots[1].offset);
@@ -36,7 +36,7 @@ TEST(arena, keeps_shared_memory_for_all_that_share_it) {
   EXPECT_TRUE(apart) << "the larger size and the longer life of the two count";
 }
 
-TEST(arena, never_lets_slots_overlap_that_live_at_the_same_time) {
+TEST(arena, never_overlaps_slots_with_overlapping_lifetimes) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     random_stream const numbers(seed, "arena");

@@ -32,7 +32,7 @@ void expect_bucket(bucket const& b, int first_parameter, int parameters, std::in
   EXPECT_EQ(b.elements, elements);
 }
 
-TEST(bucket, goes_from_the_last_layer_to_the_first) {
+TEST(bucket, starts_with_the_last_layer) {
   auto table = layers({{100, 1}, {200, 2}, {300, 3}});
   auto const buckets = make_buckets(table, 4, 1, 1);
   ASSERT_EQ(buckets.size(), 3U);
@@ -55,7 +55,7 @@ TEST(bucket, closes_at_its_bounds_and_the_first_one_early) {
   EXPECT_EQ(make_buckets(table, 8, 41, 120)[0].parameters, 1) << "elements of 8 bytes fill it sooner";
 }
 
-TEST(bucket, gets_smaller_towards_the_end_down_to_a_bound) {
+TEST(bucket, shrinks_towards_the_end_down_to_a_bound) {
   auto table = layers({{10}, {10}, {10}, {10}, {40}, {40}, {80}, {80}, {80}, {1}});
   auto const buckets = make_buckets(table, 4, 4, 640, 40);
   std::vector<std::int64_t> sizes;
@@ -65,7 +65,7 @@ TEST(bucket, gets_smaller_towards_the_end_down_to_a_bound) {
   EXPECT_EQ(make_buckets(table, 4, 4, 320, 40)[1].elements, 80);
 }
 
-TEST(bucket, never_cuts_a_layer_and_covers_all_elements_once) {
+TEST(bucket, never_splits_a_layer_and_covers_all_elements_once) {
   auto table = layers({{5000, 7}, {3}, {1, 1, 1, 1}, {90'000, 50}, {20}});
   auto const buckets = make_buckets(table, 4);
   std::int64_t end = 95'000 + 7 + 3 + 4 + 50 + 20;
@@ -78,7 +78,7 @@ TEST(bucket, never_cuts_a_layer_and_covers_all_elements_once) {
     EXPECT_TRUE(table[p].node != table[p - 1].node || table[p].bucket == table[p - 1].bucket);
 }
 
-TEST(bucket, leaves_out_what_is_frozen_and_closes_there) {
+TEST(bucket, excludes_frozen_layers_and_closes_there) {
   auto table = layers({{7}, {10, 1}, {20, 2}, {30, 3}, {40, 4}});
   for (std::size_t const p : {0, 3, 4}) table[p].frozen = true;
   auto const buckets = make_buckets(table, 4);
@@ -90,7 +90,7 @@ TEST(bucket, leaves_out_what_is_frozen_and_closes_there) {
   EXPECT_EQ(numbers, (std::vector<int>{-1, 1, 1, -1, -1, 0, 0, 0, 0}));
 }
 
-TEST(bucket, is_not_made_without_parameters) {
+TEST(bucket, is_not_created_without_parameters) {
   std::vector<parameter> none;
   EXPECT_TRUE(make_buckets(none, 4).empty());
 }

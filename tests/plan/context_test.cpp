@@ -98,7 +98,7 @@ TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
   EXPECT_EQ(seen[0].elements + seen[1].elements, t.store->elements());
 }
 
-TEST(context, says_in_forward_when_parameters_come_into_use) {
+TEST(context, reports_in_forward_when_parameters_are_first_used) {
   graph const net = graph::build([](builder& b) {
     return b.input({6}) | recorded{1} | dense{.units = 4} | recorded{2} | dense{.units = 3}
         | softmax_cross_entropy{};
@@ -137,7 +137,7 @@ TEST(context, says_in_forward_when_parameters_come_into_use) {
   EXPECT_NE(everything, before);
 }
 
-TEST(context, adds_the_gradients_of_micro_batches) {
+TEST(context, sums_the_gradients_of_micro_batches) {
   graph const net = branched();
   trial<B> t(net, {.batch = 3});
   t.step();
@@ -157,7 +157,7 @@ TEST(context, adds_the_gradients_of_micro_batches) {
   for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(sum[i], once[i] + others[i]);
 }
 
-TEST(context, takes_turns_with_others_in_one_memory) {
+TEST(context, shares_one_memory_with_other_contexts_in_turn) {
   graph const net = branched();
   trial<B> small(net, {.batch = 2}), large(net, {.batch = 5}, 1, small.store);
   auto const run = [](trial<B>& t) {
@@ -225,7 +225,7 @@ TEST(context, may_share_a_gradient_arena_with_another) {
   for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], 2 * once[i]);
 }
 
-TEST(context, gives_probabilities_at_inference_that_agree_with_the_loss) {
+TEST(context, returns_probabilities_at_inference_that_agree_with_the_loss) {
   graph const net = branched();
   trial<B> trained(net, {.batch = 4});
   trial<B> inferred(net, {.batch = 4, .training = false}, 1, trained.store);
@@ -254,7 +254,7 @@ TEST(context, does_not_overflow_on_large_logits) {
   for (double const g : t.all_gradients()) EXPECT_TRUE(std::isfinite(g));
 }
 
-TEST(context, takes_fewer_examples_at_inference_and_f32_inputs) {
+TEST(context, accepts_fewer_examples_at_inference_and_f32_inputs) {
   graph const net = branched();
   trial<B> t(net, {.batch = 5, .training = false});
   t.run->forward(t.batch.input_views[0]);
@@ -291,7 +291,7 @@ TEST(context, keeps_every_output_until_the_end) {
   for (int o : {-1, 3}) EXPECT_THROW(t.run->output(o), setting_error);
 }
 
-TEST(context, refuses_inputs_and_targets_that_do_not_fit) {
+TEST(context, refuses_inputs_and_targets_of_other_shapes) {
   trial<B> t(branched(), {.batch = 3});
   auto const view = t.batch.input_views[0], target = t.batch.target_views[0];
   std::vector<tensor_view> const two{view, view};
@@ -345,7 +345,7 @@ TEST(context, names_the_first_step_that_is_not_finite) {
   EXPECT_EQ(t.run->first_non_finite(), "the input");
 }
 
-TEST(context, takes_a_profile_while_it_is_asked_to) {
+TEST(context, records_a_profile_on_request) {
   trial<B> t(branched(), {.batch = 3});
   t.step();
   t.run->profile(true);

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <malloc.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>

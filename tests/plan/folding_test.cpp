@@ -14,13 +14,13 @@ using namespace cohort;
 using namespace folding_cases;
 using B = reference<double>;
 
-TEST(folding, composes_maps_of_channels_in_their_order) {
+TEST(folding, composes_channel_maps_in_order) {
   constexpr channel_map twice{.factor = 2, .offset = 1}, thrice{.factor = 3, .offset = -4};
   static_assert(twice.then(thrice).factor == 6 && twice.then(thrice).offset == -1);
   static_assert(thrice.then(twice).factor == 6 && thrice.then(twice).offset == -7);
 }
 
-TEST(folding, of_a_norm_by_hand) {
+TEST(folding, of_a_norm_agrees_with_hand_computation) {
   std::vector<double> const parameters{3, 5, 7, 15};  // scale, shift, mean, variance
   channel_map const map = batch_norm{.epsilon = 1}.at_inference(parameters);
   EXPECT_DOUBLE_EQ(map.factor, 3.0 / 4);
@@ -31,7 +31,7 @@ TEST(folding, of_a_norm_by_hand) {
 }
 
 /// If the outputs of all layers are kept, no layer is folded.
-TEST(folding, leaves_predictions_as_they_are) {
+TEST(folding, preserves_predictions) {
   each_case([](char const* name, graph const& net, std::string const&) {
     SCOPED_TRACE(name);
     expect_equal_outputs<B>(net, 1e-12);
@@ -39,13 +39,13 @@ TEST(folding, leaves_predictions_as_they_are) {
   });
 }
 
-TEST(folding, takes_what_alone_reads_a_layer_that_takes_it) {
+TEST(folding, folds_the_only_consumer_of_a_layer_that_supports_it) {
   each_case([](char const* name, graph const& net, std::string const& steps) {
     EXPECT_EQ(steps_of(*trial<B>(net, {.batch = 2, .training = false}).plan), steps) << name;
   });
 }
 
-TEST(folding, happens_at_inference_alone) {
+TEST(folding, happens_only_at_inference) {
   each_case([](char const* name, graph const& net, std::string const&) {
     if (graph_view(net).with_role(layer_role::loss).empty()) return;
     for (plan_row const& row : trial<B>(net, {.batch = 2}).plan->rows())
@@ -53,7 +53,7 @@ TEST(folding, happens_at_inference_alone) {
   });
 }
 
-TEST(folding, keeps_layers_whose_outputs_are_wanted) {
+TEST(folding, keeps_layers_whose_outputs_are_requested) {
   graph const net = convolution_and_norm();  // input 0, conv2d 1, batch_norm 2, relu 3, …
   auto const steps = [&](std::vector<int> const& outputs) {
     return steps_of(*trial<B>(net, {.batch = 2, .training = false, .outputs = outputs}).plan);
@@ -112,7 +112,7 @@ struct doubled {
   }
 };
 
-TEST(folding, takes_kinds_of_the_users_own) {
+TEST(folding, accepts_user_defined_kinds) {
   graph const net =
       graph::build([](builder& b) { return b.input({5}) | dense{.units = 3} | doubled{} | batch_norm{}; });
   EXPECT_EQ(steps_of(*trial<B>(net, {.batch = 2, .training = false}).plan),

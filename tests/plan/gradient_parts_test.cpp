@@ -51,7 +51,7 @@ TEST(gradient_parts, are_summed_in_the_order_of_workers_and_cleared) {
 }
 
 /// Only the bucket's own parameters are accessed. pack gives the canonical view, and unpack takes it.
-TEST(gradient_parts, of_one_bucket_leave_the_others_alone) {
+TEST(gradient_parts, of_one_bucket_do_not_affect_other_buckets) {
   graph const net = graph::build([](builder& made) {
     return made.input({1, 4, 4}) | dense{.units = 3} | dense{.units = 2} | softmax_cross_entropy{};
   });

@@ -3,10 +3,8 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/layer/layers.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "trial.hpp"
 
@@ -50,7 +48,7 @@ std::size_t tensors(bool training, Chain chain) {
   return t.plan->memory().activations / (width * batch * sizeof(double));
 }
 
-TEST(in_place, elementwise_layers_need_no_memory_of_their_own) {
+TEST(in_place, elementwise_layers_need_no_additional_memory) {
   auto const none = [](tensor x) { return x; };
   auto const one = [](auto layer) { return [layer](tensor x) { return x | layer; }; };
   auto const three = [](auto layer) { return [layer](tensor x) { return x | layer | dropout{} | layer; }; };
@@ -66,7 +64,7 @@ TEST(in_place, elementwise_layers_need_no_memory_of_their_own) {
   EXPECT_EQ(tensors(true, three(tanh_activation{})), 5U);
 }
 
-TEST(in_place, what_is_read_again_is_left_as_it_was) {
+TEST(in_place, values_with_later_consumers_are_not_overwritten) {
   auto const forked = [](auto activation) { return [activation](tensor x) { return (x | activation) + x; }; };
   for (bool training : {false, true}) {
     trial<B> in_place(between_dense_layers(forked(tanh_activation{})),
@@ -83,7 +81,7 @@ TEST(in_place, what_is_read_again_is_left_as_it_was) {
   }
 }
 
-TEST(in_place, a_chain_has_the_numbers_of_one_that_is_not) {
+TEST(in_place, a_chain_equals_one_that_is_not_in_place) {
   auto const chain = [](auto activation) {
     return [activation](tensor x) {
       return x | activation | dropout{.name = "d"} | activation | gaussian_noise{.name = "n"} | activation;

@@ -24,7 +24,7 @@ std::string steps(F describe, bool fuses, std::vector<int> const& outputs = {}) 
   return text;
 }
 
-TEST(lowering, puts_a_rectifier_behind_the_max_pool) {
+TEST(lowering, moves_a_rectifier_after_the_max_pool) {
   auto const describe = [](builder& net) {
     net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2}
         | dense{.units = 3} | leaky_relu{};
@@ -33,7 +33,7 @@ TEST(lowering, puts_a_rectifier_behind_the_max_pool) {
   EXPECT_EQ(steps(describe, true), "conv2d_1; max_pool_1; relu_1; dense_1 + leaky_relu_1; ");
 }
 
-TEST(lowering, leaves_a_rectifier_that_others_read_before_the_pool) {
+TEST(lowering, keeps_a_rectifier_with_other_consumers_before_the_pool) {
   auto const describe = [](builder& net) {
     tensor const x = net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{};
     tensor const pooled = x | max_pool{.window = 2} | dense{.units = 3};
@@ -50,12 +50,12 @@ TEST(lowering, fuses_no_activation_whose_layer_is_read_by_others) {
   EXPECT_EQ(steps(describe, true), "dense_1; relu_1; add_1; ");
 }
 
-TEST(lowering, fuses_one_activation_alone) {
+TEST(lowering, fuses_only_one_activation) {
   EXPECT_EQ(steps([](builder& net) { net.input({4}) | dense{.units = 4} | relu{} | leaky_relu{}; }, true),
             "dense_1 + relu_1; leaky_relu_1; ");
 }
 
-TEST(lowering, runs_a_sum_inside_the_first_layer_that_allows_it_when_both_summands_are_there) {
+TEST(lowering, fuses_a_sum_into_the_first_capable_layer_with_both_summands_available) {
   auto const also_sums = [](kind const& a, kind const& b) {
     return rectifiers(a, b) || (a == kind_of<dense> && b == kind_of<add>);
   };
@@ -93,7 +93,7 @@ TEST(lowering, runs_a_sum_inside_the_first_layer_that_allows_it_when_both_summan
             "dense_1 of 0 to 1; add_1 of 1 1 to 2; ");
 }
 
-TEST(lowering, keeps_outputs_within_the_network_and_leaves_out_what_they_do_not_need) {
+TEST(lowering, keeps_inner_outputs_and_removes_unneeded_steps) {
   auto const describe = [](builder& net) {
     tensor const x =
         net.input({1, 8, 8}) | conv2d{.filters = 2, .kernel = 3} | relu{} | max_pool{.window = 2};
@@ -133,7 +133,7 @@ TEST(lowering, at_inference_fuses_an_activation_rather_than_moving_it_behind_a_p
   EXPECT_EQ(steps(describe, true), "conv2d_1; batch_norm_1; max_pool_1; relu_1; ");
 }
 
-TEST(lowering, at_inference_takes_a_sum_into_the_first_of_two_convolutions) {
+TEST(lowering, at_inference_fuses_a_sum_into_the_first_of_two_convolutions) {
   auto const both = [](builder& net) {
     tensor const x = net.input({2, 4, 4});
     ((x | conv2d{.filters = 2, .kernel = 1}) + (x | conv2d{.filters = 2, .kernel = 1} | scale{})) | relu{};
@@ -144,7 +144,7 @@ TEST(lowering, at_inference_takes_a_sum_into_the_first_of_two_convolutions) {
   EXPECT_EQ(low.steps[1].inputs, (std::vector<int>{0, low.steps[0].output}));
 }
 
-TEST(lowering, lets_a_convolution_wait_for_the_other_summand_unless_others_read_it) {
+TEST(lowering, delays_a_convolution_until_the_other_summand_unless_it_has_other_consumers) {
   EXPECT_EQ(steps_at_inference([](builder& net) {
               tensor const x = net.input({2, 4, 4});
               (x | conv2d{.filters = 2, .kernel = 1}) + (x | scale{} | leaky_relu{});
@@ -157,7 +157,7 @@ TEST(lowering, lets_a_convolution_wait_for_the_other_summand_unless_others_read_
             "conv2d_1; relu_1; add_1; scale_1; ");
 }
 
-TEST(lowering, gives_values_their_shapes_and_steps_what_they_read) {
+TEST(lowering, assigns_shapes_to_values_and_inputs_to_steps) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({1, 8, 8}) | relu{} | max_pool{.window = 2};
     tensor const y = b.input({16});

@@ -10,7 +10,7 @@ namespace machine_peaks_test {
 using namespace cohort;
 
 /// One thread's peak is close to the rate that this test measures for the same operations.
-TEST(machine_peaks, are_those_of_the_operations_that_are_timed) {
+TEST(machine_peaks, equal_those_of_the_timed_operations) {
   using clock = std::chrono::steady_clock;
   machine_peaks const measured = measure_peaks(1);
   double fastest = 0;

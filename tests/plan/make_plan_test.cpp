@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/plan/table.hpp>
-#include <cohort/plan/parameter_store.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
+#include <cohort/plan/table.hpp>
 
 #include <string>
 #include <vector>
@@ -35,7 +35,7 @@ struct unheard_of {
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
 
-TEST(make_plan, runs_rows_in_order_with_the_rectifier_behind_the_pool) {
+TEST(make_plan, runs_rows_in_order_with_the_rectifier_after_the_pool) {
   std::vector<std::string> rows;
   for (plan_row const& row : planned(small(), {.batch = 2})->rows())
     rows.push_back((row.direction == pass::forward ? "+" : "-") + row.step + ' ' + to_string(row.output));
@@ -62,7 +62,7 @@ TEST(make_plan, counts_flops_of_the_batch) {
     }
 }
 
-TEST(make_plan, refuses_a_batch_of_nothing) {
+TEST(make_plan, refuses_an_empty_batch) {
   for (int batch : {0, -1})
     expect_parts(refused<setting_error>([&] { planned(small(), {.batch = batch}); }),
                  {"at least one example", std::to_string(batch).c_str()});
@@ -75,7 +75,7 @@ TEST(make_plan, refuses_to_train_without_a_loss) {
   EXPECT_NO_THROW(planned(net, {.training = false}));
 }
 
-TEST(make_plan, refuses_a_kind_that_the_backend_does_not_know_by_name) {
+TEST(make_plan, refuses_an_unsupported_kind_by_name) {
   graph const net = graph::build(
       [](builder& b) { return b.input({3}) | unheard_of{.name = "odd one"} | softmax_cross_entropy{}; });
   expect_parts(refused<backend_error>([&] { planned(net, {}); }),
@@ -107,7 +107,7 @@ TEST(make_plan, counts_every_context_and_the_updaters_state) {
                memory_error);
 }
 
-TEST(make_plan, counts_what_accumulating_needs_where_it_is_done) {
+TEST(make_plan, counts_accumulation_buffers_if_gradients_are_accumulated) {
   graph const net = graph::build([](builder& b) {
     return b.input({100}) | dense{.units = 16} | dense{.units = 16} | dense{.units = 2} | softmax_cross_entropy{};
   });
@@ -119,7 +119,7 @@ TEST(make_plan, counts_what_accumulating_needs_where_it_is_done) {
   EXPECT_NO_THROW(planned(net, {.batch = 4, .max_bytes = plain + memory.accumulation, .accumulates = true}));
 }
 
-TEST(make_plan, refuses_outputs_that_are_no_layers) {
+TEST(make_plan, refuses_outputs_that_are_not_layers) {
   graph const net = small();
   for (int id : {-1, 0, 1000})
     EXPECT_THROW(planned(net, {.training = false, .outputs = {id}}), setting_error) << id;

@@ -29,17 +29,17 @@ std::vector<char> cut(std::size_t nodes, std::vector<edge> const& edges) {
   return made.sink_side(0, nodes - 1);
 }
 
-TEST(minimum_cut, cuts_the_narrowest_pipe_of_a_chain_and_of_equals_the_last) {
+TEST(minimum_cut, cuts_the_edge_of_least_capacity_and_the_last_of_equal_ones) {
   EXPECT_EQ(cut(4, {{0, 1, 5}, {1, 2, 2}, {2, 3, 7}}), (std::vector<char>{0, 0, 1, 1}));
   EXPECT_EQ(cut(4, {{0, 1, 3}, {1, 2, 3}, {2, 3, 3}}), (std::vector<char>{0, 0, 0, 1}));
 }
 
-TEST(minimum_cut, leaves_pipes_without_bounds) {
+TEST(minimum_cut, never_cuts_unbounded_edges) {
   auto const all = minimum_cut::unlimited;
   EXPECT_EQ(cut(4, {{0, 1, all}, {1, 2, 100}, {2, 3, all}, {0, 2, 0}}), (std::vector<char>{0, 0, 1, 1}));
 }
 
-TEST(minimum_cut, undoes_a_way_that_was_taken_too_early) {
+TEST(minimum_cut, reroutes_flow_along_residual_edges) {
   std::vector<edge> const edges{{0, 1, 1}, {0, 2, 1}, {1, 3, 1}, {1, 4, 1}, {2, 3, 1}, {3, 5, 1}, {4, 5, 1}};
   EXPECT_EQ(cut_capacity(edges, cut(6, edges)), 2);
 }

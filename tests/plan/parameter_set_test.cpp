@@ -43,7 +43,7 @@ void set_statistics(trial<Backend>& of) {
   of.store->mark_changed();
 }
 
-TEST(parameter_set, freezes_the_lowest_layers_and_no_backward_runs_there) {
+TEST(parameter_set, freezes_the_lowest_layers_without_running_their_backward) {
   trial<B> all(deep(), {.batch = 3}),
       head(deep(), {.batch = 3}, 1, {}, {"conv2d_1", "batch_norm_1", "conv2d_2"});
   EXPECT_EQ(backward_steps(*head.plan), (strings{"softmax_cross_entropy_1", "dense_1"}));
@@ -61,7 +61,7 @@ TEST(parameter_set, freezes_the_lowest_layers_and_no_backward_runs_there) {
   }
 }
 
-TEST(parameter_set, freezes_a_layer_in_the_middle_and_all_others_get_the_gradient_that_they_had) {
+TEST(parameter_set, freezes_an_inner_layer_without_changing_other_gradients) {
   trial<B> all(deep(), {.batch = 3}), rest(deep(), {.batch = 3}, 1, {}, {"conv2d_2"});
   std::vector<int> announced;
   ready_function const ready = [&](bucket const& one) { announced.push_back(one.index); };
@@ -74,7 +74,7 @@ TEST(parameter_set, freezes_a_layer_in_the_middle_and_all_others_get_the_gradien
   EXPECT_EQ(announced, (std::vector<int>{0, 1}));
 }
 
-TEST(parameter_set, frozen_batch_norm_goes_by_its_running_statistics) {
+TEST(parameter_set, frozen_batch_norm_uses_its_running_statistics) {
   trial<B> held(deep(), {.batch = 3}, 1, {}, {"batch_norm_1"});
   set_statistics(held);
   trial<B> inference(deep(), {.batch = 3, .training = false}, 1, held.store);
@@ -101,7 +101,7 @@ TEST(parameter_set, frozen_batch_norm_goes_by_its_running_statistics) {
   }
 }
 
-TEST(parameter_set, freezes_nothing_behind_the_first_plan) {
+TEST(parameter_set, freezes_nothing_after_the_first_plan) {
   trial<B> made(deep(), {.batch = 1});
   EXPECT_THROW(made.store->freeze([](std::size_t) { return true; }), setting_error);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../backend/elsewhere.hpp"
+#include "../backend/device_passes.hpp"
 #include "trial.hpp"
 
 namespace parameter_store_test {
@@ -42,7 +42,7 @@ TEST(parameter_store, lists_parameters_in_the_order_of_layers) {
   EXPECT_EQ(t.store->copy_bytes(), 0U);
 }
 
-TEST(parameter_store, initialises_by_seed_layer_and_parameter_alone) {
+TEST(parameter_store, initialises_only_by_seed_layer_and_parameter) {
   trial<reference<double>> const t(small(), {.batch = 1}, 5);
   std::vector<double> expected(27);
   t.store->initialise(5);
@@ -58,7 +58,7 @@ TEST(parameter_store, initialises_by_seed_layer_and_parameter_alone) {
   EXPECT_EQ(t.dense(4, t.store->master()), std::vector<double>(2, 0.5));
 }
 
-TEST(parameter_store, renews_working_copies_of_frozen_layers_only_when_parameters_are_written) {
+TEST(parameter_store, refreshes_working_copies_of_frozen_layers_only_when_parameters_are_written) {
   trial<reference<float>> const t(small(), {.batch = 1}, 1, {}, {"eye"});
   auto& store = *t.store;
   int const frozen = store.copy(0, *store.fixed_layout(0), true), trained = store.copy(2, *store.fixed_layout(2), true);
@@ -90,7 +90,7 @@ TEST(parameter_store, renews_working_copies_of_frozen_layers_only_when_parameter
   EXPECT_EQ(first(trained), 3);
 }
 
-TEST(parameter_store, renews_working_copies_of_some_parameters) {
+TEST(parameter_store, refreshes_working_copies_of_some_parameters) {
   trial<reference<float>> const t(small(), {.batch = 1});
   auto& store = *t.store;
   int const low = store.copy(0, *store.fixed_layout(0), true), high = store.copy(2, *store.fixed_layout(2), true);
@@ -111,7 +111,7 @@ TEST(parameter_store, renews_working_copies_of_some_parameters) {
   EXPECT_EQ(first(high), 2);
 }
 
-TEST(parameter_store, takes_and_gives_the_flat_view) {
+TEST(parameter_store, reads_and_writes_the_flat_view) {
   trial<reference<float>> const t(small(), {.batch = 1});
   std::vector<float> numbers(static_cast<std::size_t>(t.store->elements())), back(numbers.size());
   std::iota(numbers.begin(), numbers.end(), 1.0F);
@@ -126,7 +126,7 @@ TEST(parameter_store, takes_and_gives_the_flat_view) {
 
 /// A tensor in the arenas' device memory is not copied through the processor: only kernels and copies unlock
 /// the memory.
-TEST(parameter_store, takes_and_gives_dense_tensors_beside_the_arenas) {
+TEST(parameter_store, reads_and_writes_dense_tensors_outside_the_arenas) {
   trial<device_passes<float>> const t(small(), {.batch = 1});
   arena_passes& passes = t.store->passes();
   for (int p = 0; p < t.parameters(); ++p) {
@@ -146,7 +146,7 @@ TEST(parameter_store, takes_and_gives_dense_tensors_beside_the_arenas) {
   }
 }
 
-TEST(parameter_store, reads_as_zero_what_no_backward_reaches) {
+TEST(parameter_store, reads_gradients_of_unreached_parameters_as_zero) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({5}) | dense{.units = 4};
     x | dense{.units = 3, .name = "unused"};

@@ -106,7 +106,7 @@ TYPED_TEST(parameter_update_of, gradients_normalised_as_by_definition) {
   }
 }
 
-TYPED_TEST(parameter_update_of, any_number_of_workers_gives_the_same_bits) {
+TYPED_TEST(parameter_update_of, is_bitwise_equal_for_any_number_of_workers) {
   using T = TypeParam;
   std::vector<optimizer_settings> cases{{.updater = lars{.rate = 1, .trust = 0.1}, .bias_updater = adamw{}},
                                         {.updater = lamb{}, .normalisation = normalise::clip_l2_per_layer{3}},
@@ -132,7 +132,7 @@ TYPED_TEST(parameter_update_of, any_number_of_workers_gives_the_same_bits) {
   }
 }
 
-TYPED_TEST(parameter_update_of, parameters_updated_one_after_another_get_the_same_bits) {
+TYPED_TEST(parameter_update_of, parameters_updated_in_sequence_are_bitwise_equal) {
   using T = TypeParam;
   optimizer_settings const settings{.updater = adam{.rate = 0.01}, .l2 = 1e-3};
   for (int const workers : {1, 2, 3}) {
@@ -159,7 +159,7 @@ TYPED_TEST(parameter_update_of, parameters_updated_one_after_another_get_the_sam
   EXPECT_FALSE(can_update_ranges({.updater = sgd{}, .constraint = constraint::max_norm{1}}));
 }
 
-TYPED_TEST(parameter_update_of, lars_goes_by_norms_of_whole_tensors) {
+TYPED_TEST(parameter_update_of, lars_uses_norms_of_whole_tensors) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -184,7 +184,7 @@ TYPED_TEST(parameter_update_of, lars_goes_by_norms_of_whole_tensors) {
 }
 
 // In the first step m̂ = g and v̂ = g².
-TYPED_TEST(parameter_update_of, lamb_goes_by_norms_of_whole_tensors) {
+TYPED_TEST(parameter_update_of, lamb_uses_norms_of_whole_tensors) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -205,7 +205,7 @@ TYPED_TEST(parameter_update_of, lamb_goes_by_norms_of_whole_tensors) {
   }
 }
 
-TYPED_TEST(parameter_update_of, a_layers_row_goes_before_the_network) {
+TYPED_TEST(parameter_update_of, a_layers_row_overrides_the_network) {
   using T = TypeParam;
   fixture<T> all;
   auto const before = all.parameters();
@@ -229,7 +229,7 @@ TYPED_TEST(parameter_update_of, a_layers_row_goes_before_the_network) {
     }
 }
 
-TYPED_TEST(parameter_update_of, constraints_hold_behind_the_update) {
+TYPED_TEST(parameter_update_of, constraints_hold_after_the_update) {
   using T = TypeParam;
   optimizer_settings settings{.updater = adam{.rate = 0.2}};
   fixture<T> free;
@@ -250,7 +250,7 @@ TYPED_TEST(parameter_update_of, constraints_hold_behind_the_update) {
   }
 }
 
-TYPED_TEST(parameter_update_of, a_frozen_layer_keeps_its_bits_and_counts_in_no_norm) {
+TYPED_TEST(parameter_update_of, a_frozen_layer_is_unchanged_and_excluded_from_norms) {
   using T = TypeParam;
   optimizer_settings const settings{.updater = adam{.rate = 0.1},
                                     .l2 = 1e-2,
@@ -274,7 +274,7 @@ TYPED_TEST(parameter_update_of, a_frozen_layer_keeps_its_bits_and_counts_in_no_n
     EXPECT_EQ(frozen.parameters()[p], silent.parameters()[p]) << p;
 }
 
-TEST(parameter_update, follows_a_factor_on_its_rates) {
+TEST(parameter_update, applies_a_factor_to_its_rates) {
   fixture<double> all;
   auto const before = all.parameters();
   parameter_update updates(all.store, {.updater = sgd{.rate = 2}});
@@ -294,7 +294,7 @@ std::string refusal_of(std::vector<layer_override> rows) {
   return {};
 }
 
-TEST(parameter_update, refuses_rows_of_no_layer_and_frozen_ones_that_plans_train) {
+TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_frozen_layers_that_plans_train) {
   EXPECT_EQ(
       refusal_of({{.layer = "dense_3", .l2 = 1}, {.layer = "dense_9", .l2 = 1}}),
       "no layer with parameters has this name (layers[1]): expected one of dense_1, dense_2, dense_3, got "
@@ -314,7 +314,7 @@ TEST(parameter_update, refuses_rows_of_no_layer_and_frozen_ones_that_plans_train
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}, {.layer = "dense_*", .frozen = false}}), "");
 }
 
-TEST(parameter_update, keeps_as_many_arrays_as_the_hungriest_updater) {
+TEST(parameter_update, keeps_as_many_arrays_as_the_updater_with_most_state) {
   fixture<float> all;
   EXPECT_EQ(parameter_update(all.store, {.updater = sgd{}}).state_arrays(), 0);
   EXPECT_EQ(parameter_update(all.store, {.layers = {{.layer = "dense_2", .updater = momentum{}},
@@ -323,7 +323,7 @@ TEST(parameter_update, keeps_as_many_arrays_as_the_hungriest_updater) {
             3);
 }
 
-TEST(arena_sums, are_of_parameters_layers_and_all) {
+TEST(arena_sums, cover_parameters_layers_and_the_whole_model) {
   fixture<float> all;
   arena_sums sums(all.store);
   std::vector<double> elements(all.store.table().size());

@@ -34,12 +34,12 @@ graph blocks() {
   });
 }
 
-TEST(recomputation, changes_no_bit) {
+TEST(recomputation, is_bitwise_neutral) {
   changes_no_bit<reference<float>>();
   changes_no_bit<reference<double>>();
 }
 
-TEST(recomputation, changes_no_bit_of_drawn_networks) { changes_no_bit_of_drawn_networks<B>(40); }
+TEST(recomputation, is_bitwise_neutral_for_random_networks) { changes_no_bit_of_drawn_networks<B>(40); }
 
 TEST(recomputation, keeps_less) {
   graph const net = residual();
@@ -48,7 +48,7 @@ TEST(recomputation, keeps_less) {
   EXPECT_LT(activations<B>(blocks(), {.blocks = {"first_*", "second_*"}}), activations<B>(blocks(), {}));
 }
 
-TEST(recomputation, makes_a_block_again_from_what_it_reads_and_keeps_what_others_read_of_it) {
+TEST(recomputation, recomputes_a_block_from_its_inputs_and_keeps_what_others_read) {
   EXPECT_EQ(remade(blocks(), {.blocks = {"first_*"}}), (std::vector<std::string>{"first_in", "first_relu"}));
   EXPECT_EQ(remade(blocks(), {.blocks = {"first_*", "second_*"}}),
             (std::vector<std::string>{"second_in", "second_gelu", "first_in", "first_relu"}));
@@ -56,7 +56,7 @@ TEST(recomputation, makes_a_block_again_from_what_it_reads_and_keeps_what_others
       << "each a block of its own, whose output others read";
 }
 
-TEST(recomputation, says_nothing_where_all_is_kept) {
+TEST(recomputation, logs_nothing_if_everything_is_kept) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3} | dense{.units = 6} | dense{.units = 3}
         | softmax_cross_entropy{};
@@ -78,7 +78,7 @@ TEST(recomputation, runs_layers_that_sum_over_workers_once) {
   EXPECT_EQ(remade(net, {.blocks = {"c_*"}}), (std::vector<std::string>{"c_gelu", "c_1"}));
 }
 
-TEST(recomputation, says_what_it_costs) {
+TEST(recomputation, reports_its_cost) {
   trial<B> const t(residual(), {.batch = 8, .recompute = {.cheap = true}});
   recomputation_cost const cost = t.plan->recomputed();
   double flops = 0, moved = 0, all = 0;
@@ -106,7 +106,7 @@ TEST(recomputation, refuses_blocks_that_name_no_layer) {
   EXPECT_THROW(remade(blocks(), {.blocks = {""}}), setting_error);
 }
 
-TEST(recomputation, lets_a_larger_batch_into_the_same_memory) {
+TEST(recomputation, allows_a_larger_batch_in_the_same_memory) {
   graph const net = residual();
   auto const needs = [&](int batch, bool cheap) {
     return trial<B>(net, {.batch = batch, .recompute = {.cheap = cheap}}).plan->memory().total();

@@ -27,7 +27,7 @@ TEST(recomputed_steps, are_those_whose_inputs_are_kept_anyway) {
   EXPECT_EQ(choose_recomputed(chain({1, 3}), 4).bytes_saved, 100U);
 }
 
-TEST(recomputed_steps, are_none_where_nothing_is_saved) {
+TEST(recomputed_steps, are_none_if_nothing_is_saved) {
   EXPECT_EQ(choose_recomputed(chain({3}), 4).recomputed, none) << "one tensor is kept in any case";
   EXPECT_EQ(choose_recomputed(chain({}), 4).recomputed, none);
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, 101), 4).recomputed, none) << "each costs more than it saves";
@@ -35,18 +35,18 @@ TEST(recomputed_steps, are_none_where_nothing_is_saved) {
   EXPECT_EQ(choose_recomputed(chain({1, 2, 3}, -1), 4).recomputed, none) << "none may run again";
 }
 
-TEST(recomputed_steps, begin_where_least_is_kept) {
+TEST(recomputed_steps, start_where_least_memory_is_kept) {
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).recomputed, last);
   EXPECT_EQ(choose_recomputed(chain({3}, 1, 10), 4).bytes_saved, 90U);
 }
 
-TEST(recomputed_steps, may_read_the_batch_whose_memory_is_not_the_plans) {
+TEST(recomputed_steps, may_read_the_batch_in_external_memory) {
   auto steps = chain({3});
   steps[0].cost = 0;
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, (std::vector<char>{1, 1, 1}));
 }
 
-TEST(recomputed_steps, make_their_workspaces_again) {
+TEST(recomputed_steps, recompute_their_workspaces) {
   auto steps = chain({1});
   steps[2].workspace_bytes = 1000;
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, both);
@@ -55,7 +55,7 @@ TEST(recomputed_steps, make_their_workspaces_again) {
   EXPECT_EQ(choose_recomputed(steps, 4).recomputed, none);
 }
 
-TEST(recomputed_steps, are_asked_by_index_even_where_there_are_none) {
+TEST(recomputed_steps, are_queried_by_index_even_if_there_are_none) {
   EXPECT_FALSE(recomputed_steps{}[7]);
   EXPECT_TRUE((recomputed_steps{.recomputed = {0, 1}}[1]));
 }

@@ -24,12 +24,12 @@ TEST(roofline, is_the_longer_of_computing_and_moving_over_the_time_taken) {
       roofline_of({.flops = 1e9, .bytes_per_second = 1, .bf16_flops = 5e9}, 1e6, 0, true, 1e-3).share, 0.2);
 }
 
-TEST(roofline, says_nothing_where_peaks_or_times_are_not_known) {
+TEST(roofline, is_empty_without_peaks_or_times) {
   EXPECT_EQ(roofline_of({}, 1e6, 1e6, false, 1).share, 0);
   EXPECT_EQ(roofline_of(peaks, 1e6, 1e6, false, 0).share, 0);
 }
 
-TEST(roofline, stands_in_a_profiles_table) {
+TEST(roofline, is_a_column_of_a_profiles_table) {
   std::vector<plan_row> const rows{
       {.step = "a",
        .implementation = "own",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/plan/detail/running_statistics.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/plan/detail/running_statistics.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/trainer/trainer.hpp>
@@ -75,7 +75,7 @@ training trained(int workers, examples const& data, fit_settings const& how) {
   return made;
 }
 
-TEST(running_statistics, follow_the_whole_batch_however_many_workers_share_it) {
+TEST(running_statistics, follow_the_whole_batch_for_any_number_of_workers) {
   examples const data(
       20);  // batches of 8, 8 and 4: parts of 3, 3 and 2, and of 2, 1 and 1 examples with three workers
   for (int workers : {1, 2, 3}) {
@@ -95,7 +95,7 @@ TEST(running_statistics, follow_the_whole_batch_however_many_workers_share_it) {
   }
 }
 
-TEST(running_statistics, are_alike_behind_layers_that_see_equal_parts) {
+TEST(running_statistics, are_equal_after_layers_with_equal_parts) {
   examples data(6);  // six times the same example: every part is normalised equally, whatever its size
   for (std::size_t i = 12; i < data.pixels.size(); ++i) data.pixels[i] = data.pixels[i % 12];
   std::fill(data.labels.begin(), data.labels.end(), 1);
@@ -110,7 +110,7 @@ TEST(running_statistics, are_alike_behind_layers_that_see_equal_parts) {
   EXPECT_NE(values(one, "batch_norm_2.running_mean"), (std::vector<double>{0, 0, 0}));
 }
 
-TEST(running_statistics, take_examples_by_their_weights) {
+TEST(running_statistics, weight_examples) {
   // Two parts of three and one examples, of weights 1 and 5: a = 3/8 and 5/8.
   auto const store = std::make_shared<parameter_store<B>>(B{}, net);
   auto const plan = make_plan(store, net, {.batch = 1});

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace lone_operation_test {
+namespace standalone_operation_test {
 
 using namespace cohort;
 
@@ -98,7 +98,7 @@ TEST(standalone_operation, runs_kernels_with_the_reorders_of_a_plan) {
                    "weights > others", "data", "blocks > plain"}));
 }
 
-TEST(standalone_operation, needs_none_where_layouts_are_the_same) {
+TEST(standalone_operation, needs_no_reorders_if_layouts_are_equal) {
   operation<scribe> made = in_blocks();
   made.backward.pop_back();
   made.backward[0].operands[2].layout = {"weights"};
@@ -111,4 +111,4 @@ TEST(standalone_operation, has_its_working_copies_at_inference) {
   EXPECT_EQ(run(false, {"blocks"}, made), names{"forward"});
 }
 
-}  // namespace lone_operation_test
+}  // namespace standalone_operation_test

@@ -5,7 +5,6 @@
 #include <cohort/checkpoint/graph_json.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "../checkpoint/refusals.hpp"
@@ -44,7 +43,7 @@ TEST(targets, of_another_type_or_shape_are_refused) {
   EXPECT_EQ(refused<shape_error>(hinge{}, std::vector<float>(6, 1), {2, 3}), "") << "f32 in a network of f64";
 }
 
-TEST(targets, out_of_the_loss_range_are_refused_by_example) {
+TEST(targets, out_of_the_losss_range_are_refused_and_the_example_is_named) {
   auto const with = [](double value) { return std::vector<double>{0, 1, 0.5, 0, value, 0}; };
   EXPECT_EQ(refused<data_error>(binary_cross_entropy{}, with(2), {2, 3}),
             "a target is out of range (target 0, example 1 of the batch): expected 0 to 1, got 2");
@@ -59,7 +58,7 @@ TEST(targets, out_of_the_loss_range_are_refused_by_example) {
 
 tensor body(builder& net) { return net.input({4}) | dense{.units = 3}; }
 
-TEST(targets, of_several_losses_give_the_sum_of_their_weighted_gradients) {
+TEST(targets, of_several_losses_sum_their_weighted_gradients) {
   graph const both = graph::build([](builder& net) {
     tensor const x = body(net);
     x | mean_squared_error{.weight = 0.25};
@@ -90,7 +89,7 @@ TEST(targets, of_several_losses_give_the_sum_of_their_weighted_gradients) {
   for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_NEAR(got[i], gradient[i], 1e-14);
 }
 
-TEST(targets, losses_go_through_json) {
+TEST(targets, losses_round_trip_through_json) {
   auto const expect_again = [](graph const& net) {
     graph const again = from_json(to_json(net));
     EXPECT_EQ(again.hash(), net.hash());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/trainer/own_backend.hpp>
-#include <cohort/plan/parameter_store.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/tuned_operation.hpp>
+#include <cohort/trainer/own_backend.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -70,7 +70,7 @@ std::vector<std::string> implementations_of(plan const& made) {
   return names;
 }
 
-TEST(tuned_operation, is_the_one_that_was_chosen_and_the_plan_says_so) {
+TEST(tuned_operation, is_the_chosen_one_and_is_shown_in_the_plan) {
   told by;
   by.way = "other";
   trial<several_ways> const t(two_dense(6), {.batch = 2, .tune = &by});
@@ -79,12 +79,12 @@ TEST(tuned_operation, is_the_one_that_was_chosen_and_the_plan_says_so) {
                                       "other loops, tuned: other", "plain loops"}));
 }
 
-TEST(tuned_operation, is_not_asked_for_where_nobody_tunes) {
+TEST(tuned_operation, is_not_requested_without_an_autotuner) {
   trial<several_ways> const t(two_dense(6), {.batch = 2});
   for (std::string const& name : implementations_of(*t.plan)) EXPECT_EQ(name, "plain loops");
 }
 
-TEST(tuned_operation, is_prepared_once_where_the_answer_is_known) {
+TEST(tuned_operation, is_prepared_once_if_the_choice_is_cached) {
   told by;
   by.way = "other";
   several_ways::prepared = 0;
@@ -92,7 +92,7 @@ TEST(tuned_operation, is_prepared_once_where_the_answer_is_known) {
   EXPECT_EQ(several_ways::prepared, 4);
 }
 
-TEST(tuned_operation, asks_by_shape_batch_and_pass_and_not_by_name) {
+TEST(tuned_operation, is_keyed_by_shape_batch_and_pass_but_not_by_name) {
   told by;
   auto const asked = [&](int units, plan_settings settings) {
     settings.tune = &by;
@@ -118,7 +118,7 @@ TEST(tuned_operation, asks_by_shape_batch_and_pass_and_not_by_name) {
   EXPECT_EQ(by.asked[1], by.asked[2]);
 }
 
-TEST(tuned_operation, times_what_differs_and_runs) {
+TEST(tuned_operation, measures_only_candidates_that_differ_and_run) {
   told by;
   by.times = true;
   trial<several_ways> const t(two_dense(6), {.batch = 2, .tune = &by});
@@ -131,7 +131,7 @@ TEST(tuned_operation, times_what_differs_and_runs) {
   }
 }
 
-TEST(tuned_operation, fails_where_the_rule_cannot_run) {
+TEST(tuned_operation, fails_if_the_rule_cannot_run) {
   told by;
   by.way = "other";
   by.times = true;
@@ -140,7 +140,7 @@ TEST(tuned_operation, fails_where_the_rule_cannot_run) {
   several_ways::has_rule = true;
 }
 
-TEST(tuned_operation, needs_a_tuning_of_its_backend) {
+TEST(tuned_operation, needs_an_autotuner_of_its_backend) {
   struct of_nobody final : tuning {
     std::size_t choose(std::string const&, std::span<std::string const>, stopwatch const&) override {
       return 0;
@@ -150,7 +150,7 @@ TEST(tuned_operation, needs_a_tuning_of_its_backend) {
   trial<reference<float>> const has_one_way(two_dense(6), {.batch = 2, .tune = &by});
 }
 
-TEST(tuned_operation, leaves_parameters_and_results_alone) {
+TEST(tuned_operation, does_not_affect_parameters_and_results) {
   told by;
   by.times = true;
   trial<several_ways> tuned(two_dense(6), {.batch = 2, .tune = &by});

@@ -15,7 +15,7 @@ TEST(hash, continues_an_earlier_hash) {
   static_assert(cohort::fnv1a("bar", cohort::fnv1a("foo")) == cohort::fnv1a("foobar"));
 }
 
-TEST(hash, keeps_names_of_a_purpose_apart) {
+TEST(hash, separates_names_by_purpose) {
   static_assert(cohort::purpose_of("fc", "1weights") != cohort::purpose_of("fc1", "weights"));
   static_assert(cohort::purpose_of("fc1") == cohort::fnv1a("fc1"));
 }

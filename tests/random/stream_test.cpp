@@ -10,7 +10,7 @@ namespace stream_test {
 
 using cohort::random_stream;
 
-TEST(philox, gives_the_published_known_answers) {
+TEST(philox, returns_the_published_known_answers) {
   using words = cohort::detail::philox_words;
   EXPECT_EQ(cohort::detail::philox(0, 0, 0), (words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(cohort::detail::philox(~0ULL, ~0ULL, ~0ULL),
@@ -19,7 +19,7 @@ TEST(philox, gives_the_published_known_answers) {
             (words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(random_stream, gives_the_same_value_in_any_order) {
+TEST(random_stream, returns_the_same_value_in_any_order) {
   random_stream const stream(123, cohort::purpose_of("fc1", "weights"));
   std::vector<float> forwards;
   std::vector<float> backwards(100);
@@ -45,7 +45,7 @@ TEST(random_stream, at_moves_to_another_index_of_the_same_key) {
   EXPECT_EQ(stream.at(5).bits(9), random_stream(7, "dropout", 3, 5).bits(9));
 }
 
-TEST(random_stream, keeps_its_numbers_for_ever) {
+TEST(random_stream, has_fixed_numbers_across_versions) {
   random_stream const stream(123, "golden", 4, 5);
   EXPECT_EQ(stream.bits(2), 0xc42135527672601aU);
   EXPECT_EQ(stream.bits(3), 0xd806f179aaa5a6d1U);
@@ -96,7 +96,7 @@ TEST(random_stream, normals_have_their_moments_and_tails) {
   EXPECT_NEAR(products / n, 0, 8 / std::sqrt(n));
 }
 
-TEST(random_stream, below_stays_under_its_bound_and_hits_each_value_alike) {
+TEST(random_stream, below_is_uniform_under_its_bound) {
   random_stream const stream(9, "below");
   std::vector<int> hits(7);
   for (int i = 0; i < 70'000; ++i) ++hits.at(stream.below(i, 7));

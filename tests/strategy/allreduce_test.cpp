@@ -15,29 +15,27 @@ class allreduce_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, allreduce_over_threads, testing::Values(1, 2, 3, 4));
 
-TEST_P(allreduce_over_threads, equals_one_rank_with_all_the_batch) { on_all(allreduce_equals_one_rank<>); }
-TEST_P(allreduce_over_threads, holds_the_same_bits_on_each_rank_after_each_step) {
+TEST_P(allreduce_over_threads, equals_one_rank_with_the_whole_batch) { on_all(allreduce_equals_one_rank<>); }
+TEST_P(allreduce_over_threads, is_bitwise_equal_on_all_ranks_after_each_step) {
   on_all(ranks_hold_the_same_bits_after_each_step<>);
 }
-TEST(allreduce, holds_the_same_bits_on_eight_ranks) {
+TEST(allreduce, is_bitwise_equal_on_eight_ranks) {
   launch<threads>(8, {.deadline = std::chrono::seconds(60)}, ranks_hold_the_same_bits_after_each_step<>);
 }
-TEST_P(allreduce_over_threads, gives_the_same_bits_for_the_same_seed) {
-  on_all(runs_of_one_seed_have_the_same_bits);
-}
+TEST_P(allreduce_over_threads, is_deterministic_for_a_seed) { on_all(runs_of_one_seed_have_the_same_bits); }
 TEST_P(allreduce_over_threads, trains_on_fewer_examples_than_ranks) {
   on_all(more_ranks_than_examples_train_on<>);
 }
-TEST_P(allreduce_over_threads, leaves_out_a_step_whose_examples_weigh_nothing) {
+TEST_P(allreduce_over_threads, skips_a_step_whose_examples_have_weight_zero) {
   on_all([](communicator& world) { a_step_without_weight_is_left_out(world, allreduce{}); });
 }
 TEST_P(allreduce_over_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) { steps_without_examples_do_not_count(world, allreduce{}); });
 }
-TEST_P(allreduce_over_threads, trains_on_examples_of_each_ranks_own) {
+TEST_P(allreduce_over_threads, trains_on_rank_local_examples) {
   on_all([](communicator& world) { ranks_train_on_examples_of_their_own(world, allreduce{}); });
 }
-TEST_P(allreduce_over_threads, evaluates_examples_of_each_ranks_own) {
+TEST_P(allreduce_over_threads, evaluates_rank_local_examples) {
   on_all(examples_of_their_own_are_evaluated_together);
 }
 TEST_P(allreduce_over_threads, refuses_data_sets_that_differ) { on_all(data_sets_that_differ_are_refused); }
@@ -47,7 +45,7 @@ TEST_P(allreduce_over_threads, trains_on_streams_of_different_lengths) {
 TEST_P(allreduce_over_threads, sends_the_bytes_of_its_contract) {
   on_all(sends_the_bytes_that_its_contract_says);
 }
-TEST_P(allreduce_over_threads, leads_with_few_bits_on_the_wire_where_all_do) {
+TEST_P(allreduce_over_threads, learns_with_a_low_precision_wire) {
   on_all(few_bits_on_the_wire_lead_where_all_do);
 }
 TEST_P(allreduce_over_threads, adds_up_several_passes_in_one_report) {
@@ -56,16 +54,16 @@ TEST_P(allreduce_over_threads, adds_up_several_passes_in_one_report) {
 TEST_P(allreduce_over_threads, fails_an_evaluation_on_all_ranks_or_none) {
   on_all(an_evaluation_that_fails_on_one_rank_fails_on_all);
 }
-TEST_P(allreduce_over_threads, stops_all_for_a_number_that_is_not_finite) {
+TEST_P(allreduce_over_threads, stops_all_ranks_for_a_non_finite_number) {
   on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, false); });
 }
-TEST_P(allreduce_over_threads, stops_all_when_one_asks) {
+TEST_P(allreduce_over_threads, stops_all_ranks_if_one_requests_it) {
   on_all([](communicator& world) { one_rank_stops_all(world, false); });
 }
 TEST_P(allreduce_over_threads, refuses_ranks_that_disagree) { on_all(ranks_that_disagree_refuse_to_begin); }
 TEST_P(allreduce_over_threads, evaluates_in_shards) { on_all(evaluation_is_that_of_one_rank); }
 
-TEST(allreduce, changes_no_bit_of_a_run_of_one_rank) {
+TEST(allreduce, is_bitwise_neutral_for_one_rank) {
   bright_thirds const examples(103);
   training plain = trainer<narrow>(small, with_state(2));
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
@@ -98,7 +96,7 @@ finished with_others(graph_view net, int workers) {
 }
 
 /// The sum of two numbers is the same in either order, whatever the layout.
-TEST(allreduce, sums_gradients_where_they_lie_only_if_they_lie_alike_and_gives_the_same_bits) {
+TEST(allreduce, sums_gradients_in_place_only_if_layouts_match) {
   for (int const workers : {1, 2}) {
     finished const alike = with_others<narrow>(broad, workers),
                    unlike = with_others<other_order>(broad, workers);
@@ -108,7 +106,7 @@ TEST(allreduce, sums_gradients_where_they_lie_only_if_they_lie_alike_and_gives_t
   EXPECT_EQ(with_others<narrow>(small, 1), with_others<other_order>(small, 1)) << "too much padding";
 }
 
-TEST_P(allreduce_over_threads, holds_where_gradients_are_summed_as_they_lie) {
+TEST_P(allreduce_over_threads, is_correct_if_gradients_are_summed_in_place) {
   on_all(allreduce_equals_one_rank<broad>);
   on_all(ranks_hold_the_same_bits_after_each_step<broad>);
   on_all(more_ranks_than_examples_train_on<broad>);
@@ -128,7 +126,7 @@ struct drifting final : listener {
   }
 };
 
-TEST(allreduce, brings_ranks_together_again_that_have_drifted) {
+TEST(allreduce, resynchronises_diverged_ranks) {
   bright_thirds const examples(64);
   for (int resync : {0, 6})
     launch<threads>(2, [&](communicator& world) {
@@ -157,7 +155,7 @@ struct failing final : strategy {
   std::unique_ptr<strategy> real;
 };
 
-TEST(allreduce, tells_other_ranks_what_ended_a_step) {
+TEST(allreduce, reports_the_cause_of_a_failed_step_to_other_ranks) {
   bright_thirds const examples(64);
   std::string heard;
   EXPECT_THROW(launch<threads>(2,
@@ -175,7 +173,7 @@ TEST(allreduce, tells_other_ranks_what_ended_a_step) {
   EXPECT_EQ(heard, "rank 1 failed: the shelf is empty");
 }
 
-TEST(allreduce, leaves_out_a_step_with_few_bits_too) {
+TEST(allreduce, skips_a_step_with_a_low_precision_wire_too) {
   launch<threads>(2, [&](communicator& world) {
     bright_thirds examples(48 * world.size());
     dataset const data = examples.data();
@@ -190,7 +188,7 @@ TEST(allreduce, leaves_out_a_step_with_few_bits_too) {
   });
 }
 
-TEST(allreduce, is_named_with_its_wire_and_refuses_others) {
+TEST(allreduce, has_its_wire_type_in_its_name_and_refuses_other_types) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{}.on(world)->describe(), "allreduce, resync 100");
     EXPECT_EQ(allreduce{.wire = element_type::bf16}.on(world)->describe(),

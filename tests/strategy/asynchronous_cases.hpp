@@ -6,7 +6,6 @@
 #include <cohort/strategy/detail/asynchronous_exchange.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <string>
-#include <vector>
 #include "sharing_cases.hpp"
 
 namespace cohort_test {

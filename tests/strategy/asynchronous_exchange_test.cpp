@@ -90,7 +90,7 @@ TEST_P(asynchronous_exchange, loses_nothing_by_top_k) {
 }
 
 /// The votes of a step reach all ranks in the same later step, once.
-TEST_P(asynchronous_exchange, hears_of_each_step_when_it_has_come_from_all) {
+TEST_P(asynchronous_exchange, reports_each_step_once_all_ranks_have_sent_it) {
   on_all([](communicator& world) {
     constexpr int steps = 2 * longest_lead + 10, told = 5, late = steps - 2;
     int const lead = world.size() > 1 ? longest_lead : 0;
@@ -124,7 +124,7 @@ TEST_P(asynchronous_exchange, hears_of_each_step_when_it_has_come_from_all) {
 
 /// One of two ranks continues after a meeting as soon as it can, while the other may still be receiving
 /// messages sent before the meeting.
-TEST(asynchronous_exchange, takes_no_message_before_the_meeting_behind_which_it_was_sent) {
+TEST(asynchronous_exchange, applies_no_message_before_the_synchronisation_it_was_sent_after) {
   launch<threads>(2, {.deadline = seconds(60)}, [](communicator& world) {
     exchange made(world, signs_of(1), 1);
     agreement agreed;
@@ -139,7 +139,7 @@ TEST(asynchronous_exchange, takes_no_message_before_the_meeting_behind_which_it_
   });
 }
 
-TEST_P(asynchronous_exchange, lets_nobody_get_further_ahead) {
+TEST_P(asynchronous_exchange, bounds_the_lead_of_the_fastest_rank) {
   std::atomic<int> begun[4]{};
   on_all([&](communicator& world) {
     exchange made(world, signs_of(0.25F), 1);
@@ -155,7 +155,7 @@ TEST_P(asynchronous_exchange, lets_nobody_get_further_ahead) {
 
 /// One rank pauses after its third step. The other continues until a message that it needs is missing, and no
 /// further.
-TEST(asynchronous_exchange, goes_on_while_another_rank_stands_still) {
+TEST(asynchronous_exchange, continues_while_another_rank_is_stalled) {
   std::binary_semaphore gate(0);
   launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
     exchange made(world, signs_of(1), 1, 1, true);
@@ -184,7 +184,7 @@ TEST(asynchronous_exchange, goes_on_while_another_rank_stands_still) {
   });
 }
 
-TEST(asynchronous_exchange, names_a_rank_that_does_not_go_on) {
+TEST(asynchronous_exchange, names_a_stalled_rank) {
   std::binary_semaphore gate(0);
   auto const beginning = std::chrono::steady_clock::now();
   auto const run = [&](communicator& world) {

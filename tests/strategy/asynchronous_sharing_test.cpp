@@ -21,10 +21,10 @@ class unbounded_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, unbounded_over_threads, testing::Values(1, 2, 3, 4));
 
-TEST_P(unbounded_over_threads, ends_epochs_with_the_same_bits) {
+TEST_P(unbounded_over_threads, is_bitwise_equal_on_all_ranks_at_the_end_of_epochs) {
   on_all(unbounded_sharing_ends_epochs_with_the_same_bits);
 }
-TEST_P(unbounded_over_threads, learns_what_dense_learns) {
+TEST_P(unbounded_over_threads, learns_like_dense_exchange) {
   on_all([](communicator& world) { sharing_learns_what_dense_learns(world, unbounded_sharing()); });
 }
 TEST_P(unbounded_over_threads, trains_on_uneven_data) {
@@ -33,15 +33,19 @@ TEST_P(unbounded_over_threads, trains_on_uneven_data) {
 TEST_P(unbounded_over_threads, counts_no_steps_without_examples) {
   on_all([](communicator& world) { steps_without_examples_do_not_count(world, unbounded_sharing()); });
 }
-TEST_P(unbounded_over_threads, stops_all_when_one_asks) { on_all(unbounded_sharing_stops_when_one_asks); }
-TEST_P(unbounded_over_threads, leaves_out_numbers_that_are_not_finite) {
+TEST_P(unbounded_over_threads, stops_all_ranks_if_one_requests_it) {
+  on_all(unbounded_sharing_stops_when_one_asks);
+}
+TEST_P(unbounded_over_threads, skips_non_finite_steps) {
   on_all(unbounded_sharing_leaves_out_numbers_that_are_not_finite);
 }
-TEST_P(unbounded_over_threads, is_evaluated_alike) { on_all(unbounded_sharing_is_evaluated_alike); }
+TEST_P(unbounded_over_threads, is_evaluated_equally_on_all_ranks) {
+  on_all(unbounded_sharing_is_evaluated_alike);
+}
 
 /// With epochs of one step, every message arrives by the end of its epoch. The result is then that of
 /// synchronous sharing.
-TEST_P(unbounded_over_threads, takes_what_all_take_at_once) {
+TEST_P(unbounded_over_threads, applies_each_message_in_the_same_step_on_all_ranks) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * world.size());
     auto const trained = [&](int staleness, bool mean, int warm_up) {
@@ -64,7 +68,7 @@ TEST_P(unbounded_over_threads, takes_what_all_take_at_once) {
 
 /// While parameters are constant, running statistics equal those of averaging with a meeting at the epoch's
 /// end.
-TEST_P(unbounded_over_threads, takes_the_mean_of_running_statistics) {
+TEST_P(unbounded_over_threads, averages_running_statistics) {
   on_all([](communicator& world) {
     bright_thirds const examples(8 * 4 * world.size() + 1);
     auto settings = plain_sgd();
@@ -102,7 +106,7 @@ TEST_P(unbounded_over_threads, takes_the_mean_of_running_statistics) {
 
 /// A checkpoint contains all messages: those that a rank has not applied are stored in addition to its
 /// parameters.
-TEST_P(unbounded_over_threads, goes_on_from_a_checkpoint_in_the_middle_of_an_epoch) {
+TEST_P(unbounded_over_threads, resumes_from_a_checkpoint_in_the_middle_of_an_epoch) {
   bright_thirds const examples(4 * 12 * GetParam());
   scratch_folder const folder;
   struct looking final : listener {
@@ -146,7 +150,7 @@ TEST_P(unbounded_over_threads, goes_on_from_a_checkpoint_in_the_middle_of_an_epo
 }
 
 /// Messages that were in flight when a run failed within an epoch do not affect the next run.
-TEST(unbounded_sharing, goes_on_from_a_checkpoint_in_a_training_that_has_failed) {
+TEST(unbounded_sharing, resumes_from_a_checkpoint_after_a_failed_training) {
   bright_thirds const examples(3 * 4 * 12);
   scratch_folder const folder;
   launch<threads>(3, {.deadline = seconds(60)}, [&](communicator& world) {
@@ -200,7 +204,7 @@ TEST(unbounded_sharing, does_not_wait_for_a_slow_rank) {
   });
 }
 
-TEST(unbounded_sharing, ends_epochs_with_the_same_bits_on_eight_ranks) {
+TEST(unbounded_sharing, is_bitwise_equal_on_eight_ranks_at_the_end_of_epochs) {
   launch<threads>(8, {.deadline = seconds(60)}, unbounded_sharing_ends_epochs_with_the_same_bits);
 }
 
@@ -209,7 +213,7 @@ TEST(unbounded_sharing, reports_all_its_exchanges) {
       2, [&](communicator& world) { sharing_reports_all_its_exchanges(world, unbounded_sharing()); });
 }
 
-TEST(unbounded_sharing, names_a_rank_that_does_not_go_on) {
+TEST(unbounded_sharing, names_a_stalled_rank) {
   std::binary_semaphore gate(0);
   struct standing_still final : listener {
     std::binary_semaphore* gate = nullptr;
@@ -239,7 +243,7 @@ TEST(unbounded_sharing, names_a_rank_that_does_not_go_on) {
 
 /// If a listener ends a rank within an epoch, that rank does not wait for the others to synchronise; the
 /// others are notified of the reason at once.
-TEST(unbounded_sharing, tells_at_once_why_a_rank_has_ended) {
+TEST(unbounded_sharing, reports_immediately_why_a_rank_has_ended) {
   struct ending final : listener {
     void on_step(training& run, step_report const& done) override {
       if (run.world().rank() == 1 && done.step == 3) throw data_error({.what = "a listener's own"});
@@ -260,7 +264,7 @@ TEST(unbounded_sharing, tells_at_once_why_a_rank_has_ended) {
   EXPECT_LT(std::chrono::steady_clock::now() - beginning, seconds(30));
 }
 
-TEST(unbounded_sharing, holds_constraints) {
+TEST(unbounded_sharing, preserves_constraints) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = seconds(60)}, [&](communicator& world) {
     training_settings settings = with_state();
@@ -275,7 +279,7 @@ TEST(unbounded_sharing, holds_constraints) {
   });
 }
 
-TEST(unbounded_sharing, refuses_settings_that_make_no_sense) {
+TEST(unbounded_sharing, refuses_invalid_settings) {
   launch<self>([](communicator& world) {
     threshold_sharing how = unbounded_sharing();
     how.settings.route = route::merged;

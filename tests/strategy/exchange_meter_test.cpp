@@ -23,7 +23,7 @@ double value_of(std::vector<measurement> const& all, std::string_view name) {
   return -1;
 }
 
-TEST(exchange_meter, takes_a_transfer_from_its_first_start_to_its_last_end) {
+TEST(exchange_meter, measures_a_transfer_from_its_first_start_to_its_last_end) {
   detail::exchange_meter meter;
   auto const late = clock::now() + std::chrono::hours(1);
   for (int part = 0; part < 3; ++part) meter.start(10, 20);
@@ -39,7 +39,7 @@ TEST(exchange_meter, takes_a_transfer_from_its_first_start_to_its_last_end) {
   EXPECT_EQ(meter.last().transfer.end, late);
 }
 
-TEST(exchange_meter, hides_nothing_where_nothing_was_under_way) {
+TEST(exchange_meter, hides_nothing_if_nothing_was_pending) {
   detail::exchange_meter meter;
   EXPECT_EQ(value_of(meter.report(), "hidden"), 0);
   meter.finish();
@@ -51,7 +51,7 @@ TEST(exchange_meter, hides_nothing_where_nothing_was_under_way) {
   EXPECT_EQ(meter.last().transfer.end, meter.last().transfer.begin);
 }
 
-TEST(exchange_meter, hides_what_is_left_under_way_until_its_own_wait) {
+TEST(exchange_meter, counts_a_pending_exchange_as_hidden_until_its_wait) {
   for (bool const goes_on : {false, true}) {
     detail::exchange_meter meter;
     auto const begin = clock::now();

@@ -4,7 +4,7 @@
 #include <cohort/strategy/detail/f32_buffer.hpp>
 #include <vector>
 
-namespace message_array_test {
+namespace f32_buffer_test {
 
 using namespace cohort;
 using numbers = std::vector<float>;
@@ -15,7 +15,7 @@ numbers of(detail::f32_buffer const& array) {
   return all;
 }
 
-TEST(f32_buffer, does_to_all_elements_what_is_asked) {
+TEST(f32_buffer, applies_operations_to_all_elements) {
   detail::f32_buffer one(5, nullptr), other(5, nullptr);
   EXPECT_EQ(of(one), numbers(5));
   one.assign(numbers{1, -2, 3, -4, 5});
@@ -33,4 +33,4 @@ TEST(f32_buffer, does_to_all_elements_what_is_asked) {
   EXPECT_EQ(of(one), numbers(5));
 }
 
-}  // namespace message_array_test
+}  // namespace f32_buffer_test

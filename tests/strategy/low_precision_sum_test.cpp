@@ -50,7 +50,7 @@ account run(communicator& world, detail::low_precision_sum& sum, parameter_set c
       sum.start(world, one, 1, world.size());
     }
     sum.wait();
-    EXPECT_TRUE(sum.finite());
+    EXPECT_TRUE(sum.is_finite());
     if (step == dropped) continue;
     sum.keep();
     for (bucket const& one : parameters.buckets()) {
@@ -96,13 +96,13 @@ void conserves(element_type wire, double sums_lose) {
     });
 }
 
-TEST(low_precision_sum, loses_nothing_of_what_ranks_round_away) {
+TEST(low_precision_sum, keeps_all_rounding_errors) {
   conserves<float, reference<float>>(element_type::bf16, 0x1p-9);
   conserves<double, reference<double>>(element_type::bf16, 0x1p-9);
   conserves<double, reference<double>>(element_type::f32, 0x1p-24);
 }
 
-TEST(low_precision_sum, keeps_what_was_before_where_a_step_is_not_taken) {
+TEST(low_precision_sum, keeps_the_previous_error_if_a_step_is_skipped) {
   launch<threads>(2, [](communicator& world) {
     training made = trainer<reference<float>>(net, training_settings{});
     detail::low_precision_sum sum(made.parameters(), element_type::bf16),
@@ -116,7 +116,7 @@ TEST(low_precision_sum, keeps_what_was_before_where_a_step_is_not_taken) {
   });
 }
 
-TEST(low_precision_sum, says_on_all_ranks_when_a_sum_is_not_finite) {
+TEST(low_precision_sum, reports_a_non_finite_sum_on_all_ranks) {
   launch<threads>(3, [](communicator& world) {
     training made = trainer<reference<float>>(net, training_settings{});
     for (float const bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
@@ -129,7 +129,7 @@ TEST(low_precision_sum, says_on_all_ranks_when_a_sum_is_not_finite) {
         sum.start(world, one, 3, 3);
       }
       sum.wait();
-      EXPECT_FALSE(sum.finite());
+      EXPECT_FALSE(sum.is_finite());
     }
   });
 }

@@ -78,7 +78,7 @@ TEST_P(message_exchange, weighs_by_examples) {
   });
 }
 
-TEST_P(message_exchange, brings_everybodys_votes) {
+TEST_P(message_exchange, collects_the_votes_of_all_ranks) {
   on_all([&](communicator& world) {
     detail::message_exchange made(world, threshold_compressor(tensors), GetParam().way,
                                   combination::weighted_mean, 1);
@@ -94,7 +94,7 @@ TEST_P(message_exchange, brings_everybodys_votes) {
   });
 }
 
-TEST_P(message_exchange, has_the_same_bits_again) {
+TEST_P(message_exchange, is_deterministic) {
   auto const run = [&] {
     std::vector<std::vector<float>> ends(static_cast<std::size_t>(GetParam().ranks));
     on_all([&](communicator& world) {
@@ -129,7 +129,7 @@ TEST(one_message_exchange, of_groups_loses_nothing) {
 
 /// Pending messages that are not applied are returned to the residuals completely, as gradients are at an
 /// epoch's end.
-TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
+TEST(one_message_exchange, returns_a_skipped_message_to_the_residual) {
   constexpr int late = 3;
   launch<threads>(3, [&](communicator& world) {
     detail::message_exchange made(world, threshold_compressor(tensors, {.threshold = threshold::fixed{0.1}}),
@@ -159,7 +159,7 @@ TEST(one_message_exchange, that_is_not_taken_is_in_the_residual_again) {
   });
 }
 
-TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
+TEST(one_message_exchange, of_groups_preserves_the_weight_of_a_residual) {
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1e-6}});
@@ -182,7 +182,7 @@ TEST(one_message_exchange, of_groups_weighs_a_residual_as_before) {
 }
 
 /// A checkpoint of three ranks that sent separate messages is restored by one group.
-TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
+TEST(one_message_exchange, of_groups_restores_residuals_of_single_ranks) {
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1}});
@@ -209,7 +209,7 @@ TEST(one_message_exchange, of_groups_takes_over_what_single_ranks_had) {
   });
 }
 
-TEST(one_message_exchange, does_not_bring_the_wishes_of_a_run_that_has_ended) {
+TEST(one_message_exchange, does_not_deliver_votes_of_a_run_that_has_ended) {
   launch<threads>(2, [](communicator& world) {
     using exchange_of = detail::message_exchange<threshold_compressor>;
     threshold_compressor const codec({{"w", 50}}, {.threshold = threshold::fixed{1}});

@@ -25,7 +25,7 @@ static_assert(!detail::merges_by_size(2, 68'000));
 static_assert(!detail::merges_by_size(8, 100'000'000));
 
 /// Rank r sends element r. The merged message contains all elements, and the same bytes on every rank.
-TEST(message_tree, brings_one_message_to_all_by_few_messages) {
+TEST(message_tree, broadcasts_one_message_with_few_sends) {
   tensor_table const tensors{{"weights", 200}};
   for (int ranks = 1; ranks <= 9; ++ranks)
     launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& threads_world) {

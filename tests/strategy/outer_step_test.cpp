@@ -14,25 +14,25 @@ class outer_steps_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, outer_steps_over_threads, testing::Values(1, 2, 3, 4));
 
-TEST_P(outer_steps_over_threads, are_those_by_hand) { on_all(outer_steps_are_those_by_hand); }
-TEST_P(outer_steps_over_threads, have_the_same_bits_everywhere) {
+TEST_P(outer_steps_over_threads, agree_with_hand_computation) { on_all(outer_steps_are_those_by_hand); }
+TEST_P(outer_steps_over_threads, are_bitwise_equal_on_all_ranks) {
   on_all(every_kind_of_averaging_has_the_same_bits_everywhere);
 }
-TEST_P(outer_steps_over_threads, show_between_meetings_what_a_meeting_brings) {
+TEST_P(outer_steps_over_threads, show_the_consensus_between_outer_steps) {
   on_all(what_is_shown_between_meetings_is_what_a_meeting_brings);
 }
-TEST_P(outer_steps_over_threads, stop_all_when_a_stop_is_heard_late) {
+TEST_P(outer_steps_over_threads, stop_all_ranks_if_a_stop_request_is_detected_late) {
   on_all(one_rank_stops_all_that_hear_late);
 }
 TEST_P(outer_steps_over_threads, end_with_a_stream) { on_all(overlapped_averaging_ends_with_a_stream); }
-TEST_P(outer_steps_over_threads, hear_late_of_a_number_that_is_not_finite) {
+TEST_P(outer_steps_over_threads, detect_non_finite_numbers_one_period_later) {
   on_all(a_number_that_is_not_finite_is_heard_late);
 }
-TEST_P(outer_steps_over_threads, leave_nothing_under_way_when_a_run_fails) {
+TEST_P(outer_steps_over_threads, have_no_pending_mean_after_a_failure) {
   on_all(a_mean_under_way_ends_with_its_run);
 }
 
-TEST(outer_step, has_the_same_bits_on_eight_ranks) {
+TEST(outer_step, is_bitwise_equal_on_eight_ranks) {
   launch<threads>(8, {.deadline = std::chrono::seconds(60)},
                   every_kind_of_averaging_has_the_same_bits_everywhere);
 }
@@ -42,7 +42,7 @@ constexpr auto normed = network<[](builder& net) {
          | dense{.units = 4, .name = "kept"} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-TEST(outer_step, leaves_running_statistics_and_what_is_frozen_alone) {
+TEST(outer_step, does_not_change_running_statistics_and_frozen_layers) {
   bright_thirds const examples(60);
   launch<threads>(2, [&](communicator& world) {
     training_settings settings = plain_sgd();
@@ -74,7 +74,7 @@ TEST(outer_step, leaves_running_statistics_and_what_is_frozen_alone) {
   });
 }
 
-TEST(outer_step, goes_on_from_what_was_loaded_between_two_fits) {
+TEST(outer_step, continues_from_parameters_loaded_between_two_fits) {
   bright_thirds const examples(40);
   launch<threads>(2, [&](communicator& world) {
     training made =
@@ -88,7 +88,7 @@ TEST(outer_step, goes_on_from_what_was_loaded_between_two_fits) {
   });
 }
 
-TEST(outer_step, with_one_rank_and_bmuf_changes_no_bit) {
+TEST(outer_step, with_one_rank_and_bmuf_is_bitwise_neutral) {
   bright_thirds const examples(103);
   training plain = trainer<narrow>(small, with_state());
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
@@ -133,7 +133,7 @@ TEST(outer_step, keeps_constraints) {
   });
 }
 
-TEST(strategies, refuse_to_remember_what_is_not_theirs) {
+TEST(strategies, refuse_a_state_of_another_strategy) {
   std::vector<std::byte> const bytes(64);
   launch<self>([&](communicator& world) {
     auto const averaging = parameter_averaging{.outer = outer::diloco{}, .overlap = true}.on(world);
@@ -160,7 +160,7 @@ TEST(strategies, refuse_to_remember_what_is_not_theirs) {
   });
 }
 
-TEST(outer_step, is_refused_where_it_makes_no_sense) {
+TEST(outer_step, is_refused_with_invalid_settings) {
   launch<self>([](communicator& world) {
     for (outer_step const how : {outer_step{.rate = 0},
                                  {.rate = -1},

@@ -5,7 +5,7 @@
 #include "../checkpoint/scratch_folder.hpp"
 #include "rank_cases.hpp"
 
-namespace into_forward_test {
+namespace overlap_next_forward_test {
 
 using namespace cohort_test;
 
@@ -22,14 +22,14 @@ int late_in(graph_view net, training_settings const& settings, bool synchronised
   return detail::late_buckets(made.parameters(), update, settings.not_finite, synchronised);
 }
 
-TEST(overlap_next_forward, leaves_the_last_layers_that_have_half_of_the_elements_but_never_the_first_layer) {
+TEST(overlap_next_forward, delays_the_last_layers_with_half_of_the_elements_but_never_the_first) {
   EXPECT_EQ((trainer<narrow>(topped, with_state()).parameters().buckets().size()), 3U);
   EXPECT_EQ(late_in(topped, with_state()), 2);
   EXPECT_EQ(late_in(broad, with_state()), 0) << "the first layer has half of them";
   EXPECT_EQ(late_in(small, with_state()), 0) << "one bucket";
 }
 
-TEST(overlap_next_forward, leaves_nothing_where_a_step_must_be_taken_as_a_whole) {
+TEST(overlap_next_forward, has_no_pending_bucket_if_a_step_must_be_complete) {
   EXPECT_EQ(late_in(topped, with_state(), true), 0);
   training_settings settings = with_state();
   settings.normalisation = normalise::clip_elementwise{0.5};
@@ -102,16 +102,16 @@ finished run_of(communicator& world, allreduce how, int workers, int accumulate 
   return all;
 }
 
-class into_forward_over_threads : public testing::TestWithParam<int> {
+class overlap_next_forward_over_threads : public testing::TestWithParam<int> {
  protected:
   template <class Body>
   void on_all(Body body) {
     launch<threads>(GetParam(), {.deadline = std::chrono::seconds(60)}, body);
   }
 };
-INSTANTIATE_TEST_SUITE_P(ranks, into_forward_over_threads, testing::Values(1, 2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(ranks, overlap_next_forward_over_threads, testing::Values(1, 2, 3, 8));
 
-TEST_P(into_forward_over_threads, changes_no_bit) {
+TEST_P(overlap_next_forward_over_threads, is_bitwise_equal_to_allreduce) {
   for (int const workers : {1, 2})
     for (int const accumulate : {1, 3}) {
       finished plain, late;
@@ -134,14 +134,14 @@ TEST_P(into_forward_over_threads, changes_no_bit) {
     }
 }
 
-TEST(overlap_next_forward, changes_no_bit_of_double_precision) {
+TEST(overlap_next_forward, is_bitwise_neutral_in_double_precision) {
   launch<threads>(3, [](communicator& world) {
     EXPECT_EQ(run_of<wide>(world, {}, 2).checksums,
               run_of<wide>(world, {.overlap_next_forward = true}, 2).checksums);
   });
 }
 
-TEST(overlap_next_forward, leaves_nothing_where_ranks_do_not_lie_alike) {
+TEST(overlap_next_forward, has_no_pending_bucket_if_layouts_differ) {
   launch<threads>(2, [](communicator& world) {
     auto const how = allreduce{.overlap_next_forward = true};
     finished const mixed =
@@ -152,7 +152,7 @@ TEST(overlap_next_forward, leaves_nothing_where_ranks_do_not_lie_alike) {
 }
 
 /// Frozen layers in the middle keep their parameters.
-TEST(overlap_next_forward, changes_no_bit_beside_frozen_layers) {
+TEST(overlap_next_forward, is_bitwise_neutral_with_frozen_layers) {
   bright_thirds const examples(103);
   launch<threads>(2, [&](communicator& world) {
     auto const trained = [&](bool overlap_next_forward) {
@@ -171,7 +171,7 @@ TEST(overlap_next_forward, changes_no_bit_beside_frozen_layers) {
   });
 }
 
-TEST(overlap_next_forward, leaves_nothing_before_a_resync) {
+TEST(overlap_next_forward, has_no_pending_bucket_before_a_resync) {
   launch<threads>(2, [](communicator& world) {
     EXPECT_EQ(run_of<narrow>(world, {.resync = 1, .overlap_next_forward = true}, 1).left_steps, 0);
     auto const steps = [&](int resync) {
@@ -208,7 +208,7 @@ struct asking final : listener {
   }
 };
 
-TEST(overlap_next_forward, shows_whole_steps_to_listeners) {
+TEST(overlap_next_forward, shows_complete_steps_to_listeners) {
   bright_thirds const examples(96), held(30, 2);
   launch<threads>(2, [&](communicator& world) {
     auto const answers = [&](bool overlap_next_forward) {
@@ -224,7 +224,7 @@ TEST(overlap_next_forward, shows_whole_steps_to_listeners) {
   });
 }
 
-TEST_P(into_forward_over_threads, stops_all_for_a_number_that_is_not_finite) {
+TEST_P(overlap_next_forward_over_threads, stops_all_ranks_for_a_non_finite_number) {
   on_all([](communicator& world) {
     a_number_that_is_not_finite_stops_all_and_is_named<topped>(world, false, {.overlap_next_forward = true});
   });
@@ -237,7 +237,7 @@ constexpr auto steep = network<[](builder& net) {
          | mean_squared_error{};
 }>();
 
-TEST(overlap_next_forward, leaves_a_step_out_on_all_ranks_where_only_what_is_late_is_not_finite) {
+TEST(overlap_next_forward, skips_a_step_on_all_ranks_if_only_late_buckets_are_not_finite) {
   constexpr int batch = 2, steps = 6;
   std::vector<float> pixels(static_cast<std::size_t>(2 * steps * batch * 64));
   std::vector<float> const targets(static_cast<std::size_t>(2 * steps * batch * 3));
@@ -273,7 +273,7 @@ TEST(overlap_next_forward, leaves_a_step_out_on_all_ranks_where_only_what_is_lat
   });
 }
 
-TEST(overlap_next_forward, tells_other_ranks_what_ended_it) {
+TEST(overlap_next_forward, reports_the_cause_of_a_failure_to_other_ranks) {
   bright_thirds const examples(64);
   std::string heard;
   auto const run = [&] {
@@ -296,7 +296,7 @@ TEST(overlap_next_forward, tells_other_ranks_what_ended_it) {
 }
 
 /// If a rank fails between two steps, the others are notified, and it has complete steps.
-TEST(overlap_next_forward, ends_between_two_steps_with_whole_ones) {
+TEST(overlap_next_forward, ends_after_a_complete_step) {
   bright_thirds const examples(64);
   struct failing final : listener {
     void on_step(training& run, step_report const& done) override {
@@ -335,7 +335,7 @@ TEST(overlap_next_forward, ends_between_two_steps_with_whole_ones) {
 }
 
 /// A checkpoint within an epoch contains the complete step.
-TEST(overlap_next_forward, goes_on_from_a_checkpoint_bit_by_bit) {
+TEST(overlap_next_forward, resumes_bitwise_from_a_checkpoint) {
   bright_thirds const examples(96);
   struct saving final : listener {
     explicit saving(std::string to) : to(std::move(to)) {}
@@ -360,7 +360,7 @@ TEST(overlap_next_forward, goes_on_from_a_checkpoint_bit_by_bit) {
   });
 }
 
-TEST(overlap_next_forward, is_named_and_refused_with_few_bits) {
+TEST(overlap_next_forward, has_its_name_and_is_refused_with_a_low_precision_wire) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(allreduce{.overlap_next_forward = true}.on(world)->describe(),
               "allreduce, resync 100, overlap with the next forward");
@@ -369,4 +369,4 @@ TEST(overlap_next_forward, is_named_and_refused_with_few_bits) {
   });
 }
 
-}  // namespace into_forward_test
+}  // namespace overlap_next_forward_test

@@ -98,7 +98,7 @@ int main() try {
 
 }  // namespace sharing_page
 
-TEST(programs_of_the_pages, end_well) {
+TEST(programs_of_the_pages, succeed) {
   EXPECT_EQ(allreduce_page::main(), 0);
   EXPECT_EQ(averaging_page::main(), 0);
   EXPECT_EQ(sharing_page::main(), 0);
@@ -150,7 +150,7 @@ TEST(settings_of_the_pages, of_sharing) {
 }
 
 /// Settings of Caffe's LeNet, and the equivalent from Deeplearning4j.
-TEST(settings_of_the_pages, of_those_who_come_from_elsewhere) {
+TEST(settings_of_the_pages, of_coming_from) {
   using namespace cohort;
   auto const rate = [](double base) {
     return schedule::inverse{.initial = base, .gamma = 1e-4, .power = 0.75, .by = schedule::unit::step};

@@ -18,10 +18,10 @@ INSTANTIATE_TEST_SUITE_P(ranks, averaging_over_threads, testing::Values(1, 2, 3,
 TEST_P(averaging_over_threads, each_step_with_sgd_is_allreduce) {
   on_all(averaging_each_step_is_allreduce<>);
 }
-TEST_P(averaging_over_threads, of_arrays_as_they_lie_each_step_with_sgd_is_allreduce) {
+TEST_P(averaging_over_threads, in_place_each_step_with_sgd_is_allreduce) {
   on_all(averaging_each_step_is_allreduce<broad>);
 }
-TEST_P(averaging_over_threads, trains_on_examples_of_each_ranks_own) {
+TEST_P(averaging_over_threads, trains_on_rank_local_examples) {
   on_all([](communicator& world) {
     for (int const every : {1, 3})
       ranks_train_on_examples_of_their_own(world, parameter_averaging{.every = every});
@@ -30,7 +30,7 @@ TEST_P(averaging_over_threads, trains_on_examples_of_each_ranks_own) {
 TEST_P(averaging_over_threads, each_step_of_weighted_examples_is_allreduce) {
   on_all(averaging_each_step_weighs_as_allreduce_does);
 }
-TEST_P(averaging_over_threads, leaves_out_a_step_whose_examples_weigh_nothing) {
+TEST_P(averaging_over_threads, skips_a_step_whose_examples_have_weight_zero) {
   on_all([](communicator& world) { a_step_without_weight_is_left_out(world, parameter_averaging{}); });
 }
 TEST_P(averaging_over_threads, counts_no_steps_without_examples) {
@@ -41,15 +41,13 @@ TEST_P(averaging_over_threads, counts_no_steps_without_examples) {
     steps_without_examples_do_not_count(world, parameter_averaging{.every = 4, .overlap = true});
   });
 }
-TEST_P(averaging_over_threads, over_a_stream_refuses_what_ranks_do_together_between_meetings) {
+TEST_P(averaging_over_threads, refuses_collective_operations_between_averagings_over_a_stream) {
   on_all(what_ranks_do_together_waits_for_a_meeting);
 }
 TEST_P(averaging_over_threads, weighs_by_examples_and_drops_no_tail) {
   on_all(averaging_weighs_by_examples<>);
 }
-TEST_P(averaging_over_threads, of_arrays_as_they_lie_weighs_by_examples) {
-  on_all(averaging_weighs_by_examples<broad>);
-}
+TEST_P(averaging_over_threads, in_place_weighs_by_examples) { on_all(averaging_weighs_by_examples<broad>); }
 /// Constraints without an effect force averaging in the canonical view, which has no padding.
 TEST_P(averaging_over_threads,
        of_running_statistics_and_frozen_layers_as_they_lie_is_that_of_the_canonical_view) {
@@ -80,29 +78,29 @@ TEST_P(averaging_over_threads,
   });
 }
 
-TEST_P(averaging_over_threads, is_not_changed_by_evaluation_between_meetings) {
+TEST_P(averaging_over_threads, is_not_changed_by_evaluation_between_averagings) {
   on_all(evaluation_between_meetings_changes_nothing);
 }
-TEST_P(averaging_over_threads, leaves_the_updaters_state_to_each_rank_if_told_to) {
+TEST_P(averaging_over_threads, keeps_the_updaters_state_local_if_requested) {
   on_all(own_state_stays_own_if_it_is_told_to);
 }
-TEST_P(averaging_over_threads, hears_of_a_number_behind_the_last_meeting) {
+TEST_P(averaging_over_threads, detects_a_non_finite_number_after_the_last_averaging) {
   on_all(a_number_behind_the_last_meeting_is_heard);
 }
-TEST_P(averaging_over_threads, leaves_out_numbers_between_two_meetings) {
+TEST_P(averaging_over_threads, skips_non_finite_steps_between_two_averagings) {
   on_all(numbers_between_two_meetings_are_left_out);
 }
-TEST_P(averaging_over_threads, hears_of_a_stop_at_an_epochs_end) {
+TEST_P(averaging_over_threads, observes_a_stop_request_at_the_end_of_an_epoch) {
   on_all(a_stop_at_an_epochs_end_is_heard_there);
 }
-TEST_P(averaging_over_threads, stops_all_for_a_number_that_is_not_finite) {
+TEST_P(averaging_over_threads, stops_all_ranks_for_a_non_finite_number) {
   on_all([](communicator& world) { a_number_that_is_not_finite_stops_all_and_is_named(world, true); });
 }
-TEST_P(averaging_over_threads, stops_all_when_one_asks) {
+TEST_P(averaging_over_threads, stops_all_ranks_if_one_requests_it) {
   on_all([](communicator& world) { one_rank_stops_all(world, true); });
 }
 
-TEST(parameter_averaging, changes_no_bit_of_a_run_of_one_rank) {
+TEST(parameter_averaging, is_bitwise_neutral_for_one_rank) {
   bright_thirds const examples(103);
   training plain = trainer<narrow>(small, with_state(2));
   plain.fit(examples.data(), {.batch = 7, .epochs = 2});
@@ -111,7 +109,7 @@ TEST(parameter_averaging, changes_no_bit_of_a_run_of_one_rank) {
   });
 }
 
-TEST(parameter_averaging, meets_by_the_clock_in_the_same_steps_on_all_ranks) {
+TEST(parameter_averaging, averages_by_time_in_the_same_steps_on_all_ranks) {
   bright_thirds const examples(400);
   launch<threads>(2, [&](communicator& world) {
     training made = trainer<narrow>(small, world, parameter_averaging{.seconds = 1e-3}, with_state());
@@ -120,7 +118,7 @@ TEST(parameter_averaging, meets_by_the_clock_in_the_same_steps_on_all_ranks) {
   });
 }
 
-TEST(parameter_averaging, refuses_periods_that_make_no_sense) {
+TEST(parameter_averaging, refuses_invalid_periods) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(trainer<narrow>(small, world, parameter_averaging{.every = 0}, {}), setting_error);
     EXPECT_THROW(trainer<narrow>(small, world, parameter_averaging{.seconds = -1}, {}), setting_error);

@@ -10,7 +10,7 @@ namespace process_group_test {
 using namespace cohort;
 
 /// Ranks 0, 2 and 4 are one process, 1 and 3 another.
-TEST(process_group, adds_up_and_the_first_of_each_leads) {
+TEST(process_group, sums_with_the_first_rank_of_each_group_as_leader) {
   launch<threads>(5, [](communicator& world) {
     int const rank = world.rank(), odd = rank % 2;
     detail::process_group const ranks(world, static_cast<std::uint64_t>(odd) + 40);
@@ -41,7 +41,7 @@ TEST(process_group, adds_up_and_the_first_of_each_leads) {
   });
 }
 
-TEST(process_group, leaves_out_what_is_not_finite_and_says_so) {
+TEST(process_group, excludes_and_reports_non_finite_gradients) {
   launch<threads>(3, [](communicator& world) {
     detail::process_group const ranks(world, 1);
     bool const bad = world.rank() == 1;
@@ -53,7 +53,7 @@ TEST(process_group, leaves_out_what_is_not_finite_and_says_so) {
   });
 }
 
-TEST(process_group, is_nobody_but_oneself_where_all_numbers_differ) {
+TEST(process_group, contains_only_its_own_rank_if_all_numbers_differ) {
   launch<threads>(3, [](communicator& world) {
     for (bool const asks : {false, true}) {
       detail::process_group const ranks =

@@ -2,7 +2,6 @@
 #pragma once
 // Requirements on several ranks, over any communicator. Every rank calls each case.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cohort/backend/reference.hpp>
@@ -15,7 +14,6 @@
 #include <cohort/trainer/own_backend.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>

@@ -57,7 +57,7 @@ TEST(scaling_estimate, of_one_rank_is_the_step_itself) {
   }
 }
 
-TEST(scaling_estimate, gets_better_with_the_link_and_never_beyond_one) {
+TEST(scaling_estimate, improves_with_the_link_and_never_exceeds_one) {
   for (scaling_costs of : {ring, halving, doubling, to_all, merged})
     for (int ranks = 2; ranks <= 40; ++ranks) {
       of.link = slow;
@@ -73,7 +73,7 @@ TEST(scaling_estimate, gets_better_with_the_link_and_never_beyond_one) {
     }
 }
 
-TEST(scaling_estimate, goes_by_the_route_that_messages_would_take) {
+TEST(scaling_estimate, uses_the_route_of_the_messages) {
   scaling_costs of = to_all;
   of.sharing = route::by_size;
   for (std::uint64_t const elements : {1'000'000ULL, 100'000'000ULL})
@@ -85,7 +85,7 @@ TEST(scaling_estimate, goes_by_the_route_that_messages_would_take) {
     }
 }
 
-TEST(scaling_estimate, takes_its_costs_from_what_strategies_have_measured) {
+TEST(scaling_estimate, uses_the_costs_measured_by_strategies) {
   std::vector<measurement> const dense{{"message_bytes", 4000, true},
                                        {"dense_bytes", 8000, true},
                                        {"encode_seconds", 3, true},

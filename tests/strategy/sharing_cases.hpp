@@ -4,9 +4,6 @@
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cstring>
 #include <functional>
-#include <limits>
-#include <memory>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>

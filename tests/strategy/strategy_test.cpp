@@ -225,7 +225,7 @@ TEST(strategy, has_the_hooks_for_a_bound_on_staleness) {
     });
 }
 
-TEST(strategy, under_which_ranks_never_meet_is_refused) {
+TEST(strategy, without_any_exchange_is_refused) {
   bright_thirds const examples(12);
   launch<threads>(2, [&](communicator& world) {
     training made = trainer<wide>(small, world, no_exchange{}, plain_sgd());

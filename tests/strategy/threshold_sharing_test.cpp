@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cohort/plan/table.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/plan/table.hpp>
 #include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/trainer/performance_listener.hpp>
@@ -26,7 +26,7 @@ class sharing_over_threads : public testing::TestWithParam<int> {
 };
 INSTANTIATE_TEST_SUITE_P(ranks, sharing_over_threads, testing::Values(1, 2, 3, 4));
 
-TEST_P(sharing_over_threads, holds_the_same_bits_on_each_rank_after_each_step) {
+TEST_P(sharing_over_threads, is_bitwise_equal_on_all_ranks_after_each_step) {
   on_all_ways([](communicator& world, route way) {
     sharing_ranks_hold_the_same_bits<float>(world, sharing(way));
     sharing_ranks_hold_the_same_bits<double>(world, sharing(way));
@@ -34,13 +34,13 @@ TEST_P(sharing_over_threads, holds_the_same_bits_on_each_rank_after_each_step) {
     sharing_ranks_hold_the_same_bits<double>(world, update_sharing(way));
   });
 }
-TEST_P(sharing_over_threads, gives_the_same_bits_for_the_same_seed) {
+TEST_P(sharing_over_threads, is_deterministic_for_a_seed) {
   on_all(sharing_runs_of_one_seed_have_the_same_bits);
 }
 TEST_P(sharing_over_threads, is_allreduce_if_everything_is_sent) {
   on_all_ways(sharing_everything_is_allreduce);
 }
-TEST_P(sharing_over_threads, learns_what_dense_learns) {
+TEST_P(sharing_over_threads, learns_like_dense_exchange) {
   on_all_ways([](communicator& world, route way) {
     sharing_learns_what_dense_learns(world, sharing(way));
     sharing_learns_what_dense_learns(world, update_sharing(way));
@@ -62,7 +62,7 @@ TEST_P(sharing_over_threads, counts_no_steps_without_examples) {
       }
   });
 }
-TEST_P(sharing_over_threads, leaves_out_a_step_whose_examples_weigh_nothing) {
+TEST_P(sharing_over_threads, skips_a_step_whose_examples_have_weight_zero) {
   on_all_ways([](communicator& world, route way) {
     a_step_without_weight_is_left_out(world, sharing(way));
     a_step_without_weight_is_left_out(world, update_sharing(way));
@@ -71,7 +71,7 @@ TEST_P(sharing_over_threads, leaves_out_a_step_whose_examples_weigh_nothing) {
 TEST_P(sharing_over_threads, sends_the_bytes_of_its_contract) {
   on_all(sharing_sends_the_bytes_of_its_contract);
 }
-TEST_P(sharing_over_threads, stops_all_for_a_number_that_is_not_finite) {
+TEST_P(sharing_over_threads, stops_all_ranks_for_a_non_finite_number) {
   on_all_ways([](communicator& world, route way) {
     sharing_stops_all_for_a_number_that_is_not_finite(world, sharing(way));
     sharing_stops_all_for_a_number_that_is_not_finite(world, update_sharing(way));
@@ -83,7 +83,7 @@ TEST_P(sharing_over_threads, trains_on_uneven_data) {
     sharing_trains_on_uneven_data(world, update_sharing(way));
   });
 }
-TEST_P(sharing_over_threads, holds_its_promises_late) {
+TEST_P(sharing_over_threads, fulfils_its_contract_with_staleness) {
   on_all([](communicator& world) {
     for (share const what : {share::gradient, share::update}) {
       threshold_sharing const how = late_sharing(what);
@@ -95,7 +95,7 @@ TEST_P(sharing_over_threads, holds_its_promises_late) {
     }
   });
 }
-TEST_P(sharing_over_threads, holds_its_promises_with_one_message_a_process) {
+TEST_P(sharing_over_threads, fulfils_its_contract_with_one_message_per_process) {
   on_all([](communicator& world) {
     for (auto const& how :
          {process_sharing(sharing()), process_sharing(update_sharing()), process_sharing(late_sharing()),
@@ -106,12 +106,12 @@ TEST_P(sharing_over_threads, holds_its_promises_with_one_message_a_process) {
     }
   });
 }
-TEST_P(sharing_over_threads, stops_all_when_one_asks) { on_all(sharing_stops_when_one_asks); }
-TEST_P(sharing_over_threads, takes_the_mean_of_running_statistics) {
+TEST_P(sharing_over_threads, stops_all_ranks_if_one_requests_it) { on_all(sharing_stops_when_one_asks); }
+TEST_P(sharing_over_threads, averages_running_statistics) {
   on_all(sharing_takes_the_mean_of_running_statistics);
 }
 
-TEST(threshold_sharing, holds_the_same_bits_on_eight_ranks) {
+TEST(threshold_sharing, is_bitwise_equal_on_eight_ranks) {
   for (route const way : {route::to_all, route::merged})
     launch<threads>(8, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
       sharing_ranks_hold_the_same_bits<float>(world, sharing(way));
@@ -198,7 +198,7 @@ TEST(threshold_sharing, is_reported_every_interval) {
   });
 }
 
-TEST(threshold_sharing, begins_densely) {
+TEST(threshold_sharing, starts_with_dense_exchange) {
   bright_thirds const examples(96), held(40, 2);
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     auto const after = [&](auto const& how) {
@@ -214,7 +214,7 @@ TEST(threshold_sharing, begins_densely) {
   });
 }
 
-TEST(threshold_sharing, begins_with_whole_steps) {
+TEST(threshold_sharing, starts_with_complete_steps) {
   bright_thirds const examples(96);
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     threshold_sharing how = update_sharing();
@@ -228,7 +228,7 @@ TEST(threshold_sharing, begins_with_whole_steps) {
 }
 
 /// As in Deeplearning4j: the sum of the ranks' steps, which is the step of all their examples.
-TEST(threshold_sharing, adds_up_steps) {
+TEST(threshold_sharing, accumulates_steps) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     auto const trained = [&](auto const& how, double rate) {
@@ -243,7 +243,7 @@ TEST(threshold_sharing, adds_up_steps) {
 
 /// Parameters are constant until the first step or gradient is applied. A message that is two steps old is
 /// halved if `slower_if_stale`.
-TEST(threshold_sharing, takes_what_is_shared_as_late_as_it_is_told_to) {
+TEST(threshold_sharing, applies_messages_with_the_requested_staleness) {
   bright_thirds const examples(96);
   struct watching final : listener {
     std::vector<std::vector<double>> after;
@@ -276,7 +276,7 @@ TEST(threshold_sharing, takes_what_is_shared_as_late_as_it_is_told_to) {
   });
 }
 
-TEST(threshold_sharing, of_steps_holds_constraints) {
+TEST(threshold_sharing, of_steps_preserves_constraints) {
   bright_thirds const examples(96);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training_settings settings = with_state();
@@ -310,7 +310,7 @@ TEST(threshold_sharing, trains_every_tensor_however_small) {
   });
 }
 
-TEST(threshold_sharing, of_steps_agrees_at_an_epochs_end_behind_one_that_was_left_out) {
+TEST(threshold_sharing, of_steps_agrees_at_the_end_of_an_epoch_after_a_skipped_step) {
   launch<threads>(2, [](communicator& world) {
     bright_thirds examples(16);
     dataset const data = examples.data();
@@ -323,7 +323,7 @@ TEST(threshold_sharing, of_steps_agrees_at_an_epochs_end_behind_one_that_was_lef
   });
 }
 
-TEST(threshold_sharing, refuses_settings_that_make_no_sense) {
+TEST(threshold_sharing, refuses_invalid_settings) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(trainer<narrow>(small, world, threshold_sharing{.settings = {.warm_up = -1}}, {}),
                  setting_error);

@@ -9,7 +9,7 @@ namespace top_k_sharing_test {
 
 using namespace cohort_test;
 
-TEST(top_k_sharing, keeps_what_sharing_promises) {
+TEST(top_k_sharing, fulfils_the_contract_of_sharing) {
   for (int ranks : {1, 2, 3})
     for (route const way : {route::to_all, route::merged})
       launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
@@ -21,7 +21,7 @@ TEST(top_k_sharing, keeps_what_sharing_promises) {
 }
 
 /// A user-defined compressor: any type that models the concept.
-TEST(sharing_by, takes_compressors_of_ones_own) {
+TEST(sharing_by, accepts_user_defined_compressors) {
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [](communicator& world) {
     auto const make = [](tensor_table table) { return top_k_compressor(std::move(table), {.density = 0.1}); };
     sharing_ranks_hold_the_same_bits<float>(world, sharing_by{std::string_view("the largest tenth"), make,
@@ -29,7 +29,7 @@ TEST(sharing_by, takes_compressors_of_ones_own) {
   });
 }
 
-TEST(top_k_sharing, refuses_a_density_that_makes_no_sense) {
+TEST(top_k_sharing, refuses_an_invalid_density) {
   launch<self>([](communicator& world) {
     EXPECT_THROW(top_k_sharing{.density = 0}.on(world), setting_error);
     EXPECT_THROW(top_k_sharing{.density = 1.5}.on(world), setting_error);

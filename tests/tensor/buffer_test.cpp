@@ -30,7 +30,7 @@ TEST(buffer, is_aligned_and_zero_at_first) {
   EXPECT_EQ(buffer(0).data(), nullptr);
 }
 
-TEST(buffer, that_is_large_begins_on_a_huge_page_and_is_zero_to_its_end) {
+TEST(buffer, that_is_large_starts_on_a_huge_page_and_is_zeroed) {
   using cohort::detail::huge_page;
   for (std::size_t const bytes : {huge_page::min_buffer_bytes, huge_page::min_buffer_bytes + 5}) {
     buffer const memory(bytes);
@@ -77,7 +77,7 @@ struct narrow_space final : cohort::memory_space {
   }
 };
 
-TEST(reusable_buffer, gives_back_what_it_has_before_it_grows) {
+TEST(reusable_buffer, frees_its_memory_before_it_grows) {
   auto const where = std::make_shared<narrow_space>();
   cohort::reusable_buffer memory;
   memory.resize(200, where);

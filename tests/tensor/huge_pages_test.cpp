@@ -33,7 +33,7 @@ bool system_has_huge_pages() {
   return !modes.empty();
 }
 
-TEST(huge_pages, are_asked_for_where_a_buffer_is_large) {
+TEST(huge_pages, are_requested_for_large_buffers) {
   constexpr std::size_t large = 64 * cohort::detail::huge_page::bytes;
   buffer const memory(large), small(1000);
   std::string const flags = flags_of(memory.data() + large / 2);

@@ -13,7 +13,7 @@ static_assert(std::is_convertible_v<mutable_tensor_view, tensor_view>);
 static_assert(!std::is_convertible_v<tensor_view, mutable_tensor_view>);
 static_assert(!std::is_constructible_v<mutable_tensor_view, float const*, shape>, "constness is kept");
 
-TEST(view, takes_rows_along_the_first_axis) {
+TEST(view, slices_rows_along_the_first_axis) {
   std::vector<float> values{0, 1, 2, 3, 4, 5, 6, 7};
   tensor_view const all(values.data(), shape{4, 2});
   tensor_view const middle = all.rows(1, 2);
@@ -24,7 +24,7 @@ TEST(view, takes_rows_along_the_first_axis) {
   EXPECT_EQ(all.rows(4, 0).bytes(), 0U);
 }
 
-TEST(view, knows_its_element_type_and_writes_through) {
+TEST(view, has_its_element_type_and_writes_through) {
   std::vector<std::int32_t> labels(3);
   mutable_tensor_view const view(labels.data(), shape{3});
   EXPECT_EQ(view.type, element_type::i32);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/weighted_by_class.hpp>
@@ -56,7 +54,7 @@ TEST(accumulation, changes_results_by_rounding_alone) {
   EXPECT_GT(largest_difference(trained(weighted, 1, 4), trained(plain, 1, 4)), 1e-3);
 }
 
-TEST(accumulation, leaves_running_statistics_those_of_the_whole_batch) {
+TEST(accumulation, computes_running_statistics_of_the_whole_batch) {
   constexpr auto normalised = network<[](builder& net) {
     return net.input({1, 8, 8}) | batch_norm{} | dense{.units = 3} | softmax_cross_entropy{};
   }>();
@@ -75,7 +73,7 @@ TEST(accumulation, leaves_running_statistics_those_of_the_whole_batch) {
   EXPECT_GT(largest_difference(statistics(1), {0, 1}), 1e-3);
 }
 
-TEST(accumulation, agrees_over_ranks_of_other_numbers_of_workers) {
+TEST(accumulation, agrees_across_ranks_with_different_numbers_of_workers) {
   bright_thirds const examples(57);
   auto const together = [&](int pieces) {
     std::vector<double> found;
@@ -94,7 +92,7 @@ TEST(accumulation, agrees_over_ranks_of_other_numbers_of_workers) {
   EXPECT_LT(largest_difference(together(3), whole), 1e-12);
 }
 
-TEST(accumulation, is_refused_where_ranks_take_other_pieces) {
+TEST(accumulation, is_refused_if_ranks_use_different_pieces) {
   bright_thirds const examples(57);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training made = trainer<wide>(with_masks, world, allreduce{}, with(1));
@@ -139,7 +137,7 @@ TEST(accumulation, announces_each_bucket_once_and_complete) {
   }
 }
 
-TEST(accumulation, takes_the_memory_of_a_piece_and_says_so) {
+TEST(accumulation, needs_the_memory_of_one_piece_and_reports_it) {
   bright_thirds const examples(64);
   std::vector<std::string> said;
   training_settings settings = with(1);
@@ -160,7 +158,7 @@ struct listening final : listener {
   void on_step(training&, step_report const& done) override { examples.push_back(done.examples); }
 };
 
-TEST(accumulation, tells_listeners_of_updates) {
+TEST(accumulation, notifies_listeners_once_per_update) {
   bright_thirds const examples(25);
   listening told;
   trainer<wide>(with_masks, with(2))
@@ -168,7 +166,7 @@ TEST(accumulation, tells_listeners_of_updates) {
   EXPECT_EQ(told.examples, (std::vector<int>{10, 10, 5}));
 }
 
-TEST(accumulation, leaves_out_a_step_of_which_one_piece_is_not_finite) {
+TEST(accumulation, skips_a_step_if_one_piece_is_not_finite) {
   for (int bad : {0, 9, 19}) {
     bright_thirds examples(20);
     dataset const data = examples.data();  // checked at construction; modified afterwards
@@ -186,7 +184,7 @@ TEST(accumulation, leaves_out_a_step_of_which_one_piece_is_not_finite) {
   }
 }
 
-TEST(accumulation, refuses_pieces_that_make_no_sense) {
+TEST(accumulation, refuses_invalid_pieces) {
   bright_thirds const examples(20);
   training made = trainer<wide>(with_masks, with(1));
   for (int pieces : {-1, 0, 11})

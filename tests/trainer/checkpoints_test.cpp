@@ -96,7 +96,7 @@ std::vector<double> residual_of_all(communicator& world, strategy const& of) {
   return sum;
 }
 
-TEST(checkpoints, give_the_residuals_of_some_ranks_to_as_many_as_there_are) {
+TEST(checkpoints, redistribute_residuals_to_the_ranks_present) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   std::vector<double> before;
@@ -127,7 +127,7 @@ TEST(checkpoints, give_the_residuals_of_some_ranks_to_as_many_as_there_are) {
 
 /// Messages of two former ranks that had not been applied yet, also after a second checkpoint of the resumed
 /// rank.
-TEST(checkpoints, keep_the_messages_of_ranks_that_are_gone_until_they_are_taken) {
+TEST(checkpoints, keep_messages_of_former_ranks_until_they_are_applied) {
   bright_thirds const examples(103);
   scratch_folder const folder, again;
   struct saving final : listener {
@@ -204,7 +204,7 @@ std::string model_of(training& run) {
   return out.str();
 }
 
-TEST(checkpoints, go_on_with_the_loss_of_a_plateau_even_in_the_middle_of_an_epoch) {
+TEST(checkpoints, resume_the_loss_of_a_plateau_even_in_the_middle_of_an_epoch) {
   bright_thirds const examples(53);
   training_settings settings = with_state(2);
   settings.plateau = reduce_on_plateau{.factor = 0.5, .patience = 0, .threshold = 0.4, .cooldown = 1};
@@ -236,7 +236,7 @@ TEST(checkpoints, go_on_with_the_loss_of_a_plateau_even_in_the_middle_of_an_epoc
   }
 }
 
-TEST(checkpoints, of_any_step_are_gone_on_from_bit_by_bit) {
+TEST(checkpoints, resume_bitwise_from_any_step) {
   for (int ranks : {1, 2, 3})
     for (bool with_nan : {false, true}) {
       goes_on_from_anywhere(ranks, allreduce{.resync = 3}, with_nan);
@@ -250,7 +250,7 @@ TEST(checkpoints, of_any_step_are_gone_on_from_bit_by_bit) {
 }
 
 /// A killed run resumes from a checkpoint between two meetings, where ranks differ.
-TEST(checkpoints, hold_each_ranks_own_parameters_between_two_meetings) {
+TEST(checkpoints, contain_each_ranks_parameters_between_two_averagings) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   parameter_averaging const how{.every = 4};
@@ -286,7 +286,7 @@ TEST(checkpoints, hold_each_ranks_own_parameters_between_two_meetings) {
   });
 }
 
-TEST(checkpoints, are_gone_on_with_by_other_ranks_strategies_and_backends_at_the_same_place) {
+TEST(checkpoints, resume_at_the_same_position_with_other_ranks_strategies_and_backends) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
   launch<threads>(3, [&](communicator& world) {
@@ -310,7 +310,7 @@ TEST(checkpoints, are_gone_on_with_by_other_ranks_strategies_and_backends_at_the
     });
 }
 
-TEST(checkpoints, of_outer_steps_are_gone_on_with_by_other_ranks) {
+TEST(checkpoints, of_outer_steps_are_resumed_by_other_ranks) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
   parameter_averaging const how{.every = 4, .outer = outer::bmuf{.momentum = 0.3}, .overlap = true};
@@ -360,7 +360,7 @@ struct remembering final : strategy {
   std::unique_ptr<strategy> real;
 };
 
-TEST(checkpoints, tell_other_ranks_what_each_rank_remembered) {
+TEST(checkpoints, restore_each_ranks_state_on_other_ranks) {
   bright_thirds const examples(40);
   scratch_folder const folder;
   launch<threads>(3, [&](communicator& world) {
@@ -378,7 +378,7 @@ TEST(checkpoints, tell_other_ranks_what_each_rank_remembered) {
     });
 }
 
-TEST(checkpoints, split_what_was_rounded_away_among_other_ranks) {
+TEST(checkpoints, redistribute_rounding_errors_to_other_ranks) {
   bright_thirds const examples(103);
   scratch_folder const folder;
   allreduce const how{.wire = element_type::bf16};
@@ -414,7 +414,7 @@ TEST(checkpoints, split_what_was_rounded_away_among_other_ranks) {
   });
 }
 
-TEST(checkpoints, hand_the_velocity_of_outer_steps_to_other_ranks) {
+TEST(checkpoints, pass_the_velocity_of_outer_steps_to_other_ranks) {
   bright_thirds const examples(60);
   scratch_folder const folder;
   parameter_averaging const how{.every = 2, .outer = outer::diloco{}};
@@ -443,7 +443,7 @@ TEST(checkpoints, hand_the_velocity_of_outer_steps_to_other_ranks) {
 }
 
 /// A checkpoint may come from either element type; the strategy's state fits only one of them.
-TEST(checkpoints, of_outer_steps_are_gone_on_with_in_other_elements) {
+TEST(checkpoints, of_outer_steps_are_resumed_with_another_element_type) {
   bright_thirds const examples(103), held(60, 2);
   scratch_folder const folder;
   for (bool const overlap : {false, true}) {
@@ -472,7 +472,7 @@ struct with_a_word final : listener {
   void restore(std::string_view text) override { word = text; }
 };
 
-TEST(checkpoints, keep_what_each_of_several_listeners_of_one_name_remembers) {
+TEST(checkpoints, keep_the_state_of_each_listener_of_the_same_name) {
   bright_thirds const examples(30);
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
@@ -488,7 +488,7 @@ TEST(checkpoints, keep_what_each_of_several_listeners_of_one_name_remembers) {
   EXPECT_EQ(two.word, "second");
 }
 
-TEST(checkpoints, hold_a_shared_file_that_is_a_model) {
+TEST(checkpoints, contain_a_shared_file_that_is_a_model) {
   bright_thirds const examples(60);
   scratch_folder const folder;
   std::string path, checksum;
@@ -504,14 +504,14 @@ TEST(checkpoints, hold_a_shared_file_that_is_a_model) {
   EXPECT_EQ(load_trained<narrow>(path + "/shared.safetensors").checksum(), checksum);
 }
 
-TEST(checkpoints, are_not_there_in_an_empty_folder) {
+TEST(checkpoints, are_absent_from_an_empty_folder) {
   scratch_folder const folder;
   training made = trainer<narrow>(small, with_state());
   EXPECT_FALSE(resume(made, folder.path()).has_value());
   EXPECT_FALSE(resume(made, folder.path() + "/never").has_value());
 }
 
-TEST(checkpoints, that_cannot_be_written_are_said_and_training_goes_on) {
+TEST(checkpoints, that_cannot_be_written_are_logged_and_training_continues) {
   bright_thirds const examples(60);
   scratch_folder const folder;
   std::string const blocked = folder.path() + "/file";
@@ -557,7 +557,7 @@ void resumes_in_a_training_that_has_run(Strategy const& how) {
   });
 }
 
-TEST(checkpoints, are_gone_on_with_by_a_training_that_has_failed) {
+TEST(checkpoints, resume_a_training_that_has_failed) {
   resumes_in_a_training_that_has_run(allreduce{.wire = element_type::bf16});
   resumes_in_a_training_that_has_run(parameter_averaging{.every = 3, .outer = outer::diloco{}});
   resumes_in_a_training_that_has_run(parameter_averaging{.every = 4, .overlap = true});
@@ -566,7 +566,7 @@ TEST(checkpoints, are_gone_on_with_by_a_training_that_has_failed) {
     resumes_in_a_training_that_has_run(one);
 }
 
-TEST(checkpoints, are_written_when_a_signal_asks_for_the_end) {
+TEST(checkpoints, are_written_on_a_termination_signal) {
   bright_thirds const examples(60);
   scratch_folder const folder;
   launch<threads>(2, [&](communicator& world) {

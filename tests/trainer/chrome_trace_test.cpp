@@ -3,7 +3,6 @@
 #include <cohort/io/json.hpp>
 #include <cohort/trainer/chrome_trace.hpp>
 #include <limits>
-#include <string>
 #include <vector>
 
 namespace chrome_trace_test {
@@ -40,7 +39,7 @@ std::vector<json_value> events_of(json_document const& trace) {
   return events;
 }
 
-TEST(chrome_trace, lays_the_kernels_of_a_step_one_after_another) {
+TEST(chrome_trace, draws_the_kernels_of_a_step_in_sequence) {
   json_document const trace = parse_json(chrome_trace(profiled));
   auto const events = events_of(trace);
   ASSERT_EQ(events.size(), profiled.size());
@@ -55,7 +54,7 @@ TEST(chrome_trace, lays_the_kernels_of_a_step_one_after_another) {
   }
 }
 
-TEST(chrome_trace, tells_what_ran_and_how_fast) {
+TEST(chrome_trace, describes_each_operation_and_its_speed) {
   json_document const trace = parse_json(chrome_trace(profiled));
   auto const events = events_of(trace);
   json_value const what = events.at(0).at("args");
@@ -67,7 +66,7 @@ TEST(chrome_trace, tells_what_ran_and_how_fast) {
   EXPECT_FALSE(events.at(1).at("args").find("GFLOP/s"));
 }
 
-TEST(chrome_trace, puts_backward_after_forward_whatever_the_order_of_the_rows) {
+TEST(chrome_trace, draws_backward_after_forward_for_any_order_of_rows) {
   std::vector<plan_row> const turned(profiled.rbegin(), profiled.rend());
   json_document const trace = parse_json(chrome_trace(turned));
   auto const events = events_of(trace);
@@ -77,12 +76,12 @@ TEST(chrome_trace, puts_backward_after_forward_whatever_the_order_of_the_rows) {
   EXPECT_NEAR(events[3].at("ts").number(), 350, 1e-9);
 }
 
-TEST(chrome_trace, of_nothing_is_a_trace_without_events) {
+TEST(chrome_trace, without_data_has_no_events) {
   json_document const trace = parse_json(chrome_trace({}));
   EXPECT_TRUE(events_of(trace).empty());
 }
 
-TEST(chrome_trace, refuses_a_time_that_is_no_number) {
+TEST(chrome_trace, refuses_a_time_that_is_nan) {
   std::vector<plan_row> const broken{
       {.step = "x", .implementation = "y", .seconds = std::numeric_limits<double>::infinity(), .calls = 1}};
   EXPECT_THROW(chrome_trace(broken), numeric_error);

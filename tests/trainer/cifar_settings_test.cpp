@@ -5,18 +5,18 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
-#include <cohort/plan/make_plan.hpp>
-#include <cohort/plan/parameter_store.hpp>
-#include <cohort/optimizer/rate_schedule.hpp>
-#include <cohort/plan/parameter_set.hpp>
-#include <cohort/optimizer/optimizer.hpp>
-#include <cohort/plan/parameter_rules.hpp>
-#include <cohort/trainer/training.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/optimizer/optimizer.hpp>
+#include <cohort/optimizer/rate_schedule.hpp>
+#include <cohort/plan/make_plan.hpp>
+#include <cohort/plan/parameter_rules.hpp>
+#include <cohort/plan/parameter_set.hpp>
+#include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <cohort/trainer/training.hpp>
 #include <memory>
 #include <vector>
 
@@ -64,7 +64,7 @@ std::vector<T> dense_of(parameter_set const& from, std::size_t p, std::byte cons
   return values;
 }
 
-TEST(cifar_settings, build_in_full) {
+TEST(cifar_settings, build_the_full_network) {
   training const made = trainer<reference<float>>(whole, page_settings());
   auto const table = made.parameters().table();
   ASSERT_EQ(table.size(), 2U * 11);
@@ -93,7 +93,7 @@ TEST(cifar_settings, build_in_full) {
   }
 }
 
-TEST(cifar_settings, take_a_first_step_that_is_known_by_hand) {
+TEST(cifar_settings, compute_the_first_step_as_by_hand) {
   using B = reference<double>;
   constexpr int count = 4;
   std::vector<float> pixels;

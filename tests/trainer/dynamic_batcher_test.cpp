@@ -10,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <vector>
 #include "../data/refused.hpp"
@@ -80,7 +79,7 @@ struct gated {
 
 using list = std::vector<float>;
 
-TEST(dynamic_batcher, puts_calls_together_up_to_a_batch_and_gives_each_its_own) {
+TEST(dynamic_batcher, combines_calls_into_batches_and_returns_each_its_rows) {
   list const first{1}, a{2, 3}, b{4}, c{5, 6};
   gated g({.max_batch = 4, .max_delay = 0us});
   auto one = g.submit(first);
@@ -98,7 +97,7 @@ TEST(dynamic_batcher, puts_calls_together_up_to_a_batch_and_gives_each_its_own) 
   EXPECT_EQ(g.batcher->queued(), 0);
 }
 
-TEST(dynamic_batcher, begins_when_a_batch_is_full_or_the_delay_is_over) {
+TEST(dynamic_batcher, starts_when_a_batch_is_full_or_the_delay_has_expired) {
   list const one{1};
   gated patient({.max_batch = 3, .max_delay = no_end});
   patient.run.open();
@@ -113,7 +112,7 @@ TEST(dynamic_batcher, begins_when_a_batch_is_full_or_the_delay_is_over) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 2ms);
 }
 
-TEST(dynamic_batcher, tells_errors_to_whom_they_belong) {
+TEST(dynamic_batcher, reports_an_error_only_to_the_affected_call) {
   list const good{1}, bad{-1};
   gated g({.max_batch = 2, .max_delay = 0us});
   auto first = g.submit(good);
@@ -126,7 +125,7 @@ TEST(dynamic_batcher, tells_errors_to_whom_they_belong) {
   EXPECT_EQ(after.get().values, (list{2}));
 }
 
-TEST(dynamic_batcher, refuses_what_fits_no_batch_without_harm_to_others) {
+TEST(dynamic_batcher, refuses_a_call_larger_than_a_batch_without_affecting_others) {
   list const good{1}, many{1, 2, 3};
   gated g({.max_batch = 2, .max_delay = 0us});
   g.run.open();
@@ -160,7 +159,7 @@ TEST(dynamic_batcher, bounds_its_queue) {
   EXPECT_EQ(g.submit(one).get().values, (list{2}));
 }
 
-TEST(dynamic_batcher, makes_callers_wait_for_room) {
+TEST(dynamic_batcher, blocks_callers_while_the_queue_is_full) {
   list const one{1};
   gated g({.max_batch = 1, .max_delay = 0us, .max_queue = 1});
   auto running = g.submit(one);
@@ -194,7 +193,7 @@ TEST(dynamic_batcher, makes_callers_wait_for_room) {
   EXPECT_EQ(waiting.get().values, (list{2}));
 }
 
-TEST(dynamic_batcher, gives_up_calls_that_are_not_answered_in_time) {
+TEST(dynamic_batcher, times_out_calls_that_are_not_answered) {
   list const one{1};
   tensor_view const input = gated::view(one);
   gated g({.max_batch = 1, .max_delay = 0us});
@@ -211,7 +210,7 @@ TEST(dynamic_batcher, gives_up_calls_that_are_not_answered_in_time) {
   EXPECT_EQ(g.run.sizes(), (std::vector<int>{1, 1})) << "who has gone is not predicted";
 }
 
-TEST(dynamic_batcher, has_room_where_only_calls_wait_whose_time_is_over) {
+TEST(dynamic_batcher, does_not_count_expired_calls_as_queued) {
   list const one{1};
   tensor_view const input = gated::view(one);
   gated g({.max_batch = 1, .max_delay = 0us, .max_queue = 1, .full = when_full::refuse});
@@ -227,7 +226,7 @@ TEST(dynamic_batcher, has_room_where_only_calls_wait_whose_time_is_over) {
   EXPECT_THROW(next.get(), setting_error) << "it was taken";
 }
 
-TEST(dynamic_batcher, tells_callers_of_a_run_that_gives_too_few_rows) {
+TEST(dynamic_batcher, reports_a_run_that_returns_too_few_rows) {
   list const two{1, 2};
   tensor_view const input{two.data(), shape{2, 1}};
   dynamic_batcher batcher(
@@ -238,7 +237,7 @@ TEST(dynamic_batcher, tells_callers_of_a_run_that_gives_too_few_rows) {
   EXPECT_THROW(batcher.predict(input), shape_error);
 }
 
-TEST(dynamic_batcher, lets_a_caller_go_whose_run_takes_too_long) {
+TEST(dynamic_batcher, releases_a_caller_whose_run_exceeds_its_deadline) {
   gated g({.max_batch = 1, .max_delay = 0us});
   {
     list const one{1};
@@ -250,7 +249,7 @@ TEST(dynamic_batcher, lets_a_caller_go_whose_run_takes_too_long) {
   EXPECT_EQ(g.submit(two).get().values, (list{4}));
 }
 
-TEST(dynamic_batcher, answers_what_waits_when_it_stops_and_takes_no_more) {
+TEST(dynamic_batcher, answers_pending_calls_when_it_stops_and_accepts_no_more) {
   list const one{1};
   gated g({.max_batch = 4, .max_delay = no_end});
   auto a = g.submit(one), b = g.submit(one);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
@@ -50,7 +49,7 @@ fit_report trained(training& run, listener& one, int epochs) {
   return run.fit(examples.data(), {.batch = 8, .epochs = epochs, .listeners = {&one}});
 }
 
-TEST(early_stopping, ends_the_run_when_nothing_has_become_better_for_a_while) {
+TEST(early_stopping, stops_the_run_after_a_period_without_improvement) {
   recorded said;
   std::vector<std::int64_t> best;
   early_stopping_listener stopping(
@@ -70,7 +69,7 @@ TEST(early_stopping, ends_the_run_when_nothing_has_become_better_for_a_while) {
   EXPECT_EQ(said.lines[7], "epoch 8: score 0.5000, not better than 0.7500 after epoch 5: stopping");
 }
 
-TEST(early_stopping, asks_for_more_than_the_minimum_delta) {
+TEST(early_stopping, requires_more_than_the_minimum_delta) {
   early_stopping_listener stopping(told({1.0, 0.95, 0.85, 0.8, 0.8}, false),
                                    {.patience = 2, .minimum_delta = 0.1, .lines = {}});
   training run = trainer<narrow>(small);
@@ -79,7 +78,7 @@ TEST(early_stopping, asks_for_more_than_the_minimum_delta) {
   EXPECT_EQ(stopping.best(), 0.85);
 }
 
-TEST(early_stopping, looks_every_so_many_epochs) {
+TEST(early_stopping, evaluates_every_n_epochs) {
   early_stopping_listener stopping(told({9, 1, 9, 2, 9, 2}), {.patience = 1, .every = 2, .lines = {}});
   training run = trainer<narrow>(small);
   EXPECT_TRUE(trained(run, stopping, 50).stopped);
@@ -87,7 +86,7 @@ TEST(early_stopping, looks_every_so_many_epochs) {
   EXPECT_EQ(stopping.best(), 2);
 }
 
-TEST(early_stopping, takes_a_number_that_is_none_for_no_improvement) {
+TEST(early_stopping, treats_nan_as_no_improvement) {
   double const none = std::nan("");
   early_stopping_listener stopping(told({none, 1, none, none}), {.patience = 2, .lines = {}});
   training run = trainer<narrow>(small);
@@ -97,7 +96,7 @@ TEST(early_stopping, takes_a_number_that_is_none_for_no_improvement) {
   EXPECT_EQ(stopping.best_epoch(), 2);
 }
 
-TEST(early_stopping, leaves_a_run_alone_that_ends_by_itself_and_begins_anew_after_a_stop) {
+TEST(early_stopping, does_not_affect_a_run_that_finishes_and_restarts_after_a_stop) {
   early_stopping_listener stopping(told({3, 2, 2, 1, 1, 1, 1, 4}), {.patience = 2, .lines = {}});
   training run = trainer<narrow>(small);
   EXPECT_FALSE(trained(run, stopping, 2).stopped);
@@ -114,7 +113,7 @@ struct scratch_folder {
   ~scratch_folder() { std::filesystem::remove_all(path); }
 };
 
-TEST(early_stopping, counts_on_in_a_run_that_is_resumed) {
+TEST(early_stopping, continues_counting_in_a_resumed_run) {
   std::vector<double> const scores{3, 2, 1, 1.5, 2.5, 1};
   for (int saver_first : {0, 1}) {
     scratch_folder const folder;
@@ -143,7 +142,7 @@ TEST(early_stopping, counts_on_in_a_run_that_is_resumed) {
   }
 }
 
-TEST(early_stopping, refuses_a_state_that_is_none) {
+TEST(early_stopping, refuses_an_invalid_state) {
   early_stopping_listener stopping(told({}), {.lines = {}});
   EXPECT_EQ(stopping.state(), "-1 0");
   stopping.restore("7 2 -0.125");
@@ -181,7 +180,7 @@ TEST(early_stopping, stops_all_ranks_in_the_same_step) {
   expect_ranks_to_stop_alike(parameter_averaging{.every = 3});
 }
 
-TEST(early_stopping, refuses_settings_that_make_no_sense) {
+TEST(early_stopping, refuses_invalid_settings) {
   auto const refused = [](metric judge, early_stopping_settings how) {
     return refusal_of<setting_error>([&] { early_stopping_listener(std::move(judge), std::move(how)); });
   };

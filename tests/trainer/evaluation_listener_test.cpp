@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
-#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/evaluation/roc.hpp>
+#include <cohort/execution/detail/text_table.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/trainer/early_stopping_listener.hpp>
@@ -35,7 +35,7 @@ struct recorded {
   }
 };
 
-TEST(evaluation_listener, says_the_accuracy_every_so_many_epochs) {
+TEST(evaluation_listener, logs_the_accuracy_every_n_epochs) {
   bright_thirds const examples(60), held(30, 2);
   recorded said;
   evaluation_listener every_second(held.data(), {.every = 2, .how = {.top = 2}, .lines = said.to()});
@@ -47,7 +47,7 @@ TEST(evaluation_listener, says_the_accuracy_every_so_many_epochs) {
   EXPECT_NE(said.lines[1].find(" %, log loss "), std::string::npos) << said.lines[1];
 }
 
-TEST(evaluation_listener, lets_several_reports_see_one_pass_on_all_ranks) {
+TEST(evaluation_listener, fills_several_reports_in_one_pass_on_all_ranks) {
   bright_thirds const examples(60), held(31, 2);
   recorded said;
   launch<threads>(2, [&](communicator& world) {
@@ -69,7 +69,7 @@ TEST(evaluation_listener, lets_several_reports_see_one_pass_on_all_ranks) {
   EXPECT_EQ(said.lines[0].rfind("epoch 1: AUC 0.", 0), 0U) << said.lines[0];
 }
 
-TEST(evaluation_listener, refuses_never) {
+TEST(evaluation_listener, refuses_an_interval_of_never) {
   bright_thirds const held(3);
   EXPECT_EQ(refusal_of<setting_error>([&] { evaluation_listener(held.data(), {.every = 0}); }),
             "invalid evaluation interval (evaluation_listener): expected every ≥ 1 epoch, got 0");
@@ -97,7 +97,7 @@ struct planes {
   }
 };
 
-TEST(evaluation_listener, looks_at_regression_too) {
+TEST(evaluation_listener, evaluates_regression_too) {
   planes const examples(64);
   regression_report seen(2);
   recorded said;
@@ -111,7 +111,7 @@ TEST(evaluation_listener, looks_at_regression_too) {
   EXPECT_EQ(said.lines.back(), "epoch 60: R² 1.000");
 }
 
-TEST(evaluation_listener, needs_evaluators_for_what_are_no_classes) {
+TEST(evaluation_listener, requires_evaluators_for_targets_without_classes) {
   planes const examples(4);
   evaluation_listener looking(examples.data());
   training run = trainer<narrow>(line);
@@ -120,7 +120,7 @@ TEST(evaluation_listener, needs_evaluators_for_what_are_no_classes) {
             "example, i32, got 2, f32");
 }
 
-TEST(evaluation_listener, refuses_targets_that_do_not_fit_the_loss) {
+TEST(evaluation_listener, refuses_targets_that_do_not_match_the_loss) {
   planes const examples(4);
   bright_thirds const labelled(4);
   training wants_numbers = trainer<narrow>(line), wants_labels = trainer<narrow>(small);

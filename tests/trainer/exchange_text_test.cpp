@@ -21,14 +21,14 @@ std::vector<measurement> const shared{{"threshold", 0.0012},
                                       {"transfer_seconds", 2.1, true},
                                       {"apply_seconds", 0.002, true}};
 
-TEST(exchange_text, says_what_sharing_has_sent) {
+TEST(exchange_text, reports_what_sharing_has_sent) {
   EXPECT_EQ(exchange_text(shared, {}, 100),
             "1.2 MB of 2.8 MB dense (42.6 %), entropy bound 1.1 MB; threshold 0.0012, density 0.1 %; "
             "residual norm 0.812; "
             "encode 0.300 ms, transfer 21.0 ms, apply 0.020 ms a step");
 }
 
-TEST(exchange_text, is_of_an_interval_where_sums_have_a_beginning) {
+TEST(exchange_text, covers_an_interval_if_the_sums_have_a_start) {
   std::vector<measurement> later = shared;
   for (measurement& one : later)
     if (one.is_sum) one.value *= 3;
@@ -40,7 +40,7 @@ TEST(exchange_text, is_of_an_interval_where_sums_have_a_beginning) {
             "clipped mass 7; encode 0.300 ms, transfer 21.0 ms, apply 0.020 ms a step");
 }
 
-TEST(exchange_text, says_what_is_hidden_and_how_often_ranks_meet) {
+TEST(exchange_text, reports_the_hidden_part_and_the_period) {
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"exchanges", 20, true},
                                                    {"message_bytes", 5e6, true},
                                                    {"dense_bytes", 5e6, true},
@@ -52,7 +52,7 @@ TEST(exchange_text, says_what_is_hidden_and_how_often_ranks_meet) {
             "20 exchanges; 5.0 MB dense; transfer 5.00 ms a step, 80 % hidden behind compute");
 }
 
-TEST(exchange_text, says_how_late_steps_were_taken) {
+TEST(exchange_text, reports_how_late_steps_were_applied) {
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true}, {"staleness", 4}}, {}, 1),
             "5 B dense; 4 steps late");
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"message_bytes", 5, true},
@@ -64,7 +64,7 @@ TEST(exchange_text, says_how_late_steps_were_taken) {
             "5 B dense; 0 steps late 25.0 %, 4 steps late 75.0 %");
 }
 
-TEST(exchange_text, names_what_it_does_not_know_and_is_empty_without_anything) {
+TEST(exchange_text, names_unknown_quantities_and_is_empty_without_any) {
   EXPECT_EQ(exchange_text(std::vector<measurement>{{"gossip partners", 3}}, {}, 5), "gossip partners 3");
   EXPECT_EQ(exchange_text({}, {}, 5), "");
 }
@@ -72,7 +72,7 @@ TEST(exchange_text, names_what_it_does_not_know_and_is_empty_without_anything) {
 constexpr interval_cost small_messages{
     .steps = 100, .compute_seconds = 0.4, .exchange_seconds = 1.2, .bytes = 40e6, .messages = 1000};
 
-TEST(exchange_warning, gives_the_reason_and_what_would_help) {
+TEST(exchange_warning, contains_the_reason_and_a_remedy) {
   EXPECT_EQ(
       exchange_warning(small_messages),
       "the exchange takes longer than compute: 12.0 ms a step (with waits for slower ranks), compute 4.00 "
@@ -88,7 +88,7 @@ TEST(exchange_warning, gives_the_reason_and_what_would_help) {
   EXPECT_EQ(exchange_warning(large).find("at this size"), std::string::npos);
 }
 
-TEST(exchange_warning, is_silent_where_ranks_compute_longer_than_they_wait) {
+TEST(exchange_warning, is_silent_if_ranks_compute_longer_than_they_wait) {
   interval_cost even = small_messages;
   even.compute_seconds = even.exchange_seconds;
   EXPECT_EQ(exchange_warning(even), "");

@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cohort/backend/reference.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
@@ -50,7 +49,7 @@ TEST(features, of_a_layer_are_data_for_another_network) {
   EXPECT_NE(seen.stats().find('7'), std::string::npos) << "labels keep their names";
 }
 
-TEST(features, come_in_the_order_of_the_data_set_and_agree_with_outputs_of) {
+TEST(features, have_the_order_of_the_data_set_and_agree_with_outputs_of) {
   bright_thirds const examples(53);
   training made = trainer<narrow>(small, {.workers = 2});
   tensor_view const all(examples.pixels.data(), shape{53, 1, 8, 8});
@@ -123,7 +122,7 @@ TEST(features, keep_targets_masks_weights_and_keys_as_they_arrive_in_a_batch) {
   }
 }
 
-TEST(features, refuse_names_that_there_are_not_and_say_which_there_are) {
+TEST(features, refuse_unknown_names_and_list_the_known_ones) {
   training made = trainer<narrow>(small);
   bright_thirds const examples(4);
   tensor_view const all(examples.pixels.data(), shape{4, 1, 8, 8});
@@ -166,7 +165,7 @@ struct scratch_file {
   ~scratch_file() { ::unlink(path.c_str()); }
 };
 
-TEST(load_matching, keeps_all_but_the_head_bit_for_bit) {
+TEST(load_matching, loads_all_but_the_head_bitwise) {
   bright_thirds const examples(40);
   training first = trainer<narrow>(with_head(3, "head"), {.seed = 5});
   first.fit(examples.data(), {.batch = 10});
@@ -191,7 +190,7 @@ TEST(load_matching, keeps_all_but_the_head_bit_for_bit) {
   }
 }
 
-TEST(load_matching, says_what_is_absent_and_takes_whole_layers_only) {
+TEST(load_matching, reports_absent_layers_and_loads_only_whole_layers) {
   training const first = trainer<narrow>(with_head(3, "head"));
   graph const biasless = graph::build([](builder& net) {
     return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3, .bias = false, .name = "stem"} | relu{}
@@ -208,14 +207,14 @@ TEST(load_matching, says_what_is_absent_and_takes_whole_layers_only) {
   EXPECT_EQ(values_of(back, "dense_1"), dense_before);
 }
 
-TEST(load_matching, takes_parameters_of_another_type) {
+TEST(load_matching, converts_parameters_of_another_type) {
   training const first = trainer<reference<double>>(with_head(3, "head"));
   training second = trainer<narrow>(with_head(3, "head"), {.seed = 8});
   EXPECT_EQ(second.load_matching(first).skipped.size(), 0U);
   EXPECT_EQ(second.checksum(), trainer<narrow>(with_head(3, "head")).checksum());
 }
 
-TEST(load_matching, refuses_what_shares_nothing_or_is_no_model) {
+TEST(load_matching, refuses_models_without_common_layers_and_other_files) {
   training made = trainer<narrow>(with_head(3, "head"));
   std::string const before = made.checksum();
   auto const other =
@@ -254,7 +253,7 @@ struct two_targets {
   }
 };
 
-TEST(several_heads, are_evaluated_each_beside_its_own_targets) {
+TEST(several_heads, are_each_evaluated_with_their_own_targets) {
   two_targets const known(150), held(61);
   for (int ranks : {1, 2})
     launch<threads>(ranks, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
@@ -285,7 +284,7 @@ TEST(several_heads, are_evaluated_each_beside_its_own_targets) {
     });
 }
 
-TEST(several_heads, count_by_their_weights) {
+TEST(several_heads, contribute_by_their_weights) {
   two_targets const known(40);
   training made = trainer<narrow>(two_heads);
   classification_report third(3), left(2);

@@ -21,7 +21,7 @@ TEST(forecast, is_a_table_of_ranks) {
             "     16      47.50      10779      21.1 %\n");
 }
 
-TEST(forecast, says_the_period_of_what_is_not_exchanged_in_each_step) {
+TEST(forecast, contains_the_period_of_exchanges_that_are_not_per_step) {
   scaling_costs averaged = costs;
   averaged.every = 5;
   std::string const text = forecast(averaged, 32, std::vector{2});

@@ -46,7 +46,7 @@ class listeners : public testing::Test {
   training training_ = trainer<reference<float>>(tiny);
 };
 
-TEST_F(listeners, score_says_the_mean_loss_since_its_last_line) {
+TEST_F(listeners, score_reports_the_mean_loss_since_its_last_line) {
   recorded said;
   score_listener score(2, said.to());
   score.on_step(nobody(), {.step = 0, .examples = 3, .loss = 1});
@@ -57,7 +57,7 @@ TEST_F(listeners, score_says_the_mean_loss_since_its_last_line) {
   EXPECT_EQ(said.lines, (texts{"step 2: loss 1.2500", "step 4: loss 0.3750"}));
 }
 
-TEST_F(listeners, performance_says_the_median_the_waiting_and_the_speed_of_an_interval) {
+TEST_F(listeners, performance_reports_median_waiting_and_speed_of_an_interval) {
   recorded said;
   performance_listener performance(3, said.to());
   int step = 0;
@@ -70,7 +70,7 @@ TEST_F(listeners, performance_says_the_median_the_waiting_and_the_speed_of_an_in
              "steps 4 to 6: 4.000 ms a step (median), 0.0 % of the time waiting for data, 6500 samples/s"}));
 }
 
-TEST_F(listeners, performance_takes_the_mean_of_the_middle_two_and_counts_waiting) {
+TEST_F(listeners, performance_averages_the_middle_two_and_counts_waiting) {
   recorded said;
   performance_listener performance(4, said.to());
   int step = 96;
@@ -84,7 +84,7 @@ TEST_F(listeners, performance_takes_the_mean_of_the_middle_two_and_counts_waitin
           "steps 97 to 100: 2.500 ms a step (median), 25.0 % of the time waiting for data, 2000 samples/s"}));
 }
 
-TEST_F(listeners, performance_says_what_ranks_wait_for_and_warns_where_it_outlasts_the_step) {
+TEST_F(listeners, performance_reports_waits_and_warns_if_they_exceed_the_step) {
   recorded said;
   performance_listener performance(2, said.to());
   step_report each{
@@ -101,13 +101,13 @@ TEST_F(listeners, performance_says_what_ranks_wait_for_and_warns_where_it_outlas
       << said.lines[2];
 }
 
-TEST_F(listeners, intervals_that_make_no_sense_are_refused) {
+TEST_F(listeners, invalid_intervals_are_refused) {
   EXPECT_THROW(score_listener(0), setting_error);
   EXPECT_THROW(performance_listener(0), setting_error);
   EXPECT_THROW(performance_listener(std::int64_t{1} << 40), setting_error);
 }
 
-TEST_F(listeners, an_empty_sink_is_silence) {
+TEST_F(listeners, an_empty_sink_prints_nothing) {
   score_listener score(1, sink{});
   performance_listener performance(1, sink{});
   progress_listener progress({.lines = {}, .bar = {}, .line_seconds = 0});
@@ -121,7 +121,7 @@ TEST_F(listeners, an_empty_sink_is_silence) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(listeners, progress_without_a_terminal_says_plain_lines_now_and_then) {
+TEST_F(listeners, progress_without_a_terminal_prints_occasional_plain_lines) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
   steps(progress, 0, 8,
@@ -167,7 +167,7 @@ TEST_F(listeners, progress_draws_a_bar_and_removes_it_before_the_epochs_line) {
                           "line: epoch 2: loss 0.2500, 40 examples in 1.0 s, 40 samples/s"}));
 }
 
-TEST_F(listeners, progress_begins_anew_with_each_epoch) {
+TEST_F(listeners, progress_restarts_with_each_epoch) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
   progress.on_step(nobody(),
@@ -181,7 +181,7 @@ TEST_F(listeners, progress_begins_anew_with_each_epoch) {
   EXPECT_EQ(said.lines, (texts{"epoch 2: step 2 of 2 (100 %), loss 1.5000, 1 samples/s, 0 s left"}));
 }
 
-TEST_F(listeners, progress_begins_anew_when_an_epoch_that_was_broken_off_is_repeated) {
+TEST_F(listeners, progress_restarts_when_an_interrupted_epoch_is_repeated) {
   recorded said;
   progress_listener progress({.lines = said.to(), .bar = {}, .line_seconds = 1});
   steps(progress, 0, 1, {.steps_in_epoch = 2, .examples = 1, .loss = 8, .step_seconds = 0.75});
@@ -189,7 +189,7 @@ TEST_F(listeners, progress_begins_anew_when_an_epoch_that_was_broken_off_is_repe
   EXPECT_EQ(said.lines, (texts{"epoch 1: step 2 of 2 (100 %), loss 1.0000, 1 samples/s, 0 s left"}));
 }
 
-TEST_F(listeners, progress_over_a_stream_does_not_know_the_end) {
+TEST_F(listeners, progress_over_a_stream_shows_no_total) {
   recorded said, drawn;
   progress_listener lines({.lines = said.to(), .bar = {}, .line_seconds = 0});
   lines.on_step(nobody(), {.steps_in_epoch = -1, .examples = 2, .loss = 1, .step_seconds = 0.5});
@@ -199,7 +199,7 @@ TEST_F(listeners, progress_over_a_stream_does_not_know_the_end) {
   EXPECT_EQ(drawn.lines, (texts{"epoch 1: step 1, loss 1.0000, 4 samples/s"}));
 }
 
-TEST_F(listeners, a_bar_is_removed_when_training_is_broken_off) {
+TEST_F(listeners, a_bar_is_removed_if_training_is_interrupted) {
   recorded drawn;
   {
     progress_listener progress({.lines = {}, .bar = drawn.to(), .bar_seconds = 0});
@@ -210,7 +210,7 @@ TEST_F(listeners, a_bar_is_removed_when_training_is_broken_off) {
   EXPECT_EQ(drawn.lines[1], "");
 }
 
-TEST_F(listeners, are_told_by_fit_in_the_order_given) {
+TEST_F(listeners, are_notified_by_fit_in_order) {
   std::vector<float> const inputs{0, 1, 1, 0, 1, 1, 0, 0, 1, 2};
   std::vector<std::int32_t> const labels{0, 1, 0, 1, 1};
   recorded said;

@@ -36,7 +36,7 @@ training trained() {
 
 tensor_view inputs() { return {examples.data(), {4, 3}}; }
 
-TEST(load_trained, needs_nothing_but_the_file) {
+TEST(load_trained, needs_only_the_file) {
   scratch_file const file;
   training before = trained();
   before.save(file.path);
@@ -47,7 +47,7 @@ TEST(load_trained, needs_nothing_but_the_file) {
   EXPECT_EQ(after.predict(inputs()).values, before.predict(inputs()).values);
 }
 
-TEST(load_trained, leaves_the_updaters_state_in_the_file) {
+TEST(load_trained, ignores_the_updaters_state_in_the_file) {
   scratch_file const file;
   training before = trained();
   before.save(file.path, true);
@@ -58,7 +58,7 @@ TEST(load_trained, leaves_the_updaters_state_in_the_file) {
   EXPECT_NE(after.checksum(), before.checksum());
 }
 
-TEST(load_trained, takes_parameters_to_a_backend_of_another_type) {
+TEST(load_trained, loads_parameters_into_a_backend_of_another_type) {
   scratch_file const file;
   training before = trained();
   before.save(file.path);
@@ -68,7 +68,7 @@ TEST(load_trained, takes_parameters_to_a_backend_of_another_type) {
   for (std::size_t i = 0; i < wide.size(); ++i) EXPECT_NEAR(wide[i], narrow[i], 1e-6);
 }
 
-TEST(load_trained, refuses_a_file_that_is_none) {
+TEST(load_trained, refuses_a_missing_file) {
   EXPECT_THROW(load_trained<reference<float>>(testing::TempDir() + "no such file"), file_error);
 }
 

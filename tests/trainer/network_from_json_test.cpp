@@ -23,7 +23,7 @@ std::string trained(graph net) {
   return made.checksum();
 }
 
-TEST(network_from_json, trains_to_the_same_bits) {
+TEST(network_from_json, trains_bitwise_equally) {
   graph const again = from_json(to_json(small));
   EXPECT_EQ(again.hash(), small.hash());
   EXPECT_EQ(trained(again), trained(small));

@@ -30,7 +30,7 @@ std::vector<std::pair<int, int>> portions(int count, int largest) {
   return made;
 }
 
-TEST(predictor, takes_examples_in_powers_of_two_and_leaves_an_eighth_empty_at_most) {
+TEST(predictor, batches_examples_in_powers_of_two_with_at_most_an_eighth_empty) {
   using list = std::vector<std::pair<int, int>>;
   EXPECT_EQ(portions(1, 64), (list{{1, 1}}));
   EXPECT_EQ(portions(0, 64), (list{{0, 1}}));
@@ -49,7 +49,7 @@ TEST(predictor, takes_examples_in_powers_of_two_and_leaves_an_eighth_empty_at_mo
   }
 }
 
-TEST(predictor, gives_each_example_the_same_whatever_comes_with_it) {
+TEST(predictor, predicts_each_example_independently_of_its_batch) {
   bright_thirds const examples(70);
   training const made = trainer<fast>(small, {.seed = 7});
   tensor_view const all(examples.pixels.data(), shape{70, 1, 8, 8});
@@ -87,8 +87,8 @@ TEST(predictor, names_the_shape_that_was_given) {
 struct watched {
   training_settings settings{.seed = 7};
   detail::backend_handle real = detail::make_backend_handle<fast>(small, settings);
-  detail::backend_handle port = real;
-  detail::predictor predictor{port, settings};
+  detail::backend_handle handle = real;
+  detail::predictor predictor{handle, settings};
   bright_thirds examples{8};
 
   predictions predict(int count) {
@@ -97,12 +97,12 @@ struct watched {
   }
 };
 
-TEST(predictor, makes_a_plan_while_others_predict) {
+TEST(predictor, creates_a_plan_while_others_predict) {
   watched w;
   std::mutex mutex;
   std::condition_variable changed;
   bool begun = false, go_on = false;
-  w.port.make_plan = [&](plan_settings const& wanted) {
+  w.handle.make_plan = [&](plan_settings const& wanted) {
     if (wanted.batch == 8) {
       std::unique_lock lock(mutex);
       begun = true;
@@ -126,11 +126,11 @@ TEST(predictor, makes_a_plan_while_others_predict) {
   EXPECT_EQ(late, 8);
 }
 
-TEST(predictor, makes_each_plan_once_and_tries_again_where_it_could_not) {
+TEST(predictor, creates_each_plan_once_and_retries_after_a_failure) {
   watched w;
   int made = 0;
   bool fails = true;
-  w.port.make_plan = [&](plan_settings const& wanted) {
+  w.handle.make_plan = [&](plan_settings const& wanted) {
     if (fails) throw std::runtime_error("no plan today");
     ++made;
     return w.real.make_plan(wanted);
@@ -146,10 +146,10 @@ TEST(predictor, makes_each_plan_once_and_tries_again_where_it_could_not) {
 TEST(predictor, follows_the_parameters) {
   watched w;
   auto const before = w.predict(3).values;
-  w.port.parameters->initialise(8);
+  w.handle.parameters->initialise(8);
   auto const after = w.predict(3).values;
   EXPECT_NE(after, before);
-  w.port.parameters->initialise(7);
+  w.handle.parameters->initialise(7);
   EXPECT_EQ(w.predict(3).values, before);
 }
 

@@ -27,7 +27,7 @@ std::vector<double> alone(int batch, int workers) {
   return found;
 }
 
-TEST(random_layers, train_alike_however_many_workers_and_ranks_share_the_batch) {
+TEST(random_layers, train_equally_for_any_number_of_workers_and_ranks) {
   std::vector<double> const wanted = alone(24, 1);
   for (int const workers : {2, 3})
     EXPECT_LT(largest_difference(alone(24, workers), wanted), 1e-10) << workers;
@@ -37,9 +37,9 @@ TEST(random_layers, train_alike_however_many_workers_and_ranks_share_the_batch) 
     });
 }
 
-TEST(random_layers, give_the_same_bits_for_the_same_seed) { EXPECT_EQ(alone(24, 1), alone(24, 1)); }
+TEST(random_layers, are_deterministic_for_a_seed) { EXPECT_EQ(alone(24, 1), alone(24, 1)); }
 
-TEST(random_layers, evaluate_and_predict_without_chance) {
+TEST(random_layers, evaluate_and_predict_deterministically) {
   bright_thirds const examples(103);
   training made = trainer<wide>(noisy, plain_sgd());
   made.fit(examples.data(), {.batch = 24, .epochs = 2});

@@ -40,7 +40,7 @@ std::vector<T> trained(recomputation const& how, int workers, int pieces) {
   return parameters_of<T>(made);
 }
 
-TEST(recomputation, leaves_parameters_and_running_statistics_the_same_bits_after_many_steps) {
+TEST(recomputation, preserves_parameters_and_running_statistics_bitwise_after_many_steps) {
   for (int const workers : {1, 2})
     for (int const pieces : {1, 3}) {
       SCOPED_TRACE(std::to_string(workers) + " workers, pieces: " + std::to_string(pieces));
@@ -52,7 +52,7 @@ TEST(recomputation, leaves_parameters_and_running_statistics_the_same_bits_after
   EXPECT_EQ((trained<wide, double>({.cheap = true}, 2, 2)), (trained<wide, double>({}, 2, 2)));
 }
 
-TEST(recomputation, is_said_before_the_first_step) {
+TEST(recomputation, is_logged_before_the_first_step) {
   bright_thirds const examples(12);
   std::vector<std::string> said;
   training_settings settings = with_state();
@@ -67,7 +67,7 @@ TEST(recomputation, is_said_before_the_first_step) {
   EXPECT_NE(made.plan_table(12).find("\nrecomputation: "), std::string::npos);
 }
 
-TEST(recomputation, of_a_block_that_there_is_not_is_refused_before_training) {
+TEST(recomputation, of_an_unknown_block_is_refused_before_training) {
   training_settings settings = with_state();
   settings.recompute.blocks = {"second_*"};
   EXPECT_THROW(trainer<narrow>(varied(), settings), setting_error);

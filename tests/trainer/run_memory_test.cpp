@@ -66,7 +66,7 @@ class run_memory_forecast : public testing::Test {
   }
 };
 
-TEST_F(run_memory_forecast, is_what_training_holds) {
+TEST_F(run_memory_forecast, equals_training_memory) {
   fit_settings const plain{.batch = 64}, in_pieces{.batch = 64, .prefetch = 2, .accumulate = 2};
   for (bool const cheap : {false, true})
     for (int const workers : {1, 2}) {
@@ -80,7 +80,7 @@ TEST_F(run_memory_forecast, is_what_training_holds) {
       << "batches in another element type";
 }
 
-TEST_F(run_memory_forecast, says_what_a_strategy_holds) {
+TEST_F(run_memory_forecast, includes_the_memory_of_a_strategy) {
   examples const some;
   launch<threads>(2, [&](communicator& world) {
     dataset const data = some.data();
@@ -98,7 +98,7 @@ TEST_F(run_memory_forecast, says_what_a_strategy_holds) {
   });
 }
 
-TEST_F(run_memory_forecast, of_parts_add_up) {
+TEST_F(run_memory_forecast, is_the_sum_of_its_parts) {
   examples const some;
   training made = trainer<reference<float>>(net(), {.updater = adam{}, .workers = 2});
   run_memory const all = made.memory_of(some.data(), {.batch = 64, .accumulate = 2});

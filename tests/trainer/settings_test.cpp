@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <algorithm>
-#include <cmath>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <sstream>
@@ -53,7 +51,7 @@ training_settings with_frozen(std::vector<std::string> const& layers, int worker
   return settings;
 }
 
-TEST(training_settings, of_frozen_layers_leave_every_bit_of_them) {
+TEST(training_settings, of_frozen_layers_preserve_them_bitwise) {
   bright_thirds const examples(110);
   for (int workers : {1, 3}) {
     training made = trainer<narrow>(normed, with_frozen({"conv2d_1", "batch_norm_*"}, workers));
@@ -72,7 +70,7 @@ TEST(training_settings, of_frozen_layers_leave_every_bit_of_them) {
 
 /// Layers that are not frozen take the same first step as without frozen layers, unless a norm over the
 /// network is used.
-TEST(training_settings, of_frozen_layers_do_not_touch_the_first_step_of_the_others) {
+TEST(training_settings, of_frozen_layers_do_not_affect_the_first_step_of_the_others) {
   bright_thirds const examples(20);
   training_settings settings = with_frozen({});
   settings.normalisation = {};
@@ -153,7 +151,7 @@ TEST(training_settings, send_no_gradients_of_frozen_layers) {
   EXPECT_EQ(all - head, 4U * (4 * 9 + 4 + 10 * 36 + 10));  // 2(P−1)/P · 4n bytes
 }
 
-TEST(training_settings, refuse_layers_that_are_not_there_before_anything_is_made) {
+TEST(training_settings, refuse_unknown_layers_before_anything_is_created) {
   training_settings settings = with_layers();
   settings.layers.push_back({.layer = "conv1", .frozen = true});
   try {

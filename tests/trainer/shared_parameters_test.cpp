@@ -53,7 +53,7 @@ void repeat_eye(training& made) {
   all.mark_changed();
 }
 
-TEST(shared_parameters, that_are_frozen_pass_gradients_on_in_each_place) {
+TEST(shared_parameters, that_are_frozen_propagate_gradients_in_each_layer) {
   bright_thirds const examples(60);
   fit_settings const how{.batch = 10, .epochs = 2};
   training one = trainer<wide>(chain(true), with(1, {"eye"}));
@@ -69,7 +69,7 @@ TEST(shared_parameters, that_are_frozen_pass_gradients_on_in_each_place) {
     EXPECT_EQ(values_of(one, name), values_of(three, name)) << name;
 }
 
-TEST(shared_parameters, train_over_ranks_workers_and_pieces_as_in_one_part) {
+TEST(shared_parameters, train_over_ranks_workers_and_pieces_as_without_them) {
   bright_thirds const examples(57);
   for (std::vector<std::string> const& frozen : {std::vector<std::string>{}, {"below"}, {"eye"}}) {
     training alone = trainer<wide>(chain(true), with(1, frozen));

@@ -28,7 +28,7 @@ std::vector<double> one_part() {
   return parameters_of(alone);
 }
 
-TEST(synchronised_batch_norm, trains_over_workers_as_one_of_them) {
+TEST(synchronised_batch_norm, trains_over_workers_like_one_worker) {
   bright_thirds const examples(25);
   std::vector<double> const wanted = one_part();
   for (int workers : {2, 3}) {
@@ -59,7 +59,7 @@ struct repeated {
   }
 };
 
-TEST(synchronised_batch_norm, in_pieces_is_that_of_one_big_batch_with_the_statistics_of_each_round) {
+TEST(synchronised_batch_norm, in_pieces_uses_the_statistics_of_each_round) {
   repeated const examples(4);
   auto const after = [&](int ranks, int workers, int pieces) {
     std::vector<double> found;
@@ -77,7 +77,7 @@ TEST(synchronised_batch_norm, in_pieces_is_that_of_one_big_batch_with_the_statis
   EXPECT_GT(largest_difference(after(1, 1, 6), whole), 1e-6) << "pieces with other statistics";
 }
 
-TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
+TEST(synchronised_batch_norm, does_not_wait_for_workers_with_fewer_pieces) {
   bright_thirds const examples(25);
   training made = trainer<wide>(net, with(3));
   EXPECT_EQ(made.fit(examples.data(), {.batch = 5, .accumulate = 2}).steps, 5);
@@ -85,7 +85,7 @@ TEST(synchronised_batch_norm, waits_for_no_worker_that_has_fewer_pieces) {
 
 /// A non-finite loss is detected after its micro-batch by a worker of a single rank, and before its backward
 /// if gradients are exchanged. In both cases the worker takes part in as many sums as the others.
-TEST(synchronised_batch_norm, goes_on_beside_a_worker_whose_loss_is_not_finite) {
+TEST(synchronised_batch_norm, continues_if_the_loss_of_another_worker_is_not_finite) {
   graph const numbers = graph::build([](builder& b) {
     return b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2} | mean_squared_error{};
   });
@@ -126,14 +126,14 @@ std::uint64_t messages_of(int examples, int pieces, std::vector<int> const& work
   return sent;
 }
 
-TEST(synchronised_batch_norm, is_summed_as_often_as_any_worker_has_pieces) {
+TEST(synchronised_batch_norm, is_summed_as_often_as_the_worker_with_most_pieces) {
   EXPECT_EQ(messages_of(4, 12, {1, 1}), messages_of(4, 2, {1, 1})) << "two rows a rank";
   EXPECT_EQ(messages_of(4, 12, {2, 2}), messages_of(4, 1, {2, 2})) << "one row a worker";
   EXPECT_EQ(messages_of(5, 12, {3, 1}), messages_of(5, 2, {3, 1})) << "rank 1 has two rows for one worker";
   EXPECT_GT(messages_of(4, 2, {1, 1}), messages_of(4, 1, {1, 1})) << "it would have been seen";
 }
 
-TEST(synchronised_batch_norm, waits_for_nobody_where_it_is_frozen) {
+TEST(synchronised_batch_norm, does_not_wait_if_it_is_frozen) {
   bright_thirds const examples(25);
   for (char const* const frozen : {"synchronised_batch_norm_1", "synchronised_batch_norm_2"}) {
     training_settings settings = with(3);
@@ -144,7 +144,7 @@ TEST(synchronised_batch_norm, waits_for_nobody_where_it_is_frozen) {
 }
 
 /// No loss depends on the first output: its layers run forward only.
-TEST(synchronised_batch_norm, waits_for_nobody_where_no_gradient_comes) {
+TEST(synchronised_batch_norm, does_not_wait_without_a_gradient) {
   graph const sided = graph::build([](builder& b) {
     tensor const x = b.input({1, 8, 8});
     return std::pair(x | conv2d{.filters = 2, .kernel = 3} | synchronised_batch_norm{} | relu{},
@@ -160,7 +160,7 @@ TEST(synchronised_batch_norm, waits_for_nobody_where_no_gradient_comes) {
   EXPECT_LT(largest_difference(after(3), after(1)), 1e-12);
 }
 
-TEST(synchronised_batch_norm, trains_over_ranks_and_their_workers_as_one_of_them) {
+TEST(synchronised_batch_norm, trains_over_ranks_and_their_workers_like_one_worker) {
   bright_thirds const examples(25);
   std::vector<double> const wanted = one_part();
   for (int ranks : {2, 3})
@@ -172,7 +172,7 @@ TEST(synchronised_batch_norm, trains_over_ranks_and_their_workers_as_one_of_them
       });
 }
 
-TEST(synchronised_batch_norm, is_batch_norm_where_one_part_has_the_batch) {
+TEST(synchronised_batch_norm, equals_batch_norm_if_one_worker_has_the_whole_batch) {
   auto const body = [](builder& b, auto norm) {
     return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | norm | relu{} | dense{.units = 3}
            | softmax_cross_entropy{};
@@ -200,7 +200,7 @@ TEST(synchronised_batch_norm, differs_from_batch_norm_over_workers) {
   EXPECT_GT(largest_difference(parameters_of(one), parameters_of(two)), 1e-6) << "it would have been seen";
 }
 
-TEST(synchronised_batch_norm, ends_on_all_ranks_alike) {
+TEST(synchronised_batch_norm, ends_with_the_same_error_on_all_ranks) {
   bright_thirds const examples(25);
   launch<threads>(2, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     training_settings wild = with(2);
@@ -241,7 +241,7 @@ struct brittle {
   }
 };
 
-TEST(synchronised_batch_norm, tells_other_ranks_what_ended_a_step) {
+TEST(synchronised_batch_norm, reports_the_cause_of_a_failed_step_to_other_ranks) {
   graph const fragile = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | brittle{} | synchronised_batch_norm{} | dense{.units = 3}
            | softmax_cross_entropy{};

@@ -106,7 +106,7 @@ TEST(timeline, keeps_the_newest_steps_in_their_order) {
   });
 }
 
-TEST(timeline, puts_ranks_beside_each_other_in_time) {
+TEST(timeline, aligns_ranks_in_time) {
   launch<threads>(2, [](communicator& world) {
     std::string const text = traced(world, allreduce{}, 100);
     if (world.rank() > 0) return;
@@ -120,7 +120,7 @@ TEST(timeline, puts_ranks_beside_each_other_in_time) {
   });
 }
 
-TEST(timeline, draws_one_span_of_what_is_taken_in_pieces_and_every_mean_once) {
+TEST(timeline, draws_one_span_for_accumulated_pieces_and_every_mean_once) {
   launch<threads>(2, [](communicator& world) {
     std::string const text = traced(world, parameter_averaging{.every = 3, .overlap = true}, 100, 2);
     if (world.rank() > 0) return;
@@ -133,7 +133,7 @@ TEST(timeline, draws_one_span_of_what_is_taken_in_pieces_and_every_mean_once) {
   });
 }
 
-TEST(timeline, of_one_rank_and_of_no_step_is_a_trace_too) {
+TEST(timeline, is_a_valid_trace_for_one_rank_and_for_no_step) {
   launch<self>([](communicator& world) {
     EXPECT_EQ(spans_of(timeline(world).trace()).size(), 0U);
     auto const all = spans_of(traced(world, no_exchange{}, 100));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // uses: onednn
 #include <cohort/backend/reference.hpp>
-#include <cohort/data/arrays.hpp>
-#include <cohort/graph/network.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/graph/network.hpp>
 #include <cohort/trainer/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>
@@ -63,13 +63,13 @@ TYPED_TEST(training_on, learns_and_evaluates) {
   EXPECT_GT(seen.accuracy().value(), 0.95);
 }
 
-TYPED_TEST(training_on, gives_the_same_bits_for_the_same_seed_and_workers) {
+TYPED_TEST(training_on, is_deterministic_for_a_seed_and_number_of_workers) {
   for (int workers : {1, 2, 3})
     EXPECT_EQ(trained<TypeParam>(with(workers)), trained<TypeParam>(with(workers))) << workers;
   EXPECT_NE(trained<TypeParam>(with(2, 7)), trained<TypeParam>(with(2, 8)));
 }
 
-TEST(training, agrees_with_one_worker_however_many_share_the_batch) {
+TEST(training, agrees_with_one_worker_for_any_number_of_workers) {
   bright_thirds const examples(103);
   std::vector<std::vector<double>> parameters;
   for (int workers : {1, 2, 3, 11}) {  // 11: more workers than examples in a batch
@@ -118,7 +118,7 @@ TEST(training, agrees_between_backends_to_rounding) {
     EXPECT_NEAR(oracle[i], other[i], 1e-4) << i;  // 4 steps in f32
 }
 
-TEST(training, uses_fresh_weights_for_a_batch_size_that_comes_later) {
+TEST(training, uses_current_weights_for_a_later_batch_size) {
   // 33 = 32 + 1: the last batch has a separate plan, made after the first step; its layouts may differ.
   constexpr auto wide = network<[](builder& net) {
     return net.input({64}) | dense{.units = 256} | relu{} | dense{.units = 256} | relu{} | dense{.units = 3}
@@ -153,7 +153,7 @@ struct halving final : strategy {
   }
 };
 
-TEST(training, uses_the_parameters_that_a_strategy_has_written) {
+TEST(training, uses_the_parameters_written_by_a_strategy) {
   bright_thirds const examples(30);
   auto const trained_by_halving = [&](auto tag) {
     training made = trainer<typename decltype(tag)::type>(small, with(2), std::make_unique<halving>());
@@ -165,7 +165,7 @@ TEST(training, uses_the_parameters_that_a_strategy_has_written) {
   for (std::size_t i = 0; i < oracle.size(); ++i) ASSERT_NEAR(oracle[i], other[i], 1e-5) << i;
 }
 
-TEST(training, goes_on_from_a_saved_state_as_if_it_had_not_stopped) {
+TEST(training, resumes_from_a_saved_state_as_if_uninterrupted) {
   bright_thirds const examples(103);
   std::string const path = testing::TempDir() + "training_goes_on.safetensors";
   training whole = trainer<fast>(small, with(2));
@@ -182,7 +182,7 @@ TEST(training, goes_on_from_a_saved_state_as_if_it_had_not_stopped) {
   EXPECT_EQ(second.checksum(), whole.checksum());
 }
 
-TEST(training, keeps_its_parameters_when_a_model_does_not_fit) {
+TEST(training, keeps_its_parameters_if_a_model_does_not_match) {
   std::string const path = testing::TempDir() + "training_other.safetensors";
   auto const other = graph::build([](builder& net) {
     return net.input({1, 8, 8}) | dense{.units = 5} | relu{} | dense{.units = 3} | softmax_cross_entropy{};
@@ -274,7 +274,7 @@ struct mirror final : strategy {
   }
 };
 
-TEST(training, gives_a_strategy_the_sum_of_the_workers_gradients_packed) {
+TEST(training, passes_the_packed_sum_of_worker_gradients_to_a_strategy) {
   bright_thirds const examples(40);
   for (int workers : {1, 3}) {
     training plain = trainer<fast>(small, with(workers));
@@ -300,7 +300,7 @@ TEST(training, stops_a_diverging_run_naming_step_and_layer) {
   }
 }
 
-TEST(training, names_the_input_where_the_data_are_not_finite) {
+TEST(training, names_an_input_that_is_not_finite) {
   bright_thirds examples(20);
   training made = trainer<fast>(small, with(2));
   dataset const data = examples.data();  // checked at construction; modified afterwards
@@ -315,7 +315,7 @@ TEST(training, names_the_input_where_the_data_are_not_finite) {
   EXPECT_EQ(made.checksum(), before);
 }
 
-TEST(training, refuses_settings_that_make_no_sense) {
+TEST(training, refuses_invalid_settings) {
   bright_thirds const examples(20);
   training made = trainer<fast>(small, with(1));
   EXPECT_THROW(made.fit(examples.data(), {.batch = 0}), setting_error);
@@ -351,7 +351,7 @@ TEST(training, refuses_to_train_or_evaluate_without_a_loss) {
   EXPECT_EQ(made.predict(tensor_view(examples.pixels.data(), shape{4, 1, 8, 8})).count(), 4);
 }
 
-TEST(training, tells_a_strategy_that_a_step_was_not_taken) {
+TEST(training, notifies_a_strategy_of_a_skipped_step) {
   bright_thirds examples(20);
   dataset const data = examples.data();
   examples.pixels[7] = std::numeric_limits<float>::infinity();
@@ -362,7 +362,7 @@ TEST(training, tells_a_strategy_that_a_step_was_not_taken) {
   EXPECT_EQ(told.back(), "no update");
 }
 
-TEST(training, leaves_steps_out_that_are_not_finite_if_it_is_told_to) {
+TEST(training, skips_non_finite_steps_on_request) {
   bright_thirds examples(20);
   dataset const data = examples.data();
   examples.pixels[7] = std::numeric_limits<float>::infinity();
@@ -391,7 +391,7 @@ TEST(training, refuses_parameters_that_exceed_the_allowed_memory) {
   EXPECT_THROW(trainer<fast>(small, {.max_bytes = 1000}), memory_error);
 }
 
-TEST(training, refuses_more_memory_than_allowed_and_says_what_fits) {
+TEST(training, refuses_more_memory_than_allowed_and_suggests_a_batch_that_fits) {
   bright_thirds const examples(20);
   training made = trainer<fast>(small, {.seed = 7, .workers = 2, .max_bytes = 60'000});
   try {
@@ -430,7 +430,7 @@ TEST(training, predicts_any_number_of_examples_from_many_threads) {
   EXPECT_EQ(made.predict(all.rows(0, 0)).count(), 0);
 }
 
-TEST(training, gives_each_key_its_output) {
+TEST(training, returns_the_output_of_each_key) {
   bright_thirds const examples(3);
   training const made = trainer<fast>(small, with(1));
   std::vector<std::string> const keys{"x", "y", "z"};
@@ -461,7 +461,7 @@ struct counting final : listener {
   }
 };
 
-TEST(training, tells_listeners_of_every_step_and_epoch) {
+TEST(training, notifies_listeners_of_every_step_and_epoch) {
   bright_thirds const examples(25);
   counting told;
   training made = trainer<fast>(small, with(2));
@@ -470,7 +470,7 @@ TEST(training, tells_listeners_of_every_step_and_epoch) {
   EXPECT_EQ(told.epochs, 2);
 }
 
-TEST(training, sees_the_same_batches_whatever_the_prefetch) {
+TEST(training, receives_the_same_batches_for_any_prefetch) {
   bright_thirds const examples(103);
   std::set<std::string> sums;
   for (int prefetch : {0, 1, 3}) {
@@ -481,7 +481,7 @@ TEST(training, sees_the_same_batches_whatever_the_prefetch) {
   EXPECT_EQ(sums.size(), 1U);
 }
 
-TEST(training, two_run_in_one_process) {
+TEST(training, runs_twice_in_one_process) {
   bright_thirds const examples(103);
   std::string const alone = trained<fast>(with(2));
   std::string left, right;

@@ -42,7 +42,7 @@ class tune_in_a_folder : public testing::Test {
   std::vector<int> timed;
 };
 
-TEST_F(tune_in_a_folder, takes_the_fastest_and_keeps_it) {
+TEST_F(tune_in_a_folder, chooses_the_fastest_and_caches_it) {
   ways const three{"rule", "one", "other"};
   EXPECT_EQ(chosen("a", three, {3e-3, 2e-3, 1e-3}), 2U);
   EXPECT_EQ(timed, (std::vector<int>{3, 3, 3})) << "in turn";
@@ -53,14 +53,14 @@ TEST_F(tune_in_a_folder, takes_the_fastest_and_keeps_it) {
   EXPECT_EQ(chosen("a", three, {1, 2, 3}), 2U);
 }
 
-TEST_F(tune_in_a_folder, keeps_the_rule_where_little_is_gained) {
+TEST_F(tune_in_a_folder, keeps_the_rule_if_the_gain_is_small) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 0.98e-3}), 0U);
   EXPECT_EQ(chosen("b", {"rule", "one", "two"}, {1e-3, 0.96e-3, 0.959e-3}), 2U);
   double const never = std::numeric_limits<double>::infinity();
   EXPECT_EQ(chosen("c", {"rule", "one"}, {1e-3, never}), 0U);
 }
 
-TEST_F(tune_in_a_folder, goes_by_the_least_time_of_the_rounds) {
+TEST_F(tune_in_a_folder, uses_the_least_time_of_the_rounds) {
   std::vector<double> const by_round[]{{5e-3, 3e-3}, {2e-3, 3e-3}, {5e-3, 3e-3}};
   std::vector<int> rounds(2);
   std::vector<std::string> const two{"rule", "one"};
@@ -70,12 +70,12 @@ TEST_F(tune_in_a_folder, goes_by_the_least_time_of_the_rounds) {
   EXPECT_EQ(tune<wide>({.folder = folder})->choose("a", two, seconds), 0U);
 }
 
-TEST_F(tune_in_a_folder, times_once_what_takes_long) {
+TEST_F(tune_in_a_folder, measures_slow_candidates_once) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2, 1}), 1U);
   EXPECT_EQ(timed, (std::vector<int>{1, 1}));
 }
 
-TEST_F(tune_in_a_folder, times_anew_what_is_damaged_or_not_known_any_more) {
+TEST_F(tune_in_a_folder, measures_again_if_the_cache_is_damaged_or_outdated) {
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
   std::ofstream(file) << "nothing";
@@ -87,7 +87,7 @@ TEST_F(tune_in_a_folder, times_anew_what_is_damaged_or_not_known_any_more) {
   EXPECT_TRUE(has_timed());
 }
 
-TEST_F(tune_in_a_folder, does_without_a_folder) {
+TEST_F(tune_in_a_folder, works_without_a_folder) {
   folder = "";
   EXPECT_EQ(chosen("a", {"rule", "one"}, {2e-3, 1e-3}), 1U);
   EXPECT_EQ(chosen("a", {"rule", "one"}, {1e-3, 2e-3}), 0U);
@@ -95,13 +95,13 @@ TEST_F(tune_in_a_folder, does_without_a_folder) {
 
 class workers_by_calibration : public tune_in_a_folder {
  protected:
-  /// Calibrates workers of the reference backend for three processors. `ports` records the backend handles
+  /// Calibrates workers of the reference backend for three processors. `handles` records the backend handles
   /// made for that.
   training_settings settled(training_settings settings, int processors = 3, graph_view net = small,
                             int batch = 12) {
     static std::vector<int>* asked;
-    ports.clear();
-    asked = &ports;
+    handles.clear();
+    asked = &handles;
     settings.workers = 0;
     settings.log = [this](std::string_view line) { log += std::string(line) + '\n'; };
     tune<wide>({.batch = batch, .processors = processors, .folder = folder})
@@ -112,35 +112,35 @@ class workers_by_calibration : public tune_in_a_folder {
     return settings;
   }
 
-  std::vector<int> ports;
+  std::vector<int> handles;
   std::string log;
 };
 
-TEST_F(workers_by_calibration, are_timed_in_turn_and_kept) {
+TEST_F(workers_by_calibration, are_timed_in_turn_and_cached) {
   training_settings const first = settled({});
   EXPECT_TRUE((first.workers == 3 && first.threads == 1) || (first.workers == 1 && first.threads == 3));
-  EXPECT_EQ(ports, (std::vector<int>{3, 1, 3, 1, 3, 1}));
+  EXPECT_EQ(handles, (std::vector<int>{3, 1, 3, 1, 3, 1}));
   EXPECT_TRUE(log.starts_with("calibrated: ") && log.find("ms a step") != log.npos) << log;
   log.clear();
   training_settings const second = settled({});
-  EXPECT_TRUE(ports.empty());
+  EXPECT_TRUE(handles.empty());
   EXPECT_EQ(second.workers, first.workers);
   EXPECT_EQ(second.threads, first.threads);
   EXPECT_NE(log.find("(cached)"), log.npos) << log;
   settled({.updater = adam{}});
-  EXPECT_FALSE(ports.empty()) << "other settings";
+  EXPECT_FALSE(handles.empty()) << "other settings";
   settled({}, 2);
-  EXPECT_FALSE(ports.empty()) << "fewer processors";
+  EXPECT_FALSE(handles.empty()) << "fewer processors";
   settled({}, 3, small, 13);
-  EXPECT_FALSE(ports.empty()) << "another batch";
+  EXPECT_FALSE(handles.empty()) << "another batch";
   graph const other = graph::build([](builder& net) {
     return net.input({1, 6, 6}) | dense{.units = 4} | softmax_cross_entropy{};
   });
   settled({}, 3, other);
-  EXPECT_FALSE(ports.empty()) << "another network";
+  EXPECT_FALSE(handles.empty()) << "another network";
 }
 
-TEST_F(workers_by_calibration, are_what_the_cache_says) {
+TEST_F(workers_by_calibration, are_read_from_the_cache) {
   settled({});
   std::string const file = folder + '/' + detail::list_folder(folder)->at(0);
   for (char const* const kept : {"1 worker of 3 threads", "3 workers of 1 thread"}) {
@@ -149,13 +149,13 @@ TEST_F(workers_by_calibration, are_what_the_cache_says) {
     std::string const description = whole.substr(whole.find('\n') + 1, whole.rfind('\n') - whole.find('\n'));
     detail::cached_file(folder, "cohort choice 1", ".choice", description).write(kept);
     training_settings const s = settled({});
-    EXPECT_TRUE(ports.empty());
+    EXPECT_TRUE(handles.empty());
     EXPECT_EQ(s.workers, kept[0] - '0');
     EXPECT_EQ(s.workers * s.threads, 3);
   }
 }
 
-TEST_F(workers_by_calibration, are_as_many_as_the_memory_takes) {
+TEST_F(workers_by_calibration, are_limited_by_the_memory) {
   training_settings settings{.workers = 0};
   tune<wide>({.batch = 12, .processors = 3, .folder = folder})
       ->choose_workers(small, settings, "a machine", [](graph_view net, training_settings const& trial) {
@@ -166,15 +166,15 @@ TEST_F(workers_by_calibration, are_as_many_as_the_memory_takes) {
   EXPECT_EQ(settings.threads, 3);
 }
 
-TEST_F(workers_by_calibration, is_one_of_one_on_one_processor) {
+TEST_F(workers_by_calibration, are_one_on_one_processor) {
   training_settings const s = settled({}, 1);
   EXPECT_EQ(s.workers, 1);
   EXPECT_EQ(s.threads, 1);
-  EXPECT_TRUE(ports.empty());
+  EXPECT_TRUE(handles.empty());
 }
 
 /// Whatever was chosen, the run has the bits of one whose numbers were set by hand.
-TEST_F(workers_by_calibration, leave_no_trace_in_the_training) {
+TEST_F(workers_by_calibration, do_not_affect_the_training) {
   bright_thirds const examples(60);
   auto const fitted = [&](training& made) {
     made.fit(examples.data(), {.batch = 12, .epochs = 2});
@@ -191,7 +191,7 @@ TEST_F(workers_by_calibration, leave_no_trace_in_the_training) {
   EXPECT_EQ(fitted(tuned), fitted(by_hand));
 }
 
-TEST_F(workers_by_calibration, need_somebody_who_tunes) {
+TEST_F(workers_by_calibration, need_an_autotuner) {
   try {
     trainer<wide>(small, {.workers = 0});
     ADD_FAILURE();
@@ -204,7 +204,7 @@ TEST_F(workers_by_calibration, need_somebody_who_tunes) {
 }
 
 /// Losses on numbers, inputs of several kinds, sums over the batch: generated examples fit all of them.
-TEST_F(workers_by_calibration, take_any_network) {
+TEST_F(workers_by_calibration, accept_any_network) {
   graph const several = graph::build([](builder& net) {
     tensor const words = net.input({4}) | embedding{.vocabulary = 5, .width = 3};
     tensor const image =

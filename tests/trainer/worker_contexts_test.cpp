@@ -31,7 +31,7 @@ std::size_t bytes_of_fit(int batch, int pieces) {
   return allocated_bytes;
 }
 
-TEST(worker_contexts, keep_the_memory_of_the_largest_piece_alone) {
+TEST(worker_contexts, keep_only_the_memory_of_the_largest_piece) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   auto const smaller = make_plan(std::make_shared<parameter_store<wide>>(wide{}, net), net, {.batch = 7});
   std::size_t const even = bytes_of_fit(16, 2), uneven = bytes_of_fit(15, 2);
@@ -39,7 +39,7 @@ TEST(worker_contexts, keep_the_memory_of_the_largest_piece_alone) {
   EXPECT_LT(uneven, even + smaller->memory().activations / 4);
 }
 
-TEST(worker_contexts, evaluate_where_they_train) {
+TEST(worker_contexts, evaluate_in_the_memory_of_training) {
   cohort_test::bright_thirds const examples(90);
   struct evaluating final : listener {
     dataset data;

@@ -5,7 +5,6 @@
 #include <cohort/tensor/element.hpp>
 #include <concepts>
 #include <string_view>
-#include <vector>
 
 namespace cohort {
 

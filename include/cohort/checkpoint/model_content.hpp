@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/graph_json.hpp>
-#include <cohort/checkpoint/safetensors_writer.hpp>
+#include <cohort/checkpoint/safetensors_format.hpp>
 #include <cohort/checkpoint/training_position.hpp>
+#include <cohort/io/byte_sink.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
 #include <cohort/plan/parameter_set.hpp>

@@ -5,10 +5,8 @@
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <map>
-#include <new>
 #include <string>
 #include <string_view>
 #include <utility>

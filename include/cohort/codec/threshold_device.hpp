@@ -5,7 +5,6 @@
 #include <cohort/codec/threshold_policy.hpp>
 #include <cohort/plan/arena_passes.hpp>
 #include <cohort/tensor/bf16.hpp>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -4,7 +4,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/error/source.hpp>
 #include <cohort/tensor/shape.hpp>
-#include <string>
 #include <string_view>
 
 namespace cohort {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#ifdef __linux__
-#include <sched.h>
-#endif
 
 namespace cohort {
 

@@ -4,9 +4,6 @@
 #include <cohort/layer/layers.hpp>
 #include <concepts>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 namespace cohort {

@@ -5,7 +5,6 @@
 #include <cohort/layer/kind.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstddef>
-#include <cstdint>
 
 namespace cohort {
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <array>
 #include <cohort/error/finding.hpp>
 #include <cohort/layer/channel_map.hpp>
 #include <cohort/layer/detail/encoded_fields.hpp>

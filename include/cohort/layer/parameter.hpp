@@ -4,7 +4,6 @@
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/tensor/shape.hpp>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 

@@ -7,7 +7,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <numbers>
 #include <span>
 #include <string_view>
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/optimizer/updater.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace cohort {
 

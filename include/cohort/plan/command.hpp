@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/plan/arena.hpp>
-#include <cohort/plan/lowering.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace cohort {

@@ -3,7 +3,6 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace cohort {

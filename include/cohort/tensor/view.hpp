@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/tensor/element.hpp>
 #include <cohort/tensor/shape.hpp>
-#include <concepts>
 #include <span>
 #include <type_traits>
 

@@ -13,7 +13,7 @@
 #include "cudnn_cases.hpp"
 #include "pretended_cudnn.hpp"
 
-namespace cudnn_timed_choice_test {
+namespace cudnn_autotuned_choice_test {
 
 using namespace cohort;
 
@@ -55,7 +55,7 @@ class autotuned_choice : public testing::Test {
   fake_machine machine;
 };
 
-TEST_F(autotuned_choice, is_between_engines_that_keep_to_the_precision) {
+TEST_F(autotuned_choice, considers_only_engines_of_the_requested_precision) {
   the_last by;
   EXPECT_EQ(implementations<pretended_cudnn>({.batch = 2}), std::set<std::string>{"cudnn:6"});
   EXPECT_EQ(implementations<pretended_cudnn>({.batch = 2, .tune = &by}),
@@ -71,7 +71,7 @@ TEST_F(autotuned_choice, is_between_engines_that_keep_to_the_precision) {
   for (double const one : by.seconds) EXPECT_TRUE(one > 0 && std::isfinite(one));
 }
 
-TEST_F(autotuned_choice, tells_configurations_of_an_engine_apart) {
+TEST_F(autotuned_choice, distinguishes_configurations_of_an_engine) {
   fake_dnn::now.best = {{6, {}}, {6, {}, true, 512}, {7, {}}, {6, {}}};
   the_last by;
   implementations<pretended_cudnn_bf16>({.batch = 2, .tune = &by});
@@ -80,7 +80,7 @@ TEST_F(autotuned_choice, tells_configurations_of_an_engine_apart) {
                                    "engine 7", "algorithm 1", "algorithm 2"}));
 }
 
-TEST_F(autotuned_choice, passes_over_an_engine_that_fails) {
+TEST_F(autotuned_choice, skips_an_engine_that_fails) {
   fake_dnn::now.best = {{7, {}}, {6, {}}};
   fake_dnn::now.fails = 6;
   the_last by;
@@ -90,7 +90,7 @@ TEST_F(autotuned_choice, passes_over_an_engine_that_fails) {
 }
 
 /// A stored choice is not timed again.
-TEST_F(autotuned_choice, is_kept_for_the_next_run) {
+TEST_F(autotuned_choice, is_cached_for_the_next_run) {
   scratch_folder const choices;
   cohort_test::bright_thirds const examples(40);
   auto const train = [&] {
@@ -109,4 +109,4 @@ TEST_F(autotuned_choice, is_kept_for_the_next_run) {
   EXPECT_GT(with_timing, without);
 }
 
-}  // namespace cudnn_timed_choice_test
+}  // namespace cudnn_autotuned_choice_test

@@ -19,7 +19,7 @@ bool const registered =
 
 TEST(ladder, has_its_rungs) { EXPECT_TRUE(ready && registered); }
 
-TEST(cudnn_bf16, keeps_images_narrow_and_what_is_learned_wide) {
+TEST(cudnn_bf16, keeps_images_in_bf16_and_parameters_in_f32) {
   trial<pretended_cudnn_bf16> narrow(graph(cudnn_cases::normed), {.batch = 8});
   int checked = 0;
   for (plan_row const& row : narrow.plan->rows()) {
@@ -37,7 +37,7 @@ TEST(cudnn_bf16, keeps_images_narrow_and_what_is_learned_wide) {
 
 TEST(cudnn_bf16, learns) { cudnn_cases::learns<pretended_cudnn_bf16>(); }
 
-TEST(cudnn_bf16, loses_no_small_step) { cudnn_cases::loses_no_small_step<pretended_cudnn_bf16>(); }
+TEST(cudnn_bf16, accumulates_small_steps) { cudnn_cases::accumulates_small_steps<pretended_cudnn_bf16>(); }
 
 /// Layouts of a plan's convolutions.
 template <class B>
@@ -48,7 +48,7 @@ std::set<std::string> layouts_of_convolutions() {
   return found;
 }
 
-TEST(cudnn_bf16, lies_as_cudnn_takes_it_narrow_rather_than_channels_last) {
+TEST(cudnn_bf16, prefers_cudnns_bf16_layout_to_channels_last) {
   using layouts = std::set<std::string>;
   fake_dnn::settings const with;
   EXPECT_EQ(layouts_of_convolutions<pretended_cudnn_tf32>(), layouts{"channels last"});
@@ -64,7 +64,7 @@ TEST(cudnn_bf16, lies_as_cudnn_takes_it_narrow_rather_than_channels_last) {
             "deterministic engine in bf16 or f32, got 0 engines, 0 of them rejected");
 }
 
-TEST(cudnn_bf16, is_passed_over_where_there_is_none) {
+TEST(cudnn_bf16, is_skipped_if_the_gpu_has_no_bf16) {
   fake_machine& machine = *pretended_gpu::machine;
   machine.major = 7;
   machine.minor = 5;

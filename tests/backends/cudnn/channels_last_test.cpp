@@ -25,11 +25,11 @@ class channels_last : public testing::Test {
 TEST_F(channels_last, agrees_with_the_reference) {
   cudnn_cases::agrees_with_the_reference<pretended_cudnn>();
 }
-TEST_F(channels_last, trains_as_the_reference_does) {
-  cudnn_cases::trains_as_the_reference_does<pretended_cudnn>();
+TEST_F(channels_last, trains_like_the_reference) {
+  cudnn_cases::trains_like_the_reference<pretended_cudnn>();
 }
-TEST_F(channels_last, freezes_as_the_reference_does) {
-  cudnn_cases::freezes_as_the_reference_does<pretended_cudnn>();
+TEST_F(channels_last, freezes_like_the_reference) {
+  cudnn_cases::freezes_like_the_reference<pretended_cudnn>();
 }
 
 TEST_F(channels_last, layers_of_images_agree_with_the_reference) {

@@ -29,7 +29,7 @@ TEST_P(kernels_for, a_capability_are_all_compiled) {
 INSTANTIATE_TEST_SUITE_P(turing_to_blackwell, kernels_for, testing::Values(75, 80, 90, 100),
                          [](auto const& it) { return "sm_" + std::to_string(it.param); });
 
-TEST(compile_kernels, says_what_the_compiler_said) {
+TEST(compile_kernels, reports_the_compilers_message) {
   try {
     detail::compile_kernels(nvrtc(), "void one() { return two; }", 90);
     FAIL() << "a program that is wrong was compiled";
@@ -43,7 +43,7 @@ TEST(compile_kernels, says_what_the_compiler_said) {
   }
 }
 
-TEST(compile_kernels, refuses_an_architecture_that_there_is_not) {
+TEST(compile_kernels, refuses_an_unknown_architecture) {
   EXPECT_THROW(detail::compile_kernels(nvrtc(), detail::kernel_program(), 17), backend_error);
 }
 

@@ -19,7 +19,7 @@ namespace cudnn_compute_stream_test {
 
 using namespace cohort;
 
-TEST(compute_stream, leaves_nothing_on_the_gpu) {
+TEST(compute_stream, frees_all_gpu_memory) {
   fake_machine machine;
   {
     auto const stream =
@@ -106,7 +106,7 @@ TEST(compute_stream, waits_no_longer_than_its_deadline) {
 
 /// The source of an upload may change at once, although the GPU reads the copy later. Uploads block only when
 /// the staging memory is full.
-TEST(compute_stream, brings_without_a_wait_while_there_is_room) {
+TEST(compute_stream, uploads_without_blocking_while_the_staging_buffer_has_room) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
   constexpr std::size_t room = detail::staging_memory::capacity, count = 5;
@@ -134,7 +134,7 @@ TEST(compute_stream, brings_without_a_wait_while_there_is_room) {
 }
 
 /// Transfers larger than the staging memory are split, in both directions.
-TEST(compute_stream, brings_and_fetches_what_is_larger_than_its_room) {
+TEST(compute_stream, copies_more_than_its_staging_buffer) {
   fake_machine machine;
   detail::compute_stream stream(std::make_shared<detail::gpu>(machine.source()), "");
   std::vector<unsigned> from(detail::staging_memory::capacity / 4 * 2 + 7), got(from.size());
@@ -148,7 +148,7 @@ TEST(compute_stream, brings_and_fetches_what_is_larger_than_its_room) {
 }
 
 /// A wait does not free a piece that another thread received after the wait began.
-TEST(compute_stream, keeps_what_is_brought_during_a_wait) {
+TEST(compute_stream, keeps_uploads_made_during_a_wait) {
   fake_machine machine;
   static detail::compute_stream* other = nullptr;
   static std::byte* to = nullptr;
@@ -172,7 +172,7 @@ TEST(compute_stream, keeps_what_is_brought_during_a_wait) {
 }
 
 /// A thread that waits for a download does not prevent other threads from uploading, and keeps its piece.
-TEST(compute_stream, brings_while_another_thread_fetches) {
+TEST(compute_stream, uploads_while_another_thread_downloads) {
   fake_machine machine;
   static std::atomic<bool> asked;
   asked = false;
@@ -201,7 +201,7 @@ TEST(compute_stream, brings_while_another_thread_fetches) {
 }
 
 /// The result of download_async is complete after a wait. Its memory is kept if the GPU does not finish.
-TEST(compute_stream, fetches_later_into_memory_that_is_page_locked) {
+TEST(compute_stream, downloads_asynchronously_into_page_locked_memory) {
   fake_machine machine;
   auto const stream = std::make_shared<detail::compute_stream>(
       std::make_shared<detail::gpu>(machine.source()), "", std::chrono::milliseconds(5));
@@ -261,7 +261,7 @@ TEST(compute_stream, records_work_of_one_thread) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST(compute_stream, records_nothing_that_waits_or_brings_or_fails) {
+TEST(compute_stream, records_nothing_that_blocks_uploads_or_fails) {
   fake_machine machine;
   std::byte x{}, here{};
   detail::compute_stream const stream(std::make_shared<detail::gpu>(machine.source()), "");
@@ -274,7 +274,7 @@ TEST(compute_stream, records_nothing_that_waits_or_brings_or_fails) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST(compute_stream, says_what_the_driver_says) {
+TEST(compute_stream, reports_the_drivers_message) {
   fake_machine machine;
   machine.driver.upload = [](CUdeviceptr, void const*, std::size_t, CUstream) {
     return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // suites: cudnn cudnn_channels_last
 // label: slow
-#include "../../trainer/golden_curves.hpp"
 #include "conformance.hpp"
+
+#include "../../trainer/golden_curves.hpp"
 #include "pretended_cudnn.hpp"
 
 namespace conformance_test {
@@ -23,11 +24,11 @@ bool const registered =
 
 TEST(ladder, has_its_rungs) { EXPECT_TRUE(ready && registered); }
 
-TEST(ladder, leaves_out_what_has_no_kernels_alone) {
+TEST(ladder, skips_only_operations_without_kernels) {
   EXPECT_EQ(cudnn_ladder::rows_without_kernels<pretended_cudnn>(),
             (std::vector<std::string>{"rung_31_a_layer_of_a_user"}));
 }
 
-TEST(curves, on_a_gpu_begin_as_those_of_pytorch) { golden_curves::expect_all<pretended_cudnn>(5, 1e-3); }
+TEST(curves, on_a_gpu_start_like_those_of_pytorch) { golden_curves::expect_all<pretended_cudnn>(5, 1e-3); }
 
 }  // namespace conformance_test

@@ -66,7 +66,7 @@ TEST_F(engine_of_a_convolution, is_the_best_that_is_exact_and_can_be_planned) {
   EXPECT_EQ(fake_dnn::runs, (counts{{6, 3}}));
 }
 
-TEST_F(engine_of_a_convolution, may_use_tensor_cores_where_tf32_is_asked_for) {
+TEST_F(engine_of_a_convolution, may_use_tensor_cores_if_tf32_is_requested) {
   convolution_engine const chosen(dnn, convolution_pass::output, extents(), detail::product_precision::tf32);
   EXPECT_EQ(chosen.number(), 3) << "not one that rounds to less";
   fake_dnn::now.best.resize(2);
@@ -84,7 +84,7 @@ TEST_F(engine_of_a_convolution, may_be_one_without_a_workspace) {
   EXPECT_EQ(fake_dnn::runs, (counts{{8, 1}}));
 }
 
-TEST_F(engine_of_a_convolution, is_a_fallback_where_no_better_one_is_exact) {
+TEST_F(engine_of_a_convolution, is_a_fallback_if_no_better_engine_is_exact) {
   fake_dnn::now.best.resize(5);
   convolution_engine const chosen(dnn, convolution_pass::weights, extents());
   EXPECT_EQ(chosen.number(), 21);
@@ -92,7 +92,7 @@ TEST_F(engine_of_a_convolution, is_a_fallback_where_no_better_one_is_exact) {
   EXPECT_EQ(fake_dnn::runs, (counts{{21, 1}}));
 }
 
-TEST_F(engine_of_a_convolution, is_none_with_notes_that_are_not_known) {
+TEST_F(engine_of_a_convolution, excludes_engines_with_unknown_notes) {
   using notes = std::vector<cudnnBackendNumericalNote_t>;
   fake_dnn::now.best = {{8, notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT + 1, CUDNN_NUMERICAL_NOTE_FFT)}};
   EXPECT_EQ(convolution_engine(dnn, convolution_pass::output, extents()).number(), 21);
@@ -115,7 +115,7 @@ TEST_F(engine_of_a_convolution, is_refused_with_the_layers_name) {
             "got 0 engines, 0 of them rejected, status CUDNN_STATUS_NOT_SUPPORTED");
 }
 
-TEST_F(engine_of_a_convolution, says_what_cudnn_says_of_sizes_that_do_not_fit) {
+TEST_F(engine_of_a_convolution, reports_cudnns_message_for_unsupported_sizes) {
   detail::convolution_extents wrong = extents();
   wrong.output[3] = 6;
   try {

@@ -118,7 +118,7 @@ class convolution_on_gpu : public testing::Test {
   std::shared_ptr<detail::dnn_on_gpu const> dnn = std::make_shared<detail::dnn_on_gpu>(stream);
 };
 
-TEST_F(convolution_on_gpu, is_the_processors) {
+TEST_F(convolution_on_gpu, agrees_with_the_host) {
   expect_each_kind({.size = {3, 2}});
   expect_each_kind({.size = {3, 2}, .stride = {2, 3}, .dilation = {1, 2}, .padding = padding(1)});
 }
@@ -128,20 +128,20 @@ TEST_F(convolution_on_gpu, pads_each_side_on_its_own) {
   EXPECT_EQ(fake_dnn::runs.size(), 2U) << "one engine for f32, one for bf16";
 }
 
-TEST_F(convolution_on_gpu, pads_itself_where_no_engine_does) {
+TEST_F(convolution_on_gpu, pads_explicitly_if_no_engine_does) {
   fake_dnn::now.pads_each_side = false;
   expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
   expect_each_kind({.size = {2, 4}, .stride = {2, 1}, .dilation = 2, .padding = padding::same});
 }
 
-TEST_F(convolution_on_gpu, widens_weights_gradients_where_no_engine_does) {
+TEST_F(convolution_on_gpu, widens_gradients_of_weights_if_no_engine_does) {
   fake_dnn::now.mixes_types = false;
   expect_each_kind({.size = {3, 2}});
   fake_dnn::now.pads_each_side = false;
   expect_each_kind({.size = {3, 4}, .stride = {1, 2}, .padding = padding(2, 0, 1, 3)});
 }
 
-TEST_F(convolution_on_gpu, names_the_layer_that_no_engine_is_for) {
+TEST_F(convolution_on_gpu, names_the_layer_without_an_engine) {
   fake_dnn::now.best = fake_dnn::now.fallback = {};
   try {
     expect_each_pass({.size = 3, .padding = padding(1, 0, 0, 0)}, false, 1);

@@ -8,7 +8,7 @@
 
 #include "fake_machine.hpp"
 
-namespace cudnn_statistics_of_parts_test {
+namespace cudnn_cross_worker_statistics_test {
 
 using namespace cohort;
 
@@ -34,7 +34,7 @@ class cross_worker_statistics : public testing::Test {
                                               detail::channel_sums_on_gpu(stream, shape{3, 2, 2}).terms()};
 };
 
-TEST_F(cross_worker_statistics, are_those_of_all_elements) {
+TEST_F(cross_worker_statistics, are_computed_over_all_elements) {
   // this part: means 1 and -2, variances 4 and 0.25, centred at 0.5 and -1; other part: 2 more elements, 5, 7
   // and -1, -3
   std::vector<float> statistics{1, -2, 4, 0.25F};
@@ -61,7 +61,7 @@ TEST_F(cross_worker_statistics, have_gradients_in_units_of_this_part) {
   EXPECT_EQ(joined, (std::vector<float>{3.5F, 7, 10.5F, 14}));
 }
 
-TEST_F(cross_worker_statistics, give_no_gradient_where_no_example_weighs) {
+TEST_F(cross_worker_statistics, have_no_gradient_if_all_weights_are_zero) {
   std::vector<float> const sum{1, 2}, along{3, 4};
   std::vector<float> joined(4, 7);
   others there({10, 20, 30, 40, 9});
@@ -71,4 +71,4 @@ TEST_F(cross_worker_statistics, give_no_gradient_where_no_example_weighs) {
   EXPECT_EQ(joined, (std::vector<float>{0, 0, 0, 0}));
 }
 
-}  // namespace cudnn_statistics_of_parts_test
+}  // namespace cudnn_cross_worker_statistics_test

@@ -158,7 +158,7 @@ void layers_of_images_agree_with_the_reference() {
 
 /// Steps that would be rounded away in bf16 parameters accumulate in f32 parameters.
 template <class B>
-void loses_no_small_step() {
+void accumulates_small_steps() {
   bright_thirds const examples(64);
   training made = trainer<B>(normed, {.updater = sgd{.rate = 1e-5}});
   std::vector<float> const before = parameters_of<float>(made);
@@ -213,7 +213,7 @@ void trains_alike(graph const& net, dataset const& examples, training_settings c
 }
 
 template <class B>
-void trains_as_the_reference_does() {
+void trains_like_the_reference() {
   bright_thirds const examples(57);
   large_thirds const large(40);
   for (auto const& [workers, pieces] : {std::pair{1, 1}, {1, 3}, {3, 1}}) {
@@ -246,7 +246,7 @@ void compares_gradients(trial<B>& got, trial<reference<double>>& wanted) {
 
 /// Examples have different weights, and their numbers in the data set key the random layers.
 template <class B>
-void weighs_and_numbers_examples_as_the_reference_does() {
+void weights_and_numbers_examples_like_the_reference() {
   std::vector<float> const weights{0.5F, 0, 3, 1, 1, 0.25F, 2};
   std::vector<std::int64_t> const indices{12, 5'000'000'000, 7, 0, 3, 99, 4};
   auto const step = [&](auto&& made) {
@@ -310,7 +310,7 @@ void steps_of_many_forms_agree_with_the_reference() {
 
 /// An index outside the vocabulary is named as on the processor, in training and in prediction.
 template <class B>
-void refuses_an_index_as_the_reference_does() {
+void refuses_an_index_like_the_reference() {
   auto const said = [](auto made, float index) -> std::string {
     std::vector<typename decltype(made)::T>& indices = made.batch.inputs[0];
     for (auto& one : indices) one = 2;
@@ -336,7 +336,7 @@ void refuses_an_index_as_the_reference_does() {
 
 /// Frozen layers run as at inference; the gradients below them are those of constants.
 template <class B>
-void freezes_as_the_reference_does() {
+void freezes_like_the_reference() {
   auto const freezes = [](graph const& net, std::vector<std::string> const& frozen) {
     SCOPED_TRACE(frozen[0] + " is frozen");
     trial<B> got(net, {.batch = 5}, 1, {}, frozen);

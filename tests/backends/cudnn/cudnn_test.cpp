@@ -65,21 +65,21 @@ class cudnn_backend : public testing::Test {
 TEST_F(cudnn_backend, agrees_with_the_reference) {
   cudnn_cases::agrees_with_the_reference<pretended_cudnn>();
 }
-TEST_F(cudnn_backend, trains_as_the_reference_does) {
-  cudnn_cases::trains_as_the_reference_does<pretended_cudnn>();
+TEST_F(cudnn_backend, trains_like_the_reference) {
+  cudnn_cases::trains_like_the_reference<pretended_cudnn>();
 }
-TEST_F(cudnn_backend, freezes_as_the_reference_does) {
-  cudnn_cases::freezes_as_the_reference_does<pretended_cudnn>();
+TEST_F(cudnn_backend, freezes_like_the_reference) {
+  cudnn_cases::freezes_like_the_reference<pretended_cudnn>();
 }
-TEST_F(cudnn_backend, weighs_and_numbers_examples_as_the_reference_does) {
-  cudnn_cases::weighs_and_numbers_examples_as_the_reference_does<pretended_cudnn>();
+TEST_F(cudnn_backend, weights_and_numbers_examples_like_the_reference) {
+  cudnn_cases::weights_and_numbers_examples_like_the_reference<pretended_cudnn>();
 }
-TEST_F(cudnn_backend, refuses_an_index_as_the_reference_does) {
-  cudnn_cases::refuses_an_index_as_the_reference_does<pretended_cudnn>();
+TEST_F(cudnn_backend, refuses_an_index_like_the_reference) {
+  cudnn_cases::refuses_an_index_like_the_reference<pretended_cudnn>();
 }
 TEST_F(cudnn_backend, learns) { cudnn_cases::learns<pretended_cudnn>(); }
 
-TEST_F(cudnn_backend, multiplies_in_tf32_where_that_is_asked_for) {
+TEST_F(cudnn_backend, multiplies_in_tf32_on_request) {
   graph const net(cudnn_cases::lenet);
   trial<pretended_cudnn_tf32> rounded(net, {.batch = 2});
   trial<pretended_cudnn> exact(net, {.batch = 2});
@@ -94,7 +94,7 @@ TEST_F(cudnn_backend, multiplies_in_tf32_where_that_is_asked_for) {
   }
 }
 
-TEST_F(cudnn_backend, is_passed_over_in_tf32_where_there_is_none) {
+TEST_F(cudnn_backend, is_skipped_if_the_gpu_has_no_tf32) {
   machine.major = 7;
   machine.minor = 5;
   EXPECT_EQ(pretended_cudnn::probe().reason, "");
@@ -127,7 +127,7 @@ TEST_F(cudnn_backend, waits_for_the_gpu_once_in_a_step) {
 }
 
 /// From the second step on, forward and backward are one launch each.
-TEST_F(cudnn_backend, launches_a_step_as_it_was_recorded) {
+TEST_F(cudnn_backend, replays_a_recorded_step) {
   for (int const workers : {1, 3}) {
     machine.graph_launches = machine.broken_graphs = 0;
     training made = trainer<pretended_cudnn>(cudnn_cases::lenet, {.workers = workers});
@@ -140,7 +140,7 @@ TEST_F(cudnn_backend, launches_a_step_as_it_was_recorded) {
   EXPECT_EQ(machine.graphs, 0);
 }
 
-TEST_F(cudnn_backend, records_steps_of_another_form_anew) {
+TEST_F(cudnn_backend, records_steps_of_another_form_again) {
   cudnn_cases::steps_of_many_forms_agree_with_the_reference<pretended_cudnn>();
   EXPECT_GT(machine.graph_launches, 0);
 }
@@ -189,7 +189,7 @@ TEST_F(cudnn_backend, counts_the_memory_of_engines_in_the_forecast) {
                memory_error);
 }
 
-TEST_F(cudnn_backend, refuses_what_does_not_fit_and_says_what_would) {
+TEST_F(cudnn_backend, refuses_excess_memory_and_suggests_a_batch_that_fits) {
   machine.free_bytes = std::size_t{600} << 20;
   training made = trainer<pretended_cudnn>(cudnn_cases::lenet, {});
   std::size_t const held = machine.memory.size();
@@ -201,7 +201,7 @@ TEST_F(cudnn_backend, refuses_what_does_not_fit_and_says_what_would) {
   made.fit(few.data(), {.batch = 4});
 }
 
-TEST_F(cudnn_backend, refuses_a_layer_that_it_has_no_kernels_for_by_name) {
+TEST_F(cudnn_backend, refuses_a_layer_without_kernels_by_name) {
   try {
     trainer<pretended_cudnn>(with_a_layer_of_a_user);
     FAIL() << "a plan with a layer of a user was made";
@@ -210,14 +210,14 @@ TEST_F(cudnn_backend, refuses_a_layer_that_it_has_no_kernels_for_by_name) {
   }
 }
 
-TEST_F(cudnn_backend, is_passed_over_for_a_layer_that_it_has_no_kernels_for) {
+TEST_F(cudnn_backend, is_skipped_for_a_layer_without_kernels) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_a_layer_of_a_user);
   EXPECT_EQ(line, "backend: " + std::string(of_the_processor::name)
                       + " (skipped: cudnn: it has no kernels for bent (bent_1))");
   EXPECT_GT(accuracy, 0.8);
 }
 
-TEST_F(cudnn_backend, is_taken_with_its_name_where_it_has_all_kernels) {
+TEST_F(cudnn_backend, is_chosen_if_it_has_all_kernels) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(cudnn_cases::normed);
   EXPECT_EQ(line, "backend: cudnn on Pretended GPU");
   EXPECT_GT(accuracy, 0.8);
@@ -227,7 +227,7 @@ TEST_F(cudnn_backend, is_taken_with_its_name_where_it_has_all_kernels) {
             "backend: cudnn_bf16 on Pretended GPU");
 }
 
-TEST_F(cudnn_backend, names_the_convolution_that_no_engine_is_for) {
+TEST_F(cudnn_backend, names_the_convolution_without_an_engine) {
   fake_dnn::now.best = fake_dnn::now.fallback = {};
   try {
     trial<pretended_cudnn>(graph(cudnn_cases::lenet), {.batch = 2});
@@ -239,13 +239,13 @@ TEST_F(cudnn_backend, names_the_convolution_that_no_engine_is_for) {
   }
 }
 
-TEST_F(cudnn_backend, says_so_where_cublaslt_has_no_algorithm) {
+TEST_F(cudnn_backend, reports_that_cublaslt_has_no_algorithm) {
   fake_blas::has_algorithms = false;
   EXPECT_THROW(trainer<pretended_cudnn>(cudnn_cases::mlp), backend_error);
   fake_blas::has_algorithms = true;
 }
 
-TEST_F(cudnn_backend, is_not_usable_where_its_convolution_is_wrong) {
+TEST_F(cudnn_backend, is_not_usable_if_its_convolution_is_wrong) {
   fake_dnn::now.computes = false;
   EXPECT_EQ(pretended_cudnn::probe().reason, "a convolution gives wrong results on Pretended GPU");
   fake_dnn::now.best = fake_dnn::now.fallback = {};
@@ -254,7 +254,7 @@ TEST_F(cudnn_backend, is_not_usable_where_its_convolution_is_wrong) {
             "deterministic engine in f32, got 0 engines, 0 of them rejected");
 }
 
-TEST_F(cudnn_backend, says_why_it_cannot_be_used) {
+TEST_F(cudnn_backend, explains_why_it_is_not_usable) {
   EXPECT_TRUE(pretended_cudnn::probe().usable);
   EXPECT_EQ(pretended_cudnn::probe().device, "Pretended GPU");
   machine.compile = NVRTC_ERROR_COMPILATION;

@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <span>
 #include <vector>
 
 #include "fake_convolution.hpp"

@@ -32,7 +32,7 @@ class gpu : public testing::Test {
   fake_machine machine;
 };
 
-TEST_F(gpu, is_used_where_nothing_is_missing) {
+TEST_F(gpu, is_used_if_nothing_is_missing) {
   detail::gpu const found(machine.source());
   EXPECT_EQ(found.name(), "Pretended GPU");
   EXPECT_EQ(found.capability(), 90);
@@ -40,7 +40,7 @@ TEST_F(gpu, is_used_where_nothing_is_missing) {
                                                       "libcudnn.so.9"}));
 }
 
-TEST_F(gpu, is_that_of_the_rank_on_its_machine) {
+TEST_F(gpu, is_chosen_by_the_rank_on_its_machine) {
   auto const taken = [&](char const* variable, char const* rank) {
     cohort_test::with_variable const started_as(variable, rank);
     return detail::gpu(machine.source()).name();
@@ -54,30 +54,30 @@ TEST_F(gpu, is_that_of_the_rank_on_its_machine) {
   EXPECT_EQ(taken("SLURM_LOCALID", "-7"), "Pretended GPU, number 0 of 3");
 }
 
-TEST_F(gpu, is_passed_over_without_a_driver) {
+TEST_F(gpu, is_skipped_without_a_driver) {
   machine.libraries.erase("libcuda.so.1");
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver cannot be loaded (libcuda.so.1: no such file)");
 }
 
-TEST_F(gpu, is_passed_over_where_the_driver_is_too_old) {
+TEST_F(gpu, is_skipped_if_the_driver_is_too_old) {
   machine.driver_version = 11040;
   EXPECT_EQ(refusal_of(machine),
             "the NVIDIA driver is too old: expected one for CUDA 12.0 or newer, got one for CUDA 11.4");
 }
 
-TEST_F(gpu, is_passed_over_where_the_driver_does_not_start) {
+TEST_F(gpu, is_skipped_if_the_driver_does_not_start) {
   machine.init = CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
   EXPECT_EQ(refusal_of(machine), "starting the NVIDIA driver failed (CUDA_ERROR_OTHER: so it is)");
 }
 
-TEST_F(gpu, is_passed_over_where_there_is_none) {
+TEST_F(gpu, is_skipped_without_a_device) {
   machine.gpus = 0;
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU");
   machine.init = CUDA_ERROR_NO_DEVICE;
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU");
 }
 
-TEST_F(gpu, says_that_the_environment_may_hide_it) {
+TEST_F(gpu, mentions_that_the_environment_may_hide_it) {
   machine.init = CUDA_ERROR_NO_DEVICE;
   cohort_test::with_variable const none("CUDA_VISIBLE_DEVICES", "-1");
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is -1");
@@ -85,14 +85,14 @@ TEST_F(gpu, says_that_the_environment_may_hide_it) {
   EXPECT_EQ(refusal_of(machine), "the NVIDIA driver reports no GPU; CUDA_VISIBLE_DEVICES is empty");
 }
 
-TEST_F(gpu, is_passed_over_where_it_is_too_old) {
+TEST_F(gpu, is_skipped_if_it_is_too_old) {
   machine.major = 6;
   machine.minor = 1;
   EXPECT_EQ(refusal_of(machine),
             "the GPU is too old (Pretended GPU): expected compute capability 7.5, got 6.1");
 }
 
-TEST_F(gpu, is_passed_over_with_too_little_memory) {
+TEST_F(gpu, is_skipped_with_too_little_memory) {
   machine.free_bytes = std::size_t{100} << 20;
   machine.total_bytes = std::size_t{8} << 30;
   EXPECT_EQ(refusal_of(machine),
@@ -101,7 +101,7 @@ TEST_F(gpu, is_passed_over_with_too_little_memory) {
   EXPECT_EQ(refusal_of(machine), "creating a context on the GPU failed (CUDA_ERROR_OUT_OF_MEMORY: so it is)");
 }
 
-TEST_F(gpu, is_passed_over_without_a_library) {
+TEST_F(gpu, is_skipped_without_a_library) {
   machine.libraries.erase("libcudnn.so.9");
   EXPECT_EQ(refusal_of(machine), "cuDNN 9 cannot be loaded (libcudnn.so.9: no such file)");
   machine.libraries.erase("libcublasLt.so.13");
@@ -110,7 +110,7 @@ TEST_F(gpu, is_passed_over_without_a_library) {
   EXPECT_EQ(refusal_of(machine), "NVRTC cannot be loaded (libnvrtc.so.13: no such file)");
 }
 
-TEST_F(gpu, is_passed_over_where_a_library_lacks_a_function) {
+TEST_F(gpu, is_skipped_if_a_library_lacks_a_function) {
   machine.missing_functions = {"cudnnBackendExecute"};
   EXPECT_EQ(refusal_of(machine), "cuDNN 9 lacks a function (libcudnn.so.9): expected cudnnBackendExecute");
   machine.missing_functions = {"cuMemGetInfo_v2"};
@@ -118,7 +118,7 @@ TEST_F(gpu, is_passed_over_where_a_library_lacks_a_function) {
             "the NVIDIA driver lacks a function (libcuda.so.1): expected cuMemGetInfo_v2");
 }
 
-TEST_F(gpu, takes_the_libraries_that_its_driver_runs) {
+TEST_F(gpu, uses_the_libraries_that_its_driver_supports) {
   machine.libraries.insert({"libnvrtc.so.12", "libcublasLt.so.12"});
   machine.driver_version = 12040;
   machine.cudnn_cuda_version = 12080;
@@ -129,13 +129,13 @@ TEST_F(gpu, takes_the_libraries_that_its_driver_runs) {
   EXPECT_EQ(refusal_of(machine), "NVRTC cannot be loaded (libnvrtc.so.12: no such file)");
 }
 
-TEST_F(gpu, takes_older_libraries_where_newer_ones_are_missing) {
+TEST_F(gpu, uses_older_libraries_if_newer_ones_are_missing) {
   machine.libraries = {"libcuda.so.1", "libnvrtc.so.12", "libcublasLt.so.12", "libcudnn.so.9"};
   machine.driver_version = 14010;
   EXPECT_EQ(refusal_of(machine), "");
 }
 
-TEST_F(gpu, is_passed_over_where_cudnn_does_not_fit) {
+TEST_F(gpu, is_skipped_if_the_cudnn_version_does_not_match) {
   machine.cudnn_version = 8907;
   EXPECT_EQ(refusal_of(machine), "cuDNN is too old: expected 9.0.0 or newer, got 8.9.7");
   machine.cudnn_version = 91002;
@@ -148,7 +148,7 @@ TEST_F(gpu, is_passed_over_where_cudnn_does_not_fit) {
       "one for CUDA 12");
 }
 
-TEST_F(gpu, is_passed_over_where_the_compiler_does_not_know_it) {
+TEST_F(gpu, is_skipped_if_the_compiler_does_not_support_it) {
   machine.major = 10;
   machine.minor = 3;
   EXPECT_EQ(refusal_of(machine),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/io/detail/folder.hpp>
 #include <cohort/cudnn/detail/kernel_cache.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -36,14 +36,14 @@ class kernel_cache : public testing::Test {
   std::string folder = scratch / "cache/kernels";
 };
 
-TEST_F(kernel_cache, spares_the_second_compilation) {
+TEST_F(kernel_cache, avoids_the_second_compilation) {
   std::string const code = code_for(90);
   EXPECT_EQ(code, "code for --gpu-architecture=sm_90 --std=c++17 --device-as-default-execution-space");
   EXPECT_EQ(code_for(90), code);
   EXPECT_EQ(machine.compiled.size(), 1U);
 }
 
-TEST_F(kernel_cache, tells_architectures_programs_and_compilers_apart) {
+TEST_F(kernel_cache, distinguishes_architectures_programs_and_compilers) {
   EXPECT_NE(code_for(90), code_for(80));
   code_for(90, "another program");
   EXPECT_EQ(machine.compiled.size(), 3U);
@@ -59,7 +59,7 @@ TEST_F(kernel_cache, tells_architectures_programs_and_compilers_apart) {
   EXPECT_EQ(machine.compiled.size(), 5U);
 }
 
-TEST_F(kernel_cache, makes_a_damaged_file_anew) {
+TEST_F(kernel_cache, replaces_a_damaged_file) {
   std::string const code = code_for(90);
   std::string const path = only_file(), whole = content(path);
   ASSERT_GT(whole.size(), code.size());
@@ -78,7 +78,7 @@ TEST_F(kernel_cache, makes_a_damaged_file_anew) {
   }
 }
 
-TEST_F(kernel_cache, does_not_take_another_programs_code_for_its_own) {
+TEST_F(kernel_cache, rejects_code_of_another_program) {
   code_for(90, "one program");
   std::string const path = only_file(), whole = content(path);
   std::string other = whole;
@@ -88,7 +88,7 @@ TEST_F(kernel_cache, does_not_take_another_programs_code_for_its_own) {
   EXPECT_EQ(machine.compiled.size(), 2U);
 }
 
-TEST_F(kernel_cache, does_without_a_folder) {
+TEST_F(kernel_cache, works_without_a_folder) {
   folder = "/proc/no/such/folder";
   code_for(90);
   folder = "";
@@ -96,7 +96,7 @@ TEST_F(kernel_cache, does_without_a_folder) {
   EXPECT_EQ(machine.compiled.size(), 2U);
 }
 
-TEST_F(kernel_cache, keeps_nothing_of_what_does_not_compile) {
+TEST_F(kernel_cache, stores_nothing_that_does_not_compile) {
   machine.compile = NVRTC_ERROR_COMPILATION;
   EXPECT_THROW(code_for(90), backend_error);
   EXPECT_FALSE(detail::list_folder(folder).has_value());

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <cohort/cudnn/detail/kernel_module.hpp>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "fake_machine.hpp"
@@ -34,14 +33,14 @@ TEST(kernel_module, launches_a_block_for_each_chunk_of_a_sum) {
   EXPECT_EQ(machine.blocks, blocks{2});
 }
 
-TEST(kernel_module, launches_nothing_over_nothing) {
+TEST(kernel_module, launches_nothing_for_zero_elements) {
   fake_machine machine;
   detail::kernel_module const kernels(std::make_shared<detail::gpu>(machine.source()), "");
   kernels.launch(detail::kernels::fill{nullptr, 1.F}, 0, nullptr);
   EXPECT_TRUE(machine.blocks.empty());
 }
 
-TEST(kernel_module, compiles_for_the_gpu_that_is_there) {
+TEST(kernel_module, compiles_for_the_installed_gpu) {
   fake_machine machine;
   machine.major = 8;
   machine.minor = 6;
@@ -50,7 +49,7 @@ TEST(kernel_module, compiles_for_the_gpu_that_is_there) {
   EXPECT_EQ(machine.compiled[0].substr(0, 25), "--gpu-architecture=sm_86 ");
 }
 
-TEST(kernel_module, leaves_nothing_on_the_gpu) {
+TEST(kernel_module, frees_all_gpu_memory) {
   fake_machine machine;
   {
     detail::kernel_module const kernels(std::make_shared<detail::gpu>(machine.source()), "");

@@ -61,7 +61,7 @@ detail::kernels::random_examples drawn() {
   return {numbers.data(), &constants, purpose_of("layer", "one")};
 }
 
-TEST(kernels, drop_what_the_layers_drop) {
+TEST(kernels, drop_the_same_elements_as_the_layers) {
   constexpr double rate = 0.3;
   for (int const area : {1, 6}) {
     shape const dims{103, area, 1};  // channels: not a multiple of 4
@@ -100,7 +100,7 @@ TEST(kernels, add_the_noise_that_the_layer_adds) {
 }
 
 /// Chunks of several channels, long and short.
-TEST(kernels, sum_the_terms_that_there_are) {
+TEST(kernels, sum_only_existing_terms) {
   for (auto const& [rows, count] : {std::pair{3, 4096 + 17}, {5, 4096}, {7, 9}, {2, 1}}) {
     auto const each = static_cast<std::size_t>(count), all = static_cast<std::size_t>(rows) * each;
     std::vector<float> const x(all, 1);
@@ -116,7 +116,7 @@ TEST(kernels, sum_the_terms_that_there_are) {
 }
 
 /// Up to 32 channels share a chunk. The last chunk may have fewer channels, and fewer rows.
-TEST(kernels, sum_channels_that_lie_side_by_side) {
+TEST(kernels, sum_adjacent_channels) {
   struct row {
     std::size_t channels, count, lanes;
   };
@@ -173,7 +173,7 @@ TEST(kernels, add_up_more_chunks_than_a_block_has_terms) {
   }
 }
 
-TEST(kernels, link_each_index_to_the_next_that_is_the_same) {
+TEST(kernels, link_each_index_to_its_next_occurrence) {
   std::vector<float> const x{4, 0, 4, 7, 0, 4};
   std::vector<unsigned> next(6, 99), has_former(6);
   run_on_host(detail::kernels::link_equals{x.data(), next.data(), has_former.data(), 6}, 6);
@@ -181,7 +181,7 @@ TEST(kernels, link_each_index_to_the_next_that_is_the_same) {
   EXPECT_EQ(has_former, (std::vector<unsigned>{0, 0, 1, 0, 1, 1}));
 }
 
-TEST(kernels, clip_residuals_as_the_codec_does) {
+TEST(kernels, clip_residuals_like_the_codec) {
   constexpr std::size_t n = 5000;
   std::vector<float> got = normal_numbers(n, 5), wanted = got;
   std::vector<double> chunks(2);

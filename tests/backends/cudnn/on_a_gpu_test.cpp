@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: gpu slow
 // The cases of a pretended GPU on the one that is there; without one they are skipped, which this label alone may.
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/cudnn.hpp>
 #include <cohort/tensor/buffer.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <cohort/trainer/tune.hpp>
 #include <functional>
 #include <memory>
@@ -55,17 +55,19 @@ class on_a_gpu : public testing::Test {
 };
 
 TEST_F(on_a_gpu, a_network_agrees_with_the_reference) { cudnn_cases::agrees_with_the_reference<cudnn>(); }
-TEST_F(on_a_gpu, a_network_trains_as_on_the_reference) { cudnn_cases::trains_as_the_reference_does<cudnn>(); }
-TEST_F(on_a_gpu, a_network_is_frozen_as_on_the_reference) {
-  cudnn_cases::freezes_as_the_reference_does<cudnn>();
+TEST_F(on_a_gpu, a_network_trains_like_on_the_reference) {
+  cudnn_cases::trains_like_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, examples_weigh_as_on_the_reference) {
-  cudnn_cases::weighs_and_numbers_examples_as_the_reference_does<cudnn>();
+TEST_F(on_a_gpu, a_network_is_frozen_like_on_the_reference) {
+  cudnn_cases::freezes_like_the_reference<cudnn>();
+}
+TEST_F(on_a_gpu, examples_are_weighted_like_on_the_reference) {
+  cudnn_cases::weights_and_numbers_examples_like_the_reference<cudnn>();
 }
 TEST_F(on_a_gpu, steps_of_many_forms_agree_with_the_reference) {
   cudnn_cases::steps_of_many_forms_agree_with_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, work_is_recorded_and_done_again) {
+TEST_F(on_a_gpu, work_is_recorded_and_replayed) {
   auto const on = machine_under_test().stream();
   buffer const x(sizeof(float), on);
   detail::passes_on_gpu passes(on);
@@ -89,16 +91,16 @@ TEST_F(on_a_gpu, steps_of_a_network_are_recorded) {
   EXPECT_EQ(on->recorded(), 2);
   on.reset();
 }
-TEST_F(on_a_gpu, an_index_is_refused_as_on_the_reference) {
-  cudnn_cases::refuses_an_index_as_the_reference_does<cudnn>();
+TEST_F(on_a_gpu, an_index_is_refused_like_on_the_reference) {
+  cudnn_cases::refuses_an_index_like_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, engines_and_algorithms_are_chosen_by_their_times) {
+TEST_F(on_a_gpu, engines_and_algorithms_are_chosen_by_measured_times) {
   training made = trainer<cudnn>(cudnn_cases::normed, {.tune = tune<cudnn>({.batch = 16, .folder = ""})});
   cudnn_cases::bright_thirds const examples(300);
   made.fit(examples.data(), {.batch = 16, .epochs = 5});
   EXPECT_GT(made.evaluate(examples.data()).accuracy().value(), 0.95);
 }
-TEST_F(on_a_gpu, probes_take_it) {
+TEST_F(on_a_gpu, probes_accept_it) {
   EXPECT_EQ(cudnn::probe().reason, "");
   if (machine_under_test().found->capability() < 80) return;
   EXPECT_EQ(cudnn_tf32::probe().reason, "");
@@ -107,27 +109,27 @@ TEST_F(on_a_gpu, probes_take_it) {
 TEST_F(on_a_gpu, layers_of_images_agree_with_the_reference) {
   cudnn_cases::layers_of_images_agree_with_the_reference<cudnn>();
 }
-TEST_F(on_a_gpu, losses_begin_as_those_of_pytorch) { golden_curves::expect_all<cudnn>(5, 1e-3); }
-TEST_F(on_a_gpu, bf16_loses_no_small_step) { cudnn_cases::loses_no_small_step<cudnn_bf16>(); }
+TEST_F(on_a_gpu, losses_start_like_those_of_pytorch) { golden_curves::expect_all<cudnn>(5, 1e-3); }
+TEST_F(on_a_gpu, bf16_accumulates_small_steps) { cudnn_cases::accumulates_small_steps<cudnn_bf16>(); }
 TEST_F(on_a_gpu, a_network_learns) { cudnn_cases::learns<cudnn>(); }
 TEST_F(on_a_gpu, a_network_learns_in_tf32) { cudnn_cases::learns<cudnn_tf32>(); }
 TEST_F(on_a_gpu, a_network_learns_in_bf16) { cudnn_cases::learns<cudnn_bf16>(); }
 
-TEST_F(on_a_gpu, messages_are_those_of_the_processor) {
+TEST_F(on_a_gpu, messages_equal_those_of_the_host) {
   auto const on = machine_under_test().stream();
-  threshold_cases::writes_the_bytes_that_the_processor_writes(on);
+  threshold_cases::writes_the_same_bytes_as_the_host(on);
   threshold_cases::writes_an_empty_table(on);
-  threshold_cases::writes_elements_that_stand_together(on);
+  threshold_cases::writes_adjacent_elements(on);
   threshold_cases::follows_every_policy(on);
-  threshold_cases::sends_multiples_of_what_is_far_beyond(on);
+  threshold_cases::sends_multiples_for_elements_far_beyond_the_threshold(on);
   threshold_cases::refuses_a_residual_that_is_not_finite(on);
-  threshold_cases::reads_what_it_has_written_and_others_have(on);
-  threshold_cases::refuses_codes_that_are_not_whole(on);
-  threshold_cases::refuses_what_the_processor_refuses(on);
-  threshold_cases::counts_what_is_sent_of_each_threshold(on);
-  threshold_cases::merges_as_the_processor_does(on);
-  threshold_cases::looks_at_whole_arrays(on);
-  threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);
+  threshold_cases::reads_its_own_and_other_messages(on);
+  threshold_cases::refuses_incomplete_codes(on);
+  threshold_cases::refuses_what_the_host_refuses(on);
+  threshold_cases::counts_the_entries_sent_per_threshold(on);
+  threshold_cases::merges_like_the_host(on);
+  threshold_cases::processes_whole_arrays(on);
+  threshold_cases::transforms_arrays_like_the_host(on);
 }
 
 }  // namespace

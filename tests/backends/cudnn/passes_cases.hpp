@@ -83,7 +83,7 @@ TEST_F(passes_on_gpu, scale) {
   expect_same(1, 0, "scaled by 0");
 }
 
-TEST_F(passes_on_gpu, take_the_steps_of_every_updater) {
+TEST_F(passes_on_gpu, apply_the_steps_of_every_updater) {
   for (updater const& rule : detail::default_updaters) {
     memory.clear();
     host_values.clear();
@@ -112,7 +112,7 @@ TEST_F(passes_on_gpu, take_the_steps_of_every_updater) {
   }
 }
 
-TEST_F(passes_on_gpu, take_the_steps_of_many_ranges_and_rules) {
+TEST_F(passes_on_gpu, apply_the_steps_of_many_ranges_and_rules) {
   updater const rules[]{adam{.rate = 0.1}, sgd{.rate = 0.5}, adam{.rate = 0.3}};
   add_arenas(2, 1);  // parameters and a gradient
   for (std::uint64_t seed : {3, 4}) {
@@ -161,14 +161,14 @@ TEST_F(passes_on_gpu, sum_the_squares_of_lambs_step) {
   for (std::size_t arena : {0, 3, 4}) expect_same(arena, 0, "what is not to be written");
 }
 
-TEST_F(passes_on_gpu, join_parts_in_their_order) {
+TEST_F(passes_on_gpu, sum_parts_in_order) {
   add_arenas(3, 1);
   host->join(part(host_arenas, 0, 3), begin, n);
   gpu->join(part(gpu_arenas, 0, 3), begin, n);
   for (std::size_t k = 0; k < 3; ++k) expect_same(k, 0, "part " + std::to_string(k));
 }
 
-TEST_F(passes_on_gpu, follow_statistics) {
+TEST_F(passes_on_gpu, update_running_statistics) {
   add_arenas(3, 1);
   constexpr std::size_t channels = 5;
   host->follow_statistics(host_arenas[0], part(host_arenas, 1, 2), 16, 48, channels, 0.9);
@@ -188,7 +188,7 @@ TEST_F(passes_on_gpu, fill_copy_and_add) {
   expect_same(1, 0, "what was read");
 }
 
-TEST_F(passes_on_gpu, find_what_is_not_finite) {
+TEST_F(passes_on_gpu, find_non_finite_numbers) {
   add_arenas(1, 1);
   EXPECT_TRUE(gpu->finite(element_type::f32, gpu_arenas[0], room));
   float const infinite = std::numeric_limits<float>::infinity();

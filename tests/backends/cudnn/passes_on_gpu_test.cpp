@@ -23,7 +23,7 @@ struct machine_under_test {
 
 namespace {
 
-TEST_F(passes_on_gpu, have_memory_that_is_zero_and_given_back) {
+TEST_F(passes_on_gpu, allocate_zeroed_memory_and_free_it) {
   std::size_t const before = machine.pretended.memory.size();
   {
     buffer const taken(1000, gpu->space());
@@ -35,7 +35,7 @@ TEST_F(passes_on_gpu, have_memory_that_is_zero_and_given_back) {
   EXPECT_EQ(machine.pretended.memory.size(), before);
 }
 
-TEST_F(passes_on_gpu, say_how_much_memory_is_left) {
+TEST_F(passes_on_gpu, report_the_free_memory) {
   machine.pretended.room = 1000;
   machine.pretended.free_bytes = 900;
   machine.pretended.total_bytes = 5000;

@@ -40,14 +40,14 @@ std::string refusal_of(std::vector<std::string> const& names) {
   return "";
 }
 
-TEST(shared_library, gives_its_functions) {
+TEST(shared_library, loads_its_functions) {
   std::vector<std::string> const names{"libcohort_is_not_there.so.1", "libc.so.6"};
   auto const c = detail::load_functions<of_the_c_library>(detail::system_libraries(), "the C library", names);
   EXPECT_EQ(c.number("17", nullptr, 10), 17);
   EXPECT_STREQ(c.variable("HOME"), std::getenv("HOME"));
 }
 
-TEST(shared_library, is_named_where_it_is_missing) {
+TEST(shared_library, is_named_if_it_is_missing) {
   std::string const why = refusal_of<of_the_c_library>({"libcohort_is_not_there.so.1", "nor_is_this.so"});
   EXPECT_EQ(why.find("a library cannot be loaded (libcohort_is_not_there.so.1: cannot open"), 0U) << why;
 }
@@ -57,7 +57,7 @@ TEST(shared_library, is_refused_without_a_function_of_the_table) {
             "a library lacks a function (libc.so.6): expected cohort_has_no_such_function");
 }
 
-TEST(shared_library, is_looked_for_in_cudas_folders) {
+TEST(shared_library, is_searched_for_in_cudas_folders) {
   with_variable const own("CUDA_PATH", "/own"), cache("XDG_CACHE_HOME", "/cache");
   EXPECT_EQ(detail::cuda_library_folders(),
             (std::vector<std::string>{"/own/lib64", "/usr/local/cuda/lib64", "/cache/cohort/cuda-13.0/lib"}));

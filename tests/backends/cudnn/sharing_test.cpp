@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/trainer/checkpoints.hpp>
-#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/strategy/allreduce.hpp>
+#include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>
+#include <cohort/trainer/checkpoints.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <memory>
@@ -90,7 +90,7 @@ threshold_sharing often() {
           .settings = {.route = route::to_all, .group = group::rank}};
 }
 
-TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
+TEST_F(sharing_on_a_gpu, of_gradients_equals_the_host_codec) {
   threshold_sharing how = often();
   for (int const ranks : {1, 2}) expect_the_same(ranks, graph(cudnn_cases::normed), how);
   how.per_parameter = true;
@@ -102,7 +102,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_takes_the_steps_of_the_processors_codec) {
 }
 
 /// The words of their sums have the same order on all backends.
-TEST_F(sharing_on_a_gpu, a_gpu_and_processors_join_their_norms) {
+TEST_F(sharing_on_a_gpu, a_gpu_and_hosts_combine_their_norms) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{.epsilon = 0.1}
            | relu{} | dense{.units = 6} | synchronised_batch_norm{.epsilon = 0.1} | dense{.units = 3}
@@ -125,7 +125,7 @@ TEST_F(sharing_on_a_gpu, of_gradients_may_be_late_or_merged) {
   expect_the_same(3, graph(cudnn_cases::mlp), how);
 }
 
-TEST_F(sharing_on_a_gpu, of_steps_takes_the_steps_of_the_processors_codec) {
+TEST_F(sharing_on_a_gpu, of_steps_equals_the_host_codec) {
   threshold_sharing how = often();
   how.settings.share = share::update;
   how.settings.mean = true;
@@ -141,7 +141,7 @@ TEST_F(sharing_on_a_gpu, of_steps_takes_the_steps_of_the_processors_codec) {
 }
 
 /// A run with one more epoch copies fewer bytes than its gradients from and to the GPU.
-TEST_F(sharing_on_a_gpu, leaves_gradients_there) {
+TEST_F(sharing_on_a_gpu, keeps_gradients_on_the_gpu) {
   threshold_sharing how = often();
   how.threshold = threshold::fixed{1e-2};
   graph const net = graph::build([](builder& made) {
@@ -173,7 +173,7 @@ struct stop_after final : listener {
 };
 
 /// Residuals are copied to the processor for checkpoints, and back.
-TEST_F(sharing_on_a_gpu, goes_on_where_a_checkpoint_was_made) {
+TEST_F(sharing_on_a_gpu, resumes_from_a_checkpoint) {
   bright_thirds const examples(61);
   threshold_sharing late = often();
   late.settings.share = share::update;

@@ -110,7 +110,7 @@ inline numbers decoded(both& codecs, shared_gpu const& on, message_bytes const& 
   return there.fetched();
 }
 
-inline void writes_the_bytes_that_the_processor_writes(shared_gpu const& on) {
+inline void writes_the_same_bytes_as_the_host(shared_gpu const& on) {
   for (std::size_t const n :
        {1UL, 31UL, 32UL, 33UL, 100UL, 1'023UL, 1'025UL, 65'535UL, 65'536UL, 65'537UL, 200'003UL})
     for (bool const per_tensor : {false, true})
@@ -141,7 +141,7 @@ inline void writes_an_empty_table(shared_gpu const& on) {
 }
 
 /// Runs of adjacent elements with long gaps in between, for which gap codes are longer than a bitmap.
-inline void writes_elements_that_stand_together(shared_gpu const& on) {
+inline void writes_adjacent_elements(shared_gpu const& on) {
   std::size_t const n = 3 * block_elements + 777;
   for (std::size_t const together : {3UL, 900UL, 30'000UL}) {
     both one(on, {{"all", n}}, {.threshold = threshold::fixed{1}}, numbers(n));
@@ -173,7 +173,7 @@ inline void follows_every_policy(shared_gpu const& on) {
       }
 }
 
-inline void sends_multiples_of_what_is_far_beyond(shared_gpu const& on) {
+inline void sends_multiples_for_elements_far_beyond_the_threshold(shared_gpu const& on) {
   std::size_t const n = 70'000;
   for (bool const per_tensor : {false, true}) {
     both one(on, table_of(n), {.threshold = threshold::fixed{1e-3}, .per_tensor = per_tensor}, numbers(n));
@@ -209,7 +209,7 @@ inline void refuses_a_residual_that_is_not_finite(shared_gpu const& on) {
   EXPECT_NE(wanted.find("element 66000"), wanted.npos) << wanted;
 }
 
-inline void reads_what_it_has_written_and_others_have(shared_gpu const& on) {
+inline void reads_its_own_and_other_messages(shared_gpu const& on) {
   std::size_t const n = 140'000;
   for (double const t : {20.0, 1.0, 0.05, 1e-5}) {
     both one(on, table_of(n), {.threshold = threshold::fixed{t}, .per_tensor = t == 1.0}, numbers(n));
@@ -245,7 +245,7 @@ inline std::string said_of(both& codecs, shared_gpu const& on, message_bytes con
 }
 
 /// Flips each bit after the header, and corrects the checksum.
-inline void refuses_what_the_processor_refuses(shared_gpu const& on) {
+inline void refuses_what_the_host_refuses(shared_gpu const& on) {
   std::size_t const n = 2 * block_elements + 40;
   both one(on, {{"all", n}}, {.threshold = threshold::fixed{1}}, numbers(n));
   numbers x(n);
@@ -266,7 +266,7 @@ inline void refuses_what_the_processor_refuses(shared_gpu const& on) {
 
 /// The ends of ranges are at any position in words, groups and blocks, and elements beyond 2^16 thresholds
 /// are among those sent.
-inline void counts_what_is_sent_of_each_threshold(shared_gpu const& on) {
+inline void counts_the_entries_sent_per_threshold(shared_gpu const& on) {
   std::vector<std::uint64_t> const ends{1, 31, 33, 64, 1'000, 1'024, 1'500, 65'536, 65'537, 131'072, 140'000};
   std::vector<bf16> const t(ends.size(), bf16::nearest(1.F));
   numbers x = gradient(140'000, 1);
@@ -283,7 +283,7 @@ inline void counts_what_is_sent_of_each_threshold(shared_gpu const& on) {
 }
 
 /// Flips bits of the codes and corrects the checksum. Both codecs must report the same error and add nothing.
-inline void refuses_codes_that_are_not_whole(shared_gpu const& on) {
+inline void refuses_incomplete_codes(shared_gpu const& on) {
   std::size_t const n = 2 * block_elements + 5'000;
   int refused = 0;
   for (double const t : {20.0, 0.5}) {
@@ -301,7 +301,7 @@ inline void refuses_codes_that_are_not_whole(shared_gpu const& on) {
   EXPECT_GT(refused, 20);
 }
 
-inline void merges_as_the_processor_does(shared_gpu const& on) {
+inline void merges_like_the_host(shared_gpu const& on) {
   expected_messages const expected{.ranks = 4};
   for (std::size_t const n : {5UL, 65'536UL, 150'001UL})
     for (bool const per_tensor : {false, true})
@@ -329,7 +329,7 @@ inline void merges_as_the_processor_does(shared_gpu const& on) {
   EXPECT_FALSE(one.merged(message, kept(one.host.not_finite({.rank = 1})), expected).empty());
 }
 
-inline void looks_at_whole_arrays(shared_gpu const& on) {
+inline void processes_whole_arrays(shared_gpu const& on) {
   detail::threshold_on_gpu passes(on);
   for (std::size_t const n : {1UL, 1'000UL, 9'999UL}) {
     numbers values = gradient(n, 4);
@@ -350,7 +350,7 @@ inline void looks_at_whole_arrays(shared_gpu const& on) {
 }
 
 /// Operations of strategies on their arrays, on the GPU and on the processor.
-inline void does_to_arrays_what_is_done_on_the_processor(shared_gpu const& on) {
+inline void transforms_arrays_like_the_host(shared_gpu const& on) {
   detail::threshold_on_gpu passes(on);
   for (std::size_t const n : {1UL, 16UL, 1'001UL}) {
     auto const done = [&](threshold_device* device_passes) {

@@ -5,7 +5,7 @@
 #include "fake_machine.hpp"
 #include "threshold_cases.hpp"
 
-namespace cudnn_threshold_test {
+namespace cudnn_threshold_on_gpu_test {
 
 using namespace cohort;
 
@@ -20,36 +20,34 @@ class threshold_on_gpu : public testing::Test {
       std::make_shared<detail::compute_stream>(std::make_shared<detail::gpu>(machine.source()), "");
 };
 
-TEST_F(threshold_on_gpu, writes_the_bytes_that_the_processor_writes) {
-  threshold_cases::writes_the_bytes_that_the_processor_writes(on);
+TEST_F(threshold_on_gpu, writes_the_same_bytes_as_the_host) {
+  threshold_cases::writes_the_same_bytes_as_the_host(on);
 }
 TEST_F(threshold_on_gpu, writes_an_empty_table) { threshold_cases::writes_an_empty_table(on); }
-TEST_F(threshold_on_gpu, writes_elements_that_stand_together) {
-  threshold_cases::writes_elements_that_stand_together(on);
+TEST_F(threshold_on_gpu, writes_adjacent_elements) {
+  threshold_cases::writes_adjacent_elements(on);
 }
 TEST_F(threshold_on_gpu, follows_every_policy) { threshold_cases::follows_every_policy(on); }
-TEST_F(threshold_on_gpu, sends_multiples_of_what_is_far_beyond) {
-  threshold_cases::sends_multiples_of_what_is_far_beyond(on);
+TEST_F(threshold_on_gpu, sends_multiples_for_elements_far_beyond_the_threshold) {
+  threshold_cases::sends_multiples_for_elements_far_beyond_the_threshold(on);
 }
 TEST_F(threshold_on_gpu, refuses_a_residual_that_is_not_finite) {
   threshold_cases::refuses_a_residual_that_is_not_finite(on);
 }
-TEST_F(threshold_on_gpu, reads_what_it_has_written_and_others_have) {
-  threshold_cases::reads_what_it_has_written_and_others_have(on);
+TEST_F(threshold_on_gpu, reads_its_own_and_other_messages) {
+  threshold_cases::reads_its_own_and_other_messages(on);
 }
-TEST_F(threshold_on_gpu, refuses_codes_that_are_not_whole) {
-  threshold_cases::refuses_codes_that_are_not_whole(on);
+TEST_F(threshold_on_gpu, refuses_incomplete_codes) { threshold_cases::refuses_incomplete_codes(on); }
+TEST_F(threshold_on_gpu, refuses_what_the_host_refuses) {
+  threshold_cases::refuses_what_the_host_refuses(on);
 }
-TEST_F(threshold_on_gpu, refuses_what_the_processor_refuses) {
-  threshold_cases::refuses_what_the_processor_refuses(on);
+TEST_F(threshold_on_gpu, counts_the_entries_sent_per_threshold) {
+  threshold_cases::counts_the_entries_sent_per_threshold(on);
 }
-TEST_F(threshold_on_gpu, counts_what_is_sent_of_each_threshold) {
-  threshold_cases::counts_what_is_sent_of_each_threshold(on);
-}
-TEST_F(threshold_on_gpu, merges_as_the_processor_does) { threshold_cases::merges_as_the_processor_does(on); }
-TEST_F(threshold_on_gpu, looks_at_whole_arrays) { threshold_cases::looks_at_whole_arrays(on); }
-TEST_F(threshold_on_gpu, does_to_arrays_what_is_done_on_the_processor) {
-  threshold_cases::does_to_arrays_what_is_done_on_the_processor(on);
+TEST_F(threshold_on_gpu, merges_like_the_host) { threshold_cases::merges_like_the_host(on); }
+TEST_F(threshold_on_gpu, processes_whole_arrays) { threshold_cases::processes_whole_arrays(on); }
+TEST_F(threshold_on_gpu, transforms_arrays_like_the_host) {
+  threshold_cases::transforms_arrays_like_the_host(on);
 }
 
-}  // namespace cudnn_threshold_test
+}  // namespace cudnn_threshold_on_gpu_test

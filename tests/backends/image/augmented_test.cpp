@@ -83,7 +83,7 @@ TEST(augmented, is_the_same_on_any_rank_and_thread) {
     for (int prefetch : {0, 2}) EXPECT_EQ(epoch_of(chance(), 3, ranks, prefetch), alone);
 }
 
-TEST(augmented, is_another_in_another_epoch_and_by_another_seed) {
+TEST(augmented, differs_by_epoch_and_seed) {
   auto const first = epoch_of(chance(), 0, 1, 0);
   auto const second = epoch_of(chance(), 1, 1, 0);
   auto const other = epoch_of(chance(2), 0, 1, 0);
@@ -97,7 +97,7 @@ TEST(augmented, is_another_in_another_epoch_and_by_another_seed) {
   EXPECT_LT(same_seed, 10);
 }
 
-TEST(augmented, puts_windows_at_every_place_equally_often_and_flips_half) {
+TEST(augmented, samples_windows_uniformly_and_flips_half) {
   cohort::augmentation const how{
       .height = 4, .width = 4, .padding = 2, .place = placing::anywhere, .flip = true, .seed = 9};
   std::map<std::pair<int, int>, int> places;
@@ -116,7 +116,7 @@ TEST(augmented, puts_windows_at_every_place_equally_often_and_flips_half) {
   EXPECT_NEAR(flips, n / 2, 6 * 56.2);
 }
 
-TEST(augmented, tells_the_epoch_to_what_it_is_over) {
+TEST(augmented, forwards_the_epoch_to_its_data_set) {
   augmented const outer(chance(), {.height = 3});
   cohort::loader loader(outer, {.batch = count, .shuffle = false});
   std::set<pixels> seen;
@@ -128,7 +128,7 @@ TEST(augmented, tells_the_epoch_to_what_it_is_over) {
   EXPECT_EQ(seen.size(), 8U);
 }
 
-TEST(augmented, cuts_out_the_middle_without_chance) {
+TEST(augmented, crops_the_centre_without_randomness) {
   augmented const middle(ruler(), {.height = 2, .width = 3});
   EXPECT_EQ(middle.describe().inputs[0].example, cohort::shape(2, 2, 3));
   auto const seen = epoch_of(middle, 0, 1, 0);
@@ -136,7 +136,7 @@ TEST(augmented, cuts_out_the_middle_without_chance) {
   EXPECT_EQ(epoch_of(middle, 1, 1, 0), seen);
 }
 
-TEST(augmented, works_on_images_that_are_used_where_they_lie) {
+TEST(augmented, augments_images_without_a_copy) {
   std::vector<std::uint8_t> const images = {1, 2, 3, 4};
   std::vector<std::uint8_t> const labels = {0};
   augmented const data(cohort::arrays(images, {1, 2, 2}, labels, 1, 0.5), {.flip = true, .seed = 4});
@@ -150,7 +150,7 @@ TEST(augmented, works_on_images_that_are_used_where_they_lie) {
   EXPECT_EQ(seen, (std::set<pixels>{{0.5, 1, 1.5, 2}, {1, 0.5, 2, 1.5}}));
 }
 
-TEST(augmented, refuses_what_it_cannot_do) {
+TEST(augmented, refuses_unsupported_settings) {
   auto const settings = [](cohort::augmentation how) {
     return refused<cohort::setting_error>([&] { augmented(ruler(), how); });
   };

@@ -47,7 +47,7 @@ TEST(cifar10, can_be_augmented) {
   EXPECT_EQ(loader.next()->input().dims, cohort::shape(4, 3, 32, 32));
 }
 
-TEST(cifar10, refuses_files_that_do_not_fit) {
+TEST(cifar10, refuses_invalid_files) {
   scratch_folder const at;
   auto const refusal_of = [&](std::vector<std::byte> const& bytes) {
     write_file(at / "x.bin", bytes);
@@ -62,7 +62,7 @@ TEST(cifar10, refuses_files_that_do_not_fit) {
   expect_parts(refused<cohort::setting_error>([&] { cohort::cifar10::read({}); }), {"at least 1"});
 }
 
-TEST(cifar10, knows_its_own_files) {
+TEST(cifar10, recognises_its_files) {
   scratch_folder const at;
   for (int n = 1; n <= 5; ++n)
     write_file(at / ("data_batch_" + std::to_string(n) + ".bin"), records(10'000, 1));

@@ -30,7 +30,7 @@ image slowly_cropped(image const& from, image_window const& window, bool flip) {
   return to;
 }
 
-TEST(crop, gives_every_window_with_zeros_beyond_the_edges) {
+TEST(crop, copies_any_window_with_zeros_beyond_the_edges) {
   image const from = picture(3, 5, 6);
   for (int top = -8; top <= 7; ++top)
     for (int left = -8; left <= 7; ++left)
@@ -49,7 +49,7 @@ TEST(crop, flips_left_and_right) {
   EXPECT_EQ(flipped(flipped(picture(3, 4, 5))), picture(3, 4, 5));
 }
 
-TEST(crop, moves_elements_of_any_size_whole_and_leaves_nothing_of_what_was_there) {
+TEST(crop, copies_elements_of_any_size_and_overwrites_all_previous_data) {
   std::vector<double> const from = {1.5, 2.5, 3.5, 4.5};
   std::vector<double> to(12, 9.0);
   cohort::detail::copy_window<8>(reinterpret_cast<std::byte const*>(from.data()), {1, 1, 4}, {-1, -1, 2, 6},
@@ -57,7 +57,7 @@ TEST(crop, moves_elements_of_any_size_whole_and_leaves_nothing_of_what_was_there
   EXPECT_EQ(to, (std::vector<double>{0, 0, 0, 0, 0, 0, 0, 4.5, 3.5, 2.5, 1.5, 0}));
 }
 
-TEST(crop, refuses_windows_of_nothing) {
+TEST(crop, refuses_empty_windows) {
   expect_parts(refused<cohort::shape_error>([] {
                  cropped(image(1, 2, 2), {0, 0, 0, 2});
                }),

@@ -27,7 +27,7 @@ double mean_distance(image const& a, image const& b) {
   return sum / static_cast<double>(a.pixels.size());
 }
 
-TEST(decode, gives_back_a_png_in_colour_and_grey) {
+TEST(decode, round_trips_a_png_in_colour_and_grey) {
   for (int width : {1, 7, 64}) {
     image const colour = picture(3, 5, width);
     image const grey = picture(1, 5, width);
@@ -36,7 +36,7 @@ TEST(decode, gives_back_a_png_in_colour_and_grey) {
   }
 }
 
-TEST(decode, makes_colour_of_grey_by_repetition_and_grey_of_colour_by_brightness) {
+TEST(decode, converts_grey_to_colour_by_repetition_and_colour_to_grey_by_luma) {
   image const grey = picture(1, 4, 6);
   image const three = decoded(png_of(grey), "x");
   for (int c = 0; c < 3; ++c)
@@ -65,7 +65,7 @@ TEST(decode, looks_up_palettes_and_ignores_transparency) {
             (std::vector<std::uint8_t>{10, 40}));
 }
 
-TEST(decode, comes_near_what_was_made_a_jpeg) {
+TEST(decode, approximates_the_image_encoded_as_a_jpeg) {
   image const colour = picture(3, 33, 50);
   for (int flags : {0, TJFLAG_PROGRESSIVE})
     EXPECT_LT(mean_distance(decoded(jpeg_of(colour, 98, flags), "x"), colour), 1.5);
@@ -77,7 +77,7 @@ TEST(decode, comes_near_what_was_made_a_jpeg) {
   EXPECT_LT(mean_distance(decoded(jpeg_of(grey, 98), "x", {.channels = 1}), grey), 1.5);
 }
 
-TEST(decode, takes_a_jpegs_own_brightness_for_grey) {
+TEST(decode, uses_a_jpegs_luma_for_grey) {
   image const colour = picture(3, 16, 16);
   file_bytes const file = jpeg_of(colour, 98);
   image const grey = decoded(file, "x", {.channels = 1});
@@ -87,7 +87,7 @@ TEST(decode, takes_a_jpegs_own_brightness_for_grey) {
                 2);
 }
 
-TEST(decode, knows_a_size_before_it_decodes) {
+TEST(decode, reads_the_size_before_decoding) {
   EXPECT_EQ(cohort::image_size(jpeg_of(picture(3, 4, 9)), "x"), cohort::shape(3, 4, 9));
   EXPECT_EQ(cohort::image_size(jpeg_of(picture(1, 9, 4)), "x"), cohort::shape(1, 9, 4));
   EXPECT_EQ(cohort::image_size(png_of(picture(3, 1, 2)), "x"), cohort::shape(3, 1, 2));
@@ -113,7 +113,7 @@ TEST(decode, refuses_cmyk_and_16_bits_by_name) {
   expect_parts(refusal_of(png_bytes(deep.data(), 4, 4, PNG_FORMAT_LINEAR_Y)), {"8 bits per channel, got 16"});
 }
 
-TEST(decode, refuses_files_cut_anywhere) {
+TEST(decode, refuses_files_truncated_anywhere) {
   for (file_bytes const& whole : {jpeg_of(picture(3, 20, 20)), jpeg_of(picture(1, 20, 20)),
                                   jpeg_of(picture(3, 20, 20), 90, TJFLAG_PROGRESSIVE)})
     for (std::size_t n = 3; n < whole.size(); ++n)
@@ -124,7 +124,7 @@ TEST(decode, refuses_files_cut_anywhere) {
     expect_parts(refusal_of(cut(png, n)), {"the PNG (cats/7.jpg", "expected an undamaged file, got "});
 }
 
-TEST(decode, never_gives_another_size_or_dies_of_a_changed_byte) {
+TEST(decode, never_crashes_or_changes_the_size_for_a_changed_byte) {
   for (file_bytes const& whole :
        {jpeg_of(picture(3, 24, 24)), jpeg_of(picture(3, 24, 24), 90, TJFLAG_PROGRESSIVE),
         png_of(picture(3, 24, 24)), png_of(picture(1, 24, 24))}) {
@@ -144,7 +144,7 @@ TEST(decode, never_gives_another_size_or_dies_of_a_changed_byte) {
   }
 }
 
-TEST(decode, finds_every_changed_byte_of_a_pngs_pixels) {
+TEST(decode, detects_every_changed_byte_of_a_pngs_pixels) {
   file_bytes const whole = png_of(picture(3, 24, 24));
   auto const data = std::search(whole.begin(), whole.end(), reinterpret_cast<std::byte const*>("IDAT"),
                                 reinterpret_cast<std::byte const*>("IDAT") + 4)
@@ -168,7 +168,7 @@ TEST(decode, refuses_bombs_by_their_header) {
   EXPECT_EQ(decoded(png, "x", {.channels = 1, .max_pixels = 9'000'000}).pixels.size(), 9'000'000U);
 }
 
-TEST(decode, salvages_the_upper_part_of_a_cut_jpeg_where_that_is_wanted) {
+TEST(decode, decodes_the_upper_part_of_a_truncated_jpeg_on_request) {
   image const whole = decoded(jpeg_of(picture(3, 64, 64)), "x");
   file_bytes const file = jpeg_of(picture(3, 64, 64));
   image const half = decoded(cut(file, file.size() - (file.size() - 620) / 2), "x", {.salvage = true});
@@ -179,7 +179,7 @@ TEST(decode, salvages_the_upper_part_of_a_cut_jpeg_where_that_is_wanted) {
                {"the JPEG (", "expected an undamaged file, got "});
 }
 
-TEST(decode, refuses_settings_that_make_no_sense) {
+TEST(decode, refuses_invalid_settings) {
   file_bytes const file = png_of(picture(3, 2, 2));
   expect_parts(refused<cohort::setting_error>([&] { decoded(file, "x", {.channels = 4}); }),
                {"channels", "got 4"});

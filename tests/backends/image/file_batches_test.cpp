@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/error/exceptions.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/file_batches.hpp>
 #include <cohort/image/image_folder.hpp>
 #include <cohort/image/pack_files.hpp>
@@ -72,7 +72,7 @@ std::string archive_of(std::string const& path, std::map<std::string, file_bytes
   return path;
 }
 
-TEST(file_batches, hold_the_examples_of_the_folder) {
+TEST(file_batches, contain_the_examples_of_the_folder) {
   scratch_folder const at;
   fill(at / "in");
   auto const archives = cohort::pack_files(at / "in", at / "out", 4, 1, 1);
@@ -87,7 +87,7 @@ TEST(file_batches, hold_the_examples_of_the_folder) {
   EXPECT_EQ(file_batches(archives).paths(), packed.paths());
 }
 
-TEST(file_batches, take_the_class_from_the_folder_next_to_the_file_and_labels_from_outside) {
+TEST(file_batches, use_the_class_of_the_files_folder_or_external_labels) {
   scratch_folder const at;
   file_bytes const pixels = png_of(picture(3, 2, 2));
   std::string const path = archive_of(
@@ -105,14 +105,14 @@ TEST(file_batches, take_the_class_from_the_folder_next_to_the_file_and_labels_fr
   expect_parts(with({"a"}), {"/x.zip, train/b/1.png", "not among the labels", "got b"});
 }
 
-TEST(file_batches, read_compressed_archives_of_others_too) {
+TEST(file_batches, read_compressed_archives_of_other_programs) {
   scratch_folder const at;
   file_bytes const file = png_of(cohort::image(3, 50, 50));
   file_batches const data({archive_of(at / "x.zip", {{"a/1.png", file}}, ZIP_CM_DEFLATE)});
   EXPECT_EQ(example_of(data, 0).pixels, file_bytes(7500));
 }
 
-TEST(file_batches, are_read_by_several_threads_at_once) {
+TEST(file_batches, are_read_by_several_threads_concurrently) {
   scratch_folder const at;
   fill(at / "in");
   cohort::pack_files(at / "in", at / "out", 15, 1, 1);
@@ -128,7 +128,7 @@ TEST(file_batches, are_read_by_several_threads_at_once) {
   for (auto const& mine : seen) EXPECT_EQ(mine, expected);
 }
 
-TEST(file_batches, name_archive_and_file_where_something_is_wrong) {
+TEST(file_batches, name_the_archive_and_file_of_an_error) {
   scratch_folder const at;
   file_bytes const pixels = png_of(picture(3, 20, 20));
   auto const refusal_of = [&](std::map<std::string, file_bytes> const& files) {
@@ -156,7 +156,7 @@ TEST(file_batches, name_archive_and_file_where_something_is_wrong) {
   expect_parts(refused<cohort::file_error>([&] { file_batches(at / "none"); }), {"/none", "No such file"});
 }
 
-TEST(file_batches, find_every_changed_byte_of_a_file) {
+TEST(file_batches, detect_every_changed_byte_of_a_file) {
   scratch_folder const at;
   file_bytes const pixels = png_of(picture(3, 20, 20));
   std::string const path = archive_of(at / "x.zip", {{"a/1.png", pixels}});
@@ -172,7 +172,7 @@ TEST(file_batches, find_every_changed_byte_of_a_file) {
   }
 }
 
-TEST(file_batches, survive_archives_cut_and_changed_anywhere) {
+TEST(file_batches, survive_archives_truncated_or_changed_anywhere) {
   scratch_folder const at;
   std::string const path = archive_of(
       at / "x.zip", {{"a/1.png", png_of(picture(1, 4, 4))}, {"b/1.png", png_of(picture(1, 4, 4))}});

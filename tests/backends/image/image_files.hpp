@@ -7,7 +7,6 @@
 #include <cohort/image/image.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>

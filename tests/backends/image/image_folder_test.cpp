@@ -47,7 +47,7 @@ example example_of(image_folder const& data, std::int64_t i) {
   return made;
 }
 
-TEST(image_folder, has_the_files_of_the_classes_in_the_order_of_their_names) {
+TEST(image_folder, lists_classes_and_files_in_the_order_of_their_names) {
   scratch_folder const at;
   fill(at);
   image_folder const data(at.path(), {.keyed = true});
@@ -62,7 +62,7 @@ TEST(image_folder, has_the_files_of_the_classes_in_the_order_of_their_names) {
   EXPECT_EQ(example_of(data, 6).label, 2);
 }
 
-TEST(image_folder, arrives_in_batches_scaled_to_one) {
+TEST(image_folder, is_scaled_to_one_in_batches) {
   scratch_folder const at;
   fill(at);
   cohort::loader loader(image_folder(at.path(), {.channels = 1}),
@@ -78,7 +78,7 @@ TEST(image_folder, arrives_in_batches_scaled_to_one) {
             (std::vector<std::int32_t>{0, 0, 1, 1, 1, 2, 2}));
 }
 
-TEST(image_folder, takes_its_labels_from_outside) {
+TEST(image_folder, accepts_external_labels) {
   scratch_folder const at;
   fill(at);
   image_folder const data(at.path(), {.labels = {"dog", "ant", "cat"}});
@@ -111,7 +111,7 @@ TEST(image_folder, refuses_folders_without_images) {
                {"/cat/notes.txt", ".jpg, .jpeg or .png"});
 }
 
-TEST(image_folder, names_a_file_that_cannot_be_decoded_when_it_is_asked_for) {
+TEST(image_folder, names_a_file_that_cannot_be_decoded_on_access) {
   scratch_folder const at;
   fill(at);
   put(at / "cat/3.png", file_bytes(100, std::byte{7}));
@@ -125,7 +125,7 @@ TEST(image_folder, names_a_file_that_cannot_be_decoded_when_it_is_asked_for) {
   refused<cohort::error>([&] { loader.next(); });
 }
 
-TEST(image_folder, refuses_other_sizes_or_fits_them) {
+TEST(image_folder, refuses_or_resizes_other_sizes) {
   scratch_folder const at;
   put(at / "a/1.png", png_of(picture(3, 10, 20)));
   put(at / "a/2.png", png_of(picture(3, 30, 12)));
@@ -155,7 +155,7 @@ TEST(image_folder, refuses_settings_and_files_out_of_range) {
                {"ant/x0.JPEG", "at most 20 bytes"});
 }
 
-TEST(image_folder, is_read_by_several_threads_at_once) {
+TEST(image_folder, is_read_by_several_threads_concurrently) {
   scratch_folder const at;
   fill(at);
   image_folder const data(at.path());

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cohort/io/detail/folder.hpp>
-#include <cohort/image/detail/zip.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/detail/zip.hpp>
 #include <cohort/image/pack_files.hpp>
+#include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file.hpp>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -62,7 +61,7 @@ std::vector<file_bytes> bytes_of(std::vector<std::string> const& paths) {
   return all;
 }
 
-TEST(pack_files, packs_every_file_once_as_it_is) {
+TEST(pack_files, packs_every_file_once_unchanged) {
   scratch_folder const at;
   fill(at / "in");
   std::vector<std::string> const made = pack_files(at / "in", at / "a/b/out", 5, 1);
@@ -78,7 +77,7 @@ TEST(pack_files, packs_every_file_once_as_it_is) {
   EXPECT_GT(archived, bytes);  // stored: these files of one byte repeated would shrink to little
 }
 
-TEST(pack_files, makes_the_same_bytes_from_the_same_seed_by_any_number_of_threads) {
+TEST(pack_files, writes_the_same_bytes_for_the_same_seed_and_any_number_of_threads) {
   scratch_folder const at;
   fill(at / "in");
   auto const first = bytes_of(pack_files(at / "in", at / "1", 4, 7, 1));
@@ -103,7 +102,7 @@ TEST(pack_files, mixes_the_folders) {
   EXPECT_GE(mixed, 3);
 }
 
-TEST(pack_files, goes_on_where_it_was_interrupted_and_keeps_what_is_complete) {
+TEST(pack_files, resumes_after_an_interruption_and_keeps_complete_archives) {
   scratch_folder const at;
   fill(at / "in");
   std::vector<std::string> const made = pack_files(at / "in", at / "out", 4, 3);
@@ -132,7 +131,7 @@ TEST(pack_files, refuses_to_mix_packings) {
   expect_parts(again(4, 3), {"another pack_files call"});
 }
 
-TEST(pack_files, leaves_nothing_behind_where_the_disk_is_full) {
+TEST(pack_files, removes_partial_files_if_the_disk_is_full) {
   scratch_folder const at;
   put(at / "in/a/large", file_bytes(100'000, std::byte{1}));
   {
@@ -144,7 +143,7 @@ TEST(pack_files, leaves_nothing_behind_where_the_disk_is_full) {
   EXPECT_EQ(pack_files(at / "in", at / "out", 4, 3, 1).size(), 1U);
 }
 
-TEST(pack_files, refuses_what_it_cannot_pack) {
+TEST(pack_files, refuses_unsupported_files) {
   scratch_folder const at;
   expect_parts(refused<cohort::file_error>([&] { pack_files(at / "none", at / "out", 4, 3); }),
                {"/none", "No such file"});

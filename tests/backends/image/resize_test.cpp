@@ -67,7 +67,7 @@ double largest_sums(int from, int to) {
   return static_cast<double>(cohort::detail::resize_axis(from, to).largest_sum);
 }
 
-TEST(resize, is_exact_where_sums_need_64_or_128_bits) {
+TEST(resize, is_exact_if_sums_need_64_or_128_bits) {
   EXPECT_GT(largest_sums(211, 13) * largest_sums(199, 17), 0x1p22);
   image const middle = noise(3, 211, 199, 1);
   EXPECT_EQ(resized(middle, 13, 17), slowly_resized(middle, 13, 17));
@@ -90,7 +90,7 @@ TEST(resize, rounds_halves_up) {
   EXPECT_EQ(resized(two, 1, 1).pixels[0], 255);
 }
 
-TEST(resize, rounds_right_where_floating_point_does_not) {
+TEST(resize, rounds_correctly_where_floating_point_does_not) {
   int off = 0;
   for (std::int32_t total : {(1 << 22) - 2, (1 << 22) - 4, 3'999'998, 65'534})
     for (std::int32_t pixel = 0; pixel < 255; ++pixel) {
@@ -106,7 +106,7 @@ TEST(resize, rounds_right_where_floating_point_does_not) {
   EXPECT_GT(off, 100);
 }
 
-TEST(resize, interpolates_between_centres_where_it_grows) {
+TEST(resize, interpolates_between_centres_when_enlarging) {
   image two(1, 1, 2);
   two.pixels = {0, 200};
   EXPECT_EQ(resized(two, 1, 4).pixels, (std::vector<std::uint8_t>{0, 50, 150, 200}));
@@ -123,7 +123,7 @@ TEST(resize, keeps_the_same_size_and_constant_images) {
 /// Values of PyTorch's interpolate(mode="bilinear", antialias=True) in double, not rounded:
 /// tests/golden/resize.py. Cohort's are the same means, rounded, so they differ by at most half a unit and
 /// the rounding of double.
-TEST(resize, weighs_pixels_as_pytorch_does) {
+TEST(resize, weighs_pixels_like_pytorch) {
   std::ifstream golden(std::string(COHORT_SOURCE_DIR) + "/tests/golden/resize.txt");
   int height = 0;
   int width = 0;

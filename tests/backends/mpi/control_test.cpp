@@ -6,9 +6,6 @@
 
 #include <chrono>
 #include <cohort/mpi/detail/control.hpp>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "under_mpirun.hpp"
 
@@ -43,7 +40,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(mpi_control, tells_all_what_mpi_refuses_and_goes_on) {
+TEST(mpi_control, reports_mpi_errors_to_all_ranks_and_continues) {
   constexpr auto heartbeat = 500ms;
   cohort::detail::mpi_control control(MPI_COMM_WORLD, heartbeat, test_deadline);
   refuses = rank_of_this() == 0;

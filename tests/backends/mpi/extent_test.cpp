@@ -35,7 +35,7 @@ TEST(mpi_extent, is_a_count_of_bytes_up_to_the_largest) {
   exchange(100, 100, 100, 64);
 }
 
-TEST(mpi_extent, is_cut_into_parts_beyond) {
+TEST(mpi_extent, is_split_into_parts_beyond_the_largest_count) {
   exchange(101, 101, 100, 64);
   exchange(128, 128, 100, 64);
   exchange(1'000'003, 1'000'003, 1000, 999);

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cohort/mpi.hpp>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -53,7 +52,7 @@ TEST(make_mpi, has_the_ranks_of_the_programs_communicator) {
   EXPECT_EQ(sum(*world, 1), world->size());
 }
 
-TEST(make_mpi, has_the_ranks_of_a_part) {
+TEST(make_mpi, has_the_ranks_of_a_subcommunicator) {
   int const rank = own_rank(MPI_COMM_WORLD);
   MPI_Comm part = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &part);
@@ -73,7 +72,7 @@ TEST(make_mpi, leaves_mpi_running) {
   EXPECT_EQ(MPI_Barrier(MPI_COMM_WORLD), MPI_SUCCESS);
 }
 
-TEST(make_mpi, does_not_mix_with_the_programs_messages_or_another_ones) {
+TEST(make_mpi, does_not_mix_messages_with_the_program_or_other_communicators) {
   int const rank = own_rank(MPI_COMM_WORLD);
   int const size = own_size(MPI_COMM_WORLD);
   int letter = -1;
@@ -98,7 +97,7 @@ TEST(make_mpi, does_not_mix_with_the_programs_messages_or_another_ones) {
   EXPECT_EQ(letter, (rank + size - 1) % size);
 }
 
-TEST(make_mpi, refuses_what_has_no_ranks) {
+TEST(make_mpi, refuses_a_communicator_without_ranks) {
   EXPECT_EQ(
       refused(MPI_COMM_NULL),
       "a communicator cannot be made with this MPI: expected an MPI_Comm with ranks, got MPI_COMM_NULL");
@@ -118,7 +117,7 @@ TEST(make_mpi, refuses_an_intercommunicator) {
   MPI_Comm_free(&part);
 }
 
-TEST(make_mpi, refuses_a_heartbeat_that_nobody_can_keep) {
+TEST(make_mpi, refuses_an_unachievable_heartbeat) {
   cohort::communicator_settings hectic;
   hectic.heartbeat = std::chrono::milliseconds(0);
   EXPECT_EQ(
@@ -128,7 +127,7 @@ TEST(make_mpi, refuses_a_heartbeat_that_nobody_can_keep) {
       "hours, got 0 ms");
 }
 
-TEST(make_mpi, refuses_a_deadline_out_of_range_before_it_meets_the_other_ranks) {
+TEST(make_mpi, refuses_a_deadline_out_of_range_before_communicating) {
   cohort::communicator_settings forever;
   forever.deadline = std::chrono::hours(1001);
   if (own_rank(MPI_COMM_WORLD) > 0) return;
@@ -170,7 +169,7 @@ TEST(make_mpi, may_end_before_its_requests) {
   under_way.wait();
 }
 
-TEST(mpi_started, knows_mpirun) { EXPECT_TRUE(cohort::mpi_started()); }
+TEST(mpi_started, recognises_mpirun) { EXPECT_TRUE(cohort::mpi_started()); }
 
 bool refuses_to_start_with_no_deadline(int argc, char** argv) {
   cohort::communicator_settings none;

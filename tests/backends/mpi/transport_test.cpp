@@ -79,7 +79,7 @@ std::string refusal(std::size_t sent, std::size_t expected) {
   return said;
 }
 
-TEST(mpi_transport, brings_messages_of_any_size) {
+TEST(mpi_transport, delivers_messages_of_any_size) {
   connected ranks;
   for (std::size_t const bytes : {0U, 1U, 4096U, 5'000'000U}) {
     auto const data = text(bytes, ranks.rank);
@@ -92,7 +92,7 @@ TEST(mpi_transport, brings_messages_of_any_size) {
   }
 }
 
-TEST(mpi_transport, keeps_channels_tags_and_orders_apart) {
+TEST(mpi_transport, separates_channels_tags_and_orders) {
   connected ranks;
   constexpr std::uint32_t largest_tag = (1U << cohort::detail::transport::tag_bits) - 1;
   struct letter {
@@ -114,7 +114,7 @@ TEST(mpi_transport, keeps_channels_tags_and_orders_apart) {
   for (auto const& one : letters) EXPECT_EQ(one.room, one.data);
 }
 
-TEST(mpi_transport, finds_a_message_that_waits) {
+TEST(mpi_transport, finds_a_pending_message) {
   connected ranks;
   auto const data = text(12, ranks.rank);
   EXPECT_FALSE(ranks.wire.probe(-1, channel::collective, 5));
@@ -130,7 +130,7 @@ TEST(mpi_transport, finds_a_message_that_waits) {
   EXPECT_EQ(room, text(12, ranks.previous));
 }
 
-TEST(mpi_transport, names_sender_and_sizes_of_a_message_that_does_not_fit) {
+TEST(mpi_transport, names_sender_and_sizes_of_a_message_of_another_size) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -142,7 +142,7 @@ TEST(mpi_transport, names_sender_and_sizes_of_a_message_that_does_not_fit) {
   EXPECT_EQ(refusal(1'000'000, 10), head + "10 bytes, got 1000000 bytes");
 }
 
-TEST(mpi_transport, knows_where_everybody_is) {
+TEST(mpi_transport, reports_the_progress_of_all_ranks) {
   connected ranks;
   ranks.wire.note({100 + ranks.rank, ranks.rank});
   // Other ranks must continue to answer after one rank's query.
@@ -160,7 +160,7 @@ TEST(mpi_transport, knows_where_everybody_is) {
   ranks.meet();
 }
 
-TEST(mpi_transport, knows_where_ranks_are_that_begin_again) {
+TEST(mpi_transport, reports_the_progress_of_restarted_ranks) {
   connected ranks;
   auto const everybody_is = [&](cohort::rank_progress here) {
     ranks.wire.note(here);
@@ -188,7 +188,7 @@ TEST(mpi_transport, names_all_ranks_that_are_lost_together) {
   MPI_Barrier(MPI_COMM_WORLD);  // the others are silent
 }
 
-TEST(mpi_transport, knows_who_has_ended_and_where) {
+TEST(mpi_transport, reports_which_ranks_have_ended_and_where) {
   connected ranks;
   ranks.wire.note({50, ranks.rank});
   if (ranks.rank == 0) return;  // leaves
@@ -196,7 +196,7 @@ TEST(mpi_transport, knows_who_has_ended_and_where) {
   EXPECT_EQ(ranks.wire.query_ranks(0ms)[0].where, (cohort::rank_progress{50, 0}));
 }
 
-TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {
+TEST(mpi_transport, broadcasts_announcements_of_any_thread) {
   connected ranks;
   EXPECT_FALSE(ranks.wire.trouble());
   std::string const why = "the bridge is closed" + std::string(3000, '.');
@@ -210,7 +210,7 @@ TEST(mpi_transport, tells_everybody_what_is_announced_by_any_thread) {
   EXPECT_EQ(ranks.control->another_rank_failed(), ranks.rank != 0);
 }
 
-TEST(mpi_transport, has_told_what_was_announced_when_it_is_abandoned_with_nothing_under_way) {
+TEST(mpi_transport, has_sent_announcements_if_it_is_abandoned_without_pending_messages) {
   connected ranks;
   if (ranks.rank == 0) {
     ranks.wire.announce("enough");
@@ -222,7 +222,7 @@ TEST(mpi_transport, has_told_what_was_announced_when_it_is_abandoned_with_nothin
   }
 }
 
-TEST(mpi_transport, waits_for_no_delivery_after_it_has_left) {
+TEST(mpi_transport, waits_for_no_delivery_after_it_has_ended) {
   auto const control = std::make_shared<mpi_control>(MPI_COMM_WORLD, 5s, test_deadline);
   control->leave();
   control->announce("too late");

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "../../communicator/conformance.hpp"
@@ -43,7 +42,7 @@ class nccl_between_pretended_gpus : public testing::Test {
   fake_nccl library;
 };
 
-TEST_F(nccl_between_pretended_gpus, sums_what_lies_there) {
+TEST_F(nccl_between_pretended_gpus, sums_device_memory) {
   for (int const ranks : {1, 2, 3}) {
     int const status = launch<threads>(ranks, [&](communicator& world) {
       nccl over(world, library.source());
@@ -56,7 +55,7 @@ TEST_F(nccl_between_pretended_gpus, sums_what_lies_there) {
   EXPECT_EQ(library.aborted, 0) << "ranks did not end together";
 }
 
-TEST_F(nccl_between_pretended_gpus, relatives_sum_and_go_in_any_order) {
+TEST_F(nccl_between_pretended_gpus, split_communicators_sum_and_are_destroyed_in_any_order) {
   launch<threads>(4, {.deadline = 60s}, [&](communicator& world) {
     nccl over(world, library.source());
     relatives_sum_and_go_in_any_order(over, stream());
@@ -127,7 +126,7 @@ void expect_near(outcome const& got, outcome const& wanted) {
     ASSERT_NEAR(got.parameters[i], wanted.parameters[i], 1e-5) << i;
 }
 
-TEST_F(nccl_between_pretended_gpus, gradients_stay_there) {
+TEST_F(nccl_between_pretended_gpus, gradients_stay_on_the_gpu) {
   auto const over = [&](communicator& world) { return std::make_unique<nccl>(world, library.source()); };
   auto const as_before = [](communicator&) { return nullptr; };
   std::size_t const steps = 61 / 2 / 6, dense = 4 * (65 * 400 + 401 * 3);
@@ -142,14 +141,14 @@ TEST_F(nccl_between_pretended_gpus, gradients_stay_there) {
   }
 }
 
-TEST_F(nccl_between_pretended_gpus, ranks_without_a_gpu_train_along) {
+TEST_F(nccl_between_pretended_gpus, ranks_without_a_gpu_participate) {
   auto const over = [&](communicator& world) { return std::make_unique<nccl>(world, library.source()); };
   expect_near(trained<reference<float>>(2, machine, over),
               trained<reference<float>>(2, machine, [](communicator&) { return nullptr; }));
   EXPECT_EQ(library.sums, 0);
 }
 
-TEST_F(nccl_between_pretended_gpus, all_goes_as_before_where_a_rank_lacks_the_library) {
+TEST_F(nccl_between_pretended_gpus, ranks_train_without_nccl_if_a_rank_lacks_the_library) {
   auto const over = [&](communicator& world) {
     fake_nccl* const here = &library;
     detail::library_source source = here->source();
@@ -170,7 +169,7 @@ TEST_F(nccl_between_pretended_gpus, all_goes_as_before_where_a_rank_lacks_the_li
       1);
 }
 
-TEST_F(nccl_between_pretended_gpus, says_what_the_library_lacks) {
+TEST_F(nccl_between_pretended_gpus, reports_what_the_library_lacks) {
   library.version_number = 21705;
   launch<self>([&](communicator& world) {
     EXPECT_EQ(nccl(world, library.source()).why_not(),
@@ -239,7 +238,7 @@ TEST_F(nccl_between_pretended_gpus, ranks_that_do_not_join_are_not_waited_for) {
     EXPECT_NE(one.find("NCCL: joining the ranks has not ended within 400 ms"), one.npos) << one;
 }
 
-TEST_F(nccl_between_pretended_gpus, two_ranks_on_one_are_refused) {
+TEST_F(nccl_between_pretended_gpus, two_ranks_on_one_gpu_are_refused) {
   machine.one_gpu = true;
   std::vector<std::string> told(2);
   launch<threads>(2, [&](communicator& world) {
@@ -283,7 +282,7 @@ TEST_F(nccl_between_pretended_gpus, an_abort_ends_a_wait) {
 }
 
 /// Long before the deadline.
-TEST_F(nccl_between_pretended_gpus, a_rank_that_gives_up_is_heard) {
+TEST_F(nccl_between_pretended_gpus, a_rank_that_aborts_is_detected) {
   auto const begin = std::chrono::steady_clock::now();
   auto const told = refusals(2, 60s, [&](communicator& world) {
     nccl over(world, library.source());
@@ -307,7 +306,7 @@ TEST_F(nccl_between_pretended_gpus, a_sum_that_does_not_end_ends_all_ranks) {
     EXPECT_NE(one.find("NCCL: a sum has not ended within 400 ms"), one.npos) << one;
 }
 
-TEST_F(nccl_between_pretended_gpus, a_rank_that_does_not_come_is_named) {
+TEST_F(nccl_between_pretended_gpus, a_missing_rank_is_named) {
   auto const told = refusals(2, 400ms, [&](communicator& world) {
     nccl over(world, library.source());
     gpu_array<float> const some(stream(), counting(10, 0));

@@ -58,7 +58,7 @@ class between_gpus : public testing::Test {
   }
 };
 
-TEST_F(between_gpus, sums_what_lies_there) {
+TEST_F(between_gpus, sums_device_memory) {
   on_every_rank(*world, [] {
     nccl over(*world);
     ASSERT_EQ(over.why_not(), "");
@@ -66,7 +66,7 @@ TEST_F(between_gpus, sums_what_lies_there) {
   });
 }
 
-TEST_F(between_gpus, relatives_sum_and_go_in_any_order) {
+TEST_F(between_gpus, split_communicators_sum_and_are_destroyed_in_any_order) {
   if (world->size() % 2 != 0) return;  // their halves are of equal size
   on_every_rank(*world, [] {
     nccl over(*world);
@@ -74,7 +74,7 @@ TEST_F(between_gpus, relatives_sum_and_go_in_any_order) {
   });
 }
 
-TEST_F(between_gpus, ranks_train_as_by_the_memory_of_the_processor) {
+TEST_F(between_gpus, ranks_train_as_with_host_memory) {
   if (world->size() == 1) return;  // who sums nothing
   on_every_rank(*world, [] {
     cohort_test::bright_thirds const examples(61);

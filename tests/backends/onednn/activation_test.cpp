@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/onednn/detail/activation.hpp>
 
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/graph.hpp>
@@ -69,7 +69,7 @@ class tried {
   std::set<std::string_view> kinds_;
 };
 
-TEST(activation, has_our_values_and_derivatives_at_every_bend_alone_and_fused) {
+TEST(activation, matches_values_and_derivatives_at_every_kink_alone_and_fused) {
   tried t;
   t.expect_our_formula(relu{});
   t.expect_our_formula(leaky_relu{.slope = 0.3});
@@ -99,7 +99,7 @@ std::string steps_of(L const& l) {
   return steps;
 }
 
-TEST(activation, runs_in_its_layer_where_the_gradient_needs_the_output_alone) {
+TEST(activation, is_fused_if_the_gradient_needs_only_the_output) {
   EXPECT_EQ(steps_of(sigmoid{}), "c + sigmoid_1; d + sigmoid_2; e; loss on the host; ");
   EXPECT_EQ(steps_of(relu6{}), "c + relu6_1; d + relu6_2; e; loss on the host; ");
   EXPECT_EQ(steps_of(swish{}), "c; swish_1; d; swish_2; e; loss on the host; ");

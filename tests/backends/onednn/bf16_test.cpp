@@ -13,7 +13,6 @@
 #include <cohort/trainer/trainer.hpp>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "../../backend/ladder.hpp"
 #include "../../checkpoint/scratch_folder.hpp"
@@ -46,7 +45,7 @@ constexpr auto normed = network<[](builder& net) {
          | relu{} | dense{.units = 5} | softmax_cross_entropy{};
 }>();
 
-TEST_F(bf16_backend, keeps_activations_and_working_copies_narrow_and_what_is_learned_wide) {
+TEST_F(bf16_backend, keeps_activations_in_bf16_and_parameters_in_f32) {
   trial<onednn_bf16> narrow(normed, {.batch = 8});
   int checked = 0;
   for (plan_row const& row : narrow.plan->rows()) {
@@ -85,7 +84,7 @@ TEST_F(bf16_backend, names_the_first_step_that_is_not_finite) {
 }
 
 /// Steps that would be rounded away in bf16 parameters accumulate in f32 parameters.
-TEST_F(bf16_backend, loses_no_small_step) {
+TEST_F(bf16_backend, accumulates_small_steps) {
   bright_thirds const examples(64);
   training made = trainer<onednn_bf16>(small, {.updater = sgd{.rate = 1e-5}, .workers = 2});
   auto const before = parameters_of<float>(made);
@@ -108,7 +107,7 @@ constexpr auto odd_joins = network<[](builder& net) {
   return concat(x + y, y) | dense{.units = 3} | softmax_cross_entropy{};
 }>();
 
-TEST_F(bf16_backend, stays_narrow_where_channels_fill_no_blocks) {
+TEST_F(bf16_backend, stays_in_bf16_if_channels_do_not_fill_blocks) {
   int narrow = 0;
   for (plan_row const& row : trial<onednn_bf16>(odd_joins, {.batch = 8}).plan->rows()) {
     if (!row.step.starts_with("add") && !row.step.starts_with("concat") && !row.step.starts_with("sigmoid"))
@@ -122,7 +121,7 @@ TEST_F(bf16_backend, stays_narrow_where_channels_fill_no_blocks) {
 
 /// Both backends have the same parameters: a checkpoint of f32 continues in bf16, and vice versa; a resumed
 /// run equals an uninterrupted one.
-TEST_F(bf16_backend, resumes_its_own_checkpoints_to_the_bit_and_those_of_f32) {
+TEST_F(bf16_backend, resumes_its_own_checkpoints_bitwise_and_those_of_f32) {
   bright_thirds const examples(96);
   training_settings const settings{.updater = adam{.rate = 5e-3}, .seed = 7, .workers = 2};
   scratch_folder const half, wide;
@@ -144,7 +143,7 @@ TEST_F(bf16_backend, resumes_its_own_checkpoints_to_the_bit_and_those_of_f32) {
   EXPECT_EQ(back.checksum(), other.checksum());
 }
 
-TEST_F(bf16_backend, joins_ranks_and_takes_batches_in_pieces) {
+TEST_F(bf16_backend, runs_over_ranks_and_with_accumulation) {
   bright_thirds const examples(240), held(200, 2);
   launch<threads>(2, [&](communicator& world) {
     auto const trained_by = [&](auto how) {
@@ -173,7 +172,7 @@ TEST_F(bf16_backend, learns_what_f32_learns) {
   EXPECT_NEAR(narrow, wide, 0.03);
 }
 
-TEST(bf16, says_where_the_processor_cannot) {
+TEST(bf16, reports_a_processor_without_bf16) {
   availability const found = onednn_bf16::probe();
   EXPECT_EQ(found.usable, found.reason.empty());
   EXPECT_TRUE(registered);

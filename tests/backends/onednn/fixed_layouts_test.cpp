@@ -3,7 +3,6 @@
 #include <cohort/onednn.hpp>
 
 #include <cohort/graph/network.hpp>
-#include <cstddef>
 #include <string>
 
 #include "../../plan/trial.hpp"
@@ -40,7 +39,7 @@ std::string layout_of_convolution(int channels) {
   return "";
 }
 
-TEST(fixed_layouts, put_channels_last_where_they_do_not_fill_blocks) {
+TEST(fixed_layouts, use_channels_last_if_channels_do_not_fill_blocks) {
   EXPECT_NE(layout_of_convolution<onednn>(20).find("acdb"), std::string::npos);
   EXPECT_EQ(layout_of_convolution<onednn>(1).find("acdb"), std::string::npos);
   if (!onednn_bf16::probe().usable) return;

@@ -32,7 +32,7 @@ graph residual() {
   });
 }
 
-TEST(onednn_folding, leaves_predictions_as_they_are) {
+TEST(onednn_folding, preserves_predictions) {
   each_case([](char const* name, graph const& net, std::string const&) {
     SCOPED_TRACE(name);
     expect_equal_outputs<onednn>(net, 1e-4);
@@ -70,7 +70,7 @@ TEST(onednn_folding, runs_no_reference_implementation) {
   check(residual());
 }
 
-TEST(onednn_folding, leaves_training_with_frozen_layers_as_it_is) {
+TEST(onednn_folding, does_not_affect_training_with_frozen_layers) {
   std::vector<std::string> const frozen{"conv2d_1", "batch_norm_1", "conv2d_2", "batch_norm_2"};
   trial<onednn> plain(residual(), {.batch = 3}, 1, {}, frozen);
   move_statistics(plain);
@@ -82,7 +82,7 @@ TEST(onednn_folding, leaves_training_with_frozen_layers_as_it_is) {
   EXPECT_EQ(plain.all_gradients(), gradients);
 }
 
-TEST(onednn_folding, in_mixed_precision_is_off_by_rounding) {
+TEST(onednn_folding, in_mixed_precision_differs_by_rounding) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   expect_equal_outputs<onednn_bf16>(residual(), 0.02);
 }

@@ -14,7 +14,7 @@
 #include "../../plan/trial.hpp"
 #include "networks.hpp"
 
-namespace ways_test {
+namespace layout_candidates_test {
 
 using namespace cohort;
 
@@ -61,7 +61,7 @@ double distance(std::vector<T> const& a, std::vector<T> const& b) {
 }
 
 template <class B>
-void all_ways_agree(double tolerance) {
+void all_candidates_agree(double tolerance) {
   for (graph const& net : {strided(), onednn_test::lenet(), onednn_test::odd()}) {
     trial<B> plain(net, {.batch = 4});
     double const loss = plain.step();
@@ -85,12 +85,12 @@ void all_ways_agree(double tolerance) {
   }
 }
 
-TEST(ways, agree_in_f32) { all_ways_agree<onednn>(2e-5); }
+TEST(layout_candidates, agree_in_f32) { all_candidates_agree<onednn>(2e-5); }
 
 /// Rounding errors of 2⁻⁹ occur at other places; a pool or a rectifier may decide differently.
-TEST(ways, agree_in_bf16) {
+TEST(layout_candidates, agree_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
-  all_ways_agree<onednn_bf16>(0.3);
+  all_candidates_agree<onednn_bf16>(0.3);
 }
 
 std::string kernel_of(plan const& made, std::string const& step) {
@@ -99,7 +99,7 @@ std::string kernel_of(plan const& made, std::string const& step) {
   return {};
 }
 
-TEST(ways, of_inference_have_none_of_backward_and_one_without_winograd) {
+TEST(layout_candidates, for_inference_exclude_backward_and_include_one_without_winograd) {
   graph const net = graph::build([](builder& b) {
     return b.input({32, 16, 16}) | conv2d{.filters = 32, .kernel = 3, .padding = 1} | global_avg_pool{}
            | softmax_cross_entropy{};
@@ -116,7 +116,7 @@ TEST(ways, of_inference_have_none_of_backward_and_one_without_winograd) {
   EXPECT_LT(distance(t.output(), plain.output()), 1e-5);
 }
 
-TEST(ways, are_timed_with_what_they_need_beside) {
+TEST(layout_candidates, are_timed_with_their_reorders) {
   one_way by("rule");
   by.times = true;
   trial<onednn> const t(strided(), {.batch = 2, .tune = &by});
@@ -124,7 +124,7 @@ TEST(ways, are_timed_with_what_they_need_beside) {
   EXPECT_GT(by.timed, 8);
 }
 
-TEST(ways, are_of_so_many_threads) {
+TEST(layout_candidates, depend_on_the_number_of_threads) {
   one_way by("rule");
   for (int const threads : {1, 2}) {
     detail::thread_scope<onednn> const scope(threads);
@@ -135,7 +135,7 @@ TEST(ways, are_of_so_many_threads) {
   EXPECT_NE(by.asked.front().find("oneDNN 3."), std::string::npos) << by.asked.front();
 }
 
-TEST(ways, are_none_in_groups_or_where_nothing_strides_and_channels_fill_blocks) {
+TEST(layout_candidates, do_not_exist_with_groups_or_without_strides_and_full_blocks) {
   graph const net = graph::build([](builder& b) {
     return b.input({32, 8, 8}) | conv2d{.filters = 32, .kernel = 3, .stride = 2, .groups = 2}
            | conv2d{.filters = 48, .kernel = 2} | global_avg_pool{} | softmax_cross_entropy{};
@@ -145,4 +145,4 @@ TEST(ways, are_none_in_groups_or_where_nothing_strides_and_channels_fill_blocks)
   EXPECT_TRUE(by.asked.empty());
 }
 
-}  // namespace ways_test
+}  // namespace layout_candidates_test

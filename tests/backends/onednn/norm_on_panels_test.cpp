@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/onednn/detail/norm_on_panels.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/onednn/detail/norm_on_panels.hpp>
 
 #include <cmath>
 #include <cohort/random/stream.hpp>
@@ -120,7 +120,7 @@ constexpr panels layouts[]{
     {.images = 1, .count = 1, .rows = 1, .width = 1, .channels = 1},
 };
 
-TEST(norm_on_panels, does_what_the_formula_says_in_every_layout_and_instruction_set) {
+TEST(norm_on_panels, agrees_with_the_formula_in_every_layout_and_instruction_set) {
   for (panels const& lies : layouts) {
     problem const p(lies, 0.5F);
     numbers const wanted = p.by_hand();
@@ -144,7 +144,7 @@ TEST(norm_on_panels, does_what_the_formula_says_in_every_layout_and_instruction_
 }
 
 /// In f32, Σ x² − (Σ x)² / n would have no significant digits.
-TEST(norm_on_panels, keeps_a_variance_that_is_small_beside_its_mean) {
+TEST(norm_on_panels, is_accurate_for_a_variance_much_smaller_than_the_mean) {
   for (panels const& lies : {layouts[0], layouts[1], layouts[2]}) {
     problem const p(lies, 4096);
     numbers const wanted = p.by_hand(), got = p.by_passes(best_isa(), 2);
@@ -152,7 +152,7 @@ TEST(norm_on_panels, keeps_a_variance_that_is_small_beside_its_mean) {
   }
 }
 
-TEST(norm_on_panels, gives_the_same_bits_again_and_where_no_panel_is_shared_by_any_number_of_threads) {
+TEST(norm_on_panels, is_deterministic_and_independent_of_threads_if_panels_are_not_shared) {
   for (panels const& lies : layouts) {
     problem const p(lies, 0.5F);
     for (int const threads : {1, 2, 5})

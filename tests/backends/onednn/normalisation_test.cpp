@@ -44,7 +44,7 @@ tensor image(builder& b, int channels) {
   return b.input({3, 8, 8}) | conv2d{.filters = channels, .kernel = 3, .padding = 1};
 }
 
-TEST(onednn, has_kernels_of_its_own_for_windows_and_norms) {
+TEST(onednn, has_native_kernels_for_windows_and_norms) {
   for (int channels : {16, 19}) {
     SCOPED_TRACE(channels);
     expect_native("batch_norm", 3, [&](builder& b) { return image(b, channels) | batch_norm{}; });
@@ -84,12 +84,12 @@ TEST(onednn, has_kernels_of_its_own_for_windows_and_norms) {
   });
 }
 
-TEST(onednn, says_where_a_layer_runs_by_its_kernels_for_the_host) {
+TEST(onednn, describes_layers_that_run_by_host_kernels) {
   EXPECT_EQ(implementations("lrn", [](builder& b) { return image(b, 19) | lrn{.n = 9}; }),
             (std::vector<std::string>{"host:lrn", "host:lrn"}));
 }
 
-TEST(onednn, follows_running_statistics_as_the_reference_does) {
+TEST(onednn, follows_running_statistics_like_the_reference) {
   constexpr auto net = network<[](builder& b) {
     return b.input({1, 8, 8}) | batch_norm{} | conv2d{.filters = 5, .kernel = 3, .bias = false} | batch_norm{}
            | relu{} | dense{.units = 6, .bias = false} | relu{} | batch_norm{.epsilon = 0.1}
@@ -111,7 +111,7 @@ TEST(onednn, follows_running_statistics_as_the_reference_does) {
   }
 }
 
-TEST(onednn, runs_frozen_norms_by_their_running_statistics_as_the_reference_does) {
+TEST(onednn, runs_frozen_norms_by_their_running_statistics_like_the_reference) {
   for (bool const rectified : {false, true})
     for (int const channels : {16, 19}) {
       graph const net = graph::build([&](builder& b) {

@@ -5,7 +5,6 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cstring>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,7 +48,7 @@ TEST(onednn, runs_no_reference_implementation) {
       [&](operations::row const& r) { expect_none(operations::network_of(r, 1, true), true); });
 }
 
-TEST(onednn, says_which_implementation_moves_the_gradients_of_a_join) {
+TEST(onednn, describes_the_implementation_that_copies_gradients_of_a_join) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({4, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .padding = padding::same};
     tensor const sum = x + (x | conv2d{.filters = 16, .kernel = 1});
@@ -80,7 +79,7 @@ TEST(onednn, computes_no_gradient_of_the_batch) {
   EXPECT_EQ(backward_steps(lenet(), "conv2d_2").size(), 2U) << "weights and data";
 }
 
-TEST(onednn, runs_the_activation_in_its_layer_and_relu_behind_the_pool) {
+TEST(onednn, fuses_activations_and_runs_relu_after_the_pool) {
   std::string forward;
   for (plan_row const& row : trial<onednn>(lenet(), {.batch = 8}).plan->rows())
     if (row.direction == pass::forward && row.implementation != "reorder") forward += row.step + "; ";
@@ -105,7 +104,7 @@ TEST(onednn, keeps_every_output_until_the_end) {
   }
 }
 
-TEST(onednn, gives_probabilities_to_threads_that_share_a_plan) {
+TEST(onednn, returns_probabilities_to_threads_that_share_a_plan) {
   graph const net = lenet();
   int const former = onednn::threads(1);
   trial<onednn> t(net, {.batch = 4, .training = false});

@@ -10,7 +10,7 @@
 #include <vector>
 #include "../../trainer/bright_thirds.hpp"
 
-namespace onednn_into_forward_test {
+namespace onednn_overlap_next_forward_test {
 
 using namespace cohort_test;
 
@@ -44,12 +44,12 @@ void expect_the_same_bits(int workers) {
   });
 }
 
-TEST(onednn_into_forward, changes_no_bit) {
+TEST(onednn_overlap_next_forward, is_bitwise_equal_to_allreduce) {
   for (int const workers : {1, 2}) expect_the_same_bits<onednn>(workers);
 }
-TEST(onednn_into_forward, changes_no_bit_in_bf16) {
+TEST(onednn_overlap_next_forward, is_bitwise_equal_to_allreduce_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   for (int const workers : {1, 2}) expect_the_same_bits<onednn_bf16>(workers);
 }
 
-}  // namespace onednn_into_forward_test
+}  // namespace onednn_overlap_next_forward_test

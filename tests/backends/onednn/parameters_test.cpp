@@ -29,7 +29,7 @@ class backends_of_onednn : public testing::Test {
 using both = testing::Types<onednn, onednn_bf16>;
 TYPED_TEST_SUITE(backends_of_onednn, both);
 
-TYPED_TEST(backends_of_onednn, gives_the_same_bits_each_time) {
+TYPED_TEST(backends_of_onednn, is_deterministic) {
   auto const run = [](graph const& net, int threads) {
     int const former = TypeParam::threads(threads);
     trial<TypeParam> t(net, {.batch = 16});
@@ -50,7 +50,7 @@ TYPED_TEST(backends_of_onednn, gives_the_same_bits_each_time) {
   }
 }
 
-TYPED_TEST(backends_of_onednn, gives_back_every_bit_of_a_parameter) {
+TYPED_TEST(backends_of_onednn, round_trips_parameters_bitwise) {
   for (graph const& net : {lenet(), odd()}) {
     trial<TypeParam> t(net, {.batch = 8});
     std::vector<float> numbers(static_cast<std::size_t>(t.store->elements())), back(numbers.size());
@@ -67,7 +67,7 @@ TYPED_TEST(backends_of_onednn, gives_back_every_bit_of_a_parameter) {
   }
 }
 
-TYPED_TEST(backends_of_onednn, keeps_zeros_where_no_element_lies) {
+TYPED_TEST(backends_of_onednn, keeps_zeros_in_the_padding) {
   trial<TypeParam> t(odd(), {.batch = 8});
   t.step();
   t.step(true);
@@ -141,7 +141,7 @@ TYPED_TEST(backends_of_onednn, agrees_for_two_batch_sizes_and_inference_on_one_s
   }
 }
 
-TYPED_TEST(backends_of_onednn, trains_on_a_store_that_a_plan_for_inference_has_settled) {
+TYPED_TEST(backends_of_onednn, trains_on_a_store_whose_layouts_an_inference_plan_chose) {
   trial<TypeParam> settling(odd(), {.batch = 6, .training = false});
   trial<TypeParam> trained(odd(), {.batch = 6}, 1, settling.store);
   trial<reference<double>> wanted(odd(), {.batch = 6});

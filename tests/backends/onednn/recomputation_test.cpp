@@ -63,14 +63,14 @@ void changes_no_bit_and_keeps_less() {
             0.8 * static_cast<double>(activations<B>(residual(32), {})));
 }
 
-TEST(recomputation, changes_no_bit_and_keeps_less) { changes_no_bit_and_keeps_less<onednn>(); }
+TEST(recomputation, is_bitwise_neutral_and_keeps_less) { changes_no_bit_and_keeps_less<onednn>(); }
 
-TEST(recomputation, changes_no_bit_and_keeps_less_in_bf16) {
+TEST(recomputation, is_bitwise_neutral_and_keeps_less_in_bf16) {
   if (!onednn_bf16::probe().usable) GTEST_SKIP() << onednn_bf16::probe().reason;
   changes_no_bit_and_keeps_less<onednn_bf16>();
 }
 
-TEST(recomputation, makes_norms_with_their_sums_and_rectifiers_again) {
+TEST(recomputation, recomputes_norms_with_their_sums_and_rectifiers) {
   std::vector<std::string> const steps = remade<onednn>(residual());
   auto const has = [&](std::string const& step) {
     for (std::string const& one : steps)
@@ -82,7 +82,7 @@ TEST(recomputation, makes_norms_with_their_sums_and_rectifiers_again) {
   EXPECT_TRUE(has("batch_norm_5")) << "which a sum reads that runs again";
 }
 
-TEST(recomputation, leaves_an_input_as_it_was_for_a_layer_in_place_that_runs_again) {
+TEST(recomputation, preserves_the_input_of_a_recomputed_in_place_layer) {
   graph const net = graph::build([](builder& b) {
     return b.input({8}) | dense{.units = 32} | noting{.name = "noting"} | dense{.units = 3}
            | softmax_cross_entropy{};
@@ -91,7 +91,7 @@ TEST(recomputation, leaves_an_input_as_it_was_for_a_layer_in_place_that_runs_aga
   expect_the_same_bits<onednn>(net, {.cheap = true});
 }
 
-TEST(recomputation, leaves_what_needs_no_memory_between_the_passes) {
+TEST(recomputation, skips_layers_that_keep_no_memory_between_the_passes) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 16, 16}) | conv2d{.filters = 16, .kernel = 3} | tanh_activation{}
            | conv2d{.filters = 16, .kernel = 3} | relu{} | max_pool{.window = 2} | dense{.units = 6} | relu{}

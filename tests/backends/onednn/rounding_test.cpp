@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // label: slow
 #include <gtest/gtest.h>
-#include <cohort/onednn/detail/rounding.hpp>
 #include <cohort/onednn.hpp>
+#include <cohort/onednn/detail/rounding.hpp>
 
 #include <bit>
 #include <cohort/plan/parameter_update.hpp>
@@ -25,7 +25,7 @@ class rounding : public testing::Test {
   }
 };
 
-TEST_F(rounding, gives_the_bits_of_a_reorder) {
+TEST_F(rounding, is_bitwise_equal_to_a_reorder) {
   constexpr std::uint32_t exponent = 0x7f800000, sign = 0x80000000, half = 0x8000;
   std::vector<std::uint32_t> patterns{
       0,   sign,       1,          sign + 1,   exponent, exponent + sign, exponent + 1,
@@ -61,7 +61,7 @@ constexpr auto net = network<[](builder& b) {
   return b.input({1, 28, 28}) | dense{.units = 48} | relu{} | dense{.units = 10} | softmax_cross_entropy{};
 }>();
 
-TEST_F(rounding, writes_a_copy_along_with_the_update_until_somebody_else_writes) {
+TEST_F(rounding, writes_a_copy_during_the_update_until_another_write) {
   trial<onednn_bf16> t(net, {.batch = 16});
   if (!t.store->has_update_copy(0)) GTEST_SKIP() << "this oneDNN reads these weights in another order";
   EXPECT_FALSE(t.store->has_update_copy(1)) << "a bias has no copy";
@@ -107,7 +107,7 @@ struct renewing final : listener {
   void on_step(training& run, step_report const&) override { run.parameters().mark_changed(); }
 };
 
-TEST_F(rounding, changes_no_bit_of_a_training) {
+TEST_F(rounding, is_bitwise_neutral_in_training) {
   cohort_test::bright_thirds const examples(96);
   constexpr auto pixels = network<[](builder& b) {
     return b.input({1, 8, 8}) | dense{.units = 70} | relu{} | dense{.units = 3} | softmax_cross_entropy{};

@@ -36,7 +36,7 @@ double held_over_forecast(training_settings const& settings) {
   return static_cast<double>(most_bytes) / static_cast<double>(made.memory_of(data, how).total());
 }
 
-TEST(run_memory, is_what_training_holds_beside_onednns_own_objects) {
+TEST(run_memory, equals_training_memory_without_onednns_objects) {
   if (!counts_allocations) GTEST_SKIP() << "the sanitizer has its own operator new";
   not_ours = "dnnl";
   EXPECT_NEAR(held_over_forecast({.updater = adam{}}), 1, 0.05);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "../../plan/trial.hpp"
@@ -67,7 +66,7 @@ TEST(winograd, predicts_what_the_reference_predicts) {
     }
 }
 
-TEST(winograd, gives_the_same_bits_by_any_number_of_threads) {
+TEST(winograd, is_bitwise_equal_for_any_number_of_threads) {
   for (problem const& p : problems) {
     graph const net = network_of(p, 2);
     std::vector<std::vector<float>> found;
@@ -83,7 +82,7 @@ TEST(winograd, gives_the_same_bits_by_any_number_of_threads) {
   }
 }
 
-TEST(winograd, has_memory_of_its_own_in_each_context) {
+TEST(winograd, has_separate_memory_in_each_context) {
   graph const net = network_of(problems[0], 0);
   trial<onednn> one(net, {.batch = 1, .training = false});
   auto const other = one.plan->make_context();
@@ -114,7 +113,7 @@ TEST(winograd, follows_the_weights) {
   for (std::size_t i = 0; i < after.size(); ++i) ASSERT_EQ(after[i], 2 * before[i]);
 }
 
-TEST(winograd, is_left_where_it_saves_nothing) {
+TEST(winograd, is_not_used_if_it_saves_nothing) {
   auto const takes = [](conv2d const& l, shape const& input, int batch = 8) {
     graph const net = graph::build([&](builder& b) { return b.input(input) | l | softmax{}; });
     return takes_winograd(*trial<onednn>(net, {.batch = batch, .training = false}).plan);
@@ -130,7 +129,7 @@ TEST(winograd, is_left_where_it_saves_nothing) {
   EXPECT_FALSE(takes({.filters = 32, .kernel = 3}, {32, 3, 3}, 64)) << "a tile for one pixel";
 }
 
-TEST(winograd, is_left_in_training) {
+TEST(winograd, is_not_used_in_training) {
   graph const net = graph::build([](builder& b) {
     return b.input({32, 12, 12}) | conv2d{.filters = 32, .kernel = 3} | dense{.units = 3}
            | softmax_cross_entropy{};

@@ -7,7 +7,7 @@
 
 namespace xtensor_test {
 
-TEST(xtensor, is_seen_where_it_is) {
+TEST(xtensor, is_used_without_a_copy) {
   xt::xarray<float> array = xt::xarray<float>::from_shape({2, 3, 1});
   array.fill(1);
   array(1, 2, 0) = 7;

@@ -5,7 +5,6 @@
 
 #include <cohort/data/loader.hpp>
 #include <cohort/mnist.hpp>
-#include <cstdlib>
 
 #include "../../data/refused.hpp"
 #include "../../execution/with_variable.hpp"
@@ -48,7 +47,7 @@ void fill(std::string const& directory, bool pack, unsigned test_labels = 12, un
   write("t10k-labels-idx1-ubyte", idx_bytes({test_labels}, classes));
 }
 
-TEST(mnist, is_read_plain_and_packed_in_a_folder_or_its_subfolder) {
+TEST(mnist, is_read_plain_and_compressed_from_a_folder_or_subfolder) {
   for (bool pack : {false, true})
     for (bool below : {false, true}) {
       std::string const top = folder(std::string("mnist") + (pack ? "1" : "0") + (below ? "1" : "0"));
@@ -67,7 +66,7 @@ TEST(mnist, is_read_plain_and_packed_in_a_folder_or_its_subfolder) {
     }
 }
 
-TEST(mnist, is_looked_for_in_the_environment_and_the_cache) {
+TEST(mnist, is_searched_for_in_the_environment_and_the_cache) {
   std::string const nowhere = folder("nothing");
   std::string const cache = folder("cache");
   std::string const named = folder("named");
@@ -95,7 +94,7 @@ TEST(mnist, is_found_in_data_of_the_working_directory) {
   EXPECT_EQ(mnist::find()->test_labels, "data/t10k-labels-idx1-ubyte.gz");
 }
 
-TEST(mnist, is_drawn_where_there_is_none_and_says_so) {
+TEST(mnist, is_generated_and_logged_if_files_are_missing) {
   std::string const nowhere = folder("nothing");
   with_variable const data("COHORT_DATA", nullptr);
   with_variable const home("HOME", nowhere.c_str());
@@ -109,7 +108,7 @@ TEST(mnist, is_drawn_where_there_is_none_and_says_so) {
   expect_parts(refused<cohort::file_error>([] { mnist::train(); }), {"MNIST not found", "/.cache/cohort/mnist"});
 }
 
-TEST(mnist, is_never_drawn_where_the_user_named_a_folder) {
+TEST(mnist, is_never_generated_if_the_user_named_a_folder) {
   std::string const path = fresh_path("missing-directory");
   expect_parts(refused<cohort::file_error>([&] { mnist::real_or_drawn(path); }),
                {path.c_str(), "MNIST not found", "none"});
@@ -119,7 +118,7 @@ TEST(mnist, is_never_drawn_where_the_user_named_a_folder) {
                {partly.c_str(), "not all of them"});
 }
 
-TEST(mnist, refuses_counts_and_labels_that_cannot_be) {
+TEST(mnist, refuses_invalid_counts_and_labels) {
   std::string const counts = folder("counts");
   fill(counts, true, 11);
   expect_parts(refused<cohort::data_error>([&] { mnist::test(counts); }),
@@ -135,7 +134,7 @@ TEST(mnist, refuses_counts_and_labels_that_cannot_be) {
 }
 
 /// The real files if available; otherwise the same checks on small generated files.
-TEST(mnist, has_its_well_known_numbers) {
+TEST(mnist, has_its_known_counts) {
   bool const real = mnist::find().has_value();
   std::string const own = folder("own");
   if (!real) fill(own, true);

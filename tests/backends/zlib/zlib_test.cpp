@@ -20,26 +20,26 @@ bytes some_bytes(std::size_t n) {
   return result;
 }
 
-TEST(gzip, gives_back_what_was_packed_at_any_size) {
+TEST(gzip, round_trips_data_of_any_size) {
   for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{65536}, std::size_t{1'000'000}})
     EXPECT_EQ(cohort::gzip::decompress(packed(some_bytes(n)), "x.gz"), some_bytes(n));
 }
 
-TEST(gzip, joins_members) {
+TEST(gzip, concatenates_members) {
   bytes two = packed(some_bytes(10));
   bytes const second = packed(some_bytes(20));
   two.insert(two.end(), second.begin(), second.end());
   EXPECT_EQ(cohort::gzip::decompress(two, "x.gz").size(), 30u);
 }
 
-TEST(gzip, refuses_a_file_cut_anywhere) {
+TEST(gzip, refuses_a_file_truncated_anywhere) {
   bytes const whole = packed(some_bytes(300));
   for (std::size_t n = 0; n < whole.size(); ++n)
     expect_parts(refusal_of(bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))),
                  {"x.gz", "truncated"});
 }
 
-TEST(gzip, never_gives_other_bytes_for_a_file_changed_in_its_data_or_sums) {
+TEST(gzip, detects_changes_of_data_or_checksums) {
   bytes const whole = packed(some_bytes(300));
   std::size_t refusals = 0;
   for (std::size_t n = 10; n < whole.size(); ++n) {
@@ -55,7 +55,7 @@ TEST(gzip, never_gives_other_bytes_for_a_file_changed_in_its_data_or_sums) {
   EXPECT_GE(refusals, whole.size() - 10 - 3);
 }
 
-TEST(gzip, refuses_what_is_no_gzip_or_followed_by_something_else) {
+TEST(gzip, refuses_other_formats_and_trailing_data) {
   expect_parts(refusal_of(some_bytes(100)), {"damaged", "header"});
   bytes longer = packed(some_bytes(100));
   longer.resize(longer.size() + 20, std::byte{7});

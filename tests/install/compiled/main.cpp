@@ -5,9 +5,9 @@
 #include <cohort/strategy/detail/process_group.hpp>
 #include <cohort/trainer/own_backend.hpp>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "training.hpp"
 

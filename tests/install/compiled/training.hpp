@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cohort.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/stat.h>
-
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cstdint>

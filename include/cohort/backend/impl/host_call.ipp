@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/backend/host_call.hpp>
 #include <cohort/detail/config.hpp>
-#include <utility>
 
 namespace cohort {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cohort/checkpoint/safetensors_writer.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -10,7 +9,6 @@
 #include <cohort/io/json_writer.hpp>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
 namespace cohort::detail {

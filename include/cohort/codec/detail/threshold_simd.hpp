@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/codec/detail/block_coding.hpp>
 #include <cohort/codec/message.hpp>
-#include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cstddef>
 #include <cstdint>

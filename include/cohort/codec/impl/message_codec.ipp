@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cmath>
 #include <cohort/codec/message_codec.hpp>
 #include <cohort/codec/residual_simd.hpp>

@@ -3,7 +3,6 @@
 #include <cohort/codec/detail/message_writer.hpp>
 #include <cohort/detail/config.hpp>
 #include <cstring>
-#include <utility>
 
 namespace cohort::detail {
 

@@ -5,7 +5,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
-#include <cstddef>
 
 namespace cohort::detail {
 

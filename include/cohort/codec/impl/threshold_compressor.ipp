@@ -4,7 +4,6 @@
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/detail/config.hpp>
-#include <string>
 #include <utility>
 
 namespace cohort {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
-#include <cmath>
 #include <cohort/codec/detail/coding_formulas.hpp>
 #include <cohort/codec/detail/threshold_simd.hpp>
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/tensor/finite.hpp>
-#include <limits>
 
 namespace cohort::detail {
 

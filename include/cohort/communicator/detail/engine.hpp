@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <pthread.h>
-#include <sys/prctl.h>
-#include <time.h>
-
 #include <atomic>
 #include <chrono>
 #include <cohort/communicator/detail/task.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/communicator/detail/clock_readings.hpp>
 #include <cohort/detail/config.hpp>
 

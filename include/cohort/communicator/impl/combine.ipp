@@ -3,7 +3,6 @@
 #include <cohort/communicator/detail/combine.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/flat_simd.hpp>
-#include <cstring>
 
 namespace cohort::detail {
 

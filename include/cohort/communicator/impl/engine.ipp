@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <time.h>
+
 #include <algorithm>
 #include <cohort/communicator/detail/engine.hpp>
 #include <cohort/communicator/detail/messages.hpp>

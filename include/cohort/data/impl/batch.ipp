@@ -3,7 +3,6 @@
 #include <cohort/data/batch.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <utility>
 
 namespace cohort {
 

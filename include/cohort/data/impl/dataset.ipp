@@ -5,7 +5,6 @@
 #include <cohort/data/dataset.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <functional>
 
 namespace cohort {
 

@@ -5,8 +5,6 @@
 #include <cohort/data/digits.hpp>
 #include <cohort/detail/config.hpp>
 #include <memory>
-#include <string>
-#include <utility>
 
 namespace cohort::detail {
 

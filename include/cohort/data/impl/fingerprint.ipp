@@ -4,8 +4,6 @@
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/random/hash.hpp>
-#include <string_view>
-#include <vector>
 
 namespace cohort {
 

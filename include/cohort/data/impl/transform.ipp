@@ -5,7 +5,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cstdint>
 #include <cstring>
-#include <string>
 
 namespace cohort::detail {
 

@@ -4,7 +4,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/binary_counts.hpp>
-#include <string>
 
 namespace cohort {
 

@@ -5,7 +5,6 @@
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/evaluation/detail/report_bytes.hpp>
 #include <cohort/execution/detail/text_table.hpp>
-#include <cohort/tensor/finite.hpp>
 #include <string_view>
 
 namespace cohort {

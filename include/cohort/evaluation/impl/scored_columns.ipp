@@ -4,7 +4,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/scored_columns.hpp>
 #include <cohort/tensor/finite.hpp>
-#include <span>
 #include <utility>
 
 namespace cohort::detail {

@@ -3,7 +3,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/flat_simd.hpp>
-#include <cstdint>
 #include <type_traits>
 
 namespace cohort {

@@ -5,7 +5,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/isa.hpp>
 #include <cstdlib>
-#include <string>
 
 namespace cohort {
 

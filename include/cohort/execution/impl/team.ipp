@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/team.hpp>
 #include <utility>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/usable_processors.hpp>

@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/graph/graph.hpp>
-#include <string>
 
 namespace cohort {
 

@@ -3,7 +3,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
-#include <string_view>
 
 namespace cohort {
 

@@ -7,7 +7,6 @@
 #include <cohort/graph/summary.hpp>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 

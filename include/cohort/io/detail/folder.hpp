@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
-#include <cstdio>
 
 namespace cohort::detail {
 

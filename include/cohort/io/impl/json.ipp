@@ -7,7 +7,6 @@
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>

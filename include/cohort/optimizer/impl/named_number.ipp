@@ -4,8 +4,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/named_number.hpp>
 #include <cohort/tensor/finite.hpp>
-#include <cstdint>
-#include <string>
 
 namespace cohort::detail {
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cohort/detail/config.hpp>
 #include <cohort/optimizer/rate_schedule.hpp>
+#include <numbers>
 #include <string>
 
 namespace cohort::detail {

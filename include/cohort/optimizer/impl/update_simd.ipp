@@ -2,10 +2,11 @@
 #pragma once
 #include <cmath>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/optimizer/update_simd.hpp>
 #include <initializer_list>
-#include <string>
+#include <type_traits>
 
 namespace cohort::detail {
 

@@ -10,7 +10,6 @@
 #include <cohort/plan/plan_settings.hpp>
 #include <cohort/plan/tuning.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/plan/folding.hpp>
-#include <span>
 
 namespace cohort {
 

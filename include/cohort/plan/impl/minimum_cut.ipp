@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/plan/detail/minimum_cut.hpp>
-#include <utility>
 
 namespace cohort::detail {
 

@@ -4,7 +4,6 @@
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/view.hpp>
-#include <string_view>
 #include <utility>
 
 namespace cohort {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
-#include <cohort/plan/parameter_set.hpp>
 #include <cohort/plan/plan.hpp>
 
 namespace cohort {

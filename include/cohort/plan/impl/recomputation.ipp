@@ -4,7 +4,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/optimizer/layer_override.hpp>
 #include <cohort/plan/recomputation.hpp>
-#include <string_view>
 
 namespace cohort::detail {
 

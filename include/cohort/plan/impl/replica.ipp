@@ -3,7 +3,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/plan/replica.hpp>
 #include <cohort/tensor/buffer.hpp>
-#include <vector>
 
 namespace cohort {
 

@@ -3,8 +3,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
 #include <cohort/plan/table.hpp>
-#include <utility>
-#include <vector>
 
 namespace cohort::detail {
 

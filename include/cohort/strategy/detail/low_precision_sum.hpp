@@ -41,7 +41,7 @@ void widen(bf16 const* q, double* w, std::size_t n);
 /// error to its next gradient.
 ///
 /// Shapes    one array of all buckets: dense, canonical, of f32 or f64; an element of `wire` has fewer bytes.
-/// Order     for each bucket: fill data(), start. After all were started: wait, finite, keep or not, mean.
+/// Order     for each bucket: fill data(), start. After all were started: wait, is_finite, keep or not, mean.
 /// Before    e is the rounding error so far, x this rank's weighted gradient.
 /// After     q = round(x + e) was sent; keep sets e to x + e − q. Without keep, e is unchanged.
 /// Exact     x + e is rounded once, to its own type; q and the new e add up to it exactly. Partial sums of
@@ -59,7 +59,7 @@ class low_precision_sum {
   /// Waits for all sums. Returns the time when the last one was complete.
   std::chrono::steady_clock::time_point wait();
   /// Returns whether the sums are finite: the same on every rank.  Before: wait.
-  bool finite() const;
+  bool is_finite() const;
   /// Keeps the rounding errors of this step: the step is taken.
   void keep() { std::swap(kept_, work_); }
   /// Returns data(one) with the mean: the sum, scaled if the ranks' weight differs from `expected`.

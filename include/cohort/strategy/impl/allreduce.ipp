@@ -231,7 +231,7 @@ COHORT_CORE_INLINE bool allreduce_strategy::finish_low_precision(step_info const
   in_flight_ = false;
   if (agreed_.weight == 0) return is_step_valid();
   meter_.apply([&] {
-    if (low_precision_->finite() && is_step_valid()) low_precision_->keep();
+    if (low_precision_->is_finite() && is_step_valid()) low_precision_->keep();
     for (bucket const& one : gradients.parameters().buckets())
       gradients.unpack(one, low_precision_->mean(one, agreed_.weight, now.expected));
   });

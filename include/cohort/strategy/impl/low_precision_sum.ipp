@@ -46,7 +46,7 @@ COHORT_CORE_INLINE std::chrono::steady_clock::time_point low_precision_sum::wait
   return last;
 }
 
-COHORT_CORE_INLINE bool low_precision_sum::finite() const {
+COHORT_CORE_INLINE bool low_precision_sum::is_finite() const {
   bool finite = true;
   for (bucket const& one : buckets_)
     by_types([&]<class T, class Q>(T*, T const*, Q* sent) {

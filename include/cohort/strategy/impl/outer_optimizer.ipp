@@ -3,9 +3,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/strategy/detail/outer_optimizer.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
-#include <cstring>
-#include <span>
-#include <utility>
 
 namespace cohort::detail {
 

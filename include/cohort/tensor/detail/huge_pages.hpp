@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 #include <cstddef>
 
 namespace cohort::detail {

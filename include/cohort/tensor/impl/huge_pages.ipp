@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <cohort/detail/config.hpp>
 #include <cohort/tensor/detail/huge_pages.hpp>
 

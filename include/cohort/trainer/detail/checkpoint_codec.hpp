@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/checkpoint/checkpoint_reader.hpp>
 #include <cohort/checkpoint/model_content.hpp>
-#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <optional>

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/detail/array_pieces.hpp>
+#include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>

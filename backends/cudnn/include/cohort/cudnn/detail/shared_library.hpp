@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <dlfcn.h>
-#include <glob.h>
-#include <unistd.h>
-
 #include <cohort/error/exceptions.hpp>
 #include <functional>
 #include <span>

@@ -4,7 +4,6 @@
 #include <cohort/cudnn/detail/autotuned_choice.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/least_seconds.hpp>
-#include <vector>
 
 namespace cohort::detail {
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cohort/cudnn/detail/cross_worker_statistics.hpp>
 #include <cohort/detail/config.hpp>
-#include <span>
 
 namespace cohort::detail {
 

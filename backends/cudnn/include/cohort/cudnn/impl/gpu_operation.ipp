@@ -2,7 +2,6 @@
 #pragma once
 #include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/detail/config.hpp>
-#include <utility>
 
 namespace cohort::detail {
 

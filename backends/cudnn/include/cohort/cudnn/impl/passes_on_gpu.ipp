@@ -4,7 +4,6 @@
 #include <cohort/cudnn/detail/passes_on_gpu.hpp>
 #include <cohort/cudnn/detail/recorded_work.hpp>
 #include <cohort/detail/config.hpp>
-#include <type_traits>
 
 namespace cohort::detail {
 

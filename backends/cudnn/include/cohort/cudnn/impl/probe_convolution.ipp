@@ -7,7 +7,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace cohort::detail {

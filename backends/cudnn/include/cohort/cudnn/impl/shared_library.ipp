@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <dlfcn.h>
+#include <glob.h>
+#include <unistd.h>
+
 #include <cohort/cudnn/detail/shared_library.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/io/data_folders.hpp>

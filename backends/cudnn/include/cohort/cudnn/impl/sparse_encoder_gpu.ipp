@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <bit>
 #include <cohort/codec/residual_simd.hpp>
 #include <cohort/cudnn/detail/sparse_encoder_gpu.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/tensor/finite.hpp>
-#include <span>
 
 namespace cohort::detail {
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <sys/stat.h>
-
 #include <string>
 #include <vector>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <fcntl.h>
-#include <unistd.h>
 #include <zip.h>
 
 #include <cstddef>

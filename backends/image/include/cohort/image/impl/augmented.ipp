@@ -3,7 +3,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/image/augmented.hpp>
 #include <cohort/random/stream.hpp>
-#include <string>
 
 namespace cohort {
 

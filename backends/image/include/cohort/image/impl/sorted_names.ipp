@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cohort/detail/config.hpp>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -7,7 +10,6 @@
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_reader.hpp>
 #include <cohort/io/file_writer.hpp>
-#include <cstdio>
 #include <utility>
 
 namespace cohort::detail {

@@ -16,6 +16,19 @@ struct dnnl_window {
   dnnl_window(window const& w, shape const& input, int axes = 2);
 };
 
+/// What the primitives of convolutions and transposed convolutions are created with.
+struct window_primitives : weighted_primitives {
+  dnnl_engine_t engine;
+  dnnl_prop_kind_t propagation;
+  dnnl_window w;
+
+  window_primitives(dnnl_engine_handle const& on, operation_request<onednn> const& request,
+                    dnnl_window const& moving);
+
+ protected:
+  ~window_primitives() = default;
+};
+
 /// Layouts that a convolution tries, in order. A fixed rule, so that bits do not depend on timing, unless the
 /// request names another candidate.
 ///

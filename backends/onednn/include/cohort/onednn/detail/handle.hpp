@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <oneapi/dnnl/dnnl.h>
-#include <cctype>
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <bit>
-#include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/execution/isa.hpp>
-#include <cohort/tensor/bf16.hpp>
 #include <cstddef>
-#include <cstdint>
 
 namespace cohort::detail {
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <omp.h>
 #include <cohort/layer/batch_norm.hpp>
 #include <cohort/onednn/detail/norm_statistics.hpp>
 

@@ -3,10 +3,6 @@
 #include <omp.h>
 #include <algorithm>
 #include <string>
-#ifdef __linux__
-#include <sched.h>
-#include <unistd.h>
-#endif
 
 extern "C" {
 void GOMP_parallel(void (*run)(void*), void* with, unsigned threads, unsigned flags);

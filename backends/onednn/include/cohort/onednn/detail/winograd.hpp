@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <omp.h>
 #include <cohort/backend/operation.hpp>
 #include <cohort/layer/conv2d.hpp>
 #include <cohort/onednn/backend.hpp>
 #include <optional>
-
-/// Function that compilers call for `omp parallel`. Declared here because this header is also compiled
-/// without -fopenmp.
-extern "C" void GOMP_parallel(void (*run)(void*), void* data, unsigned threads, unsigned flags);
 
 namespace cohort::detail {
 

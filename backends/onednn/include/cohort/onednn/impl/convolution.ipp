@@ -2,8 +2,8 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/convolution.hpp>
-#include <cohort/onednn/detail/primitive.hpp>
 #include <cohort/onednn/detail/layout_candidates.hpp>
+#include <cohort/onednn/detail/primitive.hpp>
 
 namespace cohort::detail {
 
@@ -17,6 +17,13 @@ COHORT_ONEDNN_INLINE dnnl_window::dnnl_window(window const& w, shape const& inpu
   after[0] = rows.after, after[x] = columns.after;
   is_strided = w.stride.height > 1 || w.stride.width > 1;
 }
+
+COHORT_ONEDNN_INLINE window_primitives::window_primitives(dnnl_engine_handle const& on,
+                                                          operation_request<onednn> const& request,
+                                                          dnnl_window const& moving)
+    : engine(on.get()),
+      propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
+      w(moving) {}
 
 COHORT_ONEDNN_INLINE layout_rule::layout_rule(operation_request<onednn> const& request, dnnl_data_type_t type,
                                               dnnl_window const& w, int groups) {
@@ -53,16 +60,8 @@ COHORT_ONEDNN_INLINE std::vector<dnnl_dim_t> grouped_dims(shape const& weights, 
 }
 
 /// The primitives of one convolution.
-struct convolution_primitives final : weighted_primitives {
-  dnnl_engine_t engine;
-  dnnl_prop_kind_t propagation;
-  dnnl_window w;
-
-  convolution_primitives(dnnl_engine_handle const& on, operation_request<onednn> const& request,
-                         dnnl_window const& moving)
-      : engine(on.get()),
-        propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
-        w(moving) {}
+struct convolution_primitives final : window_primitives {
+  using window_primitives::window_primitives;
 
   dnnl_pd forward(described src, described weights, described bias, described dst,
                   dnnl_attributes const& attributes) const override {

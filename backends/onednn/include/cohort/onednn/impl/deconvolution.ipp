@@ -7,16 +7,8 @@
 namespace cohort::detail {
 
 /// The primitives of one transposed convolution.
-struct deconvolution_primitives final : weighted_primitives {
-  dnnl_engine_t engine;
-  dnnl_prop_kind_t propagation;
-  dnnl_window w;
-
-  deconvolution_primitives(dnnl_engine_handle const& on, operation_request<onednn> const& request,
-                           dnnl_window const& moving)
-      : engine(on.get()),
-        propagation(request.training ? dnnl_forward_training : dnnl_forward_inference),
-        w(moving) {}
+struct deconvolution_primitives final : window_primitives {
+  using window_primitives::window_primitives;
 
   dnnl_pd forward(described src, described weights, described bias, described dst,
                   dnnl_attributes const& attributes) const override {

@@ -2,9 +2,9 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/inner_product.hpp>
+#include <cohort/onednn/detail/layout_candidates.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
 #include <cohort/onednn/detail/weighted.hpp>
-#include <cohort/onednn/detail/layout_candidates.hpp>
 
 namespace cohort::detail {
 

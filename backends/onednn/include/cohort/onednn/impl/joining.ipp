@@ -3,7 +3,6 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/joining.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
-#include <string>
 #include <vector>
 
 namespace cohort::detail {

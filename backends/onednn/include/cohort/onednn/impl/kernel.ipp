@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/kernel.hpp>
-#include <memory>
 
 namespace cohort::detail {
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <omp.h>
+
 #include <cohort/detail/config.hpp>
 #include <cohort/layer/conv1d.hpp>
 #include <cohort/layer/conv2d.hpp>

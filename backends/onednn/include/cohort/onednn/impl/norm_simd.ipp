@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <bit>
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/simd_vector.hpp>
 #include <cohort/onednn/detail/norm_simd.hpp>
+#include <cohort/tensor/bf16.hpp>
+#include <cstdint>
 
 namespace cohort::detail {
 

@@ -9,12 +9,11 @@
 #include <cohort/onednn/detail/elementwise.hpp>
 #include <cohort/onednn/detail/inner_product.hpp>
 #include <cohort/onednn/detail/joining.hpp>
+#include <cohort/onednn/detail/layout_candidates.hpp>
 #include <cohort/onednn/detail/normalisation.hpp>
 #include <cohort/onednn/detail/pooling.hpp>
 #include <cohort/onednn/detail/winograd.hpp>
-#include <cohort/onednn/detail/layout_candidates.hpp>
 #include <string>
-#include <string_view>
 
 namespace cohort {
 

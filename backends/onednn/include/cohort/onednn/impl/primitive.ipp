@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
-#include <string>
 
 namespace cohort::detail {
 

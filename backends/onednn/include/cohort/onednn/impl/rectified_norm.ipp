@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <omp.h>
+
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn/detail/norm_on_panels.hpp>
@@ -7,7 +9,6 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace cohort::detail {
 

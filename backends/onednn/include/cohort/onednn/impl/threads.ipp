@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#ifdef __linux__
+#include <sched.h>
+#include <unistd.h>
+#endif
+
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/threads.hpp>
 #include <cstdlib>

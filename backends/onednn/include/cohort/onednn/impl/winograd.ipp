@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <omp.h>
+
 #include <algorithm>
 #include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/onednn/detail/activation.hpp>
 #include <cohort/onednn/detail/joining.hpp>
 #include <cohort/onednn/detail/primitive.hpp>
+#include <cohort/onednn/detail/threads.hpp>
 #include <cohort/onednn/detail/winograd.hpp>
 #include <cohort/onednn/detail/winograd_simd.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

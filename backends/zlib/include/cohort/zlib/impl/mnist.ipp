@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <sys/stat.h>
+
 #include <array>
 #include <cohort/data/digits.hpp>
 #include <cohort/data/idx.hpp>
@@ -10,7 +12,6 @@
 #include <cohort/zlib.hpp>
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace cohort::detail {
 

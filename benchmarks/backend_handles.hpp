@@ -7,15 +7,15 @@
 
 namespace benchmarks {
 
-using port = cohort::detail::backend_handle (*)(cohort::graph_view, cohort::training_settings const&);
+using handle_maker = cohort::detail::backend_handle (*)(cohort::graph_view, cohort::training_settings const&);
 
 /// Returns `make_backend_handle` of a backend, compiled once for all programs: onednn, onednn_bf16; with the
 /// component cudnn also cudnn, cudnn_tf32 and cudnn_bf16.
 ///
 /// Errors    setting_error for any other name.
-port make_backend_handle(std::string_view backend);
+handle_maker make_backend_handle(std::string_view backend);
 
 /// cohort::tune for any of these backends, compiled once for all programs.
-std::shared_ptr<cohort::run_autotuner> tuning_of_any(int batch);
+std::shared_ptr<cohort::run_autotuner> autotuner_of_any(int batch);
 
 }  // namespace benchmarks

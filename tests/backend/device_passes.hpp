@@ -2,10 +2,9 @@
 #pragma once
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <cohort/trainer/own_backend.hpp>
 #include <cohort/backend/reference.hpp>
 #include <cohort/plan/arena_passes.hpp>
+#include <cohort/trainer/own_backend.hpp>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -79,12 +78,12 @@ class locked_memory final : public cohort::memory_space {
 
 /// The processor's passes, on locked memory.
 template <class T>
-class passes_elsewhere final : public cohort::arena_passes {
+class locked_memory_passes final : public cohort::arena_passes {
  public:
   using bytes = std::byte*;
   using parts_of = std::span<std::byte* const>;
 
-  explicit passes_elsewhere(std::shared_ptr<locked_memory> memory) : memory_(std::move(memory)) {}
+  explicit locked_memory_passes(std::shared_ptr<locked_memory> memory) : memory_(std::move(memory)) {}
 
   std::shared_ptr<cohort::memory_space> space() const override { return memory_; }
   std::shared_ptr<cohort::memory_space> results() const override { return nullptr; }
@@ -187,7 +186,7 @@ class device_passes {
   static int threads(int) { return 1; }
 
   std::shared_ptr<cohort::arena_passes> passes() const {
-    return std::make_shared<passes_elsewhere<T>>(memory_);
+    return std::make_shared<locked_memory_passes<T>>(memory_);
   }
   locked_memory const& memory() const { return *memory_; }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // alone: it protects memory, and what touches that ends the process
-#include "../backend/elsewhere.hpp"
+#include "../backend/device_passes.hpp"
 
 #include <gtest/gtest.h>
-#include <cohort/communicator/launch.hpp>
-#include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/strategy/threshold_sharing.hpp>
 
 #include "../checkpoint/scratch_folder.hpp"
 #include "../strategy/rank_cases.hpp"
@@ -32,14 +32,14 @@ std::string trained(training_settings const& settings, fit_settings const& how =
   return made.checksum();
 }
 
-TEST(arenas_elsewhere, are_updated_by_every_rule) {
+TEST(device_arenas, are_updated_by_every_rule) {
   for (updater const& rule : detail::default_updaters) {
     training_settings const settings{.updater = rule, .l1 = 1e-5, .l2 = 1e-4, .seed = 3};
     EXPECT_EQ(trained<away>(settings), trained<narrow>(settings)) << rule.name();
   }
 }
 
-TEST(arenas_elsewhere, are_normalised_and_constrained) {
+TEST(device_arenas, are_normalised_and_constrained) {
   for (gradient_normalisation const& how : {gradient_normalisation(normalise::clip_global_norm{0.1}),
                                             gradient_normalisation(normalise::renormalize_l2_per_layer{}),
                                             gradient_normalisation(normalise::clip_l2_per_parameter{0.05}),
@@ -53,7 +53,7 @@ TEST(arenas_elsewhere, are_normalised_and_constrained) {
   }
 }
 
-TEST(arenas_elsewhere, add_up_workers_and_pieces) {
+TEST(device_arenas, sum_gradients_of_workers_and_pieces) {
   for (int workers : {1, 3})
     for (int pieces : {1, 4}) {
       training_settings settings = with_state(workers);
@@ -62,7 +62,7 @@ TEST(arenas_elsewhere, add_up_workers_and_pieces) {
     }
 }
 
-TEST(arenas_elsewhere, are_given_back) {
+TEST(device_arenas, are_freed) {
   auto const backend = std::make_shared<away>();
   bright_thirds const examples(20);
   graph const net = small;
@@ -89,14 +89,14 @@ std::string checksum_of_ranks(Strategy const& how) {
   return sum;
 }
 
-TEST(arenas_elsewhere, are_exchanged_by_every_strategy) {
+TEST(device_arenas, are_exchanged_by_every_strategy) {
   EXPECT_EQ(checksum_of_ranks<away>(allreduce{}), checksum_of_ranks<narrow>(allreduce{}));
   EXPECT_EQ(checksum_of_ranks<away>(parameter_averaging{.every = 3}),
             checksum_of_ranks<narrow>(parameter_averaging{.every = 3}));
   EXPECT_EQ(checksum_of_ranks<away>(threshold_sharing{}), checksum_of_ranks<narrow>(threshold_sharing{}));
 }
 
-TEST(arenas_elsewhere, are_saved_and_loaded) {
+TEST(device_arenas, are_saved_and_loaded) {
   scratch_folder const folder;
   bright_thirds const examples(57), held(30, 2);
   auto const report_of = [&]<class B>(std::type_identity<B>, std::string const& path) {
@@ -122,12 +122,12 @@ std::string trouble_of() {
   return "";
 }
 
-TEST(arenas_elsewhere, tell_where_a_number_is_not_finite) {
+TEST(device_arenas, report_the_position_of_a_non_finite_number) {
   EXPECT_NE(trouble_of<narrow>(), "");
   EXPECT_EQ(trouble_of<away>(), trouble_of<narrow>());
 }
 
-TEST(arenas_elsewhere, are_predicted_from) {
+TEST(device_arenas, predict) {
   bright_thirds const examples(5);
   tensor_view const images(examples.pixels.data(), shape{5, 1, 8, 8});
   auto const predicted = [&](training const& by) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ports.hpp"
+#include "backend_handles.hpp"
 
 #include <cohort/onednn.hpp>
 #include <cohort/trainer/trainer.hpp>
@@ -10,7 +10,7 @@
 
 namespace benchmarks {
 
-port make_backend_handle(std::string_view backend) {
+handle_maker make_backend_handle(std::string_view backend) {
   if (backend == "onednn") return cohort::detail::make_backend_handle<cohort::onednn>;
   if (backend == "onednn_bf16") return cohort::detail::make_backend_handle<cohort::onednn_bf16>;
 #if __has_include(<cohort/cudnn.hpp>)
@@ -23,7 +23,7 @@ port make_backend_handle(std::string_view backend) {
                                .got = {backend}});
 }
 
-std::shared_ptr<cohort::run_autotuner> tuning_of_any(int batch) {
+std::shared_ptr<cohort::run_autotuner> autotuner_of_any(int batch) {
   return cohort::tune<cohort::priority<cohort::onednn, cohort::onednn_bf16
 #if __has_include(<cohort/cudnn.hpp>)
                                        ,

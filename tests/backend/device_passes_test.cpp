@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// suites: elsewhere
-#include "elsewhere.hpp"
+// suites: device_passes_ladder
+#include "device_passes.hpp"
 
 #include "ladder.hpp"
 
-namespace elsewhere_test {
+namespace device_passes_test {
 
-bool const registered = ladder::register_ladder<device_passes<float>>("elsewhere");
+bool const registered = ladder::register_ladder<device_passes<float>>("device_passes_ladder");
 
 TEST(device_passes, has_its_rungs) { EXPECT_TRUE(registered); }
 
-TEST(device_passes, is_memory_that_nobody_can_touch) {
+TEST(device_passes, has_memory_that_the_host_cannot_access) {
   locked_memory memory;
   std::byte* const at = memory.allocate(100);
   EXPECT_DEATH(*at = std::byte{1}, "");
@@ -21,4 +21,4 @@ TEST(device_passes, is_memory_that_nobody_can_touch) {
   EXPECT_DEATH(*at = std::byte{1}, "");
 }
 
-}  // namespace elsewhere_test
+}  // namespace device_passes_test
