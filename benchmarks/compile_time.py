@@ -67,7 +67,7 @@ def configured(build):
                 includes.append(flags)
         if f"-I{ROOT / 'include'}" not in words:
             continue
-        here = [word for word in words if word.startswith("-D")]
+        here = [word for word in words if word.startswith("-D") and not word.endswith("_COMPILED")]
         definitions = here if definitions is None else [word for word in definitions if word in here]
     if compiler is None:
         raise failure(f"{path}: expected sources, got none")
