@@ -116,6 +116,8 @@ TEST(safetensors, refuses_a_file_with_trailing_data) {
 TEST(safetensors, names_a_text_file) {
   EXPECT_EQ(refused("length,width,kind\n1,2,0\n"),
             "cannot read safetensors (m): expected a safetensors file, got a text file");
+  for (std::string const& damaged : {std::string(8, '\xff'), std::string("text\0\0\0\0", 8)})
+    EXPECT_EQ(refused(damaged + "{}").find("a text file"), std::string::npos) << refused(damaged + "{}");
 }
 
 TEST(safetensors, names_what_a_truncated_stream_lacks) {

@@ -33,7 +33,7 @@ struct safetensors_entry {
   std::uint64_t begin, end;  // bytes of the data part
 };
 
-/// Whether the first eight bytes of a file are those of a text.
+/// Whether the first eight bytes of a file are ASCII text.
 bool is_text(std::uint64_t first_bytes);
 
 /// Throws data_error.

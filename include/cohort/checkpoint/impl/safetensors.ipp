@@ -18,10 +18,11 @@ COHORT_CORE_INLINE void refuse_safetensors(std::string const& where, std::string
 }
 
 COHORT_CORE_INLINE bool is_text(std::uint64_t first_bytes) {
-  for (; first_bytes != 0; first_bytes >>= 8)
-    if (unsigned const one = first_bytes & 255;
-        (one < ' ' && one != '\t' && one != '\n' && one != '\r') || one == 127)
-      return false;
+  for (int byte = 0; byte < 8; ++byte, first_bytes >>= 8) {
+    std::uint64_t const one = first_bytes & 255;
+    bool const is_blank = one == '\t' || one == '\n' || one == '\r';
+    if (!is_blank && (one < ' ' || one > '~')) return false;
+  }
   return true;
 }
 
