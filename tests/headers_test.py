@@ -21,7 +21,8 @@ import compile_time  # noqa: E402
 LONGEST = 120  # seconds a header may take
 
 
-# Headers that many others include. Each of those is compiled with the one of them that includes most precompiled.
+# Headers that many others include, from the smallest to the largest. A header that includes some of them is compiled with the
+# largest one precompiled.
 COMMON = ("cohort/error/exceptions.hpp", "cohort/layer/kind.hpp", "cohort/plan/parameter_set.hpp", "cohort/data/dataset.hpp",
           "cohort/plan/parameter_update.hpp", "cohort/trainer/training.hpp")
 
@@ -46,19 +47,20 @@ def includes(path, known):
     return known[path]
 
 
-class headers(unittest.TestCase):
+class compilation(unittest.TestCase):
+    """The compiler, the flags of a build, and the definitions of its compiled libraries."""
+
     @classmethod
     def setUpClass(cls):
         compiler, cls.flags = compile_time.configured(BUILD)
         cls.compiler = os.environ.get("CXX", compiler)
+        commands = (BUILD / "compile_commands.json").read_text(encoding="utf-8")
         cls.built = [path.name for path in (ROOT / "backends").iterdir() if f"-I{path}/include" in cls.flags
-                     and any(f"cohort_{path.name}_compiled" in entry for entry in cls.commands())]
+                     and f"cohort_{path.name}_compiled" in commands]
         cls.compiled = [f"-DCOHORT_{name.upper()}_COMPILED" for name in ("core", *cls.built)]
 
-    @staticmethod
-    def commands():
-        return [(BUILD / "compile_commands.json").read_text(encoding="utf-8")]
 
+class headers(compilation):
     def test_each_compiles_alone(self):
         files = [*(ROOT / "include").rglob("*.hpp")]
         for name in self.built:

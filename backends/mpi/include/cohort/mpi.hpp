@@ -17,6 +17,8 @@ bool mpi_started();
 /// Ranks that are processes, started together by mpirun: launch<mpi>(argc, argv, body).
 ///
 /// Order     initialises MPI, and finalises it after every rank has returned from its body. Once per process.
+///           Each of the two may take as long as the deadline, at least 10 s. If a rank of the same host ends
+///           while MPI starts, the others name it and exit at once.
 /// After     returns 0 if all ranks have returned. Otherwise exits the process without MPI_Finalize and
 ///           prints the reason to the standard error stream. The exit status is communicator_exit_status if
 ///           other ranks are lost or have failed, and 1 if this rank's body has thrown another exception than

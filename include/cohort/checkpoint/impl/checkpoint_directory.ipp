@@ -11,6 +11,7 @@
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file_writer.hpp>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -100,8 +101,9 @@ class checkpoint_transaction {
     std::int64_t last = -1;
     for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
       if (entry.step > step_) continue;
-      if (entry.finished && entry.step != last && kept < keep && !is_complete(entry.name)) continue;
-      if (entry.finished && entry.step != last && kept < keep) {
+      bool const counts = entry.finished && entry.step != last && kept < keep;
+      if (counts && !read_complete(entry.name)) continue;
+      if (counts) {
         ++kept;
         last = entry.step;
         if (entry.replaced)
@@ -113,24 +115,24 @@ class checkpoint_transaction {
   }
 
  private:
-  /// Whether the manifest is valid and every file has its size.
-  bool is_complete(std::string const& name) const try {
-    checkpoint_reader(directory_ + '/' + name);
-    return true;
+  /// Returns nothing if the manifest is invalid or a file has another size.
+  std::optional<checkpoint_reader> read_complete(std::string const& name) const try {
+    return checkpoint_reader(directory_ + '/' + name);
   } catch (error const&) {
-    return false;
+    return std::nullopt;
   }
 
   void check_owner() const {
     if (!is_folder(directory_)) return;
-    for (checkpoint_entry const& entry : list_checkpoints(directory_)) {
-      if (!entry.finished || !is_complete(entry.name)) continue;
-      std::string const writer = checkpoint_reader(directory_ + '/' + entry.name).manifest().writer;
+    for (std::string const& name : finished_checkpoints(directory_)) {
+      std::optional<checkpoint_reader> const newest = read_complete(name);
+      if (!newest) continue;
+      std::string const& writer = newest->manifest().writer;
       if (writer != process_identity() && is_running_here(writer))
         throw file_error({.what = "another run saves checkpoints to this directory",
                           .where = directory_,
                           .expected = "a directory of its own for each run",
-                          .got = {entry.name, " of ", writer, ", which still runs"}});
+                          .got = {name, " of ", writer, ", which still runs"}});
       return;
     }
   }

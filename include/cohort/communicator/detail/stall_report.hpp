@@ -7,8 +7,8 @@
 
 namespace cohort::detail {
 
-/// Text of the form "1" or "1, 3", with at most 16 ranks.
-[[gnu::cold]] std::string rank_list(std::span<int const> ranks);
+/// Text of the form "rank 1" or "ranks 1, 3", with at most 16 ranks.
+[[gnu::cold]] std::string named_ranks(std::span<int const> ranks);
 
 /// Text of the form "at step 812, bucket 4" or "evaluating after step 811".
 [[gnu::cold]] std::string describe_progress(rank_progress w);

@@ -11,9 +11,9 @@
 
 namespace cohort::detail {
 
-[[gnu::cold]] COHORT_CORE_INLINE std::string rank_list(std::span<int const> ranks) {
+[[gnu::cold]] COHORT_CORE_INLINE std::string named_ranks(std::span<int const> ranks) {
   constexpr std::size_t most = 16;
-  std::string text;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < std::min(most, ranks.size()); ++i)
     text += text_of({i == 0 ? "" : ", ", ranks[i]});
   return ranks.size() > most ? text_of({text, " and ", ranks.size() - most, " more"}) : text;
@@ -101,13 +101,13 @@ namespace cohort::detail {
     rank_progress const where = all[static_cast<std::size_t>(all_awaited[0])].where;
     return members.size() == 1
                ? text_of({"rank ", members[0], " waits for itself ", describe_progress(where)})
-               : text_of({"ranks ", rank_list(all_awaited), " all respond and are ", describe_progress(where),
+               : text_of({named_ranks(all_awaited), " all respond and are ", describe_progress(where),
                           ": they wait for different operations"});
   }
   std::string text;
   for (ranks_with_status const& s : group_by_status(all, late)) {
     bool const one = s.ranks.size() == 1;
-    text += text_of({text.empty() ? "" : "; ", one ? "rank " : "ranks ", rank_list(s.ranks)});
+    text += text_of({text.empty() ? "" : "; ", named_ranks(s.ranks)});
     if (s.what.answers && !s.what.ended)
       text += text_of({one ? " is " : " are ", describe_progress(s.what.where)});
     else
@@ -135,8 +135,8 @@ namespace cohort::detail {
                                                                  std::span<int const> late) {
   std::string text;
   for (ranks_with_status const& s : group_by_status(all, late))
-    text += text_of({text.empty() ? "" : ", ", s.ranks.size() == 1 ? "rank " : "ranks ", rank_list(s.ranks),
-                     " (", describe_progress(s.what.where), ")"});
+    text +=
+        text_of({text.empty() ? "" : ", ", named_ranks(s.ranks), " (", describe_progress(s.what.where), ")"});
   return text;
 }
 

@@ -45,20 +45,20 @@ COHORT_CORE_INLINE void check_inputs(graph_view net, dataset const& data) {
 }
 
 COHORT_CORE_INLINE void check_inputs(graph_view net, std::span<tensor_view const> given) {
-  auto const inputs = net.with_role(layer_role::input);
-  if (given.size() != inputs.size())
-    throw shape_error({.what = "predict got the wrong number of inputs",
-                       .expected = {inputs.size(), ", one for each input of the network"},
-                       .got = {given.size()}});
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    shape const &wanted = net[inputs[i]].output, &dims = given[i].dims;
-    int const examples = dims.rank > 0 ? dims[0] : 0;
-    if (dims.rank == wanted.rank + 1 && dims == wanted.batched(examples)) continue;
+  std::size_t inputs = 0;
+  for (int id = 0; id < net.size(); ++id) {
+    if (net.kind(id).role != layer_role::input || inputs++ >= given.size()) continue;
+    shape const &wanted = net[id].output, &dims = given[inputs - 1].dims;
+    if (dims.rank > 0 && dims == wanted.batched(dims[0])) continue;
     throw shape_error({.what = "an input of predict has the wrong shape",
-                       .where = net.name(inputs[i]),
+                       .where = net.name(id),
                        .expected = {"Nx", to_string(wanted), " for N examples"},
                        .got = to_string(dims)});
   }
+  if (given.size() != inputs)
+    throw shape_error({.what = "predict got the wrong number of inputs",
+                       .expected = {inputs, ", one for each input of the network"},
+                       .got = {given.size()}});
 }
 
 COHORT_CORE_INLINE void check_dataset(graph_view net, element_type type, dataset const& data) {

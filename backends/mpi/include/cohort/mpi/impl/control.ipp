@@ -269,8 +269,8 @@ COHORT_MPI_INLINE void mpi_control::detect_lost_ranks() {
   std::string text;
   for (ranks_with_status const& s : group_by_status(all, silent)) {
     bool const one = s.ranks.size() == 1;
-    text += text_of({text.empty() ? "" : "; ", one ? "rank " : "ranks ", rank_list(s.ranks),
-                     one ? " has" : " have", " sent no heartbeat for ", tenths / 10, ".", tenths % 10, " s; ",
+    text += text_of({text.empty() ? "" : "; ", named_ranks(s.ranks), one ? " has" : " have",
+                     " sent no heartbeat for ", tenths / 10, ".", tenths % 10, " s; ",
                      one ? "it was" : "they were", " last ", describe_progress(s.what.where)});
   }
   for (int const r : silent) at(r).lost = true;

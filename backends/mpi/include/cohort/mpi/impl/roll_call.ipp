@@ -75,11 +75,10 @@ COHORT_MPI_INLINE std::string roll_call::describe() const {
     if (seen_[rank]) started.push_back(static_cast<int>(rank));
   if (started.empty()) return {};
   int const missing = local_size_ - static_cast<int>(started.size());
-  return text_of({"on this host ", started.size() == 1 ? "rank " : "ranks ", rank_list(started),
-                  started.size() == 1 ? " has started" : " have started",
-                  missing > 0
-                      ? text_of({", and ", missing, missing == 1 ? " rank has not" : " ranks have not"})
-                      : std::string()});
+  return text_of(
+      {"on this host ", named_ranks(started), started.size() == 1 ? " has started" : " have started",
+       missing > 0 ? text_of({", and ", missing, missing == 1 ? " rank has not" : " ranks have not"})
+                   : std::string()});
 }
 
 /// A full queue of waiting connections refuses with EAGAIN: the process is alive.

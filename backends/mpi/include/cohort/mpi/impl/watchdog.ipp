@@ -30,8 +30,7 @@ COHORT_MPI_INLINE void watchdog::watch(std::chrono::milliseconds limit, std::str
                               [this] { return cancelled_; })) {
     std::vector<int> const ended = ranks ? ranks->ended_ranks() : std::vector<int>();
     if (!ended.empty())
-      exit_with(text_of({ended.size() == 1 ? "rank " : "ranks ", rank_list(ended),
-                         ended.size() == 1 ? " has" : " have", " ended before ", why}));
+      exit_with(text_of({named_ranks(ended), ended.size() == 1 ? " has" : " have", " ended before ", why}));
     if (clock::now() < end) continue;
     std::string const known = ranks ? ranks->describe() : std::string();
     exit_with(
