@@ -15,11 +15,13 @@ namespace cohort::detail {
 
 inline constexpr std::string_view process_word = ", process ", start_word = ", started ";
 
-/// Field 22 of /proc/PID/stat; "" if there is no such process.
+/// Field 22 of /proc/PID/stat; "" if there is no such process, or only a zombie (field 3 is Z or X), which
+/// writes no more files.
 COHORT_CORE_INLINE std::string start_time(std::string_view process) {
   std::ifstream file("/proc/" + std::string(process) + "/stat");
   std::string const text{std::istreambuf_iterator<char>(file), {}};
   std::size_t at = text.rfind(')');  // ends field 2, which may contain spaces
+  if (at == text.npos || text.find_first_of("ZX", at) == at + 2) return {};
   constexpr int fields_to_skip = 20;
   for (int field = 0; field < fields_to_skip && at != text.npos; ++field) at = text.find(' ', at + 1);
   return at == text.npos ? std::string() : text.substr(at + 1, text.find(' ', at + 1) - at - 1);
