@@ -13,7 +13,7 @@
 #include "stopwatch.hpp"
 
 #include <cohort/onednn.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #if __has_include(<cohort/cudnn/detail/gpu.hpp>)
 #include <cohort/cudnn/detail/gpu.hpp>
 #endif

@@ -41,7 +41,7 @@ void train() {
   backend::threads(2);  // OpenMP threads; plans and contexts made on this thread use them
   auto const parameters = std::make_shared<cohort::parameter_store<backend>>(backend{}, mlp);
   auto const plan = cohort::make_plan(parameters, mlp, {.batch = micro_batch});
-  std::fputs(cohort::table(*plan).c_str(), stdout);
+  std::fputs(cohort::text_of(*plan).c_str(), stdout);
   parameters->initialise(123);
   parameters->refresh_stale();
 

@@ -12,7 +12,7 @@ namespace reference_program {
 /// cache; and the subfolder `name` of each.
 inline std::vector<std::string> folders_of(std::string_view name, std::string const& chosen) {
   std::vector<std::string> parents{chosen};
-  if (chosen.empty()) parents = cohort::data_folders();
+  if (chosen.empty()) parents = cohort::io::data_folders();
   std::vector<std::string> all;
   for (std::string const& parent : parents) {
     all.push_back(parent);

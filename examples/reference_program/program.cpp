@@ -142,7 +142,7 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
                         evaluations const& results, std::string const& kind, std::uint64_t bytes) {
   double const each_second = results.seconds > 0 ? static_cast<double>(fitted.examples) / results.seconds : 0;
   cohort::communicator const& world = training.world();
-  cohort::json_writer out(2);
+  cohort::io::json_writer out(2);
   out.begin_object().field("accuracy", results.last->accuracy().value_or(0));
   if (results.how.top > 1) out.field("top_accuracy", results.last->top_accuracy().value_or(0));
   out.field("seconds", results.seconds).field("samples_per_second", each_second);
@@ -161,7 +161,7 @@ std::string json_report(options const& chosen, cohort::training& training, cohor
   }
   out.key("curve").begin_array();
   for (evaluations::point const& one : results.curve)
-    out.begin_object(cohort::json_lines::one)
+    out.begin_object(cohort::io::json_lines::one)
         .field("step", one.step)
         .field("seconds", one.seconds)
         .field("accuracy", one.accuracy)
@@ -253,7 +253,7 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
                                                   .listeners = std::move(listeners)});
   std::string const trace = times ? times->trace() : "";
   if (fitted.stopped) {
-    if (!trace.empty()) cohort::write_file(chosen.trace, trace);
+    if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
     return report_stop(training, saving ? &*saving : nullptr);
   }
   if (!results.last) results.last = training.evaluate(images.test, results.how);
@@ -266,12 +266,12 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
   if (!prints) return 0;
 
   if (chosen.profile && training.backend().starts_with("cudnn")) {
-    std::printf("\n%s", cohort::table(training.profile_rows(chosen.batch)).c_str());
+    std::printf("\n%s", cohort::text_of(training.profile_rows(chosen.batch)).c_str());
   } else if (chosen.profile) {
     int const workers = training.settings().workers, threads = workers * training.settings().threads;
     cohort::machine_peaks const peaks = cohort::measure_peaks(threads);
     std::printf("\n%speak of %d threads: %.0f GFLOP/s in f32, %.0f GB/s\n",
-                cohort::table(training.profile_rows(chosen.batch), peaks.of_one(workers)).c_str(), threads,
+                cohort::text_of(training.profile_rows(chosen.batch), peaks.of_one(workers)).c_str(), threads,
                 peaks.flops / 1e9, peaks.bytes_per_second / 1e9);
   }
   std::printf("\n%s\n", results.last->stats().c_str());
@@ -287,9 +287,9 @@ int run_rank(program const& what, options const& chosen, cohort::communicator& w
     std::printf("exchange by rank 0: %s\n", text.c_str());
   std::fputs(forecast.c_str(), stdout);
   std::fflush(stdout);
-  if (!trace.empty()) cohort::write_file(chosen.trace, trace);
+  if (!trace.empty()) cohort::io::write_file(chosen.trace, trace);
   if (!chosen.json.empty())
-    cohort::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, bytes));
+    cohort::io::write_file(chosen.json, json_report(chosen, training, fitted, results, images.kind, bytes));
   return 0;
 }
 

@@ -31,7 +31,7 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_update.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/parameter_averaging.hpp>
 #include <cohort/trainer/checkpoint_listener.hpp>

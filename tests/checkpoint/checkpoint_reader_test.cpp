@@ -36,7 +36,7 @@ struct two_steps {
 };
 
 void flip(std::string const& path, std::uint64_t byte) {
-  std::string text = read_text(path);
+  std::string text = io::read_text(path);
   text[byte] ^= 1;
   std::ofstream(path, std::ios::binary) << text;
 }

@@ -25,7 +25,7 @@ struct warp {
   shape pattern = {3, 1};
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"count", &warp::count},       field{"grid", &warp::grid},

@@ -17,9 +17,9 @@ namespace json_against_nlohmann_test {
 using namespace std::string_literals;
 using other_json = nlohmann::ordered_json;
 
-std::optional<cohort::json_document> ours(std::string const& text) {
+std::optional<cohort::io::json_document> ours(std::string const& text) {
   try {
-    return cohort::parse_json(text);
+    return cohort::io::parse_json(text);
   } catch (cohort::data_error const&) {
     return std::nullopt;
   }
@@ -49,18 +49,18 @@ std::optional<other_json> theirs(std::string const& text) {
   }
 }
 
-void expect_equal(cohort::json_value a, other_json const& b) {
+void expect_equal(cohort::io::json_value a, other_json const& b) {
   switch (a.kind()) {
-    case cohort::json_kind::null:
+    case cohort::io::json_kind::null:
       ASSERT_TRUE(b.is_null());
       break;
-    case cohort::json_kind::boolean:
+    case cohort::io::json_kind::boolean:
       ASSERT_EQ(a.boolean(), b.get<bool>());
       break;
-    case cohort::json_kind::string:
+    case cohort::io::json_kind::string:
       ASSERT_EQ(a.string(), b.get<std::string>());
       break;
-    case cohort::json_kind::number:
+    case cohort::io::json_kind::number:
       ASSERT_TRUE(b.is_number());
       if (b.is_number_float()) {
         ASSERT_EQ(std::bit_cast<std::uint64_t>(a.number()), std::bit_cast<std::uint64_t>(b.get<double>()));
@@ -70,16 +70,16 @@ void expect_equal(cohort::json_value a, other_json const& b) {
         ASSERT_EQ(a.integer(), b.get<std::int64_t>());
       }
       break;
-    case cohort::json_kind::array:
+    case cohort::io::json_kind::array:
       ASSERT_TRUE(b.is_array());
       ASSERT_EQ(a.size(), b.size());
       for (std::size_t i = 0; i < b.size(); ++i) expect_equal(a.at(i), b[i]);
       break;
-    case cohort::json_kind::object: {
+    case cohort::io::json_kind::object: {
       ASSERT_TRUE(b.is_object());
       ASSERT_EQ(a.size(), b.size());
       auto field = b.begin();
-      for (cohort::json_value item : a.items()) {
+      for (cohort::io::json_value item : a.items()) {
         ASSERT_EQ(item.key(), field.key());
         expect_equal(item, field.value());
         ++field;
@@ -183,7 +183,7 @@ TEST(json_against_nlohmann, agrees_on_damaged_documents) {
 }
 
 TEST(json_against_nlohmann, writes_text_that_nlohmann_reads_as_the_same_values) {
-  cohort::json_writer out(4);
+  cohort::io::json_writer out(4);
   out.begin_object()
       .field("text", "\"\\/\b\f\n\r\t\x01 ä€😀")
       .field("least", INT64_MIN)
@@ -197,7 +197,7 @@ TEST(json_against_nlohmann, writes_text_that_nlohmann_reads_as_the_same_values) 
       .end_array();
   std::string const text = out.end_object().text();
   auto const other = other_json::parse(text);
-  auto const document = cohort::parse_json(text);
+  auto const document = cohort::io::parse_json(text);
   expect_equal(document.root(), other);
   EXPECT_EQ(other.at("text").get<std::string>(), "\"\\/\b\f\n\r\t\x01 ä€😀");
   EXPECT_EQ(other.at("tenth").get<double>(), 0.1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/checkpoint/manifest.hpp>
+#include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <string>
 
@@ -10,6 +10,7 @@
 namespace manifest_test {
 
 using namespace cohort;
+using namespace cohort::detail;
 
 checkpoint_manifest of_two_ranks() {
   return {.position = {812, 3, 6400},

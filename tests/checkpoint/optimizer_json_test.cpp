@@ -11,11 +11,11 @@ namespace optimizer_json_test {
 using namespace cohort;
 
 optimizer_settings read(std::string const& text) {
-  json_document const document = parse_json(text, "optimizer");
+  io::json_document const document = io::parse_json(text, "optimizer");
   return optimizer_from_json(document.root());
 }
 plateau read_plateau(std::string const& text) {
-  json_document const document = parse_json(text, "plateau");
+  io::json_document const document = io::parse_json(text, "plateau");
   return plateau_from_json(document.root());
 }
 

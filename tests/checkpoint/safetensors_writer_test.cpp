@@ -87,13 +87,13 @@ TEST(safetensors_writer, aligns_the_data_to_64_and_each_tensor_to_its_element_si
 TEST(safetensors_writer, writes_the_same_bytes_every_time_and_to_a_file) {
   scratch_folder folder;
   cohort::save_safetensors(folder / "m", all, {{"z", "1"}, {"a", "2"}});
-  EXPECT_EQ(cohort::read_text(folder / "m"), written(all, {{"a", "2"}, {"z", "1"}}));
+  EXPECT_EQ(cohort::io::read_text(folder / "m"), written(all, {{"a", "2"}, {"z", "1"}}));
   EXPECT_EQ(cohort::safetensors::load(folder / "m").at("ints").as<std::int32_t>()[0], -5);
 }
 
 TEST(safetensors_writer, refuses_invalid_names_and_keeps_the_old_file) {
   scratch_folder folder;
-  cohort::write_file(folder / "m", "old");
+  cohort::io::write_file(folder / "m", "old");
   tensor_view const view(bytes, {3});
   auto refused = [&](std::vector<stored_tensor> const& tensors) {
     return refusal_of<cohort::data_error>([&] { cohort::save_safetensors(folder / "m", tensors); });
@@ -104,7 +104,7 @@ TEST(safetensors_writer, refuses_invalid_names_and_keeps_the_old_file) {
   EXPECT_NE(refused({{"", view}}), "");
   EXPECT_NE(refused({{"__metadata__", view}}), "");
   EXPECT_NE(refused({{"a\xff", view}}), "");
-  EXPECT_EQ(cohort::read_text(folder / "m"), "old");
+  EXPECT_EQ(cohort::io::read_text(folder / "m"), "old");
   EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
 }
 

@@ -44,7 +44,7 @@ TEST(fixed_text, writes_numbers_and_shapes_and_never_overflows) {
 }
 
 static_assert([] {
-  source const at = source::here();
+  source_line const at = source_line::here();
   return at.line == __LINE__ - 1 && std::string_view(at.file).ends_with("finding_test.cpp");
 }());
 

@@ -11,8 +11,8 @@
 
 namespace byte_sink_test {
 
-using cohort::byte_sink;
-using cohort::byte_sink_ref;
+using cohort::io::byte_sink;
+using cohort::io::byte_sink_ref;
 
 /// Stores what is written; fails from byte `most` on.
 struct limited_sink {

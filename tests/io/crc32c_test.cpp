@@ -11,7 +11,7 @@
 
 namespace crc32c_test {
 
-using cohort::crc32c;
+using cohort::io::crc32c;
 
 std::span<std::byte const> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 

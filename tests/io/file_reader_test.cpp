@@ -12,8 +12,8 @@
 
 namespace file_reader_test {
 
-using cohort::file_reader;
-using cohort::read_text;
+using cohort::io::file_reader;
+using cohort::io::read_text;
 
 TEST(file_reader, reads_the_contents_and_then_nothing) {
   scratch_folder folder;

@@ -15,8 +15,8 @@
 
 namespace file_writer_test {
 
-using cohort::file_writer;
-using cohort::read_text;
+using cohort::io::file_writer;
+using cohort::io::read_text;
 using names = std::vector<std::string>;
 
 mode_t mode_of(std::string const& path) {
@@ -27,7 +27,7 @@ mode_t mode_of(std::string const& path) {
 
 TEST(file_writer, publishes_nothing_before_commit_and_everything_after) {
   scratch_folder folder;
-  cohort::write_file(folder / "model", "old");
+  cohort::io::write_file(folder / "model", "old");
   file_writer file(folder / "model");
   file.write("new ");
   file.write("content");
@@ -39,7 +39,7 @@ TEST(file_writer, publishes_nothing_before_commit_and_everything_after) {
 
 TEST(file_writer, keeps_only_the_old_file_if_it_is_abandoned) {
   scratch_folder folder;
-  cohort::write_file(folder / "model", "old");
+  cohort::io::write_file(folder / "model", "old");
   {
     file_writer file(folder / "model");
     file.write("half");
@@ -51,17 +51,17 @@ TEST(file_writer, keeps_only_the_old_file_if_it_is_abandoned) {
 
 TEST(file_writer, keeps_the_old_file_if_the_disk_is_full) {
   scratch_folder folder;
-  cohort::write_file(folder / "model", "old");
+  cohort::io::write_file(folder / "model", "old");
   std::string const large(100'000, 'x');
   std::string why;
   {
     small_disk disk(4096);
-    why = refusal_of<cohort::file_error>([&] { cohort::write_file(folder / "model", large); });
+    why = refusal_of<cohort::file_error>([&] { cohort::io::write_file(folder / "model", large); });
   }
   EXPECT_EQ(why, "cannot write the file (" + (folder / "model") + "): File too large");
   EXPECT_EQ(read_text(folder / "model"), "old");
   EXPECT_EQ(folder.names(), names{"model"});
-  cohort::write_file(folder / "model", large);
+  cohort::io::write_file(folder / "model", large);
   EXPECT_EQ(read_text(folder / "model"), large);
 }
 
@@ -92,7 +92,7 @@ TEST(file_writer, does_not_replace_a_pipe) {
   scratch_folder folder;
   std::string const pipe = folder / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_NE(refusal_of<cohort::file_error>([&] { cohort::write_file(pipe, "x"); }).find("got a device"),
+  EXPECT_NE(refusal_of<cohort::file_error>([&] { cohort::io::write_file(pipe, "x"); }).find("got a device"),
             std::string::npos);
   struct stat facts {};
   ASSERT_EQ(::stat(pipe.c_str(), &facts), 0);
@@ -101,10 +101,10 @@ TEST(file_writer, does_not_replace_a_pipe) {
 
 TEST(file_writer, keeps_permissions_and_follows_links) {
   scratch_folder folder;
-  cohort::write_file(folder / "model", "old");
+  cohort::io::write_file(folder / "model", "old");
   ::chmod((folder / "model").c_str(), 0600);
   ASSERT_EQ(::symlink("model", (folder / "latest").c_str()), 0);
-  cohort::write_file(folder / "latest", "new");
+  cohort::io::write_file(folder / "latest", "new");
   EXPECT_EQ(read_text(folder / "model"), "new");
   EXPECT_EQ(mode_of(folder / "model"), 0600u);
   EXPECT_EQ(folder.names(), (names{"latest", "model"}));

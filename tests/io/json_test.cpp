@@ -15,9 +15,9 @@ namespace json_test {
 
 using namespace std::string_literals;
 using cohort::data_error;
-using cohort::parse_json;
+using cohort::io::parse_json;
 
-std::string refused(std::string_view text, cohort::json_limits limits = {}) {
+std::string refused(std::string_view text, cohort::io::json_limits limits = {}) {
   return refusal_of<data_error>([&] { parse_json(text, "net.json", limits); });
 }
 
@@ -37,7 +37,7 @@ TEST(json, reads_every_kind_of_value) {
   EXPECT_EQ(a.at(4).number(), 25.0);
   EXPECT_EQ(a.at(5).string(), "x\n");
   EXPECT_EQ(document.root().at("b").size(), 0u);
-  EXPECT_EQ(document.root().at("").kind(), cohort::json_kind::array);
+  EXPECT_EQ(document.root().at("").kind(), cohort::io::json_kind::array);
 }
 
 TEST(json, keeps_the_order_of_fields) {

@@ -10,7 +10,7 @@
 
 namespace json_value_test {
 
-using cohort::parse_json;
+using cohort::io::parse_json;
 
 auto const document = parse_json(
     R"({"layers": [{"kind": "conv2d", "kernel": "5", "rate": 1.5, "n": -3, "big": 18446744073709551615}], "x y": []})",
@@ -35,9 +35,10 @@ TEST(json_value, names_its_kind_if_another_was_expected) {
   EXPECT_EQ(refused([](auto layer) { layer.at("big").integer(0); }),
             "cannot read JSON (net.json:1:76, $.layers[0].big): expected an integer of at least 0, got "
             "18446744073709551615");
-  for (auto read : {+[](cohort::json_value v) { v.boolean(); }, +[](cohort::json_value v) { v.string(); },
-                    +[](cohort::json_value v) { v.number(); }, +[](cohort::json_value v) { v.at(0); },
-                    +[](cohort::json_value v) { v.integer(); }}) {
+  for (auto read :
+       {+[](cohort::io::json_value v) { v.boolean(); }, +[](cohort::io::json_value v) { v.string(); },
+        +[](cohort::io::json_value v) { v.number(); }, +[](cohort::io::json_value v) { v.at(0); },
+        +[](cohort::io::json_value v) { v.integer(); }}) {
     EXPECT_NE(refused([&](auto layer) { read(layer); }), "");
   }
   EXPECT_NE(refused([](auto layer) { layer.at("kind").at("x"); }), "");

@@ -14,8 +14,8 @@
 
 namespace json_writer_test {
 
-using cohort::json_lines;
-using cohort::json_writer;
+using cohort::io::json_lines;
+using cohort::io::json_writer;
 
 json_writer& network(json_writer& out) {
   out.begin_object().field("name", "lenet").key("input").begin_array(json_lines::one);
@@ -60,7 +60,7 @@ TEST(json_writer, writes_doubles_that_read_back_as_the_same_bits) {
     double const number = std::bit_cast<double>(std::uint64_t{random()});
     if (!std::isfinite(number)) continue;
     std::string const text = json_writer().value(number).text();
-    auto const document = cohort::parse_json(text);
+    auto const document = cohort::io::parse_json(text);
     ASSERT_EQ(std::bit_cast<std::uint64_t>(document.root().number()), std::bit_cast<std::uint64_t>(number))
         << text;
   }
@@ -94,8 +94,9 @@ TEST(json_writer, refuses_calls_that_produce_invalid_json) {
   EXPECT_THROW(json_writer().begin_object().begin_array(), setting_error);
   EXPECT_THROW(json_writer().begin_object().end_array(), setting_error);
   EXPECT_THROW(json_writer().begin_object().key("a").key("b"), setting_error);
-  EXPECT_EQ(refusal_of<setting_error>([] { json_writer().begin_object().key("a").end_object(); }),
-            "the sequence of json_writer calls does not form JSON (after 5 bytes): expected a value, got '}'");
+  EXPECT_EQ(
+      refusal_of<setting_error>([] { json_writer().begin_object().key("a").end_object(); }),
+      "the sequence of json_writer calls does not form JSON (after 5 bytes): expected a value, got '}'");
 }
 
 }  // namespace json_writer_test

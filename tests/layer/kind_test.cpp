@@ -21,7 +21,7 @@ struct blend {
   cohort::padding edge = {};
   shape reach{1, 2};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"parts", &blend::parts},   field{"cell", &blend::cell},
@@ -59,7 +59,7 @@ struct swapped {
   T first = 3;
   T second = 3;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
   static constexpr auto fields() {
     return std::tuple{field{"second", &swapped::second}, field{"first", &swapped::first}};
   }
@@ -72,7 +72,7 @@ struct left_out {
   T hidden = 1;
   T listed = Default;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
   static constexpr auto fields() { return std::tuple{field{"listed", &left_out::listed}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <cohort/plan/arena.hpp>
+#include <cohort/plan/detail/arena.hpp>
 #include <cohort/random/stream.hpp>
 #include <cohort/tensor/buffer.hpp>
 
@@ -9,6 +9,7 @@
 namespace arena_test {
 
 using namespace cohort;
+using namespace cohort::detail;
 
 arena_slot slot(std::size_t bytes, int first, int last, int same_as = -1) {
   return {bytes, first, last, same_as, 0};

@@ -28,7 +28,7 @@ struct recorded {
 
   required<int> number;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"number", &recorded::number}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
@@ -76,7 +76,7 @@ TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
   record.clear();
   graph const net = graph::build([](builder& b) {
     return b.input({300}) | recorded{1} | dense{.units = 200} | recorded{2} | dense{.units = 10}
-        | softmax_cross_entropy{};
+           | softmax_cross_entropy{};
   });
   trial<B> t(net, {.batch = 2});
   std::vector<std::vector<double>> early;
@@ -101,7 +101,7 @@ TEST(context, announces_buckets_while_backward_runs_each_when_it_is_complete) {
 TEST(context, reports_in_forward_when_parameters_are_first_used) {
   graph const net = graph::build([](builder& b) {
     return b.input({6}) | recorded{1} | dense{.units = 4} | recorded{2} | dense{.units = 3}
-        | softmax_cross_entropy{};
+           | softmax_cross_entropy{};
   });
   trial<B> t(net, {.batch = 2}), other(net, {.batch = 2}, 5);
   double const before = t.forward(), everything = other.forward();
@@ -354,7 +354,7 @@ TEST(context, records_a_profile_on_request) {
   t.run->profile(false);
   t.step();
   for (plan_row const& row : t.run->profile()) EXPECT_EQ(row.calls, 2) << row.step;
-  expect_parts(table(t.run->profile()), {"us/call", "share"});
+  expect_parts(text_of(t.run->profile()), {"us/call", "share"});
 }
 
 }  // namespace context_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
-#include <cohort/plan/folding.hpp>
+#include <cohort/plan/detail/folding.hpp>
 
 #include <string>
 #include <vector>
@@ -98,7 +98,7 @@ TEST(folding, shares_working_copies_between_batches_of_several_sizes) {
 struct doubled {
   static constexpr std::string_view kind_name = "doubled";
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   channel_map at_inference(std::span<double const>) const { return {2, 0}; }

@@ -17,7 +17,7 @@ using B = reference<double>;
 struct careful {
   static constexpr std::string_view kind_name = "careful";
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
@@ -37,7 +37,7 @@ template <class Chain>
 graph between_dense_layers(Chain chain) {
   return graph::build([&](builder& b) {
     return chain(b.input({2}) | dense{.units = width, .name = "first"}) | dense{.units = 2, .name = "last"}
-        | mean_squared_error{};
+           | mean_squared_error{};
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/graph/graph.hpp>
-#include <cohort/plan/lowering.hpp>
+#include <cohort/plan/detail/lowering.hpp>
 
 #include <string>
 #include <vector>
@@ -9,6 +9,7 @@
 namespace lowering_test {
 
 using namespace cohort;
+using namespace cohort::detail;
 
 bool nothing(kind const&, kind const&) { return false; }
 bool rectifiers(kind const& a, kind const& b) {

@@ -4,7 +4,7 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ std::shared_ptr<plan const> planned(graph_view net, plan_settings const& setting
 graph small() {
   return graph::build([](builder& net) {
     return net.input({1, 8, 8}) | conv2d{.filters = 3, .kernel = 3} | relu{} | max_pool{.window = 2}
-        | dense{.units = 4} | softmax_cross_entropy{};
+           | dense{.units = 4} | softmax_cross_entropy{};
   });
 }
 
@@ -30,7 +30,7 @@ graph small() {
 struct unheard_of {
   static constexpr std::string_view kind_name = "unheard_of";
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
 };
@@ -38,7 +38,8 @@ struct unheard_of {
 TEST(make_plan, runs_rows_in_order_with_the_rectifier_after_the_pool) {
   std::vector<std::string> rows;
   for (plan_row const& row : planned(small(), {.batch = 2})->rows())
-    rows.push_back((row.direction == pass::forward ? "+" : "-") + row.step + ' ' + to_string(row.output));
+    rows.push_back((row.direction == plan_pass::forward ? "+" : "-") + row.step + ' '
+                   + to_string(row.output));
   EXPECT_EQ(rows, (std::vector<std::string>{"+conv2d_1 2x3x6x6", "+max_pool_1 2x3x3x3", "+relu_1 2x3x3x3",
                                             "+dense_1 2x4", "+softmax_cross_entropy_1 2x4",
                                             "-softmax_cross_entropy_1 2x4", "-dense_1 2x4", "-relu_1 2x3x3x3",
@@ -47,7 +48,7 @@ TEST(make_plan, runs_rows_in_order_with_the_rectifier_after_the_pool) {
 
 TEST(make_plan, needs_no_backward_and_no_gradients_for_inference) {
   auto const made = planned(small(), {.batch = 2, .training = false});
-  for (plan_row const& row : made->rows()) EXPECT_EQ(row.direction, pass::forward);
+  for (plan_row const& row : made->rows()) EXPECT_EQ(row.direction, plan_pass::forward);
   EXPECT_EQ(made->memory().gradients, 0U);
   EXPECT_LT(made->memory().activations, planned(small(), {.batch = 2})->memory().activations);
   ASSERT_EQ(made->outputs().size(), 1U);
@@ -58,7 +59,7 @@ TEST(make_plan, needs_no_backward_and_no_gradients_for_inference) {
 TEST(make_plan, counts_flops_of_the_batch) {
   for (plan_row const& row : planned(small(), {.batch = 7})->rows())
     if (row.step == "conv2d_1") {
-      EXPECT_EQ(row.flops, (row.direction == pass::forward ? 1 : 2) * 7 * 2.0 * 3 * 36 * 9);
+      EXPECT_EQ(row.flops, (row.direction == plan_pass::forward ? 1 : 2) * 7 * 2.0 * 3 * 36 * 9);
     }
 }
 
@@ -109,7 +110,8 @@ TEST(make_plan, counts_every_context_and_the_updaters_state) {
 
 TEST(make_plan, counts_accumulation_buffers_if_gradients_are_accumulated) {
   graph const net = graph::build([](builder& b) {
-    return b.input({100}) | dense{.units = 16} | dense{.units = 16} | dense{.units = 2} | softmax_cross_entropy{};
+    return b.input({100}) | dense{.units = 16} | dense{.units = 16} | dense{.units = 2}
+           | softmax_cross_entropy{};
   });
   auto const memory = planned(net, {.batch = 4})->memory();
   EXPECT_EQ(memory.accumulation, (100 * 16 + 16) * sizeof(double)) << "one layer's gradients at a time";
@@ -127,7 +129,7 @@ TEST(make_plan, refuses_outputs_that_are_not_layers) {
 }
 
 TEST(make_plan, prints_a_table) {
-  std::string const text = table(*planned(small(), {.batch = 2}));
+  std::string const text = text_of(*planned(small(), {.batch = 2}));
   expect_parts(
       text, {"pass", "implementation", "MFLOP", "conv2d_1", "2x3x6x6", "batch 2: parameters ", ", total "});
   EXPECT_EQ(text.find("us/call"), std::string::npos) << "no times where none were taken";

@@ -4,7 +4,7 @@
 #include <cohort/backend/reference.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <string>
 #include <vector>
 
@@ -19,14 +19,14 @@ using strings = std::vector<std::string>;
 graph deep() {
   return graph::build([](builder& net) {
     return net.input({2, 6, 6}) | conv2d{.filters = 3, .kernel = 3} | batch_norm{} | sigmoid{}
-        | conv2d{.filters = 4, .kernel = 3} | relu{} | dense{.units = 5} | softmax_cross_entropy{};
+           | conv2d{.filters = 4, .kernel = 3} | relu{} | dense{.units = 5} | softmax_cross_entropy{};
   });
 }
 
 strings backward_steps(plan const& made) {
   strings steps;
   for (plan_row const& row : made.rows())
-    if (row.direction == pass::backward) steps.push_back(row.step);
+    if (row.direction == plan_pass::backward) steps.push_back(row.step);
   return steps;
 }
 
@@ -48,7 +48,7 @@ TEST(parameter_set, freezes_the_lowest_layers_without_running_their_backward) {
       head(deep(), {.batch = 3}, 1, {}, {"conv2d_1", "batch_norm_1", "conv2d_2"});
   EXPECT_EQ(backward_steps(*head.plan), (strings{"softmax_cross_entropy_1", "dense_1"}));
   EXPECT_LT(head.plan->memory().activations, all.plan->memory().activations);
-  std::string const shown = table(*head.plan);
+  std::string const shown = text_of(*head.plan);
   EXPECT_NE(shown.find("\nfrozen    conv2d_2"), std::string::npos) << shown;
   EXPECT_EQ(shown.find("backward  conv2d_2"), std::string::npos) << shown;
   ASSERT_EQ(head.store->buckets().size(), 1U);

@@ -47,7 +47,7 @@ TEST(parameter_store, initialises_only_by_seed_layer_and_parameter) {
   std::vector<double> expected(27);
   t.store->initialise(5);
   fill<double>(init::xavier{}, expected, 9, 27, {3, 1, 3, 3},
-               random_stream(5, purpose_of("parameters", "eye", "weights")));
+               random_stream(5, detail::purpose_of("parameters", "eye", "weights")));
   EXPECT_EQ(t.dense(0, t.store->master()), expected);
   EXPECT_EQ(t.dense(1, t.store->master()), std::vector<double>(3, 0.0));
   EXPECT_EQ(t.dense(4, t.store->master()), std::vector<double>(2, 0.5))
@@ -61,7 +61,8 @@ TEST(parameter_store, initialises_only_by_seed_layer_and_parameter) {
 TEST(parameter_store, refreshes_working_copies_of_frozen_layers_only_when_parameters_are_written) {
   trial<reference<float>> const t(small(), {.batch = 1}, 1, {}, {"eye"});
   auto& store = *t.store;
-  int const frozen = store.copy(0, *store.fixed_layout(0), true), trained = store.copy(2, *store.fixed_layout(2), true);
+  int const frozen = store.copy(0, *store.fixed_layout(0), true),
+            trained = store.copy(2, *store.fixed_layout(2), true);
   auto const first = [&](int copy) { return *reinterpret_cast<float const*>(store.copy_data(copy)); };
   auto const refresh_by_three = [&] {
     for (int worker : {2, 0, 1}) store.refresh(worker, 3);
@@ -93,7 +94,8 @@ TEST(parameter_store, refreshes_working_copies_of_frozen_layers_only_when_parame
 TEST(parameter_store, refreshes_working_copies_of_some_parameters) {
   trial<reference<float>> const t(small(), {.batch = 1});
   auto& store = *t.store;
-  int const low = store.copy(0, *store.fixed_layout(0), true), high = store.copy(2, *store.fixed_layout(2), true);
+  int const low = store.copy(0, *store.fixed_layout(0), true),
+            high = store.copy(2, *store.fixed_layout(2), true);
   EXPECT_EQ(store.parameter_of_copy(low), 0);
   EXPECT_EQ(store.parameter_of_copy(high), 2);
   auto const first = [&](int copy) { return *reinterpret_cast<float const*>(store.copy_data(copy)); };

@@ -6,7 +6,7 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/optimizer/constraint.hpp>
 #include <cohort/optimizer/gradient_normalisation.hpp>
-#include <cohort/plan/arena_sums.hpp>
+#include <cohort/plan/detail/arena_sums.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cstring>
 #include <string>
@@ -23,7 +23,7 @@ using namespace cohort;
 graph net() {
   return graph::build([](builder& net) {
     return net.input({96}) | dense{.units = 64} | relu{} | dense{.units = 3, .bias = false} | relu{}
-        | dense{.units = 2} | softmax_cross_entropy{};
+           | dense{.units = 2} | softmax_cross_entropy{};
   });
 }
 
@@ -305,10 +305,10 @@ TEST(parameter_update, refuses_rows_of_unknown_layers_and_of_frozen_layers_that_
       refusal_of({{.layer = "dense_2", .l2 = 1}, {.layer = "dense_3", .bias_updater = adam{.epsilon = 0}}}),
       "a setting is out of range (layers[1] dense_3: adam.epsilon): expected a finite number, at least "
       "1.2e-38, got 0");
-  EXPECT_EQ(
-      refusal_of({{.layer = "dense_2", .frozen = true}}),
-      "the optimizer settings freeze a layer that the parameter set does not freeze (dense_2.weights): expected parameter_set::freeze before the "
-      "first plan");
+  EXPECT_EQ(refusal_of({{.layer = "dense_2", .frozen = true}}),
+            "the optimizer settings freeze a layer that the parameter set does not freeze (dense_2.weights): "
+            "expected parameter_set::freeze before the "
+            "first plan");
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}}),
             "every layer is frozen: there is nothing to train (layers)");
   EXPECT_EQ(refusal_of({{.layer = "*", .frozen = true}, {.layer = "dense_*", .frozen = false}}), "");
@@ -325,14 +325,14 @@ TEST(parameter_update, keeps_as_many_arrays_as_the_updater_with_most_state) {
 
 TEST(arena_sums, cover_parameters_layers_and_the_whole_model) {
   fixture<float> all;
-  arena_sums sums(all.store);
+  detail::arena_sums sums(all.store);
   std::vector<double> elements(all.store.table().size());
   auto const count = [&](std::size_t p, std::size_t begin, std::size_t n, double* to) {
     EXPECT_GE(begin, all.store.table()[p].offset);
     EXPECT_LE(begin + n, all.store.table()[p].offset + all.store.table()[p].room);
     elements[p] += static_cast<double>(n);
-    for (; n > 0; n -= std::min(n, arena_sums::chunk))
-      *to++ = static_cast<double>(std::min(n, arena_sums::chunk));
+    for (; n > 0; n -= std::min(n, detail::arena_sums::chunk))
+      *to++ = static_cast<double>(std::min(n, detail::arena_sums::chunk));
   };
   for (int worker = 0; worker < 3; ++worker) sums.measure(worker, 3, count);
   double whole = 0;
@@ -341,7 +341,7 @@ TEST(arena_sums, cover_parameters_layers_and_the_whole_model) {
     EXPECT_EQ(sums.of_parameter(p), elements[p]);
     whole += elements[p];
   }
-  EXPECT_GT(elements[0], arena_sums::chunk);
+  EXPECT_GT(elements[0], detail::arena_sums::chunk);
   EXPECT_EQ(sums.of_all(), whole);
   ASSERT_EQ(elements.size(), 5U);  // dense_1: weights and bias; dense_2: weights; dense_3: weights and bias
   for (std::size_t const p : {0, 1}) EXPECT_EQ(sums.of_layer(p), elements[0] + elements[1]);

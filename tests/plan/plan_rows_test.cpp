@@ -12,7 +12,7 @@ namespace plan_rows_test {
 
 using namespace cohort;
 
-double bytes(std::vector<plan_row> const& rows, std::string const& step, pass direction,
+double bytes(std::vector<plan_row> const& rows, std::string const& step, plan_pass direction,
              std::string const& implementation = {}) {
   for (plan_row const& row : rows)
     if (row.step == step && row.direction == direction
@@ -31,9 +31,9 @@ TEST(plan_rows, count_the_bytes_of_a_kernels_tensors_once) {
   std::vector<plan_row> const rows = t.plan->rows();
   double const element = sizeof(double);
   double const weights = 4 * 8 + 8, input = 5 * 4, output = 5 * 8;
-  EXPECT_EQ(bytes(rows, "wide", pass::forward), element * (weights + input + output));
-  EXPECT_EQ(bytes(rows, "bend", pass::forward), element * 2 * output);
-  EXPECT_EQ(bytes(rows, "bend", pass::backward, "accumulate"), element * 3 * output)
+  EXPECT_EQ(bytes(rows, "wide", plan_pass::forward), element * (weights + input + output));
+  EXPECT_EQ(bytes(rows, "bend", plan_pass::forward), element * 2 * output);
+  EXPECT_EQ(bytes(rows, "bend", plan_pass::backward, "accumulate"), element * 3 * output)
       << "x has two readers: one gradient is added to the other";
 }
 

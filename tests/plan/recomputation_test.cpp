@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <cohort/plan/recomputation.hpp>
-#include <cohort/plan/table.hpp>
 
 #include <string>
 #include <vector>
@@ -26,11 +26,12 @@ std::vector<std::string> remade(graph_view net, recomputation const& how) {
 graph blocks() {
   return graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "stem"}
-        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_in"} | relu{.name = "first_relu"}
-        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_out"}
-        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "second_in"} | gelu{.name = "second_gelu"}
-        | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "second_out"}
-        | dense{.units = 3, .name = "head"} | softmax_cross_entropy{};
+           | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_in"} | relu{.name = "first_relu"}
+           | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "first_out"}
+           | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "second_in"}
+           | gelu{.name = "second_gelu"}
+           | conv2d{.filters = 8, .kernel = 3, .padding = 1, .name = "second_out"}
+           | dense{.units = 3, .name = "head"} | softmax_cross_entropy{};
   });
 }
 
@@ -59,20 +60,20 @@ TEST(recomputation, recomputes_a_block_from_its_inputs_and_keeps_what_others_rea
 TEST(recomputation, logs_nothing_if_everything_is_kept) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3} | dense{.units = 6} | dense{.units = 3}
-        | softmax_cross_entropy{};
+           | softmax_cross_entropy{};
   });
   trial<B> const t(net, {.batch = 8, .recompute = {.cheap = true}});
   EXPECT_EQ(t.plan->recomputed().kernels, 0);
   EXPECT_EQ(t.plan->recomputed().bytes_saved, 0U);
   EXPECT_EQ(t.plan->memory().activations, activations<B>(net, {}));
-  EXPECT_EQ(table(*t.plan).find("recomputation"), std::string::npos);
+  EXPECT_EQ(text_of(*t.plan).find("recomputation"), std::string::npos);
 }
 
 TEST(recomputation, runs_layers_that_sum_over_workers_once) {
   graph const net = graph::build([](builder& b) {
     return b.input({1, 8, 8}) | conv2d{.filters = 8, .kernel = 3, .name = "c_1"}
-        | synchronised_batch_norm{.name = "c_norm"} | gelu{.name = "c_gelu"}
-        | conv2d{.filters = 8, .kernel = 3, .name = "c_2"} | dense{.units = 3} | softmax_cross_entropy{};
+           | synchronised_batch_norm{.name = "c_norm"} | gelu{.name = "c_gelu"}
+           | conv2d{.filters = 8, .kernel = 3, .name = "c_2"} | dense{.units = 3} | softmax_cross_entropy{};
   });
   EXPECT_EQ(remade(net, {.cheap = true}), std::vector<std::string>{"c_gelu"});
   EXPECT_EQ(remade(net, {.blocks = {"c_*"}}), (std::vector<std::string>{"c_gelu", "c_1"}));
@@ -86,7 +87,7 @@ TEST(recomputation, reports_its_cost) {
   for (plan_row const& row : t.plan->rows()) {
     all += row.bytes;
     if (!row.recomputed) continue;
-    EXPECT_EQ(row.direction, pass::backward);
+    EXPECT_EQ(row.direction, plan_pass::backward);
     flops += row.flops, moved += row.bytes, ++kernels;
   }
   EXPECT_EQ(cost.kernels, kernels);
@@ -94,15 +95,16 @@ TEST(recomputation, reports_its_cost) {
   EXPECT_EQ(cost.bytes_moved, moved);
   EXPECT_EQ(cost.share_of_bytes, moved / all);
   EXPECT_LE(moved, recomputation::max_bytes_moved_per_byte_saved * static_cast<double>(cost.bytes_saved));
-  expect_parts(table(*t.plan), {"recompute ", "\nrecomputation: ", " kernels run again, ",
-                                " % of the step's bytes), to save ", "\n"});
+  expect_parts(text_of(*t.plan), {"recompute ", "\nrecomputation: ", " kernels run again, ",
+                                  " % of the step's bytes), to save ", "\n"});
 }
 
 TEST(recomputation, refuses_blocks_that_name_no_layer) {
-  expect_parts(refused<setting_error>([] {
-                 remade(blocks(), {.blocks = {"first_*", "third_*"}});
-               }),
-               {"no layer matches this block to recompute", "recompute.blocks[1]", "stem, first_in", "third_*"});
+  expect_parts(
+      refused<setting_error>([] {
+        remade(blocks(), {.blocks = {"first_*", "third_*"}});
+      }),
+      {"no layer matches this block to recompute", "recompute.blocks[1]", "stem, first_in", "third_*"});
   EXPECT_THROW(remade(blocks(), {.blocks = {""}}), setting_error);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <cohort/plan/plan_text.hpp>
 #include <cohort/plan/roofline.hpp>
-#include <cohort/plan/table.hpp>
 
 #include <string>
 #include <vector>
@@ -54,10 +54,10 @@ TEST(roofline, is_a_column_of_a_profiles_table) {
        .calls = 1},
       {.step = "d", .implementation = "own", .output = {1}},
   };
-  std::string const text = table(rows, peaks);
+  std::string const text = text_of(rows, peaks);
   for (char const* const part : {"roofline", "50 % flops", "75 % bytes", "cache"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
-  EXPECT_EQ(table(rows).find("roofline"), std::string::npos);
+  EXPECT_EQ(text_of(rows).find("roofline"), std::string::npos);
 }
 
 TEST(roofline, is_divided_among_workers) {

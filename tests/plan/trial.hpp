@@ -56,7 +56,7 @@ struct trial {
 
   store_pointer store;
   std::shared_ptr<cohort::plan const> plan;
-  std::unique_ptr<cohort::context> run;
+  std::unique_ptr<cohort::plan_context> run;
   example_batch<T> batch;
 
   trial(cohort::graph_view net, cohort::plan_settings const& settings, std::uint64_t seed = 1,

@@ -66,7 +66,7 @@ graph two_dense(int units) {
 std::vector<std::string> implementations_of(plan const& made) {
   std::vector<std::string> names;
   for (plan_row const& row : made.rows())
-    if (row.direction == pass::forward) names.push_back(row.implementation);
+    if (row.direction == plan_pass::forward) names.push_back(row.implementation);
   return names;
 }
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 
 namespace hash_test {
 
 TEST(hash, is_fnv1a_of_64_bits) {
-  static_assert(cohort::fnv1a("") == 0xcbf29ce484222325);
-  static_assert(cohort::fnv1a("a") == 0xaf63dc4c8601ec8c);
-  static_assert(cohort::fnv1a("foobar") == 0x85944171f73967e8);
+  static_assert(cohort::detail::fnv1a("") == 0xcbf29ce484222325);
+  static_assert(cohort::detail::fnv1a("a") == 0xaf63dc4c8601ec8c);
+  static_assert(cohort::detail::fnv1a("foobar") == 0x85944171f73967e8);
 }
 
 TEST(hash, continues_an_earlier_hash) {
-  static_assert(cohort::fnv1a("bar", cohort::fnv1a("foo")) == cohort::fnv1a("foobar"));
+  static_assert(cohort::detail::fnv1a("bar", cohort::detail::fnv1a("foo"))
+                == cohort::detail::fnv1a("foobar"));
 }
 
 TEST(hash, separates_names_by_purpose) {
-  static_assert(cohort::purpose_of("fc", "1weights") != cohort::purpose_of("fc1", "weights"));
-  static_assert(cohort::purpose_of("fc1") == cohort::fnv1a("fc1"));
+  static_assert(cohort::detail::purpose_of("fc", "1weights") != cohort::detail::purpose_of("fc1", "weights"));
+  static_assert(cohort::detail::purpose_of("fc1") == cohort::detail::fnv1a("fc1"));
 }
 
 }  // namespace hash_test

@@ -20,12 +20,12 @@ TEST(philox, returns_the_published_known_answers) {
 }
 
 TEST(random_stream, returns_the_same_value_in_any_order) {
-  random_stream const stream(123, cohort::purpose_of("fc1", "weights"));
+  random_stream const stream(123, cohort::detail::purpose_of("fc1", "weights"));
   std::vector<float> forwards;
   std::vector<float> backwards(100);
   for (int i = 0; i < 100; ++i) forwards.push_back(stream.normal(i));
   for (int i = 99; i >= 0; --i)
-    backwards[i] = random_stream(123, cohort::purpose_of("fc1", "weights")).normal(i);
+    backwards[i] = random_stream(123, cohort::detail::purpose_of("fc1", "weights")).normal(i);
   EXPECT_EQ(forwards, backwards);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/codec/threshold_compressor.hpp>
 #include <cohort/communicator/launch.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <cohort/strategy/sharing_by.hpp>
 #include <cohort/strategy/threshold_sharing.hpp>
 #include <cohort/trainer/performance_listener.hpp>

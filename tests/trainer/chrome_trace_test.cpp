@@ -25,22 +25,22 @@ std::vector<plan_row> const profiled{
      .calls = 4},
     {.step = "dense_1 weights",
      .implementation = "gemm",
-     .direction = pass::backward,
+     .direction = plan_pass::backward,
      .output = {32, 10},
      .seconds = 1e-3,
      .calls = 2},
-    {.step = "never run", .implementation = "none", .direction = pass::backward, .output = {1}},
+    {.step = "never run", .implementation = "none", .direction = plan_pass::backward, .output = {1}},
 };
 
-std::vector<json_value> events_of(json_document const& trace) {
-  std::vector<json_value> events;
-  for (json_value const event : trace.root().at("traceEvents").items())
+std::vector<io::json_value> events_of(io::json_document const& trace) {
+  std::vector<io::json_value> events;
+  for (io::json_value const event : trace.root().at("traceEvents").items())
     if (event.at("ph").string() == "X") events.push_back(event);
   return events;
 }
 
 TEST(chrome_trace, draws_the_kernels_of_a_step_in_sequence) {
-  json_document const trace = parse_json(chrome_trace(profiled));
+  io::json_document const trace = io::parse_json(chrome_trace(profiled));
   auto const events = events_of(trace);
   ASSERT_EQ(events.size(), profiled.size());
   double const durations[]{100, 250, 500, 0};
@@ -55,9 +55,9 @@ TEST(chrome_trace, draws_the_kernels_of_a_step_in_sequence) {
 }
 
 TEST(chrome_trace, describes_each_operation_and_its_speed) {
-  json_document const trace = parse_json(chrome_trace(profiled));
+  io::json_document const trace = io::parse_json(chrome_trace(profiled));
   auto const events = events_of(trace);
-  json_value const what = events.at(0).at("args");
+  io::json_value const what = events.at(0).at("args");
   EXPECT_EQ(what.at("implementation").string(), "jit:\"avx2\"");
   EXPECT_EQ(what.at("output").string(), "32x20x12x12");
   EXPECT_EQ(what.at("layout").string(), "nChw8c");
@@ -68,7 +68,7 @@ TEST(chrome_trace, describes_each_operation_and_its_speed) {
 
 TEST(chrome_trace, draws_backward_after_forward_for_any_order_of_rows) {
   std::vector<plan_row> const turned(profiled.rbegin(), profiled.rend());
-  json_document const trace = parse_json(chrome_trace(turned));
+  io::json_document const trace = io::parse_json(chrome_trace(turned));
   auto const events = events_of(trace);
   ASSERT_EQ(events.size(), 4U);
   EXPECT_EQ(events[0].at("name").string(), "dense_1");
@@ -77,7 +77,7 @@ TEST(chrome_trace, draws_backward_after_forward_for_any_order_of_rows) {
 }
 
 TEST(chrome_trace, without_data_has_no_events) {
-  json_document const trace = parse_json(chrome_trace({}));
+  io::json_document const trace = io::parse_json(chrome_trace({}));
   EXPECT_TRUE(events_of(trace).empty());
 }
 

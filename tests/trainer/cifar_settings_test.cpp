@@ -10,8 +10,8 @@
 #include <cohort/graph/network.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/rate_schedule.hpp>
+#include <cohort/plan/detail/parameter_rules.hpp>
 #include <cohort/plan/make_plan.hpp>
-#include <cohort/plan/parameter_rules.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cohort/random/stream.hpp>
@@ -83,7 +83,7 @@ TEST(cifar_settings, build_the_full_network) {
     EXPECT_GT(std::min(-least, most), bound * 0.98) << table[p].name;
   }
   optimizer_settings const settings = page_settings().optimizer();
-  parameter_rules const rules(table, settings);
+  detail::parameter_rules const rules(table, settings);
   EXPECT_EQ(rules.state_arrays(), 2);
   for (std::size_t p = 0; p < table.size(); ++p) {
     double const own = table[p].layer() == "dense_1" ? 0.1 : 1;

@@ -87,7 +87,8 @@ TEST(synchronised_batch_norm, does_not_wait_for_workers_with_fewer_pieces) {
 /// if gradients are exchanged. In both cases the worker takes part in as many sums as the others.
 TEST(synchronised_batch_norm, continues_if_the_loss_of_another_worker_is_not_finite) {
   graph const numbers = graph::build([](builder& b) {
-    return b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2} | mean_squared_error{};
+    return b.input({4}) | dense{.units = 5} | synchronised_batch_norm{} | dense{.units = 2}
+           | mean_squared_error{};
   });
   training_settings settings = with(2);
   settings.not_finite = when_not_finite::skip;
@@ -148,8 +149,8 @@ TEST(synchronised_batch_norm, does_not_wait_without_a_gradient) {
   graph const sided = graph::build([](builder& b) {
     tensor const x = b.input({1, 8, 8});
     return std::pair(x | conv2d{.filters = 2, .kernel = 3} | synchronised_batch_norm{} | relu{},
-                     x | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{} | relu{} | dense{.units = 3}
-                         | softmax_cross_entropy{});
+                     x | conv2d{.filters = 4, .kernel = 3} | synchronised_batch_norm{} | relu{}
+                         | dense{.units = 3} | softmax_cross_entropy{});
   });
   bright_thirds const examples(25);
   auto const after = [&](int workers) {
@@ -224,7 +225,7 @@ TEST(synchronised_batch_norm, refuses_ranks_that_exchange_no_gradients) {
 struct brittle {
   static constexpr std::string_view kind_name = "brittle";
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }

@@ -27,9 +27,9 @@ struct drawn {
 };
 
 std::vector<drawn> spans_of(std::string const& trace) {
-  json_document const read = parse_json(trace);
+  io::json_document const read = io::parse_json(trace);
   std::vector<drawn> all;
-  for (json_value const one : read.root().at("traceEvents").items()) {
+  for (io::json_value const one : read.root().at("traceEvents").items()) {
     if (one.at("ph").string() != "X") continue;
     double const begin = one.at("ts").number();
     drawn span{std::string(one.at("name").string()), one.at("pid").integer(), one.at("tid").integer(), begin,

@@ -221,7 +221,7 @@ std::vector<std::string>* heard = nullptr;
 struct listening {
   static constexpr std::string_view kind_name = "listening";
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
   template <class T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/checkpoint/manifest.hpp>
+#include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/execution/sink.hpp>
@@ -23,7 +23,7 @@ class checkpoint_reader {
   explicit checkpoint_reader(std::string path);
 
   std::string const& path() const { return path_; }
-  checkpoint_manifest const& manifest() const { return manifest_; }
+  detail::checkpoint_manifest const& manifest() const { return manifest_; }
   training_position position() const { return manifest_.position; }
   /// Number of ranks that saved the checkpoint.
   int ranks() const { return static_cast<int>(manifest_.ranks.size()); }
@@ -42,12 +42,12 @@ class checkpoint_reader {
  private:
   std::string path_of(std::string_view name) const { return path_ + '/' + std::string(name); }
 
-  void check_size(std::string_view name, checkpoint_file const& wanted) const;
+  void check_size(std::string_view name, detail::checkpoint_file const& wanted) const;
 
-  model_file read(std::string_view name, checkpoint_file const& wanted) const;
+  model_file read(std::string_view name, detail::checkpoint_file const& wanted) const;
 
   std::string path_;
-  checkpoint_manifest manifest_;
+  detail::checkpoint_manifest manifest_;
 };
 
 namespace detail {

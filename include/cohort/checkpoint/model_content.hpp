@@ -109,8 +109,8 @@ class model_content {
 /// Errors    before anything is written: data_error for a duplicate name, and the errors of model_content;
 ///           file_error if the sink fails.
 /// Exact     equal content gives equal bytes.
-std::uint64_t write_model(byte_sink_ref sink, model_content const& content);
-std::uint64_t write_model(byte_sink_ref sink, graph_view net, parameter_set const& parameters,
+std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content);
+std::uint64_t write_model(io::byte_sink_ref sink, graph_view net, parameter_set const& parameters,
                           std::optional<updater_state_view> const& state = std::nullopt);
 
 /// Writes a model to a file, completely or not at all: see file_writer. Returns the content hash.

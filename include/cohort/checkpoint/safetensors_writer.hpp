@@ -14,7 +14,7 @@ namespace cohort {
 /// Errors    data_error, before anything is written, for a duplicate, empty or reserved name, or for text
 ///           that is not UTF-8; file_error if the sink fails.
 /// Source    https://huggingface.co/docs/safetensors
-void write_safetensors(byte_sink_ref sink, std::span<stored_tensor const> tensors,
+void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
                        safetensors_metadata const& metadata = {});
 
 /// Writes a safetensors file completely or not at all; see file_writer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -39,7 +39,7 @@ class tensor_table {
  private:
   std::vector<std::uint64_t> ends_;
   std::vector<std::string> names_;
-  std::uint64_t hash_ = fnv1a_offset;
+  std::uint64_t hash_ = detail::fnv1a_offset;
 };
 
 }  // namespace cohort

@@ -37,7 +37,7 @@ idx_array parse_idx(std::vector<std::byte> bytes, std::string const& where, int 
 /// Reads an IDX file. For compressed files, `source` decompresses: gzip::read_file.
 idx_array read_idx(
     std::string const& path, int rank = 0,
-    byte_source const& source = [](std::string const& p) { return read_file(p); });
+    io::byte_source const& source = [](std::string const& p) { return io::read_file(p); });
 
 }  // namespace cohort
 

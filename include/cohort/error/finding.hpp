@@ -51,9 +51,9 @@ constexpr labelled_shape labelled_number(char const* label, int number) { return
 struct finding {
   char const* sentence = nullptr;          ///< what is wrong; null: no error
   char const* layer = "";                  ///< the layer's kind or name
-  source at{};                             ///< where the layer is written
+  source_line at{};                        ///< where the layer is written
   std::array<labelled_shape, 2> shapes{};  ///< the values in conflict
-  std::array<source, 2> operands{};        ///< where the layers that produce `shapes` are written
+  std::array<source_line, 2> operands{};   ///< where the layers that produce `shapes` are written
 
   constexpr bool found() const { return sentence != nullptr; }
 
@@ -89,7 +89,7 @@ struct finding {
 
  private:
   template <std::size_t Capacity>
-  static constexpr void append_source(fixed_text<Capacity>& line, source where) {
+  static constexpr void append_source(fixed_text<Capacity>& line, source_line where) {
     line.append(where.line > 0 ? std::string_view(where.file) : std::string_view("graph"));
     if (where.line > 0) {
       line.append(":");

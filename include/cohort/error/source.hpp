@@ -5,12 +5,12 @@ namespace cohort {
 
 /// A location in the user's source code. As a field's default, here() gives the line of the aggregate's
 /// braces.
-struct source {
+struct source_line {
   char const* file = "";
   int line = 0;
 
   /// Returns the caller's location.
-  static constexpr source here(char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  static constexpr source_line here(char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
 };

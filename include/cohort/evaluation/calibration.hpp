@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -63,7 +63,7 @@ class calibration_report final : public evaluator {
 
     void add(cell const& part);
   };
-  static constexpr std::uint64_t kind() { return fnv1a("cohort calibration 1"); }
+  static constexpr std::uint64_t kind() { return detail::fnv1a("cohort calibration 1"); }
   static double error(calibration_bin const& one);
 
   void count(std::size_t row, double probability, bool positive);

@@ -6,7 +6,7 @@
 #include <cohort/evaluation/confusion_matrix.hpp>
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
@@ -73,7 +73,7 @@ class classification_report : public evaluator, private confusion_matrix {
  private:
   static constexpr int most_printed_classes = 20;
 
-  static constexpr std::uint64_t kind() { return fnv1a("cohort classification 1"); }
+  static constexpr std::uint64_t kind() { return detail::fnv1a("cohort classification 1"); }
   std::uint64_t labels_hash() const;
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }

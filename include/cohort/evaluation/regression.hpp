@@ -4,7 +4,7 @@
 #include <cohort/evaluation/detail/compensated_sum.hpp>
 #include <cohort/evaluation/detail/paired_moments.hpp>
 #include <cohort/evaluation/evaluator.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +64,7 @@ class regression_report final : public evaluator {
     std::optional<double> mean(detail::compensated_sum const& errors) const;
   };
   static constexpr double magnitude_limit = 1e150;
-  static constexpr std::uint64_t kind() { return fnv1a("cohort regression 1"); }
+  static constexpr std::uint64_t kind() { return detail::fnv1a("cohort regression 1"); }
 
   column const& of(int c) const { return columns_[static_cast<std::size_t>(c)]; }
   std::optional<double> mean(std::optional<double> (regression_report::*number)(int) const) const;

@@ -4,7 +4,7 @@
 #include <cohort/evaluation/detail/optional_mean.hpp>
 #include <cohort/evaluation/evaluator.hpp>
 #include <cohort/evaluation/roc_curve.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -58,7 +58,7 @@ class roc_report final : public evaluator {
   std::string stats() const;
 
  private:
-  static constexpr std::uint64_t kind() { return fnv1a("cohort roc 1"); }
+  static constexpr std::uint64_t kind() { return detail::fnv1a("cohort roc 1"); }
   double lowest() const { return steps_ > 0 ? 0 : -std::numeric_limits<double>::max(); }
   double highest() const { return steps_ > 0 ? 1 : std::numeric_limits<double>::max(); }
 

@@ -18,7 +18,7 @@ class builder {
  public:
   /// Adds an input of the network: a tensor that every batch provides. `extents` excludes the batch: {1, 28,
   /// 28}.
-  constexpr tensor input(shape extents, std::string_view name = {}, source at = source::here());
+  constexpr tensor input(shape extents, std::string_view name = {}, source_line at = source_line::here());
 
   /// Records a node of any kind and returns its id.
   ///
@@ -26,7 +26,7 @@ class builder {
   ///           or the new node itself.
   /// Before    `kind` outlives the graph; `values` has kind.slots numbers.
   constexpr int append(kind const& kind, double const* values, std::span<int const> inputs,
-                       std::string_view name, layer_settings const& settings, source at, int owner = -1);
+                       std::string_view name, layer_settings const& settings, source_line at, int owner = -1);
 
   /// The nodes recorded so far. Valid until the next call that changes the builder.
   constexpr graph_view view() const { return {nodes_, values_, edges_, characters_}; }

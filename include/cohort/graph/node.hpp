@@ -2,7 +2,7 @@
 #pragma once
 #include <bit>
 #include <cohort/layer/kind.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,7 +23,7 @@ struct node {
   shape output{};           ///< without the batch extent
   int shares = -1;          ///< the node whose parameters it uses; −1: its own
   layer_settings settings{};
-  source at{};
+  source_line at{};
 };
 
 /// A network as a view: nodes in topological order (inputs before their readers) and their pools.
@@ -133,7 +133,7 @@ struct graph_view {
   /// Hash of everything that determines training: kinds, field values, edges, names, initialisers and
   /// parameter sharing.
   constexpr std::uint64_t hash() const {
-    std::uint64_t h = fnv1a("cohort graph 1");
+    std::uint64_t h = detail::fnv1a("cohort graph 1");
     auto number = [&](double value) {
       auto bits = std::bit_cast<std::uint64_t>(value);
       char bytes[8]{};
@@ -141,16 +141,16 @@ struct graph_view {
         byte = static_cast<char>(bits & 0xff);
         bits >>= 8;
       }
-      h = fnv1a(std::string_view(bytes, 8), h);
+      h = detail::fnv1a(std::string_view(bytes, 8), h);
     };
     auto setting = [&](std::optional<initialiser> const& s) {
       number(s ? 1 : 0);
       if (!s) return;
-      h = fnv1a(s->name(), h);
+      h = detail::fnv1a(s->name(), h);
       number(s->parameter);
     };
     for (int id = 0; id < size(); ++id) {
-      h = fnv1a(given_name(id), fnv1a(kind(id).name, h));
+      h = detail::fnv1a(given_name(id), detail::fnv1a(kind(id).name, h));
       for (int slot = 0; slot < kind(id).slots; ++slot) number(fields(id)[slot]);
       for (int from : inputs(id)) number(from);
       setting((*this)[id].settings.weights);

@@ -3,7 +3,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cstddef>
 
-namespace cohort {
+namespace cohort::io {
 
 /// A type with write(data, bytes), such as std::ostream and file_writer.
 template <class Sink>
@@ -42,4 +42,4 @@ class byte_sink_ref {
   void (*write_)(void*, char const*, std::size_t);
 };
 
-}  // namespace cohort
+}  // namespace cohort::io

@@ -7,9 +7,7 @@
 #include <cstring>
 #include <span>
 
-namespace cohort {
-
-namespace detail {
+namespace cohort::detail {
 
 static_assert(std::endian::native == std::endian::little,
               "cohort: messages are little-endian; big-endian machines are not supported");
@@ -29,7 +27,9 @@ static_assert(std::endian::native == std::endian::little,
 }
 #endif
 
-}  // namespace detail
+}  // namespace cohort::detail
+
+namespace cohort::io {
 
 /// Returns the CRC-32C. `start` continues an earlier CRC: crc32c(w, "b", crc32c(w, "a")) == crc32c(w, "ab").
 ///
@@ -37,7 +37,7 @@ static_assert(std::endian::native == std::endian::little,
 /// Source    Castagnoli, Bräuer and Herrmann, IEEE Trans. Comm. 41 (1993); RFC 3720, B.4.
 std::uint32_t crc32c([[maybe_unused]] isa which, std::span<std::byte const> bytes, std::uint32_t start = 0);
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/crc32c.ipp>

@@ -3,14 +3,14 @@
 #include <string>
 #include <vector>
 
-namespace cohort {
-
-namespace detail {
+namespace cohort::detail {
 
 /// Returns the variable's value; "" if it is not set.
 std::string environment_variable(char const* name);
 
-}  // namespace detail
+}  // namespace cohort::detail
+
+namespace cohort::io {
 
 /// Returns the path of Cohort's cache folder, which the set-up fills, or of its subfolder if `subfolder` is
 /// not "". The cache is $XDG_CACHE_HOME/cohort or ~/.cache/cohort. If neither XDG_CACHE_HOME nor HOME is set,
@@ -21,7 +21,7 @@ std::string cache_folder(std::string const& subfolder = {});
 /// Folders whose environment variables are not set are omitted.
 std::vector<std::string> data_folders(std::string const& cache_subfolder = {});
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/data_folders.ipp>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cohort {
+namespace cohort::io {
 
 /// Returns the whole contents of the file at a path: read_file, or gzip::read_file for .gz files.
 using byte_source = std::function<std::vector<std::byte>(std::string const& path)>;
@@ -16,7 +16,7 @@ using byte_source = std::function<std::vector<std::byte>(std::string const& path
 ///           or if it becomes shorter while it is read.
 std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes = std::size_t{1} << 36);
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/file.ipp>

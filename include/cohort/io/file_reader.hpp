@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <string>
 
-namespace cohort {
-
-namespace detail {
+namespace cohort::detail {
 
 /// Throws file_error with the system's text for `error_number`.
 [[noreturn]] void refuse_file(std::string what, std::string where, int error_number);
 
-}  // namespace detail
+}  // namespace cohort::detail
+
+namespace cohort::io {
 
 /// A regular file opened for reading.
 ///
@@ -44,7 +44,7 @@ class file_reader {
 ///           case.
 std::string read_text(std::string const& path, std::uint64_t max_bytes = std::uint64_t{64} << 20);
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/file_reader.ipp>

@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-namespace cohort {
-
-namespace detail {
+namespace cohort::detail {
 
 /// Synchronises the folder's entries with the disk (fsync).
 void synchronise_folder(std::string const& folder);
 
-}  // namespace detail
+}  // namespace cohort::detail
+
+namespace cohort::io {
 
 /// Writes a file atomically: to a temporary file in the same folder, which `commit` renames.
 ///
@@ -56,7 +56,7 @@ class file_writer {
 /// Writes a whole file atomically; same guarantees and errors as file_writer.
 void write_file(std::string const& path, std::string_view content);
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/file_writer.ipp>

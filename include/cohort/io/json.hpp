@@ -3,7 +3,7 @@
 #include <cohort/io/json_value.hpp>
 #include <string_view>
 
-namespace cohort {
+namespace cohort::io {
 
 /// Limits for untrusted text. Parsing needs at most about 100 bytes per value plus 2 bytes per byte of text.
 struct json_limits {
@@ -19,7 +19,7 @@ struct json_limits {
 /// Exact     numbers are rounded to the nearest double. Overflow is an error; underflow gives zero.
 json_document parse_json(std::string_view text, std::string_view name = "JSON text", json_limits limits = {});
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/json.ipp>

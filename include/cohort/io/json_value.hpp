@@ -10,16 +10,18 @@
 #include <utility>
 #include <vector>
 
-namespace cohort {
+namespace cohort::io {
 
 /// Type of a JSON value.
 enum class json_kind : std::uint8_t { null, boolean, number, string, array, object };
 
-namespace detail {
+}  // namespace cohort::io
+
+namespace cohort::detail {
 
 /// One value of a json_tree.
 struct json_node {
-  json_kind kind = json_kind::null;
+  io::json_kind kind = io::json_kind::null;
   bool truth = false;     // value of a boolean
   bool integral = false;  // a number without fraction and exponent whose magnitude fits in 64 bits
   bool negative = false;
@@ -54,7 +56,9 @@ struct json_tree {
   static bool is_identifier(std::string_view key);
 };
 
-}  // namespace detail
+}  // namespace cohort::detail
+
+namespace cohort::io {
 
 /// A handle to one value of a JSON document; cheap to copy.
 ///
@@ -152,7 +156,7 @@ class json_document {
   std::unique_ptr<detail::json_tree const> tree_;
 };
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/json_value.ipp>

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace cohort {
+namespace cohort::io {
 
 /// Layout of the items of an array or object, if the text is indented: one line per item (`many`), or one for
 /// all.
@@ -125,7 +125,7 @@ class json_writer {
   std::string text_;
 };
 
-}  // namespace cohort
+}  // namespace cohort::io
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/io/impl/json_writer.ipp>

@@ -12,7 +12,7 @@ struct relu {
   static constexpr bool in_place = true;
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }
@@ -30,7 +30,7 @@ struct leaky_relu {
 
   double slope = 0.01;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"slope", &leaky_relu::slope}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

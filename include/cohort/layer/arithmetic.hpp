@@ -25,7 +25,7 @@ struct multiply {
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
@@ -62,7 +62,7 @@ struct average {
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
@@ -96,7 +96,7 @@ struct maximum {
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {

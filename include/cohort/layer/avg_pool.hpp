@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/layer/window.hpp>
+#include <cohort/layer/detail/sliding_window.hpp>
 
 namespace cohort {
 
 /// Average pooling: the mean of the elements in each window, per channel. Padding is excluded from sum and
 /// count.
 ///
-/// Shapes    input C×H×W → output C×H'×W' (see `slide`). The default stride is the window size.
+/// Shapes    input C×H×W → output C×H'×W' with H' = floor((H + padding − window)/stride) + 1, W' likewise. The
+///           default stride is the window size.
 struct avg_pool {
   static constexpr std::string_view kind_name = "avg_pool";
 
@@ -16,7 +17,7 @@ struct avg_pool {
   extent2 stride = 0;
   cohort::padding padding = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"window", &avg_pool::window}, field{"stride", &avg_pool::stride},
@@ -24,12 +25,12 @@ struct avg_pool {
   }
 
   /// The window with the effective stride.
-  constexpr cohort::window moving() const {
+  constexpr detail::sliding_window moving() const {
     extent2 const size = window;
     return {size, stride == extent2(0) ? size : stride, 1, padding};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    return slide(moving(), inputs[0], inputs[0].rank > 0 ? inputs[0][0] : 0);
+    return detail::slide(moving(), inputs[0], inputs[0].rank > 0 ? inputs[0][0] : 0);
   }
   constexpr double flops(std::span<shape const> inputs) const {
     extent2 const size = window;
@@ -59,9 +60,10 @@ struct avg_pool {
   /// elements in the window, without padding.
   template <class T, class Visit>
   void each_window(host_arguments<T> const& a, Visit visit) const {
-    cohort::window const w = moving();
+    detail::sliding_window const w = moving();
     shape const in = a.input_shapes[0], out = a.output_shape;
-    int const top = vertical_border(w, in[1]).before, left = horizontal_border(w, in[2]).before;
+    int const top = detail::vertical_border(w, in[1]).before,
+              left = detail::horizontal_border(w, in[2]).before;
     std::size_t o = 0;
     for (std::size_t plane = 0; o < a.elements_of_output(); ++plane)
       for (int p = 0; p < out[1]; ++p)

@@ -28,7 +28,7 @@ struct batch_norm {
   double epsilon = 1e-5;
   layer_settings settings = {};  ///< `bias` is the initialiser of scale and shift
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"momentum", &batch_norm::momentum}, field{"epsilon", &batch_norm::epsilon}};

@@ -22,7 +22,7 @@ struct binary_cross_entropy {
 
   double weight = 1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"weight", &binary_cross_entropy::weight}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

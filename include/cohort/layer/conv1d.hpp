@@ -22,14 +22,14 @@ struct conv1d {
   bool bias = true;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return detail::convolution_fields<conv1d>(); }
 
   /// C×L as an image of one row, C×1×L.
   static constexpr shape row(shape const& sequence) { return {sequence[0], 1, sequence[1]}; }
   /// The window of the equivalent conv2d.
-  constexpr cohort::window window() const {
+  constexpr detail::sliding_window window() const {
     cohort::padding along = padding;
     along.top = along.bottom = 0;
     return {{1, kernel}, {1, stride}, {1, dilation}, along};
@@ -41,7 +41,8 @@ struct conv1d {
     if (padding.mode == padding_mode::sides && !every_side && (padding.top != 0 || padding.bottom != 0))
       return {"a sequence cannot have padding at the top or bottom",
               {"padding", {padding.top, padding.bottom, padding.left, padding.right}}};
-    inference made = detail::grouped(slide(window(), row(inputs[0]), filters), inputs[0], filters, groups);
+    inference made =
+        detail::grouped(detail::slide(window(), row(inputs[0]), filters), inputs[0], filters, groups);
     if (!made.problem.found()) made.output = {made.output[0], made.output[2]};
     return made;
   }

@@ -24,14 +24,14 @@ struct conv2d {
   bool bias = true;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return detail::convolution_fields<conv2d>(); }
 
-  constexpr cohort::window window() const { return {kernel, stride, dilation, padding}; }
+  constexpr detail::sliding_window window() const { return {kernel, stride, dilation, padding}; }
 
   constexpr inference infer(std::span<shape const> inputs) const {
-    return detail::grouped(slide(window(), inputs[0], filters), inputs[0], filters, groups);
+    return detail::grouped(detail::slide(window(), inputs[0], filters), inputs[0], filters, groups);
   }
 
   constexpr parameter_list parameters(std::span<shape const> inputs) const {

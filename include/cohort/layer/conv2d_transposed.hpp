@@ -29,16 +29,16 @@ struct conv2d_transposed {
   bool bias = true;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return detail::convolution_fields<conv2d_transposed>(); }
 
   /// The window of the conv2d that maps the output back to the input.
-  constexpr cohort::window window() const { return {kernel, stride, dilation, padding}; }
+  constexpr detail::sliding_window window() const { return {kernel, stride, dilation, padding}; }
 
   constexpr inference infer(std::span<shape const> inputs) const {
     shape const input = inputs[0];
-    if (input.rank != 3) return slide(window(), input, filters);
+    if (input.rank != 3) return detail::slide(window(), input, filters);
     extent2 const k = kernel;
     shape output{filters.value, extent(input[1], k.height, stride.height, dilation.height, true),
                  extent(input[2], k.width, stride.width, dilation.width, false)};
@@ -47,9 +47,9 @@ struct conv2d_transposed {
       return {"the padding removes the whole output",
               {"input", input},
               {"padding", {padding.top, padding.bottom, padding.left, padding.right}}};
-    cohort::window inverse = window();
+    detail::sliding_window inverse = window();
     if (inverse.padding.mode == padding_mode::strict) inverse.padding = cohort::padding::valid;
-    inference const mapped_back = slide(inverse, output, input[0]);
+    inference const mapped_back = detail::slide(inverse, output, input[0]);
     return detail::grouped(mapped_back.problem.found() ? mapped_back : inference(output), input, filters,
                            groups);
   }

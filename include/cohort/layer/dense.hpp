@@ -15,7 +15,7 @@ struct dense {
   bool bias = true;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"units", &dense::units}, field{"bias", &dense::bias}};

@@ -43,7 +43,7 @@ struct dropout {
 
   double rate = 0.5;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"rate", &dropout::rate}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
@@ -85,7 +85,7 @@ struct spatial_dropout {
 
   double rate = 0.5;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"rate", &spatial_dropout::rate}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

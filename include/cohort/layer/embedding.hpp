@@ -23,7 +23,7 @@ struct embedding {
   required<int> width;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"vocabulary", &embedding::vocabulary}, field{"width", &embedding::width}};

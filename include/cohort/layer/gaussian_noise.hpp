@@ -19,7 +19,7 @@ struct gaussian_noise {
 
   double deviation = 0.1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"deviation", &gaussian_noise::deviation}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -31,7 +31,7 @@ struct global_avg_pool {
   static constexpr std::string_view kind_name = "global_avg_pool";
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return detail::whole_channels(inputs[0]); }
@@ -64,7 +64,7 @@ struct global_max_pool {
   static constexpr std::string_view kind_name = "global_max_pool";
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return detail::whole_channels(inputs[0]); }

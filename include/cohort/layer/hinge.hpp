@@ -18,7 +18,7 @@ struct hinge {
 
   double weight = 1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"weight", &hinge::weight}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

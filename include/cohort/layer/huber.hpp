@@ -20,7 +20,7 @@ struct huber {
   double delta = 1;
   double weight = 1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"delta", &huber::delta}, field{"weight", &huber::weight}};

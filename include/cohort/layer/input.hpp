@@ -13,7 +13,7 @@ struct input {
 
   required<shape> extents;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"extents", &input::extents}}; }
   constexpr inference infer(std::span<shape const>) const {

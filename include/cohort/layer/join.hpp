@@ -10,7 +10,7 @@ struct add {
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
@@ -32,7 +32,7 @@ struct concatenate {
   static constexpr int max_inputs = 64;
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -18,7 +18,7 @@ struct kullback_leibler {
 
   double weight = 1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"weight", &kullback_leibler::weight}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return cross_entropy().infer(inputs); }

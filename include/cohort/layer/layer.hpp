@@ -32,7 +32,7 @@ enum class layer_role : std::uint8_t { input, ordinary, loss };
 ///   `kind_name`                 constexpr std::string_view, unique among the kinds of a program
 ///   `fields()`                  std::tuple of field{"name", &L::member}: the leading members, in their order
 ///   `infer(inputs)`             constexpr; shapes without the batch extent → inference
-///   `name` and `at`             the last members: std::string_view name{}; source at = source::here();
+///   `name` and `at`             the last members: std::string_view name{}; source_line at = source_line::here();
 ///
 /// Optional (default)
 ///   `max_inputs`                the largest number of inputs (1)
@@ -63,7 +63,7 @@ concept layer = requires(L const& l, std::span<shape const> inputs) {
   L::fields();
   { l.infer(inputs) } -> std::same_as<inference>;
   { l.name } -> std::convertible_to<std::string_view>;
-  { l.at } -> std::convertible_to<source>;
+  { l.at } -> std::convertible_to<source_line>;
 };
 
 }  // namespace cohort

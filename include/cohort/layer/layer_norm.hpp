@@ -19,7 +19,7 @@ struct layer_norm {
   double epsilon = 1e-5;
   layer_settings settings = {};  ///< `bias` is the initialiser of scale and shift
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"axes", &layer_norm::axes}, field{"epsilon", &layer_norm::epsilon}};

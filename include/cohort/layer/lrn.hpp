@@ -21,7 +21,7 @@ struct lrn {
   double alpha = 1e-4;
   double beta = 0.75;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"k", &lrn::k}, field{"n", &lrn::n}, field{"alpha", &lrn::alpha},

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/window.hpp>
+#include <cohort/layer/detail/sliding_window.hpp>
 
 namespace cohort {
 
 /// Max pooling: the largest element in each window, per channel. Padding is ignored.
 ///
-/// Shapes    input C×H×W → output C×H'×W' (see `slide`). The default stride is the window size.
+/// Shapes    input C×H×W → output C×H'×W' with H' = floor((H + padding − window)/stride) + 1, W' likewise. The
+///           default stride is the window size.
 /// Exact     among equal elements, the first in row-major order gets the gradient.
 struct max_pool {
   static constexpr std::string_view kind_name = "max_pool";
@@ -15,7 +16,7 @@ struct max_pool {
   extent2 stride = 0;
   cohort::padding padding = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"window", &max_pool::window}, field{"stride", &max_pool::stride},
@@ -23,12 +24,12 @@ struct max_pool {
   }
 
   /// The window with the effective stride.
-  constexpr cohort::window moving() const {
+  constexpr detail::sliding_window moving() const {
     extent2 const size = window;
     return {size, stride == extent2(0) ? size : stride, 1, padding};
   }
   constexpr inference infer(std::span<shape const> inputs) const {
-    return slide(moving(), inputs[0], inputs[0].rank > 0 ? inputs[0][0] : 0);
+    return detail::slide(moving(), inputs[0], inputs[0].rank > 0 ? inputs[0][0] : 0);
   }
   constexpr double flops(std::span<shape const> inputs) const {
     extent2 const size = window;

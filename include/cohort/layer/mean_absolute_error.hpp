@@ -19,7 +19,7 @@ struct mean_absolute_error {
 
   double weight = 1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"weight", &mean_absolute_error::weight}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -66,7 +66,7 @@ struct pointwise {
   static constexpr bool in_place = detail::derived_from_output<F>;
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }

@@ -17,7 +17,7 @@ struct prelu {
   bool per_channel = true;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"per_channel", &prelu::per_channel}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

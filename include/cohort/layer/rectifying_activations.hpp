@@ -138,7 +138,7 @@ struct elu {
 
   double alpha = 1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"alpha", &elu::alpha}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

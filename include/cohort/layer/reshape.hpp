@@ -13,7 +13,7 @@ struct reshape {
 
   required<shape> extents;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"extents", &reshape::extents}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
@@ -42,7 +42,7 @@ struct flatten {
   static constexpr std::string_view kind_name = "flatten";
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return shape{inputs[0].elements()}; }

@@ -16,7 +16,7 @@ struct scale {
   bool learned = false;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"factor", &scale::factor}, field{"learned", &scale::learned}};

@@ -21,7 +21,7 @@ struct separable_conv2d {
   bool bias = true;
   layer_settings settings = {};
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   /// Appends the two layers to `x`.
   ///

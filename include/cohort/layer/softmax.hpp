@@ -16,7 +16,7 @@ struct softmax {
   static constexpr std::string_view kind_name = "softmax";
 
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -26,7 +26,7 @@ struct softmax_cross_entropy {
   double label_smoothing = 0;
   double weight = 1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"label_smoothing", &softmax_cross_entropy::label_smoothing},

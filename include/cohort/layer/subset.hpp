@@ -17,7 +17,7 @@ struct subset {
   required<int> first;
   required<int> last;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"first", &subset::first}, field{"last", &subset::last}};

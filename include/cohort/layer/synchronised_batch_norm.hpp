@@ -26,7 +26,7 @@ struct synchronised_batch_norm {
   double epsilon = 1e-5;
   layer_settings settings = {};  ///< `bias` is the initialiser of scale and shift
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() {
     return std::tuple{field{"momentum", &synchronised_batch_norm::momentum},

@@ -15,7 +15,7 @@ struct upsampling {
 
   required<extent2> factor;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"factor", &upsampling::factor}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

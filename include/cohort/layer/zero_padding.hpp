@@ -60,7 +60,7 @@ struct zero_padding {
 
   required<padding> sides;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"sides", &zero_padding::sides}}; }
   constexpr inference infer(std::span<shape const> inputs) const {
@@ -89,7 +89,7 @@ struct cropping {
 
   required<padding> sides;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"sides", &cropping::sides}}; }
   constexpr inference infer(std::span<shape const> inputs) const {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/backend/tensor_backend.hpp>
-#include <cohort/plan/folding.hpp>
+#include <cohort/plan/detail/folding.hpp>
 #include <cohort/plan/parameter_set.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -76,7 +76,7 @@ class parameter_store final : public parameter_set {
     return c;
   }
   /// Returns the working copy of folded weights (which = 0) or their bias (1) in this layout.
-  int folded_copy(folding const& how, int which, layout const& wanted) {
+  int folded_copy(detail::folding const& how, int which, layout const& wanted) {
     std::lock_guard const lock(copies_mutex_);
     return find_copy(which, how, wanted);
   }
@@ -99,10 +99,10 @@ class parameter_store final : public parameter_set {
     return bytes;
   }
   std::uint64_t layout_hash() const override {
-    std::uint64_t hash = purpose_of(name_of(type_), passes_->space() ? "device" : "host");
+    std::uint64_t hash = detail::purpose_of(name_of(type_), passes_->space() ? "device" : "host");
     for (std::size_t p = 0; p < table_.size(); ++p)
-      hash =
-          purpose_of(backend_.describe(*layouts_[p]), std::to_string(table_[p].room), std::to_string(hash));
+      hash = detail::purpose_of(backend_.describe(*layouts_[p]), std::to_string(table_[p].room),
+                                std::to_string(hash));
     return hash;
   }
 
@@ -169,7 +169,7 @@ class parameter_store final : public parameter_set {
 
   struct working_copy {
     int parameter;  // of folded weights: `which`
-    std::optional<folding> folds;
+    std::optional<detail::folding> folds;
     layout wanted;
     bool training = false;
     buffer data;
@@ -178,7 +178,7 @@ class parameter_store final : public parameter_set {
     std::uint64_t updated_version = 0;  // version of the update that wrote the copy
   };
 
-  int find_copy(int p, std::optional<folding> const& folds, layout const& wanted) {
+  int find_copy(int p, std::optional<detail::folding> const& folds, layout const& wanted) {
     for (std::size_t c = 0; c < copies_.size(); ++c)
       if (copies_[c].parameter == p && copies_[c].wanted == wanted && copies_[c].folds == folds)
         return static_cast<int>(c);

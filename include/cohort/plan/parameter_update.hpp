@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/optimizer/optimizer.hpp>
-#include <cohort/plan/arena_sums.hpp>
+#include <cohort/plan/detail/arena_sums.hpp>
+#include <cohort/plan/detail/parameter_rules.hpp>
 #include <cohort/plan/gradient_parts.hpp>
-#include <cohort/plan/parameter_rules.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
 #include <optional>
@@ -32,7 +32,7 @@ class parameter_update {
   /// Memory of the state arrays and of the dense buffer for constraints.
   std::size_t bytes() const;
   optimizer_settings const& settings() const { return settings_; }
-  parameter_rules const& rules() const { return rules_; }
+  detail::parameter_rules const& rules() const { return rules_; }
 
   /// Sets a factor on all learning rates from now on: plateau::factor.
   void scale_rates(double factor) { rate_factor_ = factor; }
@@ -134,13 +134,13 @@ class parameter_update {
   parameter_set& parameters_;
   arena_passes& passes_;
   optimizer_settings settings_;
-  parameter_rules rules_;
+  detail::parameter_rules rules_;
   double rate_factor_ = 1;
   std::vector<buffer> arrays_;
   std::vector<std::byte*> state_;  // addresses of arrays_
-  std::optional<arena_sums> gradient_squares_;
-  std::optional<arena_sums> step_squares_;
-  std::optional<arena_sums> parameter_squares_;
+  std::optional<detail::arena_sums> gradient_squares_;
+  std::optional<detail::arena_sums> step_squares_;
+  std::optional<detail::arena_sums> parameter_squares_;
   std::vector<constrained> constrained_;
   buffer dense_;
 };

@@ -13,13 +13,13 @@
 
 namespace cohort {
 
-enum class pass : std::uint8_t { forward, backward };
+enum class plan_pass : std::uint8_t { forward, backward };
 
 /// Kernel of a plan, for tables and traces. `seconds` and `calls` are zero until a profile is taken.
 struct plan_row {
   std::string step;
   std::string implementation;
-  pass direction = pass::forward;
+  plan_pass direction = plan_pass::forward;
   shape output{};  ///< with the batch
   std::string layout{};
   double flops = 0;    ///< per call
@@ -94,9 +94,9 @@ struct backward_request {
 ///           number of threads that its plan was made for (`tensor_backend::threads`).
 /// Moves     allocates nothing after its first forward and backward, unless another context has enlarged the
 ///           shared memory. On a device, the second forward and backward are recorded for replay.
-class context {
+class plan_context {
  public:
-  virtual ~context() = default;
+  virtual ~plan_context() = default;
 
   /// Runs forward on a part of a batch.
   /// Before    data that the request points to lives until backward has run.
@@ -157,8 +157,8 @@ class plan {
   /// `gradients`  arena of the parameter set's size that several contexts of one worker may share; null: a
   ///              separate one
   /// `memory`     for everything else, likewise; null: separate. Both must outlive the context.
-  virtual std::unique_ptr<context> make_context(std::byte* gradients = nullptr,
-                                                context_memory* memory = nullptr) const = 0;
+  virtual std::unique_ptr<plan_context> make_context(std::byte* gradients = nullptr,
+                                                     context_memory* memory = nullptr) const = 0;
 };
 
 }  // namespace cohort

@@ -3,7 +3,7 @@
 #include <Random123/philox.h>
 #include <array>
 #include <cmath>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstdint>
 #include <numbers>
 #include <string_view>
@@ -47,7 +47,7 @@ class random_stream {
     key_ = detail::combine(words[0], words[1]);
   }
   random_stream(std::uint64_t seed, std::string_view purpose, std::uint64_t step = 0, std::uint64_t index = 0)
-      : random_stream(seed, purpose_of(purpose), step, index) {}
+      : random_stream(seed, detail::purpose_of(purpose), step, index) {}
 
   /// Returns the stream of the same seed, purpose and step at another index, without deriving the key again.
   random_stream at(std::uint64_t index) const {

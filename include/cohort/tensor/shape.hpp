@@ -52,10 +52,9 @@ struct shape {
 
 /// Returns the extents as text: "20x24x24", or "scalar" for rank 0.
 inline std::string to_string(shape const& s) {
-  if (s.rank == 0) return "scalar";
-  std::string text = std::to_string(s[0]);
-  for (int axis = 1; axis < s.rank; ++axis) text += 'x' + std::to_string(s[axis]);
-  return text;
+  std::string text;
+  for (int axis = 0; axis < s.rank; ++axis) text += (axis > 0 ? "x" : "") + std::to_string(s[axis]);
+  return s.rank == 0 ? "scalar" : text;
 }
 
 }  // namespace cohort

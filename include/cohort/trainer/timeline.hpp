@@ -56,15 +56,15 @@ class timeline final : public listener {
 
   std::vector<row> rows_of(int rank);
 
-  static void name(json_writer& out, int rank, int track, char const* what, char const* field,
+  static void name(io::json_writer& out, int rank, int track, char const* what, char const* field,
                    std::string const& text);
 
   template <class Clock>
-  static void write(json_writer& out, int rank, std::vector<row> const& rows, Clock on_rank_0) {
+  static void write(io::json_writer& out, int rank, std::vector<row> const& rows, Clock on_rank_0) {
     constexpr std::int64_t shortest = 1000;
     auto const begin = [&](char const* name, int track, span const& of) {
       std::int64_t const from = on_rank_0(of.begin), to = on_rank_0(of.end);
-      out.begin_object(json_lines::one).field("name", name).field("ph", "X").field("pid", rank);
+      out.begin_object(io::json_lines::one).field("name", name).field("ph", "X").field("pid", rank);
       out.field("tid", track).field("ts", static_cast<double>(from) / 1e3);
       out.field("dur", static_cast<double>(to - from) / 1e3);
     };

@@ -145,7 +145,7 @@ class training {
   /// Errors    file_error, the same on every rank; an existing file of that name is unchanged then.
   void save(std::string const& path, bool updater_state = false);
   /// Writes the same bytes to a std::ostream, a file_writer or another byte sink.
-  void save(byte_sink_ref to, bool updater_state = false);
+  void save(io::byte_sink_ref to, bool updater_state = false);
 
   /// Reads a file that save wrote, on any backend: the parameters and, if the file has them, updater state,
   /// step and epoch.

@@ -23,7 +23,7 @@ namespace cohort {
 struct tune_settings {
   int batch = 32;
   int processors = 0;
-  std::string folder = cache_folder("choices");
+  std::string folder = io::cache_folder("choices");
 };
 
 /// Chooses the fastest variant by measurement, and stores the choice in the user's cache: one file per

@@ -10,7 +10,7 @@ struct bent {
 
   double bend = 0.1;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{field{"bend", &bent::bend}}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }

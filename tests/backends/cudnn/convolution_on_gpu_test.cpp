@@ -50,10 +50,10 @@ class convolution_on_gpu : public testing::Test {
     }
   };
 
-  void expect_each_pass(window const& moving, bool transposed, int groups,
+  void expect_each_pass(detail::sliding_window const& moving, bool transposed, int groups,
                         detail::convolution_variant const& way = {false, detail::product_precision::f32}) {
     shape const image{4, 7, 8};
-    shape const map{6, slide(moving, image, 6).output[1], slide(moving, image, 6).output[2]};
+    shape const map{6, detail::slide(moving, image, 6).output[1], detail::slide(moving, image, 6).output[2]};
     shape const weights{transposed ? 4 : 6, (transposed ? 6 : 4) / groups, moving.size.height,
                         moving.size.width};
     auto const lies = [&](shape const& dims) { return way.layout_of(dims); };
@@ -100,7 +100,7 @@ class convolution_on_gpu : public testing::Test {
         ASSERT_EQ(scratch.data()[i], std::byte{0x77}) << "written behind the scratch memory";
     }
   }
-  void expect_each_kind(window const& moving) {
+  void expect_each_kind(detail::sliding_window const& moving) {
     for (bool const last : {false, true})
       for (auto const products : {detail::product_precision::f32, detail::product_precision::bf16})
         for (int const groups : {1, 2}) {

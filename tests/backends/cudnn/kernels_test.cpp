@@ -41,7 +41,7 @@ std::vector<float> on_the_processor(Layer const& layer, shape const& dims, std::
   float const* const inputs[]{x.data()};
   host_arguments<float> call;
   call.batch = static_cast<int>(x.size()) / static_cast<int>(dims.elements());
-  call.layer = purpose_of("layer", "one");
+  call.layer = detail::purpose_of("layer", "one");
   call.input_shapes = {&dims, 1};
   call.output_shape = dims;
   call.inputs = inputs;
@@ -58,7 +58,7 @@ step_scalars const now{.seed = 11, .step = 42, .indices = indices.data()};
 detail::kernels::random_examples drawn() {
   static std::vector<long long> const numbers(indices.begin(), indices.end());
   static detail::kernels::step_constants const constants{1, 0, 11, 42};
-  return {numbers.data(), &constants, purpose_of("layer", "one")};
+  return {numbers.data(), &constants, detail::purpose_of("layer", "one")};
 }
 
 TEST(kernels, drop_the_same_elements_as_the_layers) {

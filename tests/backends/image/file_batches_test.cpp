@@ -160,7 +160,7 @@ TEST(file_batches, detect_every_changed_byte_of_a_file) {
   scratch_folder const at;
   file_bytes const pixels = png_of(picture(3, 20, 20));
   std::string const path = archive_of(at / "x.zip", {{"a/1.png", pixels}});
-  file_bytes whole = cohort::read_file(path);
+  file_bytes whole = cohort::io::read_file(path);
   auto const begin = std::search(whole.begin(), whole.end(), pixels.begin(), pixels.end()) - whole.begin();
   for (std::size_t n = 0; n < pixels.size(); n += 7) {
     file_bytes changed = whole;
@@ -176,7 +176,7 @@ TEST(file_batches, survive_archives_truncated_or_changed_anywhere) {
   scratch_folder const at;
   std::string const path = archive_of(
       at / "x.zip", {{"a/1.png", png_of(picture(1, 4, 4))}, {"b/1.png", png_of(picture(1, 4, 4))}});
-  file_bytes const whole = cohort::read_file(path);
+  file_bytes const whole = cohort::io::read_file(path);
   int refusals = 0;
   auto const attempt = [&](file_bytes const& bytes) {
     write_file(path, bytes);

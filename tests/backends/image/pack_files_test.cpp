@@ -51,13 +51,13 @@ contents of_folder(std::string const& folder) {
   contents all = {{"empty", {}}};
   for (int i = 0; i < 22; ++i)
     all[(i % 2 ? "train/odd/" : "even/") + std::to_string(i) + ".bin"] =
-        cohort::read_file(folder + (i % 2 ? "/train/odd/" : "/even/") + std::to_string(i) + ".bin");
+        cohort::io::read_file(folder + (i % 2 ? "/train/odd/" : "/even/") + std::to_string(i) + ".bin");
   return all;
 }
 
 std::vector<file_bytes> bytes_of(std::vector<std::string> const& paths) {
   std::vector<file_bytes> all;
-  for (std::string const& path : paths) all.push_back(cohort::read_file(path));
+  for (std::string const& path : paths) all.push_back(cohort::io::read_file(path));
   return all;
 }
 

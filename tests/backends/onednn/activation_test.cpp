@@ -90,11 +90,12 @@ template <layer L>
 std::string steps_of(L const& l) {
   std::string steps;
   graph const net = graph::build([&](builder& b) {
-    return b.input({3, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .name = "c"} | l | dense{.units = 5, .name = "d"}
-        | l | dense{.units = 2, .name = "e"} | softmax_cross_entropy{.name = "loss"};
+    return b.input({3, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .name = "c"} | l
+           | dense{.units = 5, .name = "d"} | l | dense{.units = 2, .name = "e"}
+           | softmax_cross_entropy{.name = "loss"};
   });
   for (plan_row const& row : trial<onednn>(net, {.batch = 4}).plan->rows())
-    if (row.direction == pass::forward && row.implementation != "reorder")
+    if (row.direction == plan_pass::forward && row.implementation != "reorder")
       steps += row.step + (row.implementation.starts_with("host") ? " on the host; " : "; ");
   return steps;
 }

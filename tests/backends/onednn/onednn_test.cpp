@@ -57,7 +57,7 @@ TEST(onednn, describes_the_implementation_that_copies_gradients_of_a_join) {
   int sums = 0, parts = 0;
   std::string const said = "reorder ";
   for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows()) {
-    if (row.direction != pass::backward || !row.implementation.starts_with(said)) continue;
+    if (row.direction != plan_pass::backward || !row.implementation.starts_with(said)) continue;
     EXPECT_GT(row.implementation.size(), said.size()) << row.step;
     sums += row.step == "add_1";
     parts += row.step == "concatenate_1";
@@ -69,7 +69,7 @@ TEST(onednn, describes_the_implementation_that_copies_gradients_of_a_join) {
 std::vector<std::string> backward_steps(graph const& net, std::string const& step) {
   std::vector<std::string> made;
   for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows())
-    if (row.direction == pass::backward && row.step == step && row.flops > 0)
+    if (row.direction == plan_pass::backward && row.step == step && row.flops > 0)
       made.push_back(row.implementation);
   return made;
 }
@@ -82,7 +82,7 @@ TEST(onednn, computes_no_gradient_of_the_batch) {
 TEST(onednn, fuses_activations_and_runs_relu_after_the_pool) {
   std::string forward;
   for (plan_row const& row : trial<onednn>(lenet(), {.batch = 8}).plan->rows())
-    if (row.direction == pass::forward && row.implementation != "reorder") forward += row.step + "; ";
+    if (row.direction == plan_pass::forward && row.implementation != "reorder") forward += row.step + "; ";
   EXPECT_EQ(forward,
             "conv2d_1; max_pool_1; relu_1; conv2d_2; max_pool_2; relu_2; dense_1 + relu_3; dense_2; "
             "softmax_cross_entropy_1; ");

@@ -23,7 +23,7 @@ struct noting {
   static constexpr std::string_view kind_name = "noting";
   static constexpr bool in_place = true;
   std::string_view name{};
-  source at = source::here();
+  source_line at = source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const { return inputs[0]; }

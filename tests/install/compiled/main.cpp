@@ -22,7 +22,7 @@ std::uint64_t process_header_only();
 struct twice {
   static constexpr std::string_view kind_name = "twice";
   std::string_view name{};
-  cohort::source at = cohort::source::here();
+  cohort::source_line at = cohort::source_line::here();
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr cohort::inference infer(std::span<cohort::shape const> inputs) const { return {inputs[0]}; }
@@ -57,7 +57,8 @@ int main() {
   bool good = equal("header-only", compiled, checksum_header_only());
   good &= equal("own backend", compiled, checksum_after_training<own_backend>(cohort::allreduce{}));
   good &= equal("own strategy", compiled, checksum_after_training<cohort::reference<float>>(own_strategy{}));
-  good &= equal("process", std::to_string(cohort::detail::random_process_id()), std::to_string(process_header_only()));
+  good &= equal("process", std::to_string(cohort::detail::random_process_id()),
+                std::to_string(process_header_only()));
 
   auto const doubling = cohort::trainer<cohort::reference<double>>(
       cohort::graph::build([](cohort::builder& net) { return net.input({2}) | twice{} | twice{}; }));

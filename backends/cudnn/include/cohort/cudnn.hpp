@@ -96,7 +96,7 @@ class cudnn_multiplying_in : public cudnn {
   cudnn_multiplying_in() : cudnn_multiplying_in(std::make_shared<compute_stream>(std::make_shared<gpu>())) {}
   explicit cudnn_multiplying_in(std::shared_ptr<compute_stream> on) : cudnn(std::move(on), products) {}
 
-  static availability probe() { return probe(system_libraries(), cache_folder("kernels")); }
+  static availability probe() { return probe(system_libraries(), io::cache_folder("kernels")); }
   static availability probe(library_source const& from, std::string const& cache) {
     return cudnn::probe(from, cache, products);
   }

@@ -9,7 +9,7 @@ namespace cohort::detail {
 /// Calls visit(output element, input element of the first maximum) for every window.
 template <class T, class Visit>
 void each_maximum(max_pool const& l, host_arguments<T> const& a, Visit visit) {
-  window const w = l.moving();
+  sliding_window const w = l.moving();
   shape const in = a.input_shapes[0], out = a.output_shape;
   int const top = vertical_border(w, in[1]).before, left = horizontal_border(w, in[2]).before;
   int const planes = a.batch * in[0];

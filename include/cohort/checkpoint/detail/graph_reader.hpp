@@ -22,13 +22,14 @@ std::string generated_name(kind const& kind, int ordinal);
 /// Reads a list of layers into a builder: first all names, then each layer after its inputs.
 class graph_reader {
  public:
-  graph_reader(json_value list, std::span<cohort::kind const* const> kinds) : list_(list), kinds_(kinds) {}
+  graph_reader(io::json_value list, std::span<cohort::kind const* const> kinds)
+      : list_(list), kinds_(kinds) {}
 
   builder read();
 
  private:
   struct layer_entry {
-    json_value value;
+    io::json_value value;
     cohort::kind const* kind;
     std::string_view name;
     std::vector<std::size_t> inputs{};   // indices of layers in the text
@@ -41,11 +42,11 @@ class graph_reader {
     std::size_t next_input = 0;
   };
 
-  void declare(json_value value);
+  void declare(io::json_value value);
 
   void resolve(std::size_t i);
 
-  std::size_t find_layer(json_value name) const;
+  std::size_t find_layer(io::json_value name) const;
 
   /// Appends a layer after its dependencies: its inputs and the layer whose parameters it shares. Layers
   /// listed in such an order keep it.
@@ -65,7 +66,7 @@ class graph_reader {
   std::string path(std::size_t i) const { return layers_[i].value.path(); }
   std::string where(layer_entry const& layer) const;
 
-  json_value list_;
+  io::json_value list_;
   std::span<cohort::kind const* const> kinds_;
   std::map<std::string_view, std::size_t> by_name_;
   std::vector<layer_entry> layers_;

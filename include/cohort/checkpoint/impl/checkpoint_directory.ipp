@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cohort/checkpoint/checkpoint_directory.hpp>
 #include <cohort/checkpoint/checkpoint_reader.hpp>
+#include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/checkpoint/detail/process_identity.hpp>
-#include <cohort/checkpoint/manifest.hpp>
 #include <cohort/communicator/detail/shared_outcome.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -80,7 +80,7 @@ class checkpoint_transaction {
     require_visible(shared_name, manifest.shared, 0);
     for (std::size_t rank = 0; rank < manifest.ranks.size(); ++rank)
       require_visible(rank_name(rank), manifest.ranks[rank], rank);
-    write_file(path_ + '/' + std::string(manifest_name), to_json(manifest));
+    io::write_file(path_ + '/' + std::string(manifest_name), to_json(manifest));
   }
 
   /// Restores the directory to its state before begin(), as far as the file system permits.
@@ -223,11 +223,11 @@ COHORT_CORE_INLINE std::string save_checkpoint(communicator& world, std::string 
       [&] { return detail::write_rank_files(transaction.path(), begun[0], world.rank(), content).bytes(); });
   on_all_ranks([&]() -> std::string {
     if (!first) return "";
-    checkpoint_manifest manifest{.position = content.position,
-                                 .network_hash = content.rank_local.network_hash(),
-                                 .settings_hash = content.settings_hash,
-                                 .seed = content.seed,
-                                 .writer = detail::process_identity()};
+    detail::checkpoint_manifest manifest{.position = content.position,
+                                         .network_hash = content.rank_local.network_hash(),
+                                         .settings_hash = content.settings_hash,
+                                         .seed = content.seed,
+                                         .writer = detail::process_identity()};
     manifest.shared = detail::rank_files::from(written[0]).shared;
     for (std::string const& bytes : written)
       manifest.ranks.push_back(detail::rank_files::from(bytes).rank_local);

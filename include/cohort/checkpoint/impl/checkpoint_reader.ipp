@@ -15,8 +15,8 @@ namespace cohort {
 
 COHORT_CORE_INLINE checkpoint_reader::checkpoint_reader(std::string path)
     : path_(std::move(path)),
-      manifest_(
-          manifest_from_json(read_text(path_of(detail::manifest_name)), path_of(detail::manifest_name))) {
+      manifest_(detail::manifest_from_json(io::read_text(path_of(detail::manifest_name)),
+                                           path_of(detail::manifest_name))) {
   check_size(detail::shared_name, manifest_.shared);
   for (std::size_t rank = 0; rank < manifest_.ranks.size(); ++rank)
     check_size(detail::rank_name(rank), manifest_.ranks[rank]);
@@ -37,7 +37,7 @@ COHORT_CORE_INLINE void checkpoint_reader::check(int reader, int readers) const 
 }
 
 COHORT_CORE_INLINE void checkpoint_reader::check_size(std::string_view name,
-                                                      checkpoint_file const& wanted) const {
+                                                      detail::checkpoint_file const& wanted) const {
   auto const bytes = detail::size_of_file(path_of(name));
   if (bytes != wanted.bytes)
     throw data_error({.what = "the checkpoint is damaged",
@@ -47,7 +47,7 @@ COHORT_CORE_INLINE void checkpoint_reader::check_size(std::string_view name,
 }
 
 COHORT_CORE_INLINE model_file checkpoint_reader::read(std::string_view name,
-                                                      checkpoint_file const& wanted) const {
+                                                      detail::checkpoint_file const& wanted) const {
   model_file file = model_file::open(path_of(name));
   auto const found = file.file().metadata().find("content_hash");
   std::string const hash = found == file.file().metadata().end() ? "none" : found->second;

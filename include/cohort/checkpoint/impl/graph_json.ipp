@@ -48,10 +48,10 @@ COHORT_CORE_INLINE std::uint64_t serialised_hash(graph_view net) {
   return graph_view{nodes, net.values, net.edges, net.characters}.hash();
 }
 
-COHORT_CORE_INLINE void write_field(json_writer& out, field_info const& info, double const* from) {
+COHORT_CORE_INLINE void write_field(io::json_writer& out, field_info const& info, double const* from) {
   auto const integer = [&](int slot) { return static_cast<std::int64_t>(from[slot]); };
   auto const list = [&](int first, int count) {
-    out.begin_array(json_lines::one);
+    out.begin_array(io::json_lines::one);
     for (int i = first; i < first + count; ++i) out.value(integer(i));
     out.end_array();
   };
@@ -84,20 +84,20 @@ COHORT_CORE_INLINE void write_field(json_writer& out, field_info const& info, do
   }
 }
 
-COHORT_CORE_INLINE void write_initialiser(json_writer& out, std::string_view key,
+COHORT_CORE_INLINE void write_initialiser(io::json_writer& out, std::string_view key,
                                           std::optional<initialiser> const& how) {
   if (!how) return;
-  out.key(key).begin_object(json_lines::one).field("initialiser", how->name());
+  out.key(key).begin_object(io::json_lines::one).field("initialiser", how->name());
   if (how->has_parameter()) out.field("parameter", how->parameter);
   out.end_object();
 }
 
 COHORT_CORE_INLINE graph read_graph(std::string_view text, std::string_view name,
                                     std::span<kind const* const> kinds) {
-  json_document const document = parse_json(text, name);
-  json_value const root = document.root();
+  io::json_document const document = io::parse_json(text, name);
+  io::json_value const root = document.root();
   root.expect_only({"format", "version", "hash", "layers"});
-  if (json_value const format = root.at("format"); format.string() != graph_format)
+  if (io::json_value const format = root.at("format"); format.string() != graph_format)
     format.refuse("the string " + quote_for_error(graph_format));
   root.at("version").integer(graph_format_version, graph_format_version);
   graph made(graph_reader(root.at("layers"), kinds).read());
@@ -112,11 +112,11 @@ COHORT_CORE_INLINE graph read_graph(std::string_view text, std::string_view name
 namespace cohort {
 
 COHORT_CORE_INLINE std::string to_json(graph_view net) {
-  json_writer out(2);
+  io::json_writer out(2);
   out.begin_object().field("format", detail::graph_format).field("version", detail::graph_format_version);
   out.field("hash", detail::hash_text(detail::serialised_hash(net))).key("layers").begin_array();
   for (int id = 0; id < net.size(); ++id) {
-    out.begin_object(json_lines::one).field("kind", net.kind(id).name).field("name", net.name(id));
+    out.begin_object(io::json_lines::one).field("kind", net.kind(id).name).field("name", net.name(id));
     out.key("inputs").begin_array();
     for (int const from : net.inputs(id)) out.value(net.name(from));
     out.end_array();

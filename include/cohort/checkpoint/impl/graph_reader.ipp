@@ -22,16 +22,16 @@ inline constexpr std::size_t max_layers = 10'000;
 
 inline constexpr std::size_t max_layer_inputs = 1'000;
 
-COHORT_CORE_INLINE double read_integer(json_value value, std::int64_t most = max_field_value) {
+COHORT_CORE_INLINE double read_integer(io::json_value value, std::int64_t most = max_field_value) {
   return static_cast<double>(value.integer(-most, most));
 }
 
-COHORT_CORE_INLINE void read_integers(json_value list, double* to, std::int64_t most = max_field_value) {
+COHORT_CORE_INLINE void read_integers(io::json_value list, double* to, std::int64_t most = max_field_value) {
   for (std::size_t i = 0; i < list.size(); ++i) to[i] = read_integer(list.at(i), most);
 }
 
-COHORT_CORE_INLINE void read_field(field_info const& info, json_value value, double* to) {
-  bool const is_list = value.kind() == json_kind::array;
+COHORT_CORE_INLINE void read_field(field_info const& info, io::json_value value, double* to) {
+  bool const is_list = value.kind() == io::json_kind::array;
   std::fill_n(to, info.slots, 0.0);
   switch (info.type) {
     case field_type::integer:
@@ -47,7 +47,7 @@ COHORT_CORE_INLINE void read_field(field_info const& info, json_value value, dou
       if (is_list && value.size() != 2) value.refuse("a number, or [height, width]");
       if (is_list)
         read_integers(value, to, max_window_value);
-      else if (value.kind() == json_kind::number)
+      else if (value.kind() == io::json_kind::number)
         to[0] = to[1] = read_integer(value, max_window_value);
       else
         value.refuse("a number, or [height, width]");
@@ -59,7 +59,7 @@ COHORT_CORE_INLINE void read_field(field_info const& info, json_value value, dou
         read_integers(value, to + 1, max_window_value);
         return;
       }
-      if (value.kind() != json_kind::string) value.refuse(expected);
+      if (value.kind() != io::json_kind::string) value.refuse(expected);
       auto const known = std::find(padding_names.begin(), padding_names.end(), value.string());
       if (known == padding_names.end()) value.refuse(expected);
       to[0] = static_cast<double>(known - padding_names.begin());
@@ -74,11 +74,11 @@ COHORT_CORE_INLINE void read_field(field_info const& info, json_value value, dou
   }
 }
 
-COHORT_CORE_INLINE std::optional<initialiser> read_initialiser(json_value layer, std::string_view key) {
+COHORT_CORE_INLINE std::optional<initialiser> read_initialiser(io::json_value layer, std::string_view key) {
   auto const setting = layer.find(key);
   if (!setting) return std::nullopt;
   setting->expect_only({"initialiser", "parameter"});
-  json_value const name = setting->at("initialiser");
+  io::json_value const name = setting->at("initialiser");
   auto const& names = initialiser::names;
   auto const known = std::find(names.begin(), names.end(), name.string());
   std::string list;
@@ -91,7 +91,7 @@ COHORT_CORE_INLINE std::optional<initialiser> read_initialiser(json_value layer,
       extra->refuse("no parameter for " + std::string(*known));
     return how;
   }
-  json_value const parameter = setting->at("parameter");
+  io::json_value const parameter = setting->at("parameter");
   how.parameter = parameter.number();
   if (how.parameter < 0 && how.which != initialiser::kind::constant)
     parameter.refuse("a number of at least 0");
@@ -103,23 +103,23 @@ COHORT_CORE_INLINE std::string generated_name(kind const& kind, int ordinal) {
 }
 
 COHORT_CORE_INLINE builder graph_reader::read() {
-  if (list_.kind() != json_kind::array) list_.refuse("a list of layers");
+  if (list_.kind() != io::json_kind::array) list_.refuse("a list of layers");
   if (list_.size() == 0 || list_.size() > max_layers)
     list_.refuse("a list of 1 to " + std::to_string(max_layers) + " layers");
-  for (json_value const value : list_.items()) declare(value);
+  for (io::json_value const value : list_.items()) declare(value);
   for (std::size_t i = 0; i < layers_.size(); ++i) resolve(i);
   for (std::size_t i = 0; i < layers_.size(); ++i) visit(i);
   return std::move(net_);
 }
 
-COHORT_CORE_INLINE void graph_reader::declare(json_value value) {
+COHORT_CORE_INLINE void graph_reader::declare(io::json_value value) {
   value.expect_only({"kind", "name", "inputs", "fields", "weights", "bias", "shares"});
-  json_value const kind_name = value.at("kind");
+  io::json_value const kind_name = value.at("kind");
   auto const kind = std::find_if(kinds_.begin(), kinds_.end(),
                                  [&](cohort::kind const* k) { return k->name == kind_name.string(); });
   if (kind == kinds_.end())
     kind_name.refuse("a built-in kind of layer, or the program's own kind as in network<my_layer>()");
-  json_value const name = value.at("name");
+  io::json_value const name = value.at("name");
   if (name.string().empty()) name.refuse("a name that is not empty");
   auto const [existing, is_new] = by_name_.emplace(name.string(), layers_.size());
   if (!is_new)
@@ -129,19 +129,19 @@ COHORT_CORE_INLINE void graph_reader::declare(json_value value) {
 
 COHORT_CORE_INLINE void graph_reader::resolve(std::size_t i) {
   layer_entry& layer = layers_[i];
-  json_value const inputs = layer.value.at("inputs");
+  io::json_value const inputs = layer.value.at("inputs");
   bool const is_input = layer.kind->role == layer_role::input;
-  if (inputs.kind() != json_kind::array) inputs.refuse("a list of layers' names");
+  if (inputs.kind() != io::json_kind::array) inputs.refuse("a list of layers' names");
   if (is_input != (inputs.size() == 0))
     inputs.refuse(is_input ? "an empty list: an input reads no layer"
                            : "a list of at least one layer's name");
   if (inputs.size() > max_layer_inputs)
     inputs.refuse("at most " + std::to_string(max_layer_inputs) + " inputs");
-  for (json_value const input : inputs.items()) layer.inputs.push_back(find_layer(input));
+  for (io::json_value const input : inputs.items()) layer.inputs.push_back(find_layer(input));
   if (auto const shares = layer.value.find("shares")) layer.owner = find_layer(*shares);
 }
 
-COHORT_CORE_INLINE std::size_t graph_reader::find_layer(json_value name) const {
+COHORT_CORE_INLINE std::size_t graph_reader::find_layer(io::json_value name) const {
   auto const found = by_name_.find(name.string());
   if (found == by_name_.end())
     name.refuse("the name of a layer", "no layer named " + quote_for_error(name.string()));
@@ -175,7 +175,7 @@ COHORT_CORE_INLINE void graph_reader::refuse_cycle(std::vector<step> const& stac
   for (auto at = stack.rbegin(); at->layer != start; ++at)
     if (++count <= most_shown) cycle += " → " + std::string(layers_[at->layer].name);
   if (count > most_shown) cycle += " → …";
-  json_value const inputs = layers_[start].value.at("inputs");
+  io::json_value const inputs = layers_[start].value.at("inputs");
   inputs.refuse("layers that do not form a cycle", cycle + " → " + std::string(layers_[start].name));
 }
 
@@ -211,9 +211,9 @@ COHORT_CORE_INLINE void graph_reader::read_fields(layer_entry const& layer, doub
   bool const required =
       std::any_of(fields.begin(), fields.end(), [](field_info const& f) { return f.required; });
   if (!required && !layer.value.find("fields")) return;
-  json_value const object = layer.value.at("fields");
-  if (object.kind() != json_kind::object) object.refuse("an object");
-  for (json_value const value : object.items()) {
+  io::json_value const object = layer.value.at("fields");
+  if (object.kind() != io::json_kind::object) object.refuse("an object");
+  for (io::json_value const value : object.items()) {
     auto const info = std::find_if(fields.begin(), fields.end(),
                                    [&](field_info const& f) { return f.name == value.key(); });
     if (info == fields.end()) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <charconv>
+#include <cohort/checkpoint/detail/manifest.hpp>
 #include <cohort/checkpoint/graph_json.hpp>
-#include <cohort/checkpoint/manifest.hpp>
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/json.hpp>
 #include <cohort/io/json_writer.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <limits>
 
 namespace cohort::detail {
@@ -25,7 +25,7 @@ COHORT_CORE_INLINE std::string rank_name(std::size_t rank) {
 /// omitted.
 COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest,
                                              std::string_view manifest_hash) {
-  json_writer out(2);
+  io::json_writer out(2);
   out.begin_object().field("format", manifest_format).field("format_version", manifest_format_version);
   out.field("library_version", manifest.library_version);
   out.field("step", manifest.position.step).field("epoch", manifest.position.epoch);
@@ -34,7 +34,7 @@ COHORT_CORE_INLINE std::string manifest_text(checkpoint_manifest const& manifest
   out.field("settings_hash", hash_text(manifest.settings_hash)).field("seed", manifest.seed);
   out.field("writer", manifest.writer);
   auto const write = [&](std::string_view name, checkpoint_file const& file) {
-    out.begin_object(json_lines::one).field("name", name).field("bytes", file.bytes);
+    out.begin_object(io::json_lines::one).field("name", name).field("bytes", file.bytes);
     out.field("content_hash", hash_text(file.content_hash)).end_object();
   };
   out.key("files").begin_array();
@@ -50,7 +50,7 @@ COHORT_CORE_INLINE std::string hash_of_manifest(checkpoint_manifest const& manif
   return hash_text(fnv1a(manifest_text(manifest, {})));
 }
 
-COHORT_CORE_INLINE std::uint64_t read_hash(json_value value) {
+COHORT_CORE_INLINE std::uint64_t read_hash(io::json_value value) {
   std::string_view const text = value.string();
   std::uint64_t hash = 0;
   auto const end = std::from_chars(text.data(), text.data() + text.size(), hash, 16).ptr;
@@ -60,15 +60,16 @@ COHORT_CORE_INLINE std::uint64_t read_hash(json_value value) {
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::detail {
 
 COHORT_CORE_INLINE std::string to_json(checkpoint_manifest const& manifest) {
   return detail::manifest_text(manifest, detail::hash_of_manifest(manifest));
 }
 
 COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name) {
-  json_document const document = parse_json(text, name, {.max_bytes = std::size_t{16} << 20, .max_depth = 3});
-  json_value const root = document.root();
+  io::json_document const document =
+      io::parse_json(text, name, {.max_bytes = std::size_t{16} << 20, .max_depth = 3});
+  io::json_value const root = document.root();
   root.expect_only({"format", "format_version", "library_version", "step", "epoch", "position", "ranks",
                     "network_hash", "settings_hash", "seed", "writer", "files", "manifest_hash"});
   if (root.at("format").string() != detail::manifest_format)
@@ -83,12 +84,12 @@ COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text,
   manifest.seed = root.at("seed").unsigned_integer();
   manifest.writer = root.at("writer").string();
 
-  json_value const files = root.at("files");
+  io::json_value const files = root.at("files");
   auto const ranks = static_cast<std::size_t>(root.at("ranks").integer(1, std::numeric_limits<int>::max()));
-  if (files.kind() != json_kind::array || files.size() != ranks + 1)
+  if (files.kind() != io::json_kind::array || files.size() != ranks + 1)
     files.refuse(detail::text_of({"an array of ", ranks + 1, " files, for ", ranks, " ranks"}));
   for (std::size_t i = 0; i <= ranks; ++i) {
-    json_value const file = files.at(i);
+    io::json_value const file = files.at(i);
     file.expect_only({"name", "bytes", "content_hash"});
     std::string const wanted = i == 0 ? std::string(detail::shared_name) : detail::rank_name(i - 1);
     if (file.at("name").string() != wanted) file.at("name").refuse(detail::quote_for_error(wanted));
@@ -99,11 +100,11 @@ COHORT_CORE_INLINE checkpoint_manifest manifest_from_json(std::string_view text,
     else
       manifest.ranks.push_back(facts);
   }
-  if (json_value const manifest_hash = root.at("manifest_hash");
+  if (io::json_value const manifest_hash = root.at("manifest_hash");
       manifest_hash.string() != detail::hash_of_manifest(manifest))
     manifest_hash.refuse("the hash of this manifest, "
                          + detail::quote_for_error(detail::hash_of_manifest(manifest)));
   return manifest;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

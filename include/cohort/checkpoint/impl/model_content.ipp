@@ -9,7 +9,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/io/detail/json_string.hpp>
 #include <cohort/io/file_writer.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cohort/version.hpp>
 #include <utility>
 
@@ -145,7 +145,7 @@ COHORT_CORE_INLINE void model_content::add_dense(parameter_set const& parameters
   }
 }
 
-COHORT_CORE_INLINE std::uint64_t write_model(byte_sink_ref sink, model_content const& content) {
+COHORT_CORE_INLINE std::uint64_t write_model(io::byte_sink_ref sink, model_content const& content) {
   std::uint64_t const hash = detail::content_hash(content.tensors(), content.metadata());
   safetensors_metadata sealed = content.metadata();
   sealed.insert_or_assign("content_hash", detail::hash_text(hash));
@@ -153,7 +153,7 @@ COHORT_CORE_INLINE std::uint64_t write_model(byte_sink_ref sink, model_content c
   return hash;
 }
 
-COHORT_CORE_INLINE std::uint64_t write_model(byte_sink_ref sink, graph_view net,
+COHORT_CORE_INLINE std::uint64_t write_model(io::byte_sink_ref sink, graph_view net,
                                              parameter_set const& parameters,
                                              std::optional<updater_state_view> const& state) {
   model_content content(net);
@@ -163,7 +163,7 @@ COHORT_CORE_INLINE std::uint64_t write_model(byte_sink_ref sink, graph_view net,
 }
 
 COHORT_CORE_INLINE std::uint64_t save_model(std::string const& path, model_content const& content) {
-  file_writer file(path);
+  io::file_writer file(path);
   std::uint64_t const hash = write_model(file, content);
   file.commit();
   return hash;
@@ -172,7 +172,7 @@ COHORT_CORE_INLINE std::uint64_t save_model(std::string const& path, model_conte
 COHORT_CORE_INLINE std::uint64_t save_model(std::string const& path, graph_view net,
                                             parameter_set const& parameters,
                                             std::optional<updater_state_view> const& state) {
-  file_writer file(path);
+  io::file_writer file(path);
   std::uint64_t const hash = write_model(file, net, parameters, state);
   file.commit();
   return hash;

@@ -95,12 +95,12 @@ COHORT_CORE_INLINE model_file::model_file(safetensors file) : file_(std::move(fi
   metadata("graph");
   metadata("graph_hash");
   if (!file_.metadata().contains("optimizer")) return;
-  json_document const document = parse_json(metadata("optimizer"), file_.name() + " optimizer");
+  io::json_document const document = io::parse_json(metadata("optimizer"), file_.name() + " optimizer");
   optimizer_ = optimizer_from_json(document.root());
   // Older files have no position: training resumes at the beginning of the epoch.
   position_ = {count("step"), count("epoch"), file_.metadata().contains("position") ? count("position") : 0};
   if (!file_.metadata().contains("plateau")) return;
-  json_document const seen = parse_json(metadata("plateau"), file_.name() + " plateau");
+  io::json_document const seen = io::parse_json(metadata("plateau"), file_.name() + " plateau");
   plateau_ = plateau_from_json(seen.root());
 }
 

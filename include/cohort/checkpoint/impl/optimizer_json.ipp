@@ -10,20 +10,20 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void write_numbers(json_writer& out, named_numbers const& numbers) {
+COHORT_CORE_INLINE void write_numbers(io::json_writer& out, named_numbers const& numbers) {
   out.key("fields").begin_object();
   for (named_number const& one : numbers) out.field(one.name, one.value);
   out.end_object();
 }
 
-COHORT_CORE_INLINE void write_schedule(json_writer& out, std::string_view key,
+COHORT_CORE_INLINE void write_schedule(io::json_writer& out, std::string_view key,
                                        rate_schedule const& schedule) {
   out.key(key).begin_object().field("name", schedule.name());
   write_numbers(out, schedule.fields());
   out.end_object();
 }
 
-COHORT_CORE_INLINE void write_updater(json_writer& out, std::string_view key, updater const& rule) {
+COHORT_CORE_INLINE void write_updater(io::json_writer& out, std::string_view key, updater const& rule) {
   out.key(key).begin_object().field("name", rule.name());
   write_schedule(out, "rate", rule.rate());
   if (rule.has_momentum() && !rule.momentum().is_fixed()) write_schedule(out, "momentum", rule.momentum());
@@ -31,16 +31,16 @@ COHORT_CORE_INLINE void write_updater(json_writer& out, std::string_view key, up
   out.end_object();
 }
 
-COHORT_CORE_INLINE std::vector<named_number> read_numbers(json_value fields) {
-  if (fields.kind() != json_kind::object) fields.refuse("an object of numbers");
+COHORT_CORE_INLINE std::vector<named_number> read_numbers(io::json_value fields) {
+  if (fields.kind() != io::json_kind::object) fields.refuse("an object of numbers");
   std::vector<named_number> numbers;
-  for (json_value const one : fields.items()) numbers.push_back({one.key(), one.number()});
+  for (io::json_value const one : fields.items()) numbers.push_back({one.key(), one.number()});
   return numbers;
 }
 
 /// Returns the checked result of `make`. A setting_error becomes a data_error with the value's path.
 template <class Make>
-auto checked_result(json_value value, Make make) {
+auto checked_result(io::json_value value, Make make) {
   try {
     auto made = make();
     made.check();
@@ -52,14 +52,14 @@ auto checked_result(json_value value, Make make) {
   }
 }
 
-COHORT_CORE_INLINE rate_schedule read_schedule(json_value value) {
+COHORT_CORE_INLINE rate_schedule read_schedule(io::json_value value) {
   value.expect_only({"name", "fields"});
   return checked_result(value, [&] {
     return rate_schedule::from(value.at("name").string(), read_numbers(value.at("fields")));
   });
 }
 
-COHORT_CORE_INLINE updater read_updater(json_value value) {
+COHORT_CORE_INLINE updater read_updater(io::json_value value) {
   value.expect_only({"name", "rate", "momentum", "fields"});
   rate_schedule const rate = read_schedule(value.at("rate"));
   auto const momentum = value.find("momentum");
@@ -69,7 +69,7 @@ COHORT_CORE_INLINE updater read_updater(json_value value) {
   });
 }
 
-COHORT_CORE_INLINE gradient_normalisation read_normalisation(json_value value) {
+COHORT_CORE_INLINE gradient_normalisation read_normalisation(io::json_value value) {
   value.expect_only({"name", "at"});
   auto const at = value.find("at");
   return checked_result(
@@ -77,21 +77,21 @@ COHORT_CORE_INLINE gradient_normalisation read_normalisation(json_value value) {
 }
 
 /// Writes a constraint, including an empty one, because a layer's row may remove the network's constraint.
-COHORT_CORE_INLINE void write_constraint(json_writer& out, std::string_view key,
+COHORT_CORE_INLINE void write_constraint(io::json_writer& out, std::string_view key,
                                          parameter_constraint const& how) {
   out.key(key).begin_object().field("name", how.name());
   if (how.has_parameter()) out.field("at", how.at);
   out.end_object();
 }
 
-COHORT_CORE_INLINE parameter_constraint read_constraint(json_value value) {
+COHORT_CORE_INLINE parameter_constraint read_constraint(io::json_value value) {
   value.expect_only({"name", "at"});
   auto const at = value.find("at");
   return checked_result(
       value, [&] { return parameter_constraint::from(value.at("name").string(), at ? at->number() : 0); });
 }
 
-COHORT_CORE_INLINE void write_row(json_writer& out, layer_override const& row) {
+COHORT_CORE_INLINE void write_row(io::json_writer& out, layer_override const& row) {
   out.begin_object().field("layer", row.layer);
   if (row.updater) write_updater(out, "updater", *row.updater);
   if (row.bias_updater) write_updater(out, "bias_updater", *row.bias_updater);
@@ -105,7 +105,7 @@ COHORT_CORE_INLINE void write_row(json_writer& out, layer_override const& row) {
   out.end_object();
 }
 
-COHORT_CORE_INLINE layer_override read_row(json_value value) {
+COHORT_CORE_INLINE layer_override read_row(io::json_value value) {
   value.expect_only({"layer", "updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "constraint",
                      "bias_constraint", "frozen"});
   layer_override row{.layer = std::string(value.at("layer").string())};
@@ -126,7 +126,7 @@ COHORT_CORE_INLINE layer_override read_row(json_value value) {
 namespace cohort {
 
 COHORT_CORE_INLINE std::string to_json(optimizer_settings const& settings) {
-  json_writer out;
+  io::json_writer out;
   out.begin_object();
   detail::write_updater(out, "updater", settings.updater);
   if (settings.bias_updater) detail::write_updater(out, "bias_updater", *settings.bias_updater);
@@ -149,7 +149,7 @@ COHORT_CORE_INLINE std::string to_json(optimizer_settings const& settings) {
   return out.end_object().text();
 }
 
-COHORT_CORE_INLINE optimizer_settings optimizer_from_json(json_value value) {
+COHORT_CORE_INLINE optimizer_settings optimizer_from_json(io::json_value value) {
   value.expect_only({"updater", "bias_updater", "l1", "l2", "bias_l1", "bias_l2", "normalisation",
                      "constraint", "bias_constraint", "layers"});
   optimizer_settings settings;
@@ -164,19 +164,19 @@ COHORT_CORE_INLINE optimizer_settings optimizer_from_json(json_value value) {
   if (auto const how = value.find("bias_constraint"))
     settings.bias_constraint = detail::read_constraint(*how);
   if (auto const rows = value.find("layers")) {
-    if (rows->kind() != json_kind::array) rows->refuse("an array");
-    for (json_value const row : rows->items()) settings.layers.push_back(detail::read_row(row));
+    if (rows->kind() != io::json_kind::array) rows->refuse("an array");
+    for (io::json_value const row : rows->items()) settings.layers.push_back(detail::read_row(row));
   }
   return detail::checked_result(value, [&] { return settings; });
 }
 
 COHORT_CORE_INLINE std::string to_json(plateau const& seen) {
-  json_writer out;
+  io::json_writer out;
   out.begin_object().field("best", seen.best).field("not_better", seen.not_better);
   return out.field("cooling", seen.cooling).field("factor", seen.factor).end_object().text();
 }
 
-COHORT_CORE_INLINE plateau plateau_from_json(json_value value) {
+COHORT_CORE_INLINE plateau plateau_from_json(io::json_value value) {
   value.expect_only({"best", "not_better", "cooling", "factor"});
   auto const count = [&](char const* key) {
     return static_cast<int>(value.at(key).integer(0, std::numeric_limits<int>::max()));

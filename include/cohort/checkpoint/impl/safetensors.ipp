@@ -26,18 +26,18 @@ COHORT_CORE_INLINE bool is_text(std::uint64_t first_bytes) {
   return true;
 }
 
-COHORT_CORE_INLINE safetensors_entry read_entry(json_value tensor, std::string const& where) {
+COHORT_CORE_INLINE safetensors_entry read_entry(io::json_value tensor, std::string const& where) {
   tensor.expect_only({"dtype", "shape", "data_offsets"});
   safetensors_entry entry;
   entry.name = tensor.key();
 
-  json_value const dtype = tensor.at("dtype");
+  io::json_value const dtype = tensor.at("dtype");
   auto const known = std::find_if(safetensors_types.begin(), safetensors_types.end(),
                                   [&](auto const& type) { return type.first == dtype.string(); });
   if (known == safetensors_types.end()) dtype.refuse("one of F32, F64, BF16, U8, I32, I64, U64");
   entry.type = known->second;
 
-  json_value const extents = tensor.at("shape");
+  io::json_value const extents = tensor.at("shape");
   std::uint64_t bytes = bytes_of(entry.type);
   bool overflow = false;
   if (extents.size() > static_cast<std::size_t>(shape::max_rank)) {
@@ -54,8 +54,9 @@ COHORT_CORE_INLINE safetensors_entry read_entry(json_value tensor, std::string c
     extents.refuse("a tensor of less than 2^63 bytes", to_string(entry.dims));
   }
 
-  json_value const offsets = tensor.at("data_offsets");
-  if (offsets.kind() != json_kind::array || offsets.size() != 2) offsets.refuse("an array of two offsets");
+  io::json_value const offsets = tensor.at("data_offsets");
+  if (offsets.kind() != io::json_kind::array || offsets.size() != 2)
+    offsets.refuse("an array of two offsets");
   entry.begin = offsets.at(0).unsigned_integer();
   entry.end = offsets.at(1).unsigned_integer();
   if (entry.begin > entry.end || entry.end - entry.begin != bytes) {
@@ -89,7 +90,7 @@ COHORT_CORE_INLINE void check_cover(std::vector<safetensors_entry>& entries, std
 namespace cohort {
 
 COHORT_CORE_INLINE safetensors safetensors::load(std::string const& path, safetensors_limits limits) {
-  file_reader file(path);
+  io::file_reader file(path);
   return {[&](void* into, std::size_t bytes) { return file.read(into, bytes); }, file.size(), path, limits};
 }
 
@@ -134,14 +135,14 @@ COHORT_CORE_INLINE std::size_t safetensors::next_capacity(std::size_t have, std:
 
 COHORT_CORE_INLINE std::vector<detail::safetensors_entry> safetensors::read_entries(
     std::string const& header, safetensors_limits limits) {
-  auto const json = parse_json(
+  auto const json = io::parse_json(
       header, name_ + " header",
       {.max_bytes = limits.max_header_bytes, .max_values = limits.max_header_values, .max_depth = 3});
   std::vector<detail::safetensors_entry> entries;
-  for (json_value field : json.root().items()) {
+  for (io::json_value field : json.root().items()) {
     if (field.key() == "__metadata__") {
-      if (field.kind() != json_kind::object) field.refuse("an object of strings");
-      for (json_value text : field.items()) metadata_.emplace(text.key(), text.string());
+      if (field.kind() != io::json_kind::object) field.refuse("an object of strings");
+      for (io::json_value text : field.items()) metadata_.emplace(text.key(), text.string());
     } else {
       entries.push_back(detail::read_entry(field, name_));
     }

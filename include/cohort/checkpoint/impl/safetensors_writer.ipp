@@ -38,7 +38,7 @@ COHORT_CORE_INLINE void check_names(std::vector<stored_tensor const*> order) {
 /// Returns the length and the JSON header, padded with spaces so that the data is aligned.
 COHORT_CORE_INLINE std::string safetensors_header(std::span<stored_tensor const* const> order,
                                                   safetensors_metadata const& metadata) {
-  json_writer json;
+  io::json_writer json;
   json.begin_object();
   if (!metadata.empty()) {
     json.key("__metadata__").begin_object();
@@ -75,7 +75,7 @@ COHORT_CORE_INLINE std::string safetensors_header(std::span<stored_tensor const*
 
 namespace cohort {
 
-COHORT_CORE_INLINE void write_safetensors(byte_sink_ref sink, std::span<stored_tensor const> tensors,
+COHORT_CORE_INLINE void write_safetensors(io::byte_sink_ref sink, std::span<stored_tensor const> tensors,
                                           safetensors_metadata const& metadata) {
   auto const order = detail::by_element_size(tensors);
   detail::check_names(order);
@@ -87,7 +87,7 @@ COHORT_CORE_INLINE void write_safetensors(byte_sink_ref sink, std::span<stored_t
 
 COHORT_CORE_INLINE void save_safetensors(std::string const& path, std::span<stored_tensor const> tensors,
                                          safetensors_metadata const& metadata) {
-  file_writer file(path);
+  io::file_writer file(path);
   write_safetensors(file, tensors, metadata);
   file.commit();
 }

@@ -46,7 +46,7 @@ COHORT_CORE_INLINE void require_in_message(std::string_view field, std::uint64_t
 
 COHORT_CORE_INLINE std::uint32_t message_crc(isa which, std::span<std::byte const> message) {
   constexpr std::size_t before = sizeof(message_header) - sizeof(std::uint32_t);
-  return crc32c(which, message.subspan(sizeof(message_header)), crc32c(which, message.first(before)));
+  return io::crc32c(which, message.subspan(sizeof(message_header)), io::crc32c(which, message.first(before)));
 }
 
 /// Returns whether a magnitude is between 0 and largest_value. Compares bit patterns, because those of

@@ -19,8 +19,8 @@ COHORT_CORE_INLINE tensor_table::tensor_table(std::span<tensor const> tensors) {
                            .got = {one.elements, " elements"}});
     ends_.push_back(elements() + one.elements);
     names_.emplace_back(one.name);
-    hash_ = fnv1a(std::string_view(reinterpret_cast<char const*>(&one.elements), sizeof one.elements),
-                  fnv1a(std::string_view("\0", 1), fnv1a(one.name, hash_)));
+    hash_ = detail::fnv1a(std::string_view(reinterpret_cast<char const*>(&one.elements), sizeof one.elements),
+                          detail::fnv1a(std::string_view("\0", 1), detail::fnv1a(one.name, hash_)));
   }
 }
 

@@ -158,7 +158,7 @@ COHORT_CORE_INLINE arrays parse_csv(std::string_view text, std::string const& wh
 }
 
 COHORT_CORE_INLINE arrays read_csv(std::string const& path, csv_settings const& settings) {
-  std::vector<std::byte> const bytes = read_file(path);
+  std::vector<std::byte> const bytes = io::read_file(path);
   return parse_csv({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path, settings);
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cohort/data/fingerprint.hpp>
 #include <cohort/detail/config.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 
 namespace cohort {
 
@@ -20,9 +20,9 @@ COHORT_CORE_INLINE std::uint64_t fingerprint(dataset const& data, std::int64_t e
   writer.begin(sample, sample.indices.size());
   data.model().gather(sample.indices, writer, scratch, sample);
 
-  std::uint64_t hash = fnv1a("examples");
+  std::uint64_t hash = detail::fnv1a("examples");
   auto const add = [&](void const* bytes, std::size_t size) {
-    hash = fnv1a({static_cast<char const*>(bytes), size}, hash);
+    hash = detail::fnv1a({static_cast<char const*>(bytes), size}, hash);
   };
   for (auto const* const tensors : {&sample.inputs, &sample.targets, &sample.masks})
     for (named_tensor const& one : *tensors)

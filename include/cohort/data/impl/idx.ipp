@@ -58,7 +58,7 @@ COHORT_CORE_INLINE idx_array parse_idx(std::vector<std::byte> bytes, std::string
   return {std::move(bytes), header, dims};
 }
 
-COHORT_CORE_INLINE idx_array read_idx(std::string const& path, int rank, byte_source const& source) {
+COHORT_CORE_INLINE idx_array read_idx(std::string const& path, int rank, io::byte_source const& source) {
   return parse_idx(source(path), path, rank);
 }
 

@@ -111,9 +111,9 @@ COHORT_CORE_INLINE std::optional<double> classification_report::log_loss() const
 }
 
 COHORT_CORE_INLINE std::uint64_t classification_report::labels_hash() const {
-  std::uint64_t hash = fnv1a_offset;
+  std::uint64_t hash = detail::fnv1a_offset;
   for (std::string const& label : options_.labels)
-    hash = fnv1a({label.c_str(), label.size() + 1}, hash);  // with the terminating zero
+    hash = detail::fnv1a({label.c_str(), label.size() + 1}, hash);  // with the terminating zero
   return hash;
 }
 

@@ -3,7 +3,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/detail/column_labels.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstddef>
 #include <utility>
 

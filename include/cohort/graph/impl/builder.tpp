@@ -9,13 +9,14 @@
 
 namespace cohort {
 
-constexpr tensor builder::input(shape extents, std::string_view name, source at) {
+constexpr tensor builder::input(shape extents, std::string_view name, source_line at) {
   auto const values = detail::encode(cohort::input{.extents = extents});
   return {*this, append(kind_of<cohort::input>, values.data(), {}, name, {}, at)};
 }
 
 constexpr int builder::append(cohort::kind const& kind, double const* values, std::span<int const> inputs,
-                              std::string_view name, layer_settings const& settings, source at, int owner) {
+                              std::string_view name, layer_settings const& settings, source_line at,
+                              int owner) {
   node made;
   made.kind = &kind;
   made.first_value = static_cast<int>(values_.size());

@@ -7,7 +7,7 @@
 #include <cohort/io/detail/folder.hpp>
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_writer.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cstdio>
 #include <span>
 #include <utility>
@@ -25,7 +25,7 @@ COHORT_CORE_INLINE cached_file::cached_file(std::string folder, std::string form
 
 COHORT_CORE_INLINE std::string cached_file::read() const try {
   if (folder_.empty() || !size_of_file(path_)) return {};
-  std::vector<std::byte> const bytes = read_file(path_, max_bytes);
+  std::vector<std::byte> const bytes = io::read_file(path_, max_bytes);
   std::string_view const whole(reinterpret_cast<char const*>(bytes.data()), bytes.size());
   std::size_t const begin = whole.find('\n');
   if (begin == whole.npos) return {};
@@ -40,7 +40,7 @@ COHORT_CORE_INLINE std::string cached_file::read() const try {
 COHORT_CORE_INLINE void cached_file::write(std::string_view content) const try {
   if (folder_.empty()) return;
   make_folder(folder_);
-  file_writer file(path_);
+  io::file_writer file(path_);
   file.write(header_for(content));
   file.write(key_);
   file.write(content);
@@ -51,7 +51,7 @@ COHORT_CORE_INLINE void cached_file::write(std::string_view content) const try {
 COHORT_CORE_INLINE std::string cached_file::header_for(std::string_view content) const {
   char numbers[80];
   std::snprintf(numbers, sizeof numbers, ", %zu + %zu bytes, crc32c %08x\n", key_.size(), content.size(),
-                crc32c(isa::baseline, std::as_bytes(std::span(content.data(), content.size()))));
+                io::crc32c(isa::baseline, std::as_bytes(std::span(content.data(), content.size()))));
   return format_ + numbers;
 }
 

@@ -39,7 +39,7 @@ COHORT_CORE_INLINE std::uint32_t crc32c_by_table(std::byte const* at, std::size_
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE std::uint32_t crc32c([[maybe_unused]] isa which, std::span<std::byte const> bytes,
                                         std::uint32_t start) {
@@ -49,4 +49,4 @@ COHORT_CORE_INLINE std::uint32_t crc32c([[maybe_unused]] isa which, std::span<st
   return ~detail::crc32c_by_table(bytes.data(), bytes.size(), ~start);
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

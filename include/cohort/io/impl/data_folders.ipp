@@ -14,7 +14,7 @@ COHORT_CORE_INLINE std::string environment_variable(char const* name) {
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE std::string cache_folder(std::string const& subfolder) {
   std::string cache = detail::environment_variable("XDG_CACHE_HOME");
@@ -35,4 +35,4 @@ COHORT_CORE_INLINE std::vector<std::string> data_folders(std::string const& cach
   return folders;
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

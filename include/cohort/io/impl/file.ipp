@@ -5,7 +5,7 @@
 #include <cohort/io/file.hpp>
 #include <cohort/io/file_reader.hpp>
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes) {
   file_reader file(path);
@@ -24,4 +24,4 @@ COHORT_CORE_INLINE std::vector<std::byte> read_file(std::string const& path, std
   return bytes;
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

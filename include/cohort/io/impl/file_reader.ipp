@@ -21,7 +21,7 @@ COHORT_CORE_INLINE void refuse_file(std::string what, std::string where, int err
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE file_reader::file_reader(std::string path) : path_(std::move(path)) {
   // O_NONBLOCK: opening a pipe without a writer would block otherwise.
@@ -67,4 +67,4 @@ COHORT_CORE_INLINE std::string read_text(std::string const& path, std::uint64_t 
   return text;
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

@@ -23,7 +23,7 @@ COHORT_CORE_INLINE void synchronise_folder(std::string const& folder) {
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE file_writer::file_writer(std::string path) : path_(resolve_links(std::move(path))) {
   struct stat existing {};
@@ -101,4 +101,4 @@ COHORT_CORE_INLINE void write_file(std::string const& path, std::string_view con
   file.commit();
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

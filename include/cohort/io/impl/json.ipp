@@ -16,7 +16,7 @@ namespace cohort::detail {
 
 class json_parser {
  public:
-  json_parser(std::string_view text, json_limits limits, json_tree& tree)
+  json_parser(std::string_view text, io::json_limits limits, json_tree& tree)
       : text_(text), limits_(limits), tree_(tree) {}
 
   void parse() {
@@ -105,7 +105,7 @@ class json_parser {
     } else if (peek() == '[') {
       array(id);
     } else if (peek() == '"') {
-      node(id).kind = json_kind::string;
+      node(id).kind = io::json_kind::string;
       node(id).text = string();
     } else if (peek() == '-' || is_digit(peek())) {
       number(id);
@@ -122,17 +122,17 @@ class json_parser {
       return true;
     };
     if (is("true")) {
-      node(id).kind = json_kind::boolean;
+      node(id).kind = io::json_kind::boolean;
       node(id).truth = true;
     } else if (is("false")) {
-      node(id).kind = json_kind::boolean;
+      node(id).kind = io::json_kind::boolean;
     } else if (!is("null")) {
       refuse("a value");
     }
   }
 
   void array(std::uint32_t id) {
-    std::size_t const children = open(id, json_kind::array);
+    std::size_t const children = open(id, io::json_kind::array);
     if (!consume(']')) {
       for (std::uint32_t position = 0;; ++position) {
         skip_space();
@@ -146,7 +146,7 @@ class json_parser {
   }
 
   void object(std::uint32_t id) {
-    std::size_t const children = open(id, json_kind::object);
+    std::size_t const children = open(id, io::json_kind::object);
     if (!consume('}')) {
       for (std::uint32_t position = 0;; ++position) {
         skip_space();
@@ -165,7 +165,7 @@ class json_parser {
     index_by_key(id);
   }
 
-  std::size_t open(std::uint32_t id, json_kind kind) {
+  std::size_t open(std::uint32_t id, io::json_kind kind) {
     if (depth_ == limits_.max_depth) {
       refuse("at most " + std::to_string(limits_.max_depth) + " levels of arrays and objects", "more");
     }
@@ -226,7 +226,7 @@ class json_parser {
       digits();
     }
     json_node& n = node(id);
-    n.kind = json_kind::number;
+    n.kind = io::json_kind::number;
     n.negative = negative;
     char const* const first = text_.data() + start;
     char const* const last = text_.data() + at_;
@@ -324,7 +324,7 @@ class json_parser {
   }
 
   std::string_view text_;
-  json_limits limits_;
+  io::json_limits limits_;
   json_tree& tree_;
   std::size_t at_ = 0;
   std::size_t located_ = 0;
@@ -337,7 +337,7 @@ class json_parser {
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE json_document parse_json(std::string_view text, std::string_view name,
                                             json_limits limits) {
@@ -347,4 +347,4 @@ COHORT_CORE_INLINE json_document parse_json(std::string_view text, std::string_v
   return json_document(std::move(tree));
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

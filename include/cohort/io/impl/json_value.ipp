@@ -15,7 +15,7 @@ COHORT_CORE_INLINE std::string json_tree::path(std::uint32_t id) const {
   std::string text = "$";
   for (auto step = ancestors.rbegin(); step != ancestors.rend(); ++step) {
     json_node const& node = nodes[*step];
-    if (nodes[node.parent].kind == json_kind::array) {
+    if (nodes[node.parent].kind == io::json_kind::array) {
       text += '[' + std::to_string(node.position) + ']';
     } else if (is_identifier(node.key)) {
       text += '.' + std::string(node.key);
@@ -42,7 +42,7 @@ COHORT_CORE_INLINE bool json_tree::is_identifier(std::string_view key) {
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE std::int64_t json_value::integer(std::int64_t lowest, std::int64_t highest) const {
   detail::json_node const& n = node();
@@ -148,4 +148,4 @@ COHORT_CORE_INLINE std::string json_value::range_text(std::int64_t lowest, std::
   return " of 64 bits";
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

@@ -5,7 +5,7 @@
 #include <cohort/io/json_writer.hpp>
 #include <utility>
 
-namespace cohort {
+namespace cohort::io {
 
 COHORT_CORE_INLINE json_writer& json_writer::key(std::string_view name) {
   if (levels_.empty() || levels_.back().bracket != '{' || after_key_) misuse("a value", "a field name");
@@ -81,4 +81,4 @@ COHORT_CORE_INLINE void json_writer::misuse(std::string expected, std::string go
                        .got = std::move(got)});
 }
 
-}  // namespace cohort
+}  // namespace cohort::io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/layer/window.hpp>
+#include <cohort/layer/detail/sliding_window.hpp>
 
 namespace cohort::detail {
 

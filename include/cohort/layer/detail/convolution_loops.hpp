@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/layer/window.hpp>
+#include <cohort/layer/detail/sliding_window.hpp>
 #include <cstddef>
 
 namespace cohort::detail {
@@ -22,7 +22,7 @@ struct product_row {
 struct convolution_loops {
   shape image;
   shape map;
-  cohort::window window;
+  detail::sliding_window window;
   int groups = 1;
   bool transposed = false;
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
-#include <cohort/plan/command.hpp>
+#include <cohort/plan/detail/command.hpp>
 #include <cohort/plan/detail/step_inputs.hpp>
 #include <cohort/plan/parameter_store.hpp>
 #include <cstddef>
@@ -29,7 +29,7 @@ struct compiled {
 };
 
 template <tensor_backend B>
-class bound_context final : public context {
+class bound_context final : public plan_context {
  public:
   using T = typename B::scalar;
 

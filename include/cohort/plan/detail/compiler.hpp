@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/plan/command.hpp>
+#include <cohort/plan/detail/command.hpp>
 #include <cohort/plan/detail/in_place.hpp>
 #include <cohort/plan/detail/plan_rows.hpp>
 #include <cohort/plan/detail/recomputed_steps.hpp>
@@ -38,7 +38,7 @@ class compiler {
       recomputed_ = choose_recomputed(net_, low_, operations_, backend_, settings.recompute);
     write_in_place(low_, operations_, values_, made_.slots, recomputed_);
     for (std::size_t s = 0; s < low_.steps.size(); ++s)
-      emit_forward(static_cast<int>(s), made_.forward, pass::forward);
+      emit_forward(static_cast<int>(s), made_.forward, plan_pass::forward);
     if (training_)
       emit_backward();
     else
@@ -145,7 +145,7 @@ class compiler {
 
   /// Address of a value in the layout that a kernel requires; reorders it once if necessary.
   address in_layout(stored& value, layout const& wanted, std::vector<command<B>>& to, std::string const& step,
-                    pass p, shape const& dims) {
+                    plan_pass p, shape const& dims) {
     if (value.layout == wanted) return value.at;
     for (auto const& [other, at] : value.copies)
       if (other == wanted) return at;
@@ -157,11 +157,11 @@ class compiler {
   }
 
   /// Address of an operand that is not a gradient.
-  address operand_address(int s, operand<layout> const& o, std::vector<command<B>>& to, pass p) {
+  address operand_address(int s, operand<layout> const& o, std::vector<command<B>>& to, plan_pass p) {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     std::string const name = name_of(net_, step);
     auto const value = [&](int v) {
-      if (p == pass::backward) emit_recomputation(producer_[static_cast<std::size_t>(v)]);
+      if (p == plan_pass::backward) emit_recomputation(producer_[static_cast<std::size_t>(v)]);
       return in_layout(*values_[static_cast<std::size_t>(v)], o.layout, to, name, p,
                        low_.values[static_cast<std::size_t>(v)].dims.batched(batch_));
     };
@@ -178,7 +178,7 @@ class compiler {
         return {place::copy, store_.copy(parameter, o.layout, training_)};
       }
       case operand_role::workspace:
-        if (p == pass::backward) emit_recomputation(s);
+        if (p == plan_pass::backward) emit_recomputation(s);
         if (workspaces_.size() <= static_cast<std::size_t>(s)) workspaces_.resize(low_.steps.size());
         if (!workspaces_[static_cast<std::size_t>(s)])
           workspaces_[static_cast<std::size_t>(s)] = new_slot(o.layout);
@@ -194,7 +194,7 @@ class compiler {
     }
   }
 
-  void emit_forward(int s, std::vector<command<B>>& to, pass p) {
+  void emit_forward(int s, std::vector<command<B>>& to, plan_pass p) {
     operation<B>& op = operations_[static_cast<std::size_t>(s)];
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     if (int const count = sums_of(step).forward; count > 0) made_.sums.forward.push_back(count);
@@ -221,11 +221,11 @@ class compiler {
         stored{new_slot(op.output), op.output, {}};
     if (!workspaces_.empty()) workspaces_[static_cast<std::size_t>(s)].reset();
     std::size_t const first = rows_.rows.size();
-    emit_forward(s, made_.backward, pass::backward);
+    emit_forward(s, made_.backward, plan_pass::backward);
     for (std::size_t r = first; r < rows_.rows.size(); ++r) rows_.rows[r].recomputed = true;
   }
 
-  int add_row(int s, invocation<B> const& call, pass p) {
+  int add_row(int s, invocation<B> const& call, plan_pass p) {
     plan_step const& step = low_.steps[static_cast<std::size_t>(s)];
     return rows_.add(backend_, name_of(net_, step), call.implementation, p,
                      low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_),
@@ -243,7 +243,7 @@ class compiler {
       auto const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
       layout const wanted = backend_.plain(values_[static_cast<std::size_t>(v)]->layout);
       address const at = in_layout(*values_[static_cast<std::size_t>(v)], wanted, made_.forward, "output",
-                                   pass::forward, dims);
+                                   plan_pass::forward, dims);
       made_.output_slots.push_back(at.index);
     }
     for (int slot : made_.output_slots)
@@ -284,7 +284,7 @@ class compiler {
           case operand_role::diff_output:
             if (!(diff_output->layout == o.layout))
               diff_output =
-                  stored{in_layout(*diff_output, o.layout, made_.backward, name, pass::backward,
+                  stored{in_layout(*diff_output, o.layout, made_.backward, name, plan_pass::backward,
                                    low_.values[static_cast<std::size_t>(step.output)].dims.batched(batch_)),
                          o.layout,
                          {}};
@@ -308,10 +308,10 @@ class compiler {
             break;
           }
           default:
-            arguments.push_back(operand_address(s, o, made_.backward, pass::backward));
+            arguments.push_back(operand_address(s, o, made_.backward, plan_pass::backward));
         }
       }
-      int const row = add_row(s, call, pass::backward);
+      int const row = add_row(s, call, plan_pass::backward);
       emit(made_.backward, call.kernel, std::move(arguments), row);
       for (auto const& [o, at] : after) finish_gradient(s, o, at);
     }
@@ -345,13 +345,13 @@ class compiler {
       layout const& fixed = *store_.fixed_layout(parameter);
       if (gradients_begun_[static_cast<std::size_t>(parameter)]++ == 0) {
         emit(made_.backward, backend_.reorder(o.layout, fixed), {at, {place::gradient, parameter}},
-             rows_.add_move(backend_, name, pass::backward, dims, fixed, false));
+             rows_.add_move(backend_, name, plan_pass::backward, dims, fixed, false));
         return;
       }
       stored summand{at, o.layout, {}};
-      address const from = in_layout(summand, fixed, made_.backward, name, pass::backward, dims);
+      address const from = in_layout(summand, fixed, made_.backward, name, plan_pass::backward, dims);
       emit(made_.backward, backend_.accumulate(fixed), {from, {place::gradient, parameter}},
-           rows_.add_move(backend_, name, pass::backward, dims, fixed, true));
+           rows_.add_move(backend_, name, plan_pass::backward, dims, fixed, true));
       made_.backward.back().accumulates = true;
       return;
     }
@@ -359,9 +359,9 @@ class compiler {
     stored& diff = *diffs_[static_cast<std::size_t>(v)];
     shape const dims = low_.values[static_cast<std::size_t>(v)].dims.batched(batch_);
     stored summand{at, o.layout, {}};
-    address const from = in_layout(summand, diff.layout, made_.backward, name, pass::backward, dims);
+    address const from = in_layout(summand, diff.layout, made_.backward, name, plan_pass::backward, dims);
     emit(made_.backward, backend_.accumulate(diff.layout), {from, diff.at},
-         rows_.add_move(backend_, name, pass::backward, dims, diff.layout, true));
+         rows_.add_move(backend_, name, plan_pass::backward, dims, diff.layout, true));
   }
 
   std::size_t largest_gradient() const {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/operation.hpp>
-#include <cohort/plan/arena.hpp>
-#include <cohort/plan/command.hpp>
-#include <cohort/plan/lowering.hpp>
+#include <cohort/plan/detail/arena.hpp>
+#include <cohort/plan/detail/command.hpp>
+#include <cohort/plan/detail/lowering.hpp>
 #include <cstddef>
 #include <optional>
 #include <utility>

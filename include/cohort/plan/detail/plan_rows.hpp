@@ -31,8 +31,8 @@ class plan_rows {
  public:
   /// Adds a kernel that reads and writes `bytes` bytes; returns the index of its row.
   template <tensor_backend B>
-  int add(B const& backend, std::string step, std::string implementation, pass direction, shape const& dims,
-          typename B::layout const& tensor_layout, double flops, double bytes) {
+  int add(B const& backend, std::string step, std::string implementation, plan_pass direction,
+          shape const& dims, typename B::layout const& tensor_layout, double flops, double bytes) {
     rows.push_back({.step = std::move(step),
                     .implementation = std::move(implementation),
                     .direction = direction,
@@ -45,7 +45,7 @@ class plan_rows {
   }
   /// Adds a kernel on whole tensors of this layout: "reorder" of two, or "accumulate" of three.
   template <tensor_backend B>
-  int add_move(B const& backend, std::string step, pass direction, shape const& dims,
+  int add_move(B const& backend, std::string step, plan_pass direction, shape const& dims,
                typename B::layout const& tensor_layout, bool sums) {
     return add(backend, std::move(step), sums ? "accumulate" : "reorder", direction, dims, tensor_layout, 0,
                (sums ? 3 : 2) * static_cast<double>(backend.bytes(tensor_layout)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/tensor_backend.hpp>
-#include <cohort/plan/lowering.hpp>
+#include <cohort/plan/detail/lowering.hpp>
 #include <cohort/plan/recomputation.hpp>
 #include <cstddef>
 #include <vector>

@@ -2,11 +2,11 @@
 #pragma once
 #include <algorithm>
 #include <cohort/detail/config.hpp>
-#include <cohort/plan/arena.hpp>
+#include <cohort/plan/detail/arena.hpp>
 #include <cohort/tensor/buffer.hpp>
 #include <vector>
 
-namespace cohort {
+namespace cohort::detail {
 
 COHORT_CORE_INLINE void arena_slot::used(int command) {
   if (first < 0) first = command;
@@ -53,4 +53,4 @@ COHORT_CORE_INLINE std::size_t assign_offsets(std::span<arena_slot> slots) {
   return total;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

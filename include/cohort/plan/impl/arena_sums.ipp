@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
-#include <cohort/plan/arena_sums.hpp>
+#include <cohort/plan/detail/arena_sums.hpp>
 
-namespace cohort {
+namespace cohort::detail {
 
 COHORT_CORE_INLINE arena_sums::arena_sums(parameter_set& parameters)
     : passes_(parameters.passes()), table_(parameters.table()) {
@@ -30,4 +30,4 @@ COHORT_CORE_INLINE double arena_sums::total(std::size_t first, std::size_t end) 
   return sum;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
-#include <cohort/plan/folding.hpp>
+#include <cohort/plan/detail/folding.hpp>
 
-namespace cohort {
+namespace cohort::detail {
 
 COHORT_CORE_INLINE bool folding::part::operator==(part const& other) const {
   return *kind == *other.kind && fields == other.fields && first == other.first && count == other.count;
 }
-
-}  // namespace cohort
-
-namespace cohort::detail {
 
 COHORT_CORE_INLINE parameter_list folded_parameters(parameter_list const& own, shape const& output) {
   parameter_list made;

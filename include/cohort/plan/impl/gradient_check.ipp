@@ -71,7 +71,7 @@ class checked_network {
 
   std::shared_ptr<parameter_store<reference<double>>> store_;
   std::shared_ptr<plan const> plan_;
-  std::unique_ptr<context> run_;
+  std::unique_ptr<plan_context> run_;
   std::uint64_t seed_;
   std::vector<buffer> memory_;
   std::vector<tensor_view> inputs_;

@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/layer/layers.hpp>
-#include <cohort/plan/lowering.hpp>
+#include <cohort/plan/detail/lowering.hpp>
 
 namespace cohort::detail {
 
@@ -76,7 +76,7 @@ class fusion_chains {
 
 }  // namespace cohort::detail
 
-namespace cohort {
+namespace cohort::detail {
 
 COHORT_CORE_INLINE lowered_graph lower(graph_view net,
                                        std::function<bool(kind const&, kind const&)> const& fuses,
@@ -173,4 +173,4 @@ COHORT_CORE_INLINE std::string name_of(graph_view net, plan_step const& step) {
   return name;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

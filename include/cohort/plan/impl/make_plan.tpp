@@ -4,7 +4,7 @@
 #include <cohort/plan/detail/compiler.hpp>
 #include <cohort/plan/make_plan.hpp>
 #include <cohort/plan/parameter_store.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -57,7 +57,7 @@ class backend_plan final : public plan {
             .activations = made_->code.arena_bytes,
             .accumulation = made_->code.saved_gradient_bytes};
   }
-  std::unique_ptr<context> make_context(std::byte* gradients, context_memory* memory) const override {
+  std::unique_ptr<plan_context> make_context(std::byte* gradients, context_memory* memory) const override {
     return std::make_unique<bound_context<B>>(made_, gradients, memory);
   }
 
@@ -112,7 +112,7 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
   std::size_t const limit = device ? device->available_bytes() : settings.max_bytes;
   if (limit > 0 && needed > limit) {
     int const fits = detail::largest_batch(*store, net, settings, limit);
-    std::string rows = table(*made);
+    std::string rows = text_of(*made);
     rows.pop_back();  // the last end of line
     throw memory_error(
         {.what = {"the plan needs more memory than ", device ? "is free on its device" : "allowed"},

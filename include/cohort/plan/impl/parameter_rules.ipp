@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/plan/parameter_rules.hpp>
+#include <cohort/plan/detail/parameter_rules.hpp>
 
-namespace cohort {
+namespace cohort::detail {
 
 COHORT_CORE_INLINE parameter_rules::parameter_rules(std::span<parameter const> table,
                                                     optimizer_settings const& settings) {
@@ -42,4 +42,4 @@ COHORT_CORE_INLINE std::string parameter_rules::names_in(std::span<parameter con
   return names;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

@@ -23,7 +23,7 @@ COHORT_CORE_INLINE void parameter_set::initialise(std::uint64_t seed, initial_pa
   std::vector<float> rounded;
   for (int p = 0; p < static_cast<int>(table_.size()); ++p) {
     parameter const& one = table_[static_cast<std::size_t>(p)];
-    random_stream const stream(seed, purpose_of("parameters", one.layer(), one.spec.name));
+    random_stream const stream(seed, detail::purpose_of("parameters", one.layer(), one.spec.name));
     initialiser const how = one.spec.initial.value_or(
         one.spec.role == parameter_role::weights ? defaults.weights : defaults.bias);
     dense.assign(static_cast<std::size_t>(one.spec.dims.elements()), 0);

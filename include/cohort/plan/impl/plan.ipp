@@ -5,12 +5,12 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE void context::forward(std::span<tensor_view const> inputs,
-                                         std::span<tensor_view const> targets) {
+COHORT_CORE_INLINE void plan_context::forward(std::span<tensor_view const> inputs,
+                                              std::span<tensor_view const> targets) {
   forward({.inputs = inputs, .targets = targets});
 }
 
-COHORT_CORE_INLINE void context::forward(tensor_view input, tensor_view target) {
+COHORT_CORE_INLINE void plan_context::forward(tensor_view input, tensor_view target) {
   forward({.inputs = {&input, 1}, .targets = {&target, 1}});
 }
 

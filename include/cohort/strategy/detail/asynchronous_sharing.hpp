@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/detail/asynchronous_exchange.hpp>
 #include <cohort/strategy/detail/outer_optimizer.hpp>
 #include <cohort/strategy/detail/sharing_strategy.hpp>
@@ -100,7 +100,8 @@ class asynchronous_sharing final : public sharing_strategy<Make, asynchronous_ex
 
   /// Collective, as a checkpoint is: waits for all messages in flight.
   strategy_state state() const override {
-    strategy_state now{.counts = {{"unsynced steps", unsynced_steps_}, {"own updater state", own_state_ ? 1 : 0}}};
+    strategy_state now{
+        .counts = {{"unsynced steps", unsynced_steps_}, {"own updater state", own_state_ ? 1 : 0}}};
     statistics_.save(now);
     if (exchange_) exchange_->receive_all();
     this->save_residual(now);

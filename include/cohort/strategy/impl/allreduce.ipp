@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cohort/strategy/allreduce.hpp>
 #include <cohort/strategy/detail/saved_values.hpp>
 #include <limits>

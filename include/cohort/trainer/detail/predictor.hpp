@@ -57,9 +57,9 @@ class predictor {
   /// The contexts share one memory: only one of them runs at a time.
   struct lane {
     context_memory memory;
-    std::vector<std::pair<plan const*, std::unique_ptr<context>>> contexts;
+    std::vector<std::pair<plan const*, std::unique_ptr<plan_context>>> contexts;
 
-    context& context_of(plan const& with);
+    plan_context& context_of(plan const& with);
   };
   /// Reserves a lane while it lives.
   struct lane_scope {

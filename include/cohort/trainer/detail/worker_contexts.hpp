@@ -33,7 +33,7 @@ class worker_contexts {
   /// Makes a worker's context unless it exists. `gradients`: the worker's gradient arena.
   void make(int worker, work_kind const& what, std::byte* gradients);
   /// Returns the context of a worker.   Before  make was called.
-  context& find(int worker, work_kind const& what);
+  plan_context& find(int worker, work_kind const& what);
 
   /// Starts or stops timing every kernel.
   void profile(bool on);
@@ -59,7 +59,7 @@ class worker_contexts {
   std::size_t max_bytes_;
   std::vector<cache_entry<std::shared_ptr<plan const>>> plans_;
   std::vector<context_memory> memory_;  // of each worker
-  std::vector<std::vector<cache_entry<std::unique_ptr<context>>>> contexts_;
+  std::vector<std::vector<cache_entry<std::unique_ptr<plan_context>>>> contexts_;
   bool profiling_ = false;
 };
 

@@ -98,7 +98,7 @@ class worker_group {
  private:
   struct alignas(64) worker_state {
     double loss = 0;
-    context* active = nullptr;
+    plan_context* active = nullptr;
     ready_function ready{};
     std::function<void()> finish_late{};
     batch_rows rows{};
@@ -137,7 +137,7 @@ class worker_group {
 
   /// Runs forward. `finishes_late`: finishes the pending buckets of the previous step before their parameters
   /// are used.
-  context& forward(int w, index_slice const& rows, bool finishes_late = false);
+  plan_context& forward(int w, index_slice const& rows, bool finishes_late = false);
   void finish_late(int w);
 
   /// Runs one worker's part of a step.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cohort/backend/detail/thread_scope.hpp>
 #include <cohort/plan/detail/describe_machine.hpp>
+#include <cohort/plan/detail/parameter_rules.hpp>
 #include <cohort/plan/impl/make_plan.tpp>
-#include <cohort/plan/parameter_rules.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <limits>
 #include <memory>

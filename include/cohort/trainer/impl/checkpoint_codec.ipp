@@ -8,7 +8,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/checkpoint_codec.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>

@@ -113,7 +113,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
     batches->start(0);
     while (batch const* const next = batches->next()) {
       state_->run_workers(batches, [&] {
-        state_->workers->infer(*next, asked, [&](std::int64_t first, context const& done) {
+        state_->workers->infer(*next, asked, [&](std::int64_t first, plan_context const& done) {
           for (std::size_t i = 0; i < evaluators.size(); ++i) {
             tensor_view const scores = done.output(target_maps[i].output),
                               targets = next->target(target_maps[i].target);

@@ -5,7 +5,7 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <cohort/execution/detail/text_table.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cstddef>
 #include <cstdio>

@@ -79,7 +79,7 @@ COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const
   batches->start(0);
   while (cohort::batch const* const next = batches->next()) {
     state_->run_workers(batches, [&] {
-      state_->workers->infer(*next, ids, [&](std::int64_t, context const& done) {
+      state_->workers->infer(*next, ids, [&](std::int64_t, plan_context const& done) {
         for (std::size_t which = 0; which < ids.size(); ++which)
           made.add(which, done.output(static_cast<int>(which)));
       });

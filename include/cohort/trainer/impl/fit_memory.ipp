@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/error/detail/text.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <cohort/trainer/detail/fit_memory.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>

@@ -28,7 +28,7 @@ COHORT_CORE_INLINE void training::save(std::string const& path, bool updater_sta
     throw file_error({.what = "cannot save the model", .where = path, .got = all.trouble});
 }
 
-COHORT_CORE_INLINE void training::save(byte_sink_ref to, bool updater_state) {
+COHORT_CORE_INLINE void training::save(io::byte_sink_ref to, bool updater_state) {
   detail::activity_scope const saving(*state_, rank_progress::activity::saving);
   write_model(to, detail::consensus_model(*state_, updater_state));
 }

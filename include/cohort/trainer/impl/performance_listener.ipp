@@ -5,7 +5,7 @@
 #include <cohort/error/detail/text.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 #include <cohort/trainer/exchange_text.hpp>
 #include <cohort/trainer/performance_listener.hpp>
 #include <utility>

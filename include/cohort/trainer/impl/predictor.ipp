@@ -43,7 +43,7 @@ COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int con
   do {
     portion const next = portion::of(count - first, largest_batch);
     std::shared_ptr<plan const> const with = plan_for(next.batch, layers);
-    context& run = on.reserved->context_of(*with);
+    plan_context& run = on.reserved->context_of(*with);
     for (std::size_t i = 0; i < inputs.size(); ++i) rows[i] = inputs[i].rows(first, next.examples);
     run.forward(rows, {});
     for (std::size_t which = 0; which < outputs; ++which) {
@@ -57,7 +57,7 @@ COHORT_CORE_INLINE std::vector<predictions> predictor::predict(std::span<int con
   return made;
 }
 
-COHORT_CORE_INLINE context& predictor::lane::context_of(plan const& with) {
+COHORT_CORE_INLINE plan_context& predictor::lane::context_of(plan const& with) {
   for (auto const& [of, made] : contexts)
     if (of == &with) return *made;
   return *contexts.emplace_back(&with, with.make_context(nullptr, &memory)).second;

@@ -36,7 +36,7 @@ COHORT_CORE_INLINE std::string timeline::trace() {
     world_->send(std::as_bytes(std::span(rows_)), 0, 0);
     return {};
   }
-  json_writer out(1);
+  io::json_writer out(1);
   out.begin_object().field("displayTimeUnit", "ms").key("traceEvents").begin_array();
   for (int rank = 0; rank < world_->size(); ++rank) {
     auto const r = static_cast<std::size_t>(rank);
@@ -81,9 +81,9 @@ COHORT_CORE_INLINE std::vector<timeline::row> timeline::rows_of(int rank) {
   return theirs;
 }
 
-COHORT_CORE_INLINE void timeline::name(json_writer& out, int rank, int track, char const* what,
+COHORT_CORE_INLINE void timeline::name(io::json_writer& out, int rank, int track, char const* what,
                                        char const* field, std::string const& text) {
-  out.begin_object(json_lines::one).field("name", what).field("ph", "M").field("pid", rank);
+  out.begin_object(io::json_lines::one).field("name", what).field("ph", "M").field("pid", rank);
   out.field("tid", track).key("args").begin_object().field(field, text).end_object().end_object();
 }
 

@@ -3,8 +3,8 @@
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
-#include <cohort/plan/table.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/plan/plan_text.hpp>
+#include <cohort/random/detail/hash.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/fit_memory.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
@@ -97,14 +97,14 @@ COHORT_CORE_INLINE std::string training::checksum() const {
   std::vector<std::byte> dense(static_cast<std::size_t>(parameters().elements())
                                * bytes_of(parameters().type()));
   parameters().read_all(parameters().master(), dense.data());
-  std::uint64_t const hash = fnv1a({reinterpret_cast<char const*>(dense.data()), dense.size()});
+  std::uint64_t const hash = detail::fnv1a({reinterpret_cast<char const*>(dense.data()), dense.size()});
   std::string text;
   for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash >> shift & 15];
   return text;
 }
 
 COHORT_CORE_INLINE std::string training::plan_table(int batch, int accumulate) {
-  return table(*state_->workers->plan_for(
+  return text_of(*state_->workers->plan_for(
       {.examples = state_->workers->micro_batch_size(batch, accumulate), .accumulates = accumulate > 1}));
 }
 

@@ -31,7 +31,7 @@ COHORT_CORE_INLINE std::shared_ptr<plan const> worker_contexts::plan_for(work_ki
 }
 
 COHORT_CORE_INLINE void worker_contexts::make(int worker, work_kind const& what, std::byte* gradients) {
-  std::unique_ptr<context>& found = entry(contexts_[static_cast<std::size_t>(worker)], what);
+  std::unique_ptr<plan_context>& found = entry(contexts_[static_cast<std::size_t>(worker)], what);
   if (found) return;
   auto const of = plan_for(what);
   team_.run([&](int w) {
@@ -40,7 +40,7 @@ COHORT_CORE_INLINE void worker_contexts::make(int worker, work_kind const& what,
   found->profile(profiling_);
 }
 
-COHORT_CORE_INLINE context& worker_contexts::find(int worker, work_kind const& what) {
+COHORT_CORE_INLINE plan_context& worker_contexts::find(int worker, work_kind const& what) {
   return *entry(contexts_[static_cast<std::size_t>(worker)], what);
 }
 

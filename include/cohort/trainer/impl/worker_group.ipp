@@ -160,7 +160,7 @@ COHORT_CORE_INLINE void worker_group::prepare() {
   }
 }
 
-COHORT_CORE_INLINE context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
+COHORT_CORE_INLINE plan_context& worker_group::forward(int w, index_slice const& rows, bool finishes_late) {
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   mine.active = &contexts_.find(w, work_on(rows));
   forward_request request =
@@ -225,7 +225,7 @@ COHORT_CORE_INLINE void worker_group::compute(int w) {
   int forwards = 0, done = 0;
   if (job_.before && micro_batches == 0) finish_late(w);
   while (done < micro_batches && is_finite(mine.loss)) {
-    context& now = forward(w, part_of(rows, forwards, micro_batches), job_.before && forwards == 0);
+    plan_context& now = forward(w, part_of(rows, forwards, micro_batches), job_.before && forwards == 0);
     ++forwards;
     if (job_.exchanges) mine.loss += now.loss();
     if (!is_finite(mine.loss)) break;

@@ -26,7 +26,8 @@ namespace cohort::detail {
 ///           deadline_error if its work takes longer than `deadline`.
 class compute_stream final : public memory_space {
  public:
-  explicit compute_stream(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"),
+  explicit compute_stream(std::shared_ptr<gpu const> on,
+                          std::string const& cache = io::cache_folder("kernels"),
                           std::chrono::milliseconds deadline = std::chrono::seconds(120));
   compute_stream(compute_stream const&) = delete;
   compute_stream& operator=(compute_stream const&) = delete;

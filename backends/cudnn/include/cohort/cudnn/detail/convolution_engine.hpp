@@ -3,7 +3,7 @@
 #include <cohort/cudnn/detail/dnn_on_gpu.hpp>
 #include <cohort/cudnn/detail/gpu_layout.hpp>
 #include <cohort/cudnn/detail/product_precision.hpp>
-#include <cohort/layer/window.hpp>
+#include <cohort/layer/detail/sliding_window.hpp>
 #include <cohort/plan/tuning.hpp>
 #include <cstddef>
 #include <cstdint>

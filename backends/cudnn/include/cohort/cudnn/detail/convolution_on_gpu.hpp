@@ -20,7 +20,7 @@ namespace cohort::detail {
 /// Shapes    image C×H×W, map K×P×Q. Weights K×(C/groups)×R×S; of a transposed layer C×(K/groups)×R×S.
 struct convolution_windows {
   shape image, map;
-  cohort::window window;
+  detail::sliding_window window;
   int groups = 1;
   bool transposed = false;
 };

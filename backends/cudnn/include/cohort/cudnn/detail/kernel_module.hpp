@@ -14,7 +14,8 @@ namespace cohort::detail {
 /// Errors    backend_error with the driver's or the compiler's message.
 class kernel_module {
  public:
-  explicit kernel_module(std::shared_ptr<gpu const> on, std::string const& cache = cache_folder("kernels"));
+  explicit kernel_module(std::shared_ptr<gpu const> on,
+                         std::string const& cache = io::cache_folder("kernels"));
   kernel_module(kernel_module const&) = delete;
   kernel_module& operator=(kernel_module const&) = delete;
   ~kernel_module();

@@ -4,7 +4,7 @@
 #include <cohort/cudnn/gpu_operation.hpp>
 #include <cohort/layer/dropout.hpp>
 #include <cohort/layer/gaussian_noise.hpp>
-#include <cohort/random/hash.hpp>
+#include <cohort/random/detail/hash.hpp>
 
 namespace cohort::detail {
 

@@ -46,7 +46,7 @@ auto prepare_function_of(kind const& k) {
 }  // namespace detail
 
 COHORT_CUDNN_INLINE availability cudnn::probe() {
-  return probe(detail::system_libraries(), cache_folder("kernels"));
+  return probe(detail::system_libraries(), io::cache_folder("kernels"));
 }
 
 COHORT_CUDNN_INLINE availability cudnn::probe(detail::library_source const& from, std::string const& cache) {

@@ -2,11 +2,12 @@
 #pragma once
 #include <cohort/cudnn/detail/pooling_on_gpu.hpp>
 #include <cohort/detail/config.hpp>
-#include <cohort/layer/window.hpp>
+#include <cohort/layer/detail/sliding_window.hpp>
 
 namespace cohort::detail {
 
-COHORT_CUDNN_INLINE kernels::moving_window window_of(window const& moving, gpu_request const& request) {
+COHORT_CUDNN_INLINE kernels::moving_window window_of(sliding_window const& moving,
+                                                     gpu_request const& request) {
   shape const in = request.input_shapes[0], out = request.output_shape;
   return {moving.size.height,
           moving.size.width,

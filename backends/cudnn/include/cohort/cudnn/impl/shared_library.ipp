@@ -16,7 +16,8 @@ COHORT_CUDNN_INLINE std::vector<std::string> cuda_library_folders() {
   if (std::string const toolkit = environment_variable("CUDA_PATH"); !toolkit.empty())
     folders.push_back(toolkit + "/lib64");
   folders.push_back("/usr/local/cuda/lib64");
-  if (std::string const cache = cache_folder("cuda-13.0"); !cache.empty()) folders.push_back(cache + "/lib");
+  if (std::string const cache = io::cache_folder("cuda-13.0"); !cache.empty())
+    folders.push_back(cache + "/lib");
   return folders;
 }
 

@@ -22,7 +22,7 @@ COHORT_IMAGE_INLINE arrays read(std::vector<std::string> const& files) {
   auto const made = std::make_shared<contents>();
   std::vector<std::uint8_t> one(record);
   for (std::string const& path : files) {
-    file_reader file(path);
+    io::file_reader file(path);
     std::uint64_t const records = file.size() / record;
     if (records == 0 || file.size() % record != 0)
       throw data_error({.what = "not a CIFAR-10 file",

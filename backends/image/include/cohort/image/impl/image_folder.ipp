@@ -65,7 +65,7 @@ COHORT_IMAGE_INLINE std::vector<std::string> image_folder::classes_of(std::strin
 }
 
 COHORT_IMAGE_INLINE std::vector<std::byte> image_folder::bytes_of_file(std::size_t i) const {
-  return read_file(full_path(paths_[i]), reader_.max_file_bytes());
+  return io::read_file(full_path(paths_[i]), reader_.max_file_bytes());
 }
 
 }  // namespace cohort

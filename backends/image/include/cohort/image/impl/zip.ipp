@@ -90,7 +90,7 @@ COHORT_IMAGE_INLINE void write_zip(std::string const& path, std::string const& f
   zip_handle archive = open_zip(temporary, ZIP_CREATE | ZIP_TRUNCATE);
   auto const fail = [&](char const* reason) {
     for (std::string const& name : names)
-      file_reader(folder + '/' + name);  // throws naming the file if it is the reason
+      io::file_reader(folder + '/' + name);  // throws naming the file if it is the reason
     throw file_error({.what = "cannot write the zip archive", .where = path, .got = reason});
   };
   for (std::string const& name : names) {

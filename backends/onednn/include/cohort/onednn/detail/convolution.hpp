@@ -13,7 +13,7 @@ struct dnnl_window {
   dnnl_dims_t size{}, strides{}, dilates{}, before{}, after{};
   bool is_strided = false;  ///< a stride above 1
 
-  dnnl_window(window const& w, shape const& input, int axes = 2);
+  dnnl_window(sliding_window const& w, shape const& input, int axes = 2);
 };
 
 /// What the primitives of convolutions and transposed convolutions are created with.
@@ -51,9 +51,8 @@ struct layout_rule {
 std::vector<dnnl_dim_t> grouped_dims(shape const& weights, int groups);
 
 /// Prepares a convolution over the given window.
-operation<onednn> prepare_convolution(dnnl_target const& on,
-                                                        operation_request<onednn> const& request,
-                                                        dnnl_window const& w, int groups, double flops);
+operation<onednn> prepare_convolution(dnnl_target const& on, operation_request<onednn> const& request,
+                                      dnnl_window const& w, int groups, double flops);
 
 operation<onednn> prepare(dnnl_target const& on, operation_request<onednn> const& request, conv2d const& l);
 

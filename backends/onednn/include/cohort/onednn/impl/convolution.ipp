@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_ONEDNN_INLINE dnnl_window::dnnl_window(window const& w, shape const& input, int axes) {
+COHORT_ONEDNN_INLINE dnnl_window::dnnl_window(sliding_window const& w, shape const& input, int axes) {
   border const rows = vertical_border(w, input[1]), columns = horizontal_border(w, input[2]);
   int const x = axes - 1;
   size[0] = w.size.height, size[x] = w.size.width;

@@ -40,7 +40,7 @@ COHORT_ZLIB_INLINE idx_array read_mnist_file(std::string const& path, int rank) 
   constexpr std::size_t max_bytes = std::size_t{1} << 28;  // the largest of the four has 47,040,016
   bool const packed = path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0;
   return read_idx(path, rank, [&](std::string const& p) {
-    return packed ? gzip::read_file(p, max_bytes) : read_file(p, max_bytes);
+    return packed ? gzip::read_file(p, max_bytes) : io::read_file(p, max_bytes);
   });
 }
 
@@ -86,7 +86,7 @@ COHORT_ZLIB_INLINE std::optional<location> find(std::string_view user_path) {
            .got = detail::is_regular_file(std::string(user_path)) ? "a file" : "none or not all of them"});
     return found;
   }
-  for (std::string const& folder : data_folders("mnist"))
+  for (std::string const& folder : io::data_folders("mnist"))
     if (std::optional<location> found = detail::mnist_in(folder)) return found;
   return std::nullopt;
 }
@@ -98,7 +98,8 @@ namespace cohort::detail {
 COHORT_ZLIB_INLINE mnist::location require_mnist(std::string_view user_path) {
   if (std::optional<mnist::location> found = mnist::find(user_path)) return *found;
   std::string folders;
-  for (std::string const& folder : data_folders("mnist")) folders += (folders.empty() ? "" : ", ") + folder;
+  for (std::string const& folder : io::data_folders("mnist"))
+    folders += (folders.empty() ? "" : ", ") + folder;
   throw file_error({.what = "MNIST not found",
                     .where = folders,
                     .expected = "its four files, plain or .gz, in one of these folders",

@@ -70,7 +70,7 @@ COHORT_ZLIB_INLINE std::vector<std::byte> decompress(std::vector<std::byte> cons
 }
 
 COHORT_ZLIB_INLINE std::vector<std::byte> read_file(std::string const& path, std::size_t max_bytes) {
-  return decompress(cohort::read_file(path), path, max_bytes);
+  return decompress(io::read_file(path), path, max_bytes);
 }
 
 }  // namespace cohort::gzip

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Memory that a plan needs from one command to another.
 ///
@@ -27,7 +27,7 @@ struct arena_slot {
 /// Source    Pisarchyk and Lee, Efficient memory management for deep neural net inference, 2020.
 std::size_t assign_offsets(std::span<arena_slot> slots);
 
-}  // namespace cohort
+}  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/plan/impl/arena.ipp>

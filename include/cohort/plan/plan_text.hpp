@@ -17,17 +17,17 @@ std::string in_bytes(double bytes);
 /// Formats kernels as lines. With a profile: times, FLOP/s and shares of the total time. With the peaks of
 /// the workers also the fraction of the roofline: "83 % flops", "71 % bytes", or "cache" if the kernel was
 /// faster than memory.
-std::string table(std::span<plan_row const> rows, machine_peaks const& peaks = {});
+std::string text_of(std::span<plan_row const> rows, machine_peaks const& peaks = {});
 
 /// Formats the cost: "51 kernels run again, 0.9 GFLOP and 1.7 GB moved (9.1 % of the step's bytes), to save
 /// 655.1 MB". "" if nothing is recomputed.
 std::string text_of(recomputation_cost const& cost);
 
 /// Formats a plan: its kernels, its memory by kind, and the cost of recomputation.
-std::string table(plan const& p);
+std::string text_of(plan const& p);
 
 }  // namespace cohort
 
 #ifndef COHORT_CORE_COMPILED
-#include <cohort/plan/impl/table.ipp>
+#include <cohort/plan/impl/plan_text.ipp>
 #endif

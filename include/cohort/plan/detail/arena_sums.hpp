@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Sum over each trained parameter of an arena, computed by several workers.
 ///
@@ -58,7 +58,7 @@ class arena_sums {
   buffer memory_;  // one sum per chunk
 };
 
-}  // namespace cohort
+}  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/plan/impl/arena_sums.ipp>

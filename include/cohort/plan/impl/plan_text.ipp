@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/detail/config.hpp>
 #include <cohort/execution/detail/text_table.hpp>
-#include <cohort/plan/table.hpp>
+#include <cohort/plan/plan_text.hpp>
 
 namespace cohort::detail {
 
@@ -25,7 +25,7 @@ namespace cohort::detail {
 
 namespace cohort {
 
-COHORT_CORE_INLINE std::string table(std::span<plan_row const> rows, machine_peaks const& peaks) {
+COHORT_CORE_INLINE std::string text_of(std::span<plan_row const> rows, machine_peaks const& peaks) {
   double total = 0;
   for (plan_row const& row : rows) total += row.seconds;
   bool const timed = total > 0;
@@ -40,10 +40,10 @@ COHORT_CORE_INLINE std::string table(std::span<plan_row const> rows, machine_pea
   else
     text.add({"pass", "step", "output", "layout", "implementation", "MFLOP"});
   for (plan_row const& row : rows) {
-    char const* const direction = row.recomputed                   ? "recompute"
-                                  : row.frozen                     ? "frozen"
-                                  : row.direction == pass::forward ? "forward"
-                                                                   : "backward";
+    char const* const direction = row.recomputed                        ? "recompute"
+                                  : row.frozen                          ? "frozen"
+                                  : row.direction == plan_pass::forward ? "forward"
+                                                                        : "backward";
     std::string const output = to_string(row.output), mega = number(row.flops > 0, row.flops / 1e6, 3);
     if (!timed) {
       text.add({direction, row.step, output, row.layout, row.implementation, mega});
@@ -65,11 +65,11 @@ COHORT_CORE_INLINE std::string text_of(recomputation_cost const& cost) {
        " % of the step's bytes), to save ", detail::in_bytes(static_cast<double>(cost.bytes_saved))});
 }
 
-COHORT_CORE_INLINE std::string table(plan const& p) {
+COHORT_CORE_INLINE std::string text_of(plan const& p) {
   plan_memory const m = p.memory();
   auto const text = [](std::size_t bytes) { return detail::in_bytes(static_cast<double>(bytes)); };
   std::string const recomputed = text_of(p.recomputed());
-  return detail::text_of({table(p.rows()), "batch ", p.batch(), ": parameters ", text(m.parameters),
+  return detail::text_of({text_of(p.rows()), "batch ", p.batch(), ": parameters ", text(m.parameters),
                           ", gradients ", text(m.gradients), ", working copies ", text(m.working_copies),
                           ", activations ", text(m.activations), ", total ", text(m.total()),
                           recomputed.empty() ? "" : "\nrecomputation: ", recomputed, '\n'});

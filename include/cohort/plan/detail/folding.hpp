@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/layer/kind.hpp>
-#include <cohort/plan/lowering.hpp>
+#include <cohort/plan/detail/lowering.hpp>
 #include <cohort/plan/parameter_set.hpp>
 #include <cstddef>
 #include <vector>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Weights and bias of a layer with the following layers folded into them: w·factor and b·factor + offset,
 /// per channel.
@@ -26,8 +26,6 @@ struct folding {
   std::vector<part> folded_layers;
   bool operator==(folding const&) const = default;
 };
-
-namespace detail {
 
 /// Describes the folding of a step.
 template <class Store>
@@ -98,9 +96,7 @@ std::vector<T> folded(parameter_set const& from, folding const& how, int which) 
   return values;
 }
 
-}  // namespace detail
-
-}  // namespace cohort
+}  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/plan/impl/folding.ipp>

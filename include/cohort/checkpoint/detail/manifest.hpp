@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Size and hash of one file of a checkpoint.
 ///
@@ -31,8 +31,6 @@ struct checkpoint_manifest {
   bool operator==(checkpoint_manifest const&) const = default;
 };
 
-namespace detail {
-
 inline constexpr std::string_view manifest_name = "manifest.json";
 inline constexpr std::string_view shared_name = "shared.safetensors";
 
@@ -41,8 +39,6 @@ std::string rank_name(std::size_t rank);
 
 /// Hash of all fields, stored in the manifest itself.
 std::string hash_of_manifest(checkpoint_manifest const& manifest);
-
-}  // namespace detail
 
 /// Serialises a manifest as JSON, one field per line, including a hash of itself.
 std::string to_json(checkpoint_manifest const& manifest);
@@ -54,7 +50,7 @@ std::string to_json(checkpoint_manifest const& manifest);
 ///           those that follow from the position, so the text cannot make a reader open any other file.
 checkpoint_manifest manifest_from_json(std::string_view text, std::string_view name = "manifest");
 
-}  // namespace cohort
+}  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/checkpoint/impl/manifest.ipp>

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// The hash of an empty text.
 inline constexpr std::uint64_t fnv1a_offset = 0xcbf29ce484222325;
@@ -28,4 +28,4 @@ constexpr std::uint64_t purpose_of(std::string_view first, Name const&... more) 
   return hash;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

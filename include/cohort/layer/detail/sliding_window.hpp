@@ -2,10 +2,10 @@
 #pragma once
 #include <cohort/layer/kind.hpp>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Sliding window over height and width, for convolution and pooling.
-struct window {
+struct sliding_window {
   extent2 size;
   extent2 stride{1};
   extent2 dilation{1};
@@ -18,13 +18,11 @@ struct border {
   int after = 0;
 };
 
-namespace detail {
-
 /// Returns the extent of a dilated kernel, k' = (k − 1)·d + 1.
 constexpr int dilated(int kernel, int dilation) { return (kernel - 1) * dilation + 1; }
 
 /// Padding of one axis of an input with extent `in`.
-constexpr border border_of(window const& w, bool vertical, int in) {
+constexpr border border_of(sliding_window const& w, bool vertical, int in) {
   if (w.padding.mode == padding_mode::sides)
     return vertical ? border{w.padding.top, w.padding.bottom} : border{w.padding.left, w.padding.right};
   if (w.padding.mode != padding_mode::same) return {};
@@ -36,19 +34,17 @@ constexpr border border_of(window const& w, bool vertical, int in) {
   return total > 0 ? border{total / 2, total - total / 2} : border{};
 }
 
-}  // namespace detail
-
 /// Returns the padding at the top and bottom of an input of the given height. `same` follows TensorFlow's
 /// rule.
-constexpr border vertical_border(window const& w, int height) { return detail::border_of(w, true, height); }
+constexpr border vertical_border(sliding_window const& w, int height) { return border_of(w, true, height); }
 /// Returns the padding at the left and right of an input of the given width.
-constexpr border horizontal_border(window const& w, int width) { return detail::border_of(w, false, width); }
+constexpr border horizontal_border(sliding_window const& w, int width) { return border_of(w, false, width); }
 
 /// Shape inference of a sliding window.
 ///
 /// Shapes    input C×H×W → output channels×H'×W', with H' = floor((H + before + after − k')/s) + 1, W'
 ///           likewise.
-constexpr inference slide(window const& w, shape const& input, int channels) {
+constexpr inference slide(sliding_window const& w, shape const& input, int channels) {
   if (input.rank != 3) return {"this layer needs an input of channels x height x width", {"input", input}};
   if (w.size.height < 1 || w.size.width < 1)
     return {"the window must be at least 1", {"window", {w.size.height, w.size.width}}};
@@ -60,12 +56,11 @@ constexpr inference slide(window const& w, shape const& input, int channels) {
     return {"padding must not be negative",
             {"padding", {w.padding.top, w.padding.bottom, w.padding.left, w.padding.right}}};
 
-  shape const kernel{detail::dilated(w.size.height, w.dilation.height),
-                     detail::dilated(w.size.width, w.dilation.width)};
+  shape const kernel{dilated(w.size.height, w.dilation.height), dilated(w.size.width, w.dilation.width)};
   shape const stride{w.stride.height, w.stride.width};
   shape output{channels, 0, 0};
   for (int axis = 0; axis < 2; ++axis) {
-    border const pad = detail::border_of(w, axis == 0, input[axis + 1]);
+    border const pad = border_of(w, axis == 0, input[axis + 1]);
     int const room = input[axis + 1] + pad.before + pad.after - kernel[axis];
     if (room < 0) return {"the kernel is larger than its input", {"input", input}, {"kernel", kernel}};
     if (w.padding.mode == padding_mode::strict && room % stride[axis] != 0)
@@ -77,4 +72,4 @@ constexpr inference slide(window const& w, shape const& input, int channels) {
   return output;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

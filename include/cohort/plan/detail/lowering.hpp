@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Tensor that one step of a plan computes and others read, or an input of the batch.
 struct plan_value {
@@ -57,7 +57,7 @@ lowered_graph lower(graph_view net, std::function<bool(kind const&, kind const&)
 /// Name of a step, for example "conv2d_1 + batch_norm_1 + add_1 + relu_1".
 std::string name_of(graph_view net, plan_step const& step);
 
-}  // namespace cohort
+}  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/plan/impl/lowering.ipp>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/plan/arena.hpp>
+#include <cohort/plan/detail/arena.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstdint>
 #include <vector>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Memory that holds an argument of a command.
 enum class place : std::uint8_t {
@@ -58,4 +58,4 @@ struct program {
   std::vector<int> output_slots;
 };
 
-}  // namespace cohort
+}  // namespace cohort::detail

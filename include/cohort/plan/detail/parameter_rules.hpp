@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace cohort {
+namespace cohort::detail {
 
 /// Optimizer settings of each parameter of a table. Parameters with equal settings share a rule.
 ///
@@ -36,7 +36,7 @@ class parameter_rules {
   int state_arrays_ = 0;
 };
 
-}  // namespace cohort
+}  // namespace cohort::detail
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/plan/impl/parameter_rules.ipp>

@@ -6,9 +6,10 @@
 
 #include "inferred.hpp"
 
-namespace window_test {
+namespace sliding_window_test {
 
 using namespace cohort;
+using namespace cohort::detail;
 using namespace inferred_layer;
 
 // The four windows of LeNet, computed by hand.
@@ -53,7 +54,7 @@ static_assert(slide({.size = 3, .dilation = 2, .padding = padding::same}, {1, 7,
               == shape{4, 7, 6});
 
 constexpr bool is(border b, int before, int after) { return b.before == before && b.after == after; }
-constexpr window same(extent2 size, extent2 stride = 1, extent2 dilation = 1) {
+constexpr sliding_window same(extent2 size, extent2 stride = 1, extent2 dilation = 1) {
   return {size, stride, dilation, padding::same};
 }
 
@@ -70,12 +71,12 @@ static_assert(is(vertical_border({.size = 3, .padding = padding(1, 2, 3, 4)}, 9)
 static_assert(is(horizontal_border({.size = 3, .padding = padding(1, 2, 3, 4)}, 9), 3, 4));
 static_assert(is(vertical_border({.size = 3}, 9), 0, 0));
 
-TEST(window, agrees_with_counted_positions) {
+TEST(sliding_window, agrees_with_counted_positions) {
   for (int in = 1; in <= 9; ++in)
     for (int size = 1; size <= 4; ++size)
       for (int stride = 1; stride <= 4; ++stride)
         for (padding const& pad : {padding::valid, padding::same, padding(1), padding(0, 2, 2, 0)}) {
-          window const w{size, stride, 1, pad};
+          sliding_window const w{size, stride, 1, pad};
           border const b = vertical_border(w, in);
           int positions = 0;
           for (int at = -b.before; at + size <= in + b.after; at += stride) ++positions;
@@ -92,7 +93,7 @@ TEST(window, agrees_with_counted_positions) {
         }
 }
 
-TEST(window, explains_what_it_refuses) {
+TEST(sliding_window, explains_what_it_refuses) {
   EXPECT_EQ(refused(conv2d{.filters = 20, .kernel = 5}, {1, 4, 4}),
             "graph: : the kernel is larger than its input (input 1x4x4, kernel 5x5)");
   EXPECT_EQ(refused(max_pool{.window = 2}, {50}),
@@ -113,4 +114,4 @@ TEST(window, explains_what_it_refuses) {
             "graph: : the dilation must be at least 1 (dilation 0x0)");
 }
 
-}  // namespace window_test
+}  // namespace sliding_window_test
