@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect: required
-// expect: extent2
+// expect: "kernel"
 // expect: field_without_its_value.cpp:4711
 // max-lines: 16
 #include <cohort/graph/network.hpp>

@@ -4,7 +4,9 @@
 #include <cohort/checkpoint/matching_layers.hpp>
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/data/arrays.hpp>
+#include <cohort/evaluation/regression.hpp>
 #include <cohort/graph/network.hpp>
+#include <cohort/random/stream.hpp>
 #include <cohort/trainer/trainer.hpp>
 #if __has_include(<cohort/onednn.hpp>)
 #include <cohort/onednn.hpp>
@@ -61,6 +63,28 @@ TYPED_TEST(training_on, learns_and_evaluates) {
   classification_report const seen = made.evaluate(held.data(), {.batch = 32});
   EXPECT_EQ(seen.examples(), 90);
   EXPECT_GT(seen.accuracy().value(), 0.95);
+}
+
+TYPED_TEST(training_on, takes_one_number_per_example_as_a_scalar_or_as_a_row) {
+  static constexpr auto plane =
+      network<[](builder& net) { return net.input({2}) | dense{.units = 1} | mean_squared_error{}; }>();
+  random_stream const noise(1, "plane");
+  std::vector<float> x, y;
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    x.insert(x.end(), {noise.uniform01(2 * n), noise.uniform01(2 * n + 1)});
+    y.push_back(2 * x[2 * n] - x[2 * n + 1]);
+  }
+  auto const results = [&](shape const& targets) {
+    arrays const data({array{.values = {x.data(), {40, 2}}}},
+                      {array{.name = "y", .values = {y.data(), targets}}});
+    training run = trainer<TypeParam>(plane, with(2));
+    run.fit(data, {.batch = 8, .epochs = 40});
+    regression_report seen;
+    run.evaluate(data, {&seen});
+    EXPECT_GT(seen.r2().value(), 0.99);
+    return run.checksum();
+  };
+  EXPECT_EQ(results({40}), results({40, 1}));
 }
 
 TYPED_TEST(training_on, is_deterministic_for_a_seed_and_number_of_workers) {

@@ -13,8 +13,8 @@ struct conv1d {
   static constexpr std::string_view kind_name = "conv1d";
   static constexpr bool takes_channel_maps = true;
 
-  required<int> filters;
-  required<int> kernel;
+  required<int, "filters"> filters;
+  required<int, "kernel"> kernel;
   int stride = 1;
   cohort::padding padding = {};
   int dilation = 1;

@@ -20,8 +20,8 @@ struct conv2d_transposed {
   static constexpr std::string_view kind_name = "conv2d_transposed";
   static constexpr bool takes_channel_maps = true;
 
-  required<int> filters;
-  required<extent2> kernel;
+  required<int, "filters"> filters;
+  required<extent2, "kernel"> kernel;
   extent2 stride = 1;
   cohort::padding padding = {};
   extent2 dilation = 1;

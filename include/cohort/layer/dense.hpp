@@ -11,7 +11,7 @@ struct dense {
   static constexpr std::string_view kind_name = "dense";
   static constexpr bool takes_channel_maps = true;
 
-  required<int> units;
+  required<int, "units"> units;
   bool bias = true;
   layer_settings settings = {};
   std::string_view name{};

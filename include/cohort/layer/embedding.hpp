@@ -19,8 +19,8 @@ namespace cohort {
 struct embedding {
   static constexpr std::string_view kind_name = "embedding";
 
-  required<int> vocabulary;
-  required<int> width;
+  required<int, "vocabulary"> vocabulary;
+  required<int, "width"> width;
   layer_settings settings = {};
   std::string_view name{};
   source_line at = source_line::here();

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/tensor/shape.hpp>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
 
 namespace cohort {
 
-/// A field without a default: a layer without a value for it does not compile.
-template <class T>
+/// Name of a field as a template argument, which compilers print in errors.
+template <std::size_t N>
+struct field_name {
+  char text[N];
+  constexpr field_name(char const (&name)[N]) { std::copy_n(name, N, text); }
+};
+
+/// A field without a default: a layer without a value for it does not compile. The error contains `Name`.
+template <class T, field_name Name = "">
 struct required {
   T value;
   required() = delete;
@@ -157,13 +166,13 @@ struct field_codec<shape> {
     return value;
   }
 };
-template <class T>
-struct field_codec<required<T>> : field_codec<T> {};
+template <class T, field_name Name>
+struct field_codec<required<T, Name>> : field_codec<T> {};
 
 template <class T>
 inline constexpr bool is_required = false;
-template <class T>
-inline constexpr bool is_required<required<T>> = true;
+template <class T, field_name Name>
+inline constexpr bool is_required<required<T, Name>> = true;
 
 }  // namespace detail
 

@@ -67,9 +67,11 @@ struct target_spec {
     return classes > 0 && type == element_type::i32 && dims.elements() == count;
   }
   /// Whether numbers of this type and shape are valid targets of `count` examples in a network that computes
-  /// in `compute`.
+  /// in `compute`. One number per example may be a scalar.
   constexpr bool takes_numbers(element_type type, shape const& dims, int count, element_type compute) const {
-    return numbers && (type == element_type::f32 || type == compute) && dims == values.batched(count);
+    bool const scalars = values == shape(1) && dims == shape(count);
+    return numbers && (type == element_type::f32 || type == compute)
+           && (scalars || dims == values.batched(count));
   }
   /// Whether numbers have no bounds.
   constexpr bool takes_any_number() const { return lowest == -unbounded && highest == unbounded; }

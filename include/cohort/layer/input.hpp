@@ -11,7 +11,7 @@ struct input {
   static constexpr std::string_view kind_name = "input";
   static constexpr layer_role role = layer_role::input;
 
-  required<shape> extents;
+  required<shape, "extents"> extents;
   std::string_view name{};
   source_line at = source_line::here();
 

@@ -12,7 +12,7 @@ namespace cohort {
 struct max_pool {
   static constexpr std::string_view kind_name = "max_pool";
 
-  required<extent2> window;
+  required<extent2, "window"> window;
   extent2 stride = 0;
   cohort::padding padding = {};
   std::string_view name{};

@@ -11,7 +11,7 @@ namespace cohort {
 struct reshape {
   static constexpr std::string_view kind_name = "reshape";
 
-  required<shape> extents;
+  required<shape, "extents"> extents;
   std::string_view name{};
   source_line at = source_line::here();
 

@@ -12,8 +12,8 @@ namespace cohort {
 /// Order     `name` and `settings.bias` apply to the 1×1 convolution, `settings.weights` to both.
 /// Source    Chollet, Xception, CVPR 2017; defaults as Keras' SeparableConv2D.
 struct separable_conv2d {
-  required<int> filters;
-  required<extent2> kernel;
+  required<int, "filters"> filters;
+  required<extent2, "kernel"> kernel;
   extent2 stride = 1;
   cohort::padding padding = {};
   extent2 dilation = 1;

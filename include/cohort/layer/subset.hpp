@@ -14,8 +14,8 @@ namespace cohort {
 struct subset {
   static constexpr std::string_view kind_name = "subset";
 
-  required<int> first;
-  required<int> last;
+  required<int, "first"> first;
+  required<int, "last"> last;
   std::string_view name{};
   source_line at = source_line::here();
 

@@ -13,7 +13,7 @@ namespace cohort {
 struct upsampling {
   static constexpr std::string_view kind_name = "upsampling";
 
-  required<extent2> factor;
+  required<extent2, "factor"> factor;
   std::string_view name{};
   source_line at = source_line::here();
 

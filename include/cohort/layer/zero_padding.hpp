@@ -58,7 +58,7 @@ void crop(int batch, shape const& inner, shape const& outer, padding const& side
 struct zero_padding {
   static constexpr std::string_view kind_name = "zero_padding";
 
-  required<padding> sides;
+  required<padding, "sides"> sides;
   std::string_view name{};
   source_line at = source_line::here();
 
@@ -87,7 +87,7 @@ struct zero_padding {
 struct cropping {
   static constexpr std::string_view kind_name = "cropping";
 
-  required<padding> sides;
+  required<padding, "sides"> sides;
   std::string_view name{};
   source_line at = source_line::here();
 

@@ -16,7 +16,8 @@ inline std::vector<std::byte> packed(std::vector<std::byte> plain) {
   z.next_out = reinterpret_cast<Bytef*>(result.data());
   z.avail_out = static_cast<uInt>(result.size());
   EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
-  result.resize(result.size() - z.avail_out);
+  auto const packed_bytes =
+      static_cast<std::ptrdiff_t>(result.size()) - static_cast<std::ptrdiff_t>(z.avail_out);
   deflateEnd(&z);
-  return result;
+  return {result.begin(), result.begin() + packed_bytes};
 }
