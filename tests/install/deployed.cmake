@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs a program with its libraries, as docs/guide/deployment.md describes, and runs it where the libraries of the
+# machine that built it cannot be found: cmake -P deployed.cmake <build folder> <program>
+set(build "${CMAKE_ARGV3}")
+set(program "${CMAKE_ARGV4}")
+set(folder "${build}/deployed")
+set(moved "${build}/moved")
+file(REMOVE_RECURSE "${folder}" "${moved}")
+execute_process(COMMAND "${CMAKE_COMMAND}" --install "${build}" --prefix "${folder}" OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+file(RENAME "${folder}" "${moved}")
+execute_process(COMMAND readelf --dynamic "${moved}/bin/${program}" OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+if(NOT dynamic MATCHES "R(UN)?PATH\\)[^[]*\\[\\$ORIGIN/\\.\\./lib\\]")
+  message(FATAL_ERROR "the program's search path is not $ORIGIN/../lib:\n${dynamic}")
+endif()
+execute_process(COMMAND ldd "${moved}/bin/${program}" OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCH "libdnnl[^\n]*" dnnl "${libraries}")
+if(NOT dnnl MATCHES "=> (${moved}/|/lib|/usr/lib)")
+  message(FATAL_ERROR "oneDNN is neither the deployed one nor the system's: ${dnnl}")
+endif()
+execute_process(COMMAND "${moved}/bin/${program}" COMMAND_ERROR_IS_FATAL ANY)
