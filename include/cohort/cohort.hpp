@@ -21,9 +21,16 @@
 #include <cohort/checkpoint/model_file.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
-#include <cohort/data/csv.hpp>
+#include <cohort/data/cache.hpp>
+#include <cohort/data/concat.hpp>
 #include <cohort/data/idx.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/map.hpp>
+#include <cohort/data/read_table.hpp>
+#include <cohort/data/select.hpp>
+#include <cohort/data/split.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <cohort/data/windows.hpp>
 #include <cohort/evaluation/calibration.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/evaluation/regression.hpp>

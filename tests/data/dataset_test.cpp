@@ -4,6 +4,7 @@
 #include <cohort/data/loader.hpp>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "refused.hpp"
@@ -74,7 +75,7 @@ class counting {
 static_assert(cohort::indexed_dataset<made_up> && !cohort::stream_dataset<made_up>);
 static_assert(cohort::stream_dataset<counting> && !cohort::indexed_dataset<counting>);
 static_assert(cohort::indexed_dataset<cohort::arrays>);
-static_assert(!cohort::indexed_dataset<cohort::dataset> && !cohort::indexed_dataset<int>);
+static_assert(cohort::indexed_dataset<cohort::dataset> && !cohort::indexed_dataset<int>);
 
 void expect_made_up(cohort::dataset const& data) {
   cohort::loader loader(data, {.batch = 3, .shuffle = false});
@@ -175,10 +176,49 @@ TEST(stream, is_sharded_read_to_its_end_and_resumed) {
   }
 }
 
-TEST(stream, has_no_size) {
+TEST(stream, has_no_size_and_no_random_access) {
   cohort::dataset const data = counting(5);
   EXPECT_FALSE(data.indexed());
   EXPECT_EQ(data.size(), -1);
+  cohort::example_view one;
+  expect_parts(refused<cohort::setting_error>([&] { data.get(0, one); }), {"stream", "get"});
+}
+
+TEST(dataset, gathers_more_rows_than_are_located_at_once) {
+  std::vector<float> values(1000);
+  std::iota(values.begin(), values.end(), 0.0F);
+  cohort::loader loader(cohort::arrays({cohort::array{.name = "x", .values = {values.data(), {1000}}}}),
+                        {.batch = 1000, .seed = 3});
+  cohort::batch const* const b = loader.next();
+  for (std::size_t i = 0; i < 1000; ++i)
+    EXPECT_EQ(b->input().as<float>()[i], static_cast<float>(b->indices[i]));
+}
+
+TEST(example_view, edits_a_copy_of_elements_in_the_data_sets_memory) {
+  made_up const data(3);
+  cohort::example_view one;
+  one.allocate(data.describe());
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    data.get(1, one);
+    EXPECT_EQ(one.edit<float>(1).size(), 3U);
+    one.edit<float>(1)[0] += 100;  // the second call of edit keeps what the first one copied
+    one.edit<std::uint8_t>(0)[2] = 77;
+    EXPECT_EQ(reinterpret_cast<float const*>(one.at(1))[0], 103);
+    EXPECT_EQ(reinterpret_cast<float const*>(one.at(1))[2], 5);
+    EXPECT_EQ(static_cast<int>(one.at(0)[2]), 77);
+    EXPECT_EQ(static_cast<int>(one.at(0)[3]), 7);
+  }
+}
+
+TEST(example_view, owns_another_example_of_the_same_epoch) {
+  made_up const data(3);
+  cohort::example_view one;
+  one.epoch = 5;
+  cohort::example_view& source = one.source(data.describe());
+  data.get(2, source);
+  EXPECT_EQ(source.epoch, 5);
+  EXPECT_EQ(source.weight, 1);
+  EXPECT_EQ(&one.source(data.describe()), &source);
 }
 
 }  // namespace dataset_test

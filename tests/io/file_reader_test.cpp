@@ -45,6 +45,16 @@ TEST(file_reader, refuses_what_is_not_a_regular_file) {
   EXPECT_NE(refusal_of<cohort::file_error>([] { file_reader file("/dev/zero"); }), "");
 }
 
+TEST(file_reader, refuses_a_file_that_has_become_shorter) {
+  scratch_folder folder;
+  std::ofstream(folder / "a") << "0123456789";
+  char bytes[11];
+  file_reader file(folder / "a");
+  file.read_exactly(bytes, 4);
+  EXPECT_EQ(refusal_of<cohort::file_error>([&] { file.read_exactly(bytes, 7); }),
+            "the file became shorter while it was read (" + (folder / "a") + "): expected 7 bytes, got 6 bytes");
+}
+
 TEST(file_reader, refuses_a_text_longer_than_allowed) {
   scratch_folder folder;
   std::ofstream(folder / "a") << "0123456789";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of docs/prediction.md, identical to the page (checked by tests/docs_test.py).
+// The programs of docs/prediction.md and docs/data.md, identical to the pages (checked by tests/docs_test.py).
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,10 @@
 #include <cohort/cohort.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/trainer/dynamic_batcher.hpp>
+#include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,6 +51,78 @@ TEST(pages, of_prediction_run) {
   std::string const said = testing::internal::GetCapturedStdout();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 64);
   EXPECT_NE(said.find("image 63 is a "), std::string::npos);
+}
+
+namespace tables {
+
+int main() try {
+  using namespace cohort;
+  data_table const people = read_table("people.csv", {.missing = missing_values::keep});
+  auto const [training, held_out] = split(people, 0.8, {.seed = 1, .stratified_by = "answer"});
+  table_encoder const encoder(training,
+                              {.target = "answer", .other = true, .impute = imputation::median});
+  dataset const examples = encoder.examples(training);
+
+  graph const net = graph::build([&](builder& b) {
+    return b.input(examples.describe().inputs[0].example) | dense{.units = 16} | relu{}
+           | dense{.units = encoder.classes()} | softmax_cross_entropy{};
+  });
+  cohort::training model = trainer<reference<float>>(net, {.updater = adam{}});
+  model.fit(examples, {.batch = 16, .epochs = 10});
+  std::printf("%s", model.evaluate(encoder.examples(held_out)).stats().c_str());
+  std::printf("keep this text beside the model: %s\n", to_json(encoder).c_str());
+  return 0;
+} catch (cohort::error const& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
+}
+
+}  // namespace tables
+
+/// Writes a file into the current folder for the duration of a test.
+struct file_here {
+  file_here(char const* name, std::string const& text) : path(name) { std::ofstream(path) << text; }
+  ~file_here() { std::remove(path); }
+  char const* path;
+};
+
+TEST(pages, of_data_train_from_a_table) {
+  std::string text = "age,city,answer\n";
+  for (int i = 0; i < 200; ++i)
+    text += (i % 9 ? std::to_string(20 + i % 50) : "NA") + (i % 3 ? ",Rome," : ",Bern,") + (i % 3 ? "yes" : "no") + '\n';
+  file_here const people("people.csv", text);
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(tables::main(), 0);
+  std::string const said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("yes"), std::string::npos);
+  EXPECT_NE(said.find(R"("vocabulary":["Bern","Rome"])"), std::string::npos);
+}
+
+TEST(pages, of_data_show_views_and_windows) {
+  cohort::dataset const digits = cohort::drawn_digits(50, 1);
+  auto const [training, held_out] = cohort::split(digits, 0.8, {.seed = 1, .stratified = true});
+  cohort::dataset const noisy = cohort::map(training, [](std::int64_t i, cohort::example_view& one) {
+    cohort::random_stream const noise(7, "noise", static_cast<std::uint64_t>(one.epoch), static_cast<std::uint64_t>(i));
+    std::span<std::uint8_t> const pixels = one.edit<std::uint8_t>(0);
+    for (std::size_t p = 0; p < pixels.size(); ++p)
+      if (noise.uniform01(p) < 0.01F) pixels[p] = 255;
+  });
+  EXPECT_EQ(held_out.size(), 10);
+  std::size_t changed = 0;
+  cohort::loader plain(training, {.batch = 40, .seed = 1}), with_noise(noisy, {.batch = 40, .seed = 1});
+  auto const a = plain.next()->input().as<float>(), b = with_noise.next()->input().as<float>();
+  for (std::size_t p = 0; p < a.size(); ++p) changed += a[p] != b[p];
+  EXPECT_NEAR(static_cast<double>(changed) / static_cast<double>(a.size()), 0.01, 0.003);
+
+  std::string text = "hour,temperature,pressure\n";
+  for (int t = 0; t < 200; ++t) text += std::to_string(t) + ',' + std::to_string(t % 24) + ",1000\n";
+  file_here const file("weather.csv", text);
+  cohort::time_series const weather = cohort::read_table("weather.csv").series({"temperature", "pressure"});
+  auto const [past, recent] = cohort::split_series(weather, 0.8);
+  cohort::window_settings const day{.length = 24, .horizon = 6, .targets = {"temperature"}};
+  cohort::dataset const train = cohort::windows(past, day), test = cohort::windows(recent, day);
+  EXPECT_EQ(train.size(), 160 - 30 + 1);
+  EXPECT_EQ(test.size(), 40 - 30 + 1);
 }
 
 }  // namespace trainer_pages_test

@@ -25,22 +25,42 @@ class example_view {
   /// Sets part `part` to the packed elements at `data`.
   ///
   /// Before    the elements remain valid until the next example is requested.
-  void point(std::size_t part, void const* data) { parts_[part] = static_cast<std::byte const*>(data); }
+  void point(std::size_t part, void const* data) { parts_[part].data = static_cast<std::byte const*>(data); }
   /// Returns this view's memory for part `part`. The data set writes the part's elements to it.
   template <class T = std::byte>
   T* fill(std::size_t part) {
-    parts_[part] = storage_[part].data();
-    return reinterpret_cast<T*>(storage_[part].data());
+    parts_[part].data = parts_[part].memory.data();
+    return reinterpret_cast<T*>(parts_[part].memory.data());
+  }
+  /// Returns the elements of part `part` in this view's memory, to be changed there. Copies them if they are
+  /// in the data set's memory.
+  ///
+  /// Before    T is the C++ type of the part's stored elements.
+  template <class T>
+  std::span<T> edit(std::size_t part) {
+    return {reinterpret_cast<T*>(copied(part)), parts_[part].bytes / sizeof(T)};
   }
   /// Returns the elements of part `part`.
-  std::byte const* at(std::size_t part) const { return parts_[part]; }
+  std::byte const* at(std::size_t part) const { return parts_[part].data; }
 
   /// Allocates memory for every part of an example.
   void allocate(data_description const& description);
 
+  /// Returns another example of this view's epoch, owned by this view, with memory for every part of
+  /// `description`: for data sets that compute an example from another data set's.
+  example_view& source(data_description const& description);
+
  private:
-  std::vector<std::byte const*> parts_;
-  std::vector<reusable_buffer> storage_;
+  struct stored_part {
+    std::byte const* data = nullptr;
+    std::size_t bytes = 0;
+    reusable_buffer memory{};
+  };
+
+  std::byte* copied(std::size_t part);
+
+  std::vector<stored_part> parts_;
+  std::unique_ptr<example_view> source_;
 };
 
 /// A part of all examples, stored with a constant stride. Batches are gathered without calls of get().
@@ -57,7 +77,7 @@ struct example_rows {
 ///                Several threads may call it, each with its own `out`. The same i and out.epoch give the
 ///                same example.
 /// rows()         optional: returns a span<example_rows const>, one per part, for data in memory without
-///                weights and keys.
+///                weights and keys. Views of the data set (split, select, concat, …) keep its speed.
 template <class D>
 concept indexed_dataset = requires(D const& d, std::int64_t i, example_view& out) {
   { d.describe() } -> std::same_as<data_description const&>;
@@ -87,13 +107,16 @@ void resize_batch(batch& b, data_description const& description, int capacity);
 struct part_writer {
   row_transform transform = nullptr;
   std::size_t elements = 0;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;         // in the batch
+  std::size_t stored_bytes = 0;  // in the data set
   double scale = 1;
   double offset = 0;
 
   explicit part_writer(tensor_description const& part);
   void operator()(std::byte const* source, std::byte* destination) const;
 };
+
+struct dataset_interface;
 
 /// Writes examples to the rows of a batch.
 class batch_writer {
@@ -108,8 +131,9 @@ class batch_writer {
 
   void write(example_view const& example, batch& b, std::size_t row) const;
 
-  /// Writes the examples `indices`, without weights and keys.
-  void gather(std::span<example_rows const> rows, std::span<std::int64_t const> indices, batch& b) const;
+  /// Writes the examples `indices`, located in memory or requested one by one in `scratch`.
+  void gather(dataset_interface const& data, std::span<std::int64_t const> indices, example_view& scratch,
+              batch& b) const;
 
  private:
   std::vector<part_writer> writers_;
@@ -123,16 +147,24 @@ struct stream_cursor {
   virtual bool next(example_view& out) = 0;
 };
 
-/// Interface of a data set: gather is for indexed ones, open for streams.
+/// Interface of a data set: get and locate are for indexed ones, open for streams.
 struct dataset_interface {
+  static constexpr std::size_t max_located = 128;
+
   virtual ~dataset_interface() = default;
   virtual data_description const& describe() const = 0;
   virtual bool indexed() const = 0;
   virtual std::int64_t size() const = 0;
-  virtual void gather(std::span<std::int64_t const> indices, batch_writer const& writer,
-                      example_view& scratch, batch& out) const = 0;
+  virtual void get(std::int64_t i, example_view& out) const = 0;
+  /// Writes the addresses of part `part` of at most max_located examples. Returns false, whatever the
+  /// examples, if they are only available by get: they are not in memory, or have weights or keys.
+  virtual bool locate(std::span<std::int64_t const> indices, std::size_t part,
+                      std::byte const** addresses) const = 0;
   virtual std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
                                               std::int64_t position) const = 0;
+
+  /// Returns whether every example is in memory, without weights and keys.
+  bool in_memory() const { return locate({}, 0, nullptr); }
 };
 
 /// Implements dataset_interface for a data set of type D. `Pointer` is a raw or smart pointer to it.
@@ -149,19 +181,20 @@ struct dataset_model final : dataset_interface {
       return -1;
   }
 
-  void gather([[maybe_unused]] std::span<std::int64_t const> indices,
-              [[maybe_unused]] batch_writer const& writer, [[maybe_unused]] example_view& scratch,
-              [[maybe_unused]] batch& out) const override {
-    if constexpr (indexed_dataset<D>) {
-      D const& data = *data_;
-      if constexpr (requires { std::span<example_rows const>(data.rows()); }) {
-        writer.gather(data.rows(), indices, out);
-      } else {
-        for (std::size_t row = 0; row < indices.size(); ++row) {
-          data.get(indices[row], scratch);
-          writer.write(scratch, out, row);
-        }
-      }
+  void get([[maybe_unused]] std::int64_t i, [[maybe_unused]] example_view& out) const override {
+    if constexpr (indexed_dataset<D>) data_->get(i, out);
+  }
+
+  bool locate([[maybe_unused]] std::span<std::int64_t const> indices, [[maybe_unused]] std::size_t part,
+              [[maybe_unused]] std::byte const** addresses) const override {
+    if constexpr (requires(D const& data) { std::span<example_rows const>(data.rows()); }) {
+      if (indices.empty()) return true;
+      example_rows const rows = std::span<example_rows const>(std::as_const(*data_).rows())[part];
+      for (std::size_t k = 0; k < indices.size(); ++k)
+        addresses[k] = rows.first + static_cast<std::size_t>(indices[k]) * rows.stride_bytes;
+      return true;
+    } else {
+      return false;
     }
   }
 
@@ -187,6 +220,18 @@ struct dataset_model final : dataset_interface {
 
 }  // namespace detail
 
+class dataset;
+
+namespace detail {
+
+/// A type from which a dataset is made; not a dataset itself, and not a view that implements the interface.
+template <class D>
+concept erasable_dataset =
+    !std::same_as<
+        D, dataset> && !std::derived_from<D, dataset_interface> && (indexed_dataset<D> || stream_dataset<D>);
+
+}  // namespace detail
+
 /// A type-erased data set, for training, evaluation and the loader. Copies share the data set.
 ///
 /// Constructed from a data set by value (copied or moved), from a shared_ptr, or from std::cref.
@@ -194,20 +239,20 @@ struct dataset_model final : dataset_interface {
 /// Before    a data set passed by std::cref outlives all copies and loaders of it.
 class dataset {
  public:
-  template <class D>
-  requires(!std::same_as<D, dataset> && (indexed_dataset<D> || stream_dataset<D>)) dataset(D data)
-      : dataset(std::make_shared<D const>(std::move(data))) {}
+  template <detail::erasable_dataset D>
+  dataset(D data) : dataset(std::make_shared<D const>(std::move(data))) {}
 
   template <class D>
-  requires(indexed_dataset<std::remove_const_t<D>> || stream_dataset<std::remove_const_t<D>>)
-      dataset(std::shared_ptr<D> data) {
+  requires detail::erasable_dataset<std::remove_const_t<D>> dataset(std::shared_ptr<D> data) {
     using model = detail::dataset_model<std::remove_const_t<D>, std::shared_ptr<D const>>;
     model_ = std::make_shared<model>(std::move(data));
   }
 
-  template <class D>
-  requires(indexed_dataset<D> || stream_dataset<D>) dataset(std::reference_wrapper<D const> data)
+  template <detail::erasable_dataset D>
+  dataset(std::reference_wrapper<D const> data)
       : model_(std::make_shared<detail::dataset_model<D, D const*>>(&data.get())) {}
+
+  explicit dataset(std::shared_ptr<detail::dataset_interface const> model) : model_(std::move(model)) {}
 
   /// Returns the parts of every example.
   data_description const& describe() const { return model_->describe(); }
@@ -215,6 +260,14 @@ class dataset {
   bool indexed() const { return model_->indexed(); }
   /// Returns the number of examples; −1 for a stream.
   std::int64_t size() const { return model_->size(); }
+  /// Sets `out` to example i.  Errors: setting_error for a stream.
+  void get(std::int64_t i, example_view& out) const {
+    require_random_access("get");
+    model_->get(i, out);
+  }
+
+  /// Throws setting_error if the data set is a stream; `user` names what needs random access.
+  void require_random_access(char const* user) const;
 
   detail::dataset_interface const& model() const { return *model_; }
 

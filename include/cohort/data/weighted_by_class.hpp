@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/detail/class_label.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/tensor/finite.hpp>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -35,7 +35,8 @@ class class_weighted {
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
   void get(std::int64_t i, example_view& out) const {
     data_.get(i, out);
-    std::int64_t const label = label_of(out.at(description_.inputs.size()));
+    std::int64_t const label =
+        detail::class_label(description_.targets[0], out.at(description_.inputs.size()));
     if (label < 0 || label >= static_cast<std::int64_t>(weights_.size()))
       throw data_error({.what = "a class label is out of range",
                         .where = {description_.targets[0].name, ", example ", i},
@@ -45,23 +46,6 @@ class class_weighted {
   }
 
  private:
-  template <class E>
-  static std::int64_t read(std::byte const* from) {
-    E label;
-    std::memcpy(&label, from, sizeof label);
-    return static_cast<std::int64_t>(label);
-  }
-  std::int64_t label_of(std::byte const* at) const {
-    switch (description_.targets[0].stored) {
-      case element_type::u8:
-        return read<std::uint8_t>(at);
-      case element_type::i64:
-        return read<std::int64_t>(at);
-      default:
-        return read<std::int32_t>(at);
-    }
-  }
-
   D data_;
   std::vector<float> weights_;
   data_description description_;

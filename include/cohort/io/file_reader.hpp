@@ -32,6 +32,9 @@ class file_reader {
   /// Reads the next `bytes` bytes and returns their number, which is smaller only at the end of the file.
   std::size_t read(void* into, std::size_t bytes);
 
+  /// Reads the next `bytes` bytes.  Errors: file_error if the file has become shorter.
+  void read_exactly(void* into, std::size_t bytes);
+
  private:
   std::string path_;
   int file_ = -1;

@@ -1,20 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cohort/data/dataset.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cstring>
 
 namespace cohort {
 
 COHORT_CORE_INLINE void example_view::allocate(data_description const& description) {
   parts_.resize(description.parts());
-  storage_.resize(description.parts());
-  for (std::size_t part = 0; part < storage_.size(); ++part) {
+  for (std::size_t part = 0; part < parts_.size(); ++part) {
     tensor_description const& d = description.part(part);
-    storage_[part].resize(static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored));
+    parts_[part].bytes = static_cast<std::size_t>(d.example.elements()) * bytes_of(d.stored);
+    parts_[part].memory.resize(parts_[part].bytes);
   }
+}
+
+COHORT_CORE_INLINE std::byte* example_view::copied(std::size_t part) {
+  stored_part& one = parts_[part];
+  if (one.data != one.memory.data()) std::memcpy(one.memory.data(), one.data, one.bytes);
+  one.data = one.memory.data();
+  return one.memory.data();
+}
+
+COHORT_CORE_INLINE example_view& example_view::source(data_description const& description) {
+  if (!source_) source_ = std::make_unique<example_view>();
+  source_->allocate(description);
+  source_->epoch = epoch;
+  return *source_;
+}
+
+COHORT_CORE_INLINE void dataset::require_random_access(char const* user) const {
+  if (!indexed())
+    throw setting_error({.what = "this data set is a stream, whose examples cannot be accessed by index",
+                         .where = user,
+                         .expected = "an indexed data set",
+                         .got = "a stream"});
 }
 
 }  // namespace cohort
@@ -56,6 +80,7 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
     : transform(transform_of(part)),
       elements(static_cast<std::size_t>(part.example.elements())),
       bytes(elements * bytes_of(part.type)),
+      stored_bytes(elements * bytes_of(part.stored)),
       scale(part.scale),
       offset(part.offset) {}
 
@@ -87,20 +112,30 @@ COHORT_CORE_INLINE void batch_writer::write(example_view const& example, batch& 
   if (keyed_) b.keys[row].assign(example.key);
 }
 
-COHORT_CORE_INLINE void batch_writer::gather(std::span<example_rows const> rows,
-                                             std::span<std::int64_t const> indices, batch& b) const {
-  for (std::size_t part = 0; part < writers_.size(); ++part) {
-    part_writer const writer = writers_[part];
-    std::byte* destination = tensor(b, part).memory.data();
-    auto const source = [&](std::size_t row) {
-      return rows[part].first + static_cast<std::size_t>(indices[row]) * rows[part].stride_bytes;
-    };
+COHORT_CORE_INLINE void batch_writer::gather(dataset_interface const& data,
+                                             std::span<std::int64_t const> indices, example_view& scratch,
+                                             batch& b) const {
+  if (!data.in_memory()) {
     for (std::size_t row = 0; row < indices.size(); ++row) {
-      if (row + 2 < indices.size())  // prefetches, because shuffled rows are far apart
-        for (std::size_t byte = 0; byte < std::min<std::size_t>(rows[part].stride_bytes, 1024); byte += 64)
-          __builtin_prefetch(source(row + 2) + byte);
-      writer(source(row), destination);
-      destination += writer.bytes;
+      data.get(indices[row], scratch);
+      write(scratch, b, row);
+    }
+    return;
+  }
+  std::array<std::byte const*, dataset_interface::max_located> sources;
+  for (std::size_t first = 0; first < indices.size(); first += sources.size()) {
+    auto const some = indices.subspan(first, std::min(sources.size(), indices.size() - first));
+    for (std::size_t part = 0; part < writers_.size(); ++part) {
+      part_writer const writer = writers_[part];
+      data.locate(some, part, sources.data());
+      std::byte* destination = tensor(b, part).memory.data() + first * writer.bytes;
+      for (std::size_t row = 0; row < some.size(); ++row) {
+        if (row + 2 < some.size())  // prefetches, because shuffled rows are far apart
+          for (std::size_t byte = 0; byte < std::min<std::size_t>(writer.stored_bytes, 1024); byte += 64)
+            __builtin_prefetch(sources[row + 2] + byte);
+        writer(sources[row], destination);
+        destination += writer.bytes;
+      }
     }
   }
 }

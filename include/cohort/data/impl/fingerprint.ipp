@@ -18,7 +18,7 @@ COHORT_CORE_INLINE std::uint64_t fingerprint(dataset const& data, std::int64_t e
   scratch.allocate(data.describe());
   scratch.epoch = epoch;
   writer.begin(sample, sample.indices.size());
-  data.model().gather(sample.indices, writer, scratch, sample);
+  writer.gather(data.model(), sample.indices, scratch, sample);
 
   std::uint64_t hash = detail::fnv1a("examples");
   auto const add = [&](void const* bytes, std::size_t size) {

@@ -53,7 +53,7 @@ COHORT_CORE_INLINE bool batch_source::fill_local(batch& out) {
   out.first_index = before + std::min(position_, data_.size());
   out.global_count = whole;
   writer_.begin(out, out.indices.size());
-  data_.model().gather(out.indices, writer_, example_, out);
+  writer_.gather(data_.model(), out.indices, example_, out);
   for (std::int64_t& index : out.indices) index += before;
   position_ = std::min(position_ + settings_.batch, longest);
   out.next_position = position_;
@@ -71,7 +71,7 @@ COHORT_CORE_INLINE bool batch_source::fill_indexed(batch& out) {
   out.first_index = mine.first;
   out.global_count = whole.count;
   writer_.begin(out, out.indices.size());
-  data_.model().gather(out.indices, writer_, example_, out);
+  writer_.gather(data_.model(), out.indices, example_, out);
   position_ = whole.first + whole.count;
   out.next_position = position_;
   return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/data/detail/shuffle.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/random/stream.hpp>
 #include <numeric>
-#include <utility>
 
 namespace cohort {
 
@@ -15,8 +15,7 @@ COHORT_CORE_INLINE void epoch_order(std::vector<std::int64_t>& order, std::uint6
   if (!shuffle) return;
   random_stream const stream(seed, "order", static_cast<std::uint64_t>(epoch),
                              static_cast<std::uint64_t>(rank));
-  for (std::size_t remaining = order.size(); remaining > 1; --remaining)
-    std::swap(order[remaining - 1], order[stream.below(remaining, remaining)]);
+  detail::shuffle(order, stream);
 }
 
 COHORT_CORE_INLINE std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch,

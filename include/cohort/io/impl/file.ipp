@@ -15,12 +15,7 @@ COHORT_CORE_INLINE std::vector<std::byte> read_file(std::string const& path, std
                       .expected = {"at most ", max_bytes, " bytes"},
                       .got = {file.size(), " bytes"}});
   std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
-  std::size_t const done = file.read(bytes.data(), bytes.size());
-  if (done < bytes.size())
-    throw file_error({.what = "the file became shorter while it was read",
-                      .where = path,
-                      .expected = {bytes.size(), " bytes"},
-                      .got = {done, " bytes"}});
+  file.read_exactly(bytes.data(), bytes.size());
   return bytes;
 }
 

@@ -54,6 +54,15 @@ COHORT_CORE_INLINE std::size_t file_reader::read(void* into, std::size_t bytes) 
   return done;
 }
 
+COHORT_CORE_INLINE void file_reader::read_exactly(void* into, std::size_t bytes) {
+  std::size_t const done = read(into, bytes);
+  if (done < bytes)
+    throw file_error({.what = "the file became shorter while it was read",
+                      .where = path_,
+                      .expected = {bytes, " bytes"},
+                      .got = {done, " bytes"}});
+}
+
 COHORT_CORE_INLINE std::string read_text(std::string const& path, std::uint64_t max_bytes) {
   file_reader file(path);
   if (file.size() > max_bytes) {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/time_series.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+namespace detail {
+struct table_content;
+struct table_column;
+}  // namespace detail
+
+/// A column of texts: row r has the text vocabulary[codes[r]], or none if codes[r] is −1.
+///
+/// Order     the vocabulary is sorted by bytes.
+struct text_column {
+  std::span<std::int32_t const> codes;
+  std::span<std::string const> vocabulary;
+};
+
+/// Settings of data_table::examples.
+struct table_examples {
+  std::vector<std::string> inputs = {};  ///< columns of numbers; empty: all columns but the target
+  std::string target = {};               ///< empty: examples without target
+  bool regression = false;               ///< the target is a number to predict, not a class
+  int classes = 0;                       ///< if the target's classes are numbers; 0: largest label + 1
+};
+
+/// A table in memory, whose columns contain numbers or texts. Copies share the memory.
+///
+/// Units     a missing number is NaN, a missing text has code −1 (missing_values::keep of read_table).
+/// Errors    setting_error, with all names, for a column that does not exist. data_error for texts in place of
+///           numbers, with the position of the first one, and for numbers in place of texts.
+class data_table {
+ public:
+  explicit data_table(std::shared_ptr<detail::table_content const> content) : content_(std::move(content)) {}
+
+  int rows() const;
+  /// Returns the names of the columns, in the order of the table.
+  std::vector<std::string> const& columns() const;
+  bool has(std::string_view column) const;
+  bool has_texts(std::string_view column) const;
+  /// Returns the type of all numbers: f32 or f64.
+  element_type number_type() const;
+  /// Returns the name of the file or text, for error messages.
+  std::string const& name() const;
+
+  /// Returns a column of numbers.  Errors: shape_error if T is not the C++ type of number_type().
+  template <class T = float>
+  std::span<T const> numbers(std::string_view column) const {
+    tensor_view const values = number_view(column);
+    if (values.type != element_of<T>) refuse_type(element_of<T>);
+    return values.as<T>();
+  }
+  text_column texts(std::string_view column) const;
+
+  /// Returns a table of the rows `rows` of this one, in this order; vocabularies are unchanged.
+  ///
+  /// Errors    setting_error for a row out of range.
+  data_table select(std::span<std::int64_t const> rows) const;
+
+  /// Returns the rows as a data set. Texts as inputs need a table_encoder.
+  ///
+  /// Shapes    input "input" (columns), delivered as f32. Target named as its column: an i32 class label,
+  ///           or f32 (1) for regression. A column of texts gives its vocabulary as label names; a column of
+  ///           numbers contains labels from 0.
+  /// Errors    data_error with column and row for a missing value or an invalid label.
+  arrays examples(table_examples const& settings) const;
+
+  /// Returns columns of numbers as a series, oldest row first; without names, all columns.
+  ///
+  /// Errors    data_error with column and row for a missing value.
+  time_series series(std::vector<std::string> const& columns = {}) const;
+
+ private:
+  detail::table_column const& find(std::string_view column) const;
+  tensor_view number_view(std::string_view column) const;
+  [[noreturn]] void refuse_type(element_type type) const;
+
+  std::shared_ptr<detail::table_content const> content_;
+};
+
+/// A table in two parts: auto [training, held_out] = split(table, 0.8).
+struct table_split {
+  data_table training;
+  data_table held_out;
+};
+
+/// Settings of the split of a table.
+struct table_split_settings {
+  std::uint64_t seed = 0;
+  std::string stratified_by = {};  ///< a column of texts, each of which is divided in the same proportion
+};
+
+/// Divides the rows of a table randomly, into copies. Both parts keep the order of the rows.
+///
+/// Shapes    training has round(training_fraction · rows) rows.
+/// Errors    setting_error if the fraction is not between 0 and 1, or a part would be empty.
+/// Exact     the rows of each part depend only on (seed, fraction, rows) and the column stratified_by.
+table_split split(data_table const& table, double training_fraction,
+                  table_split_settings const& settings = {});
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/data_table.ipp>
+#endif

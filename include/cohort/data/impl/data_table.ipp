@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/data/data_table.hpp>
+#include <cohort/data/detail/divide_indices.hpp>
+#include <cohort/data/detail/table_content.hpp>
+#include <cohort/data/detail/table_values.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <iterator>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void refuse_value(std::string const& table, char const* what, std::string_view column,
+                                     std::size_t row, std::string expected, std::string got) {
+  throw data_error({.what = what,
+                    .where = {table, ", column ", column, ", row ", row + 1},
+                    .expected = std::move(expected),
+                    .got = std::move(got)});
+}
+
+COHORT_CORE_INLINE std::vector<std::string> input_names(std::vector<std::string> const& wanted,
+                                                        std::vector<std::string> const& all,
+                                                        std::string const& target) {
+  std::vector<std::string> names = wanted;
+  if (names.empty())
+    std::ranges::copy_if(all, std::back_inserter(names),
+                         [&](std::string const& name) { return name != target; });
+  std::vector<std::string> sorted = names;
+  if (!target.empty()) sorted.push_back(target);
+  std::ranges::sort(sorted);
+  auto const twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end())
+    throw setting_error({.what = "a column is used twice",
+                         .where = "inputs and target",
+                         .expected = "different columns",
+                         .got = *twice});
+  return names;
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE int data_table::rows() const { return content_->rows; }
+COHORT_CORE_INLINE std::vector<std::string> const& data_table::columns() const { return content_->names; }
+COHORT_CORE_INLINE element_type data_table::number_type() const { return content_->number_type; }
+COHORT_CORE_INLINE std::string const& data_table::name() const { return content_->where; }
+
+COHORT_CORE_INLINE bool data_table::has(std::string_view column) const {
+  return content_->by_name.find(column) != content_->by_name.end();
+}
+
+COHORT_CORE_INLINE detail::table_column const& data_table::find(std::string_view column) const {
+  auto const found = content_->by_name.find(column);
+  if (found != content_->by_name.end()) return content_->columns[found->second];
+  std::string known;
+  for (std::size_t c = 0; c < columns().size() && c < 50; ++c) known += (c == 0 ? "" : ", ") + columns()[c];
+  throw setting_error({.what = "the table has no such column",
+                       .where = name(),
+                       .expected = {"one of ", known},
+                       .got = std::string(column)});
+}
+
+COHORT_CORE_INLINE bool data_table::has_texts(std::string_view column) const { return find(column).is_text; }
+
+COHORT_CORE_INLINE tensor_view data_table::number_view(std::string_view column) const {
+  detail::table_column const& found = find(column);
+  if (found.is_text)
+    throw data_error({.what = "a column contains texts",
+                      .where = {name(), ", column ", column},
+                      .expected = "numbers",
+                      .got = found.first_text});
+  shape const dims(rows());
+  return number_type() == element_type::f32 ? tensor_view(found.f32.data(), dims)
+                                            : tensor_view(found.f64.data(), dims);
+}
+
+COHORT_CORE_INLINE void data_table::refuse_type(element_type type) const {
+  throw shape_error({.what = "the table's numbers have another type",
+                     .where = name(),
+                     .expected = {name_of(number_type()), " (table_settings::number_type)"},
+                     .got = {name_of(type)}});
+}
+
+COHORT_CORE_INLINE text_column data_table::texts(std::string_view column) const {
+  detail::table_column const& found = find(column);
+  if (!found.is_text)
+    throw data_error({.what = "a column contains numbers",
+                      .where = {name(), ", column ", column},
+                      .expected = "texts (table_settings::text_columns)",
+                      .got = "numbers"});
+  return {found.codes, found.vocabulary};
+}
+
+COHORT_CORE_INLINE data_table data_table::select(std::span<std::int64_t const> rows) const {
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    if (rows[k] < 0 || rows[k] >= this->rows())
+      throw setting_error({.what = "the table has no such row",
+                           .where = {name(), ", select, index ", k},
+                           .expected = {"0 to ", this->rows() - 1},
+                           .got = {rows[k]}});
+  auto part = std::make_shared<detail::table_content>();
+  part->where = content_->where;
+  part->number_type = content_->number_type;
+  part->rows = static_cast<int>(rows.size());
+  part->names = content_->names;
+  part->by_name = content_->by_name;
+  auto const copy = [&](auto const& from, auto& to) {
+    if (from.empty()) return;
+    to.reserve(rows.size());
+    for (std::int64_t const row : rows) to.push_back(from[static_cast<std::size_t>(row)]);
+  };
+  for (detail::table_column const& from : content_->columns) {
+    detail::table_column& to = part->columns.emplace_back();
+    to.is_text = from.is_text;
+    to.vocabulary = from.vocabulary;
+    to.first_text = from.first_text;
+    copy(from.f32, to.f32);
+    copy(from.f64, to.f64);
+    copy(from.codes, to.codes);
+  }
+  return data_table(std::move(part));
+}
+
+COHORT_CORE_INLINE arrays data_table::examples(table_examples const& settings) const {
+  std::vector<std::string> const inputs = detail::input_names(settings.inputs, columns(), settings.target);
+  if (!settings.target.empty()) find(settings.target);
+  struct memory {
+    std::shared_ptr<void const> inputs;
+    std::shared_ptr<detail::table_content const> table;
+    std::vector<std::int32_t> labels;
+  };
+  auto const owner = std::make_shared<memory>();
+  owner->table = content_;
+  return detail::with_real(number_type(), [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    for (std::string const& column : inputs)
+      if (find(column).is_text)
+        throw data_error({.what = "an input column contains texts",
+                          .where = {name(), ", column ", column},
+                          .expected = "numbers, or a table_encoder that encodes the texts",
+                          .got = find(column).first_text});
+    auto const matrix = detail::matrix_of<real>(*this, inputs);
+    owner->inputs = matrix;
+    array const input{.name = "input",
+                      .values = {matrix->data(), shape(rows(), static_cast<int>(inputs.size()))},
+                      .as = element_type::f32};
+    if (settings.target.empty()) return arrays({input}, {}, owner);
+    array target{.name = settings.target};
+    if (settings.regression) {
+      target.values = {detail::targets_in<real>(*this, settings.target).data(), shape(rows(), 1)};
+      target.as = element_type::f32;
+      return arrays({input}, {target}, owner);
+    }
+    if (has_texts(settings.target)) {
+      text_column const texts = this->texts(settings.target);
+      owner->labels.assign(texts.codes.begin(), texts.codes.end());
+      target.label_names.assign(texts.vocabulary.begin(), texts.vocabulary.end());
+      target.classes = static_cast<int>(texts.vocabulary.size());
+      auto const missing = std::ranges::find(owner->labels, -1);
+      if (missing != owner->labels.end())
+        detail::refuse_value(name(), "a target is missing", settings.target,
+                             static_cast<std::size_t>(missing - owner->labels.begin()), "a text", "none");
+    } else {
+      target.classes = settings.classes;
+      owner->labels = detail::labels_in<real>(*this, settings.target, target.classes);
+    }
+    target.values = {owner->labels.data(), shape(rows())};
+    return arrays({input}, {target}, owner);
+  });
+}
+
+COHORT_CORE_INLINE time_series data_table::series(std::vector<std::string> const& columns) const {
+  std::vector<std::string> const& used = columns.empty() ? this->columns() : columns;
+  return detail::with_real(number_type(), [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    auto const matrix = detail::matrix_of<real>(*this, used);
+    return time_series({matrix->data(), shape(rows(), static_cast<int>(used.size()))}, used, matrix);
+  });
+}
+
+COHORT_CORE_INLINE table_split split(data_table const& table, double training_fraction,
+                                     table_split_settings const& settings) {
+  std::vector<std::int64_t> labels;
+  if (!settings.stratified_by.empty()) {
+    text_column const by = table.texts(settings.stratified_by);
+    labels.assign(by.codes.begin(), by.codes.end());
+  }
+  double const fractions[]{training_fraction, 1 - training_fraction};
+  auto const parts =
+      detail::divide(detail::order_to_divide(table.rows(), labels, settings.seed, "split"), fractions);
+  return {table.select(parts[0]), table.select(parts[1])};
+}
+
+}  // namespace cohort

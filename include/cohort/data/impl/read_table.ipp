@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cohort/data/detail/decimal.hpp>
+#include <cohort/data/detail/table_content.hpp>
+#include <cohort/data/read_table.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/file_reader.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Splits a text into fields. Knows nothing about columns.
+class field_reader {
+ public:
+  field_reader(std::string_view text, std::string const& where, char separator,
+               table_settings const& settings)
+      : begin_(text.data()),
+        end_(text.data() + text.size()),
+        at_(begin_),
+        where_(where),
+        separator_(separator),
+        trim_(settings.trim),
+        max_bytes_(settings.max_field_bytes) {
+    if (text.starts_with("\xef\xbb\xbf")) at_ += 3;
+    for (char const c : {separator, '\n', '\r', '\0'}) stops_[static_cast<unsigned char>(c)] = true;
+  }
+
+  char const* position() const { return at_; }
+  char const* end() const { return end_; }
+  void rewind(char const* position) { at_ = position; }
+  bool at_end() const { return at_ == end_; }
+
+  void skip_empty_lines() {
+    while (at_ != end_ && (*at_ == '\n' || (*at_ == '\r' && end_ - at_ > 1 && at_[1] == '\n')))
+      at_ += *at_ == '\n' ? 1 : 2;
+  }
+
+  /// Reads a number up to the end of its field. Returns false, and reads nothing, if the field does not
+  /// consist of a finite number alone.
+  template <class T>
+  bool read_number(T& value) {
+    char const* const stop = parse_decimal(at_, end_, value);
+    if (!stop || !is_finite(value) || !ends_field(stop)) return false;
+    at_ = stop;
+    return true;
+  }
+
+  /// Reads a field and returns its contents, without quotes. They are in the text or in `storage`.
+  std::string_view read_text(std::string& storage) {
+    char const* const start = at_;
+    if (trim_) skip_blanks();
+    std::string_view const contents = at_ != end_ && *at_ == '"' ? quoted(storage) : unquoted(start);
+    if (contents.size() > max_bytes_)
+      refuse("a field is too long", start, text_of({"at most ", max_bytes_, " bytes"}),
+             text_of({contents.size(), " bytes"}));
+    return contents;
+  }
+
+  /// Reads a separator; returns false at the end of the row.
+  bool read_separator() {
+    if (at_ == end_ || *at_ != separator_) return false;
+    ++at_;
+    return true;
+  }
+
+  /// Reads the end of a row.
+  void read_line_end() {
+    if (at_ != end_ && *at_ == '\r') ++at_;
+    if (at_ != end_ && *at_ == '\n') ++at_;
+  }
+
+  bool is_blank(char c) const { return (c == ' ' || c == '\t') && c != separator_; }
+  std::string_view trimmed(std::string_view field) const {
+    while (!field.empty() && is_blank(field.front())) field.remove_prefix(1);
+    while (!field.empty() && is_blank(field.back())) field.remove_suffix(1);
+    return field;
+  }
+
+  /// Returns a position as where:line:column.
+  std::string location(char const* position) const {
+    auto const line = 1 + std::count(begin_, position, '\n');
+    char const* start = position;
+    while (start != begin_ && start[-1] != '\n') --start;
+    auto const column = 1 + std::count_if(start, position, [](char c) { return (c & 0xc0) != 0x80; });
+    return text_of({where_, ':', line, ':', column});
+  }
+
+  [[noreturn]] void refuse(char const* what, char const* position, std::string expected, std::string got,
+                           std::string_view column = {}) const {
+    throw data_error({.what = what,
+                      .where = {location(position), column.empty() ? "" : ", column ", column},
+                      .expected = std::move(expected),
+                      .got = std::move(got)});
+  }
+
+ private:
+  void skip_blanks() {
+    while (at_ != end_ && is_blank(*at_)) ++at_;
+  }
+
+  bool ends_field(char const* p) const {
+    return p == end_ || *p == separator_ || *p == '\n' || (*p == '\r' && (end_ - p == 1 || p[1] == '\n'));
+  }
+
+  std::string_view unquoted(char const* start) {
+    while (at_ != end_ && !stops_[static_cast<unsigned char>(*at_)]) ++at_;
+    if (!ends_field(at_)) {
+      if (*at_ == '\0') refuse("a table contains a NUL byte", at_, "text in UTF-8", "a NUL byte");
+      refuse("a carriage return is not followed by a line feed", at_, "LF or CR LF at the end of a line",
+             "CR");
+    }
+    std::string_view const field(start, static_cast<std::size_t>(at_ - start));
+    return trim_ ? trimmed(field) : field;
+  }
+
+  std::string_view quoted(std::string& storage) {
+    char const* const opening = at_++;
+    char const* piece = at_;
+    storage.clear();
+    for (;;) {
+      auto const* const quote =
+          static_cast<char const*>(std::memchr(at_, '"', static_cast<std::size_t>(end_ - at_)));
+      if (!quote) refuse("a quoted field does not end", opening, "a closing quote", "the end of the text");
+      at_ = quote + 1;
+      if (at_ == end_ || *at_ != '"') break;
+      storage.append(piece, at_);  // with the first of two quotes
+      piece = ++at_;
+    }
+    std::string_view contents(piece, static_cast<std::size_t>(at_ - 1 - piece));
+    if (auto const* const nul =
+            static_cast<char const*>(std::memchr(opening, 0, static_cast<std::size_t>(at_ - opening))))
+      refuse("a table contains a NUL byte", nul, "text in UTF-8", "a NUL byte");
+    if (!storage.empty()) contents = storage.append(contents);
+    if (trim_) skip_blanks();
+    if (!ends_field(at_))
+      refuse("a quoted field continues after its closing quote", at_, "a separator or the end of the line",
+             quote_for_error({at_, std::min<std::size_t>(static_cast<std::size_t>(end_ - at_), 20)}));
+    return contents;
+  }
+
+  char const* begin_;
+  char const* end_;
+  char const* at_;
+  std::string const& where_;
+  char separator_;
+  bool trim_;
+  std::size_t max_bytes_;
+  std::array<bool, 256> stops_{};
+};
+
+/// Parses the rows of a table whose numbers have type T.
+template <class T>
+class table_parser {
+ public:
+  table_parser(std::string_view text, std::string const& where, char separator,
+               table_settings const& settings)
+      : settings_(settings), reader_(text, where, separator, settings), content_(new table_content) {
+    content_->where = where;
+    content_->number_type = element_of<T>;
+    for (std::string const& one : settings.missing_texts)
+      longest_missing_ = std::max(longest_missing_, one.size());
+  }
+
+  std::shared_ptr<table_content const> parse() {
+    reader_.skip_empty_lines();
+    if (reader_.at_end()) refuse_empty();
+    read_names();
+    char const* const first_row = reader_.position();
+    while (!parse_rows()) reader_.rewind(first_row);
+    if (content_->rows == 0) refuse_empty();
+    for (field_column& one : fields_)
+      if (one.target) finish(one);
+    return content_;
+  }
+
+ private:
+  static constexpr std::int32_t new_text = -2;
+  enum class kind { skipped, number, text, mistaken };  // mistaken: found to contain texts in this pass
+
+  /// A column of the text.
+  struct field_column {
+    std::string name;
+    kind type = kind::skipped;
+    bool forced = false;
+    table_column* target = nullptr;
+    text_map<std::int32_t> codes{};  // of the texts seen
+    // Of the current row:
+    T number = 0;
+    std::int32_t code = 0;  // −1: missing, new_text: not among `codes`
+    std::string_view text{};
+    std::string storage{};
+  };
+
+  [[noreturn]] void refuse_empty() const {
+    throw data_error({.what = "the table has no rows",
+                      .where = content_->where,
+                      .expected = "at least 1 row",
+                      .got = "0"});
+  }
+
+  void read_names() {
+    char const* const line = reader_.position();
+    bool const header = settings_.header.value_or(true);
+    text_map<std::size_t> seen;
+    do {
+      char const* const start = reader_.position();
+      field_column& one = fields_.emplace_back();
+      std::string_view const name = reader_.read_text(one.storage);
+      if (fields_.size() > settings_.max_columns)
+        reader_.refuse("the table has too many columns", start,
+                       text_of({"at most ", settings_.max_columns, " columns (max_columns)"}), "more");
+      if (header) require_name(name, start);
+      one.name = header && !name.empty() ? std::string(name) : text_of({"c", fields_.size() - 1});
+      auto const [same, added] = seen.emplace(one.name, fields_.size());
+      if (!added)
+        reader_.refuse("two columns have the same name", start, "different names",
+                       text_of({one.name, " in columns ", same->second, " and ", fields_.size()}));
+    } while (reader_.read_separator());
+    if (header)
+      reader_.read_line_end();
+    else
+      reader_.rewind(line);
+    select_columns(seen);
+  }
+
+  void require_name(std::string_view name, char const* start) const {
+    if (invalid_utf8_at(name) != name.size())
+      reader_.refuse("a table is not encoded in UTF-8", start, "UTF-8", quote_for_error(name));
+    T number = 0;
+    char const* const end = name.data() + name.size();
+    if (!settings_.header && parse_decimal(name.data(), end, number) == end && !name.empty())
+      reader_.refuse("a number is in the place of a column's name", start,
+                     "names in the first line; .header = false if it contains values, .header = true if its "
+                     "numbers are names",
+                     quote_for_error(name));
+  }
+
+  void select_columns(text_map<std::size_t> const& seen) {
+    auto const find = [&](std::string const& name) -> field_column& {
+      auto const found = seen.find(name);
+      if (found != seen.end()) return fields_[found->second - 1];
+      std::string known;
+      for (std::size_t c = 0; c < fields_.size() && c < 50; ++c)
+        known += (c == 0 ? "" : ", ") + fields_[c].name;
+      throw setting_error({.what = "the table has no such column",
+                           .where = content_->where,
+                           .expected = {"one of ", known},
+                           .got = name});
+    };
+    for (std::string const& name : settings_.columns) content_->names.push_back(find(name).name);
+    if (settings_.columns.empty())
+      for (field_column const& one : fields_) content_->names.push_back(one.name);
+    content_->columns.resize(content_->names.size());
+    for (std::size_t c = 0; c < content_->names.size(); ++c) {
+      if (!content_->by_name.emplace(content_->names[c], c).second)
+        throw setting_error({.what = "a column is selected twice",
+                             .where = {content_->where, ", columns"},
+                             .expected = "different names",
+                             .got = content_->names[c]});
+      field_column& one = find(content_->names[c]);
+      one.type = kind::number;
+      one.target = &content_->columns[c];
+    }
+    auto const force = [&](std::vector<std::string> const& names, kind type) {
+      for (std::string const& name : names) {
+        field_column& one = find(name);
+        if (one.forced && one.type != type)
+          throw setting_error({.what = "a column cannot contain both numbers and texts",
+                               .where = {content_->where, ", text_columns"},
+                               .expected = "different columns in number_columns and text_columns",
+                               .got = name});
+        if (one.target) one.type = type;
+        one.forced = true;
+      }
+    };
+    force(settings_.number_columns, kind::number);
+    force(settings_.text_columns, kind::text);
+  }
+
+  /// Parses all rows. Returns false if a column was mistaken for one of numbers, and the rows have to be
+  /// parsed again: soon if this is noticed in the first rows, otherwise once more after the last row.
+  bool parse_rows() {
+    constexpr int first_rows = 64;
+    int parsed = 0;
+    char const* const begin = reader_.position();
+    content_->rows = 0;
+    mistaken_ = false;
+    for (field_column& one : fields_)
+      if (one.target) {
+        if (one.type == kind::mistaken) one.type = kind::text;
+        one.target->template numbers<T>().clear();
+        one.target->codes.clear();
+        one.codes.clear();
+      }
+    for (reader_.skip_empty_lines(); !reader_.at_end(); reader_.skip_empty_lines()) {
+      char const* const row = reader_.position();
+      bool const complete = parse_row();
+      if (mistaken_ && parsed < first_rows) return false;
+      if (parsed < first_rows && ++parsed == first_rows) reserve(row - begin, first_rows);
+      if (!complete && settings_.missing == missing_values::drop) continue;
+      if (content_->rows == 0x7fffffff)
+        reader_.refuse("the table has too many rows", row, "at most 2147483647", "more");
+      ++content_->rows;
+      store_row();
+    }
+    return !mistaken_;
+  }
+
+  /// Reserves memory for all rows, whose number is estimated from the bytes of the first ones.
+  void reserve(std::ptrdiff_t bytes, int rows) {
+    auto const estimate =
+        static_cast<std::size_t>((reader_.end() - reader_.position()) / (bytes / rows + 1)) * 17 / 16 + 1;
+    for (field_column& one : fields_) {
+      if (one.type == kind::number) one.target->template numbers<T>().reserve(estimate);
+      if (one.type == kind::text) one.target->codes.reserve(estimate);
+    }
+  }
+
+  /// Parses one row; returns false if a value is missing.
+  bool parse_row() {
+    bool complete = true;
+    std::size_t const count = fields_.size();
+    for (std::size_t c = 0; c < count; ++c) {
+      field_column& one = fields_[c];
+      if (!(one.type == kind::number && reader_.read_number(one.number))) complete &= parse_text(one);
+      if (reader_.read_separator()) {
+        if (c + 1 == count) refuse_fields("more");
+      } else if (c + 1 < count) {
+        refuse_fields(text_of({c + 1}));
+      }
+    }
+    reader_.read_line_end();
+    return complete;
+  }
+
+  [[noreturn]] void refuse_fields(std::string got) const {
+    reader_.refuse("a row has the wrong number of columns", reader_.position(),
+                   text_of({fields_.size(), " columns"}), std::move(got));
+  }
+
+  /// Parses a field that is not simply a number; returns false if it is missing.
+  bool parse_text(field_column& one) {
+    char const* const start = reader_.position();
+    std::string_view const contents = reader_.read_text(one.storage);
+    if (one.type == kind::skipped || one.type == kind::mistaken) return true;
+    std::string_view const bare = reader_.trimmed(contents);
+    if (is_missing(bare)) {
+      if (settings_.missing == missing_values::refuse)
+        reader_.refuse("a value is missing", start,
+                       one.type == kind::text ? "a text; see table_settings::missing"
+                                              : "a number; see table_settings::missing",
+                       contents.empty() ? "nothing" : quote_for_error(contents), one.name);
+      one.number = std::numeric_limits<T>::quiet_NaN();
+      one.code = -1;
+      return false;
+    }
+    if (one.type == kind::text) {
+      auto const found = one.codes.find(contents);
+      one.text = contents;
+      one.code = found == one.codes.end() ? new_text : found->second;
+      if (one.code == new_text && invalid_utf8_at(contents) != contents.size())
+        reader_.refuse("a table is not encoded in UTF-8", start, "UTF-8", quote_for_error(contents),
+                       one.name);
+      return true;
+    }
+    char const* const end = bare.data() + bare.size();
+    if (!bare.empty() && parse_decimal(bare.data(), end, one.number) == end) {
+      if (!is_finite(one.number))
+        reader_.refuse("a number is out of range", start,
+                       text_of({"a number of type ", name_of(element_of<T>)}), quote_for_error(contents),
+                       one.name);
+      return true;
+    }
+    if (one.forced)
+      reader_.refuse("a field is not a number", start, "a number", quote_for_error(contents), one.name);
+    one.type = kind::mistaken;
+    mistaken_ = true;
+    one.target->is_text = true;
+    one.target->first_text = quote_for_error(contents) + " at " + reader_.location(start);
+    return true;
+  }
+
+  bool is_missing(std::string_view field) const {
+    return field.size() <= longest_missing_
+           && std::ranges::find(settings_.missing_texts, field) != settings_.missing_texts.end();
+  }
+
+  void store_row() {
+    for (field_column& one : fields_) {
+      if (one.type == kind::number) {
+        one.target->template numbers<T>().push_back(one.number);
+      } else if (one.type == kind::text) {
+        if (one.code == new_text)
+          one.code = one.codes.emplace(one.text, static_cast<std::int32_t>(one.codes.size())).first->second;
+        one.target->codes.push_back(one.code);
+      }
+    }
+  }
+
+  /// Sorts the vocabulary of a column of texts.
+  static void finish(field_column& one) {
+    if (one.type != kind::text) return;
+    one.target->is_text = true;
+    if (one.target->first_text.empty()) one.target->first_text = "texts (table_settings::text_columns)";
+    std::vector<std::string>& vocabulary = one.target->vocabulary;
+    for (auto const& [text, code] : one.codes) vocabulary.push_back(text);
+    std::ranges::sort(vocabulary);
+    std::vector<std::int32_t> sorted(vocabulary.size());
+    for (std::size_t k = 0; k < vocabulary.size(); ++k)
+      sorted[static_cast<std::size_t>(one.codes.find(vocabulary[k])->second)] = static_cast<std::int32_t>(k);
+    for (std::int32_t& code : one.target->codes)
+      if (code >= 0) code = sorted[static_cast<std::size_t>(code)];
+  }
+
+  table_settings const& settings_;
+  field_reader reader_;
+  std::shared_ptr<table_content> content_;
+  std::vector<field_column> fields_;
+  std::size_t longest_missing_ = 0;
+  bool mistaken_ = false;
+};
+
+/// Returns the separator: that of the settings, or the one of the name's extension.
+COHORT_CORE_INLINE char separator_of(std::string_view name, table_settings const& settings) {
+  char const separator = settings.separator;
+  if (separator == 0) {
+    if (name.ends_with(".gz")) name.remove_suffix(3);
+    return name.ends_with(".tsv") || name.ends_with(".tab") ? '\t' : ',';
+  }
+  if (std::string_view("\"\r\n.+-eE0123456789").find(separator) != std::string_view::npos
+      || (separator & 0x80))
+    throw setting_error({.what = "this character cannot separate columns",
+                         .where = "table_settings::separator",
+                         .expected = "an ASCII character that is not part of numbers, quotes or line ends",
+                         .got = quote_for_error({&separator, 1})});
+  return separator;
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE data_table parse_table(std::string_view text, std::string const& where,
+                                          table_settings const& settings) {
+  if (settings.number_type != element_type::f32 && settings.number_type != element_type::f64)
+    throw setting_error({.what = "a table cannot have numbers of this type",
+                         .where = "table_settings::number_type",
+                         .expected = "f32 or f64",
+                         .got = {name_of(settings.number_type)}});
+  char const separator = detail::separator_of(where, settings);
+  return detail::with_real(settings.number_type, [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    return data_table(detail::table_parser<real>(text, where, separator, settings).parse());
+  });
+}
+
+COHORT_CORE_INLINE data_table read_table(std::string const& path, table_settings const& settings,
+                                         io::byte_source const& source) {
+  if (source) {
+    std::vector<std::byte> const bytes = source(path);
+    return parse_table({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path, settings);
+  }
+  io::file_reader file(path);
+  buffer const text(static_cast<std::size_t>(file.size()));  // of huge pages: half the time of read_file
+  file.read_exactly(text.data(), text.bytes());
+  return parse_table({text.as<char const>(), text.bytes()}, path, settings);
+}
+
+}  // namespace cohort

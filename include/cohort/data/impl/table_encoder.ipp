@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/data/detail/table_values.hpp>
+#include <cohort/data/table_encoder.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/detail/json_string.hpp>
+#include <cohort/io/json_writer.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <memory>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Returns the texts that occur in a column, sorted.
+COHORT_CORE_INLINE std::vector<std::string> texts_that_occur(text_column const& column) {
+  std::vector<bool> occurs(column.vocabulary.size());
+  for (std::int32_t const code : column.codes)
+    if (code >= 0) occurs[static_cast<std::size_t>(code)] = true;
+  std::vector<std::string> texts;
+  for (std::size_t code = 0; code < occurs.size(); ++code)
+    if (occurs[code]) texts.push_back(column.vocabulary[code]);
+  return texts;
+}
+
+/// Returns the mean or median of a column's numbers that are not missing.
+template <class T>
+double fill_of(data_table const& table, std::string const& column, encoder_settings const& settings) {
+  if (settings.impute == imputation::constant) return settings.constant;
+  std::vector<double> known;
+  for (T const value : table.numbers<T>(column))
+    if (is_finite(value)) known.push_back(static_cast<double>(value));
+  if (known.empty())
+    throw data_error({.what = "a column has no values to compute a replacement for missing ones",
+                      .where = {table.name(), ", column ", column},
+                      .expected = "at least 1 number",
+                      .got = "none"});
+  if (settings.impute == imputation::mean) {
+    double sum = 0;
+    for (double const value : known) sum += value;
+    return sum / static_cast<double>(known.size());
+  }
+  std::ranges::sort(known);
+  std::size_t const middle = known.size() / 2;
+  return known.size() % 2 ? known[middle] : known[middle - 1] + (known[middle] - known[middle - 1]) / 2;
+}
+
+/// Translates a table's codes of a column to the indices of a sorted vocabulary: −1 if a text is not in it.
+class code_translation {
+ public:
+  code_translation(text_column const& column, std::vector<std::string> const& vocabulary) {
+    for (std::string const& text : column.vocabulary) {
+      auto const found = std::ranges::lower_bound(vocabulary, text);
+      indices_.push_back(found == vocabulary.end() || *found != text
+                             ? -1
+                             : static_cast<std::int32_t>(found - vocabulary.begin()));
+    }
+  }
+  std::int32_t operator()(std::int32_t code) const {
+    return code < 0 ? -1 : indices_[static_cast<std::size_t>(code)];
+  }
+
+ private:
+  std::vector<std::int32_t> indices_;
+};
+
+[[noreturn]] COHORT_CORE_INLINE void refuse_text(data_table const& table, char const* what,
+                                                 std::string const& column, std::size_t row,
+                                                 std::vector<std::string> const& vocabulary,
+                                                 char const* hint) {
+  std::string known = "one of ";
+  for (std::size_t k = 0; k < vocabulary.size() && k < 20; ++k)
+    known += (k == 0 ? "" : ", ") + quote_for_error(vocabulary[k]);
+  if (vocabulary.size() > 20) known += text_of({" and ", vocabulary.size() - 20, " more"});
+  text_column const texts = table.texts(column);
+  std::int32_t const code = texts.codes[row];
+  refuse_value(table.name(), what, column, row, known + hint,
+               code < 0 ? "none" : quote_for_error(texts.vocabulary[static_cast<std::size_t>(code)]));
+}
+
+/// Writes the indices of a column of texts to write(row, index).
+template <class Write>
+void encode_texts(data_table const& table, encoded_column const& column, Write write) {
+  text_column const texts = table.texts(column.name);
+  code_translation const index_of(texts, column.vocabulary);
+  for (std::size_t row = 0; row < texts.codes.size(); ++row) {
+    std::int32_t index = index_of(texts.codes[row]);
+    if (index < 0 && !column.other)
+      refuse_text(table, "a text is not in the vocabulary", column.name, row, column.vocabulary,
+                  " (encoder_settings::other gives others a slot)");
+    if (index < 0) index = static_cast<std::int32_t>(column.vocabulary.size());
+    write(row, index);
+  }
+}
+
+/// Writes a column of numbers to every `step`-th element from `to` on.
+template <class T>
+void encode_numbers(data_table const& table, encoded_column const& column, float* to, std::size_t step) {
+  std::span<T const> const from = table.numbers<T>(column.name);
+  for (std::size_t row = 0; row < from.size(); ++row, to += step) {
+    if (!is_finite(from[row]) && !column.imputed)
+      refuse_value(table.name(), "a value is missing", column.name, row,
+                   "a number (encoder_settings::impute replaces missing ones)", "none");
+    *to = static_cast<float>(is_finite(from[row]) ? static_cast<double>(from[row]) : column.fill);
+  }
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE table_encoder::table_encoder(data_table const& training, encoder_settings const& settings)
+    : target_(settings.target) {
+  std::vector<std::string> const names = detail::input_names(settings.inputs, training.columns(), target_);
+  detail::with_real(training.number_type(), [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    for (std::string const& name : names) {
+      encoded_column& column = columns_.emplace_back();
+      column.name = name;
+      column.is_text = training.has_texts(name);
+      column.indexed = std::ranges::find(settings.indexed, name) != settings.indexed.end();
+      if (column.is_text) {
+        column.other = settings.other;
+        column.vocabulary = detail::texts_that_occur(training.texts(name));
+      } else if (settings.impute != imputation::refuse) {
+        column.imputed = true;
+        column.fill = detail::fill_of<real>(training, name, settings);
+      }
+    }
+    for (std::string const& name : settings.indexed)
+      if (!column(name).is_text)
+        throw setting_error({.what = "only texts can become indices",
+                             .where = "encoder_settings::indexed",
+                             .expected = "columns of texts",
+                             .got = {"the numbers of ", name}});
+    if (target_.empty()) return;
+    if (settings.regression)
+      training.numbers<real>(target_);
+    else if (training.has_texts(target_))
+      label_names_ = detail::texts_that_occur(training.texts(target_));
+    else
+      detail::labels_in<real>(training, target_, classes_);
+    if (!label_names_.empty()) classes_ = static_cast<int>(label_names_.size());
+  });
+  examples(training);  // throws for missing values
+}
+
+COHORT_CORE_INLINE encoded_column const& table_encoder::column(std::string_view name) const {
+  std::string known;
+  for (encoded_column const& one : columns_) {
+    if (one.name == name) return one;
+    known += (known.empty() ? "" : ", ") + one.name;
+  }
+  throw setting_error({.what = "the encoder has no such input column",
+                       .where = "table_encoder",
+                       .expected = {"one of ", known},
+                       .got = std::string(name)});
+}
+
+COHORT_CORE_INLINE arrays table_encoder::examples(data_table const& table) const {
+  struct memory {
+    std::vector<float> columns;
+    std::vector<std::vector<float>> indices;
+    std::vector<std::int32_t> labels;
+    std::vector<float> targets;
+  };
+  auto const made = std::make_shared<memory>();
+  auto const rows = static_cast<std::size_t>(table.rows());
+  std::size_t width = 0, offset = 0;
+  for (encoded_column const& column : columns_)
+    if (!column.indexed) width += static_cast<std::size_t>(column.width());
+  made->columns.resize(rows * width);
+  std::vector<array> inputs, targets;
+  if (width > 0)
+    inputs.push_back(
+        {.name = "columns", .values = {made->columns.data(), shape(table.rows(), static_cast<int>(width))}});
+  made->indices.reserve(columns_.size());
+  detail::with_real(table.number_type(), [&](auto* type) {
+    using real = std::remove_pointer_t<decltype(type)>;
+    for (encoded_column const& column : columns_) {
+      if (column.indexed) {
+        std::vector<float>& indices = made->indices.emplace_back(rows);
+        detail::encode_texts(table, column, [&](std::size_t row, std::int32_t index) {
+          indices[row] = static_cast<float>(index);
+        });
+        inputs.push_back({.name = column.name, .values = {indices.data(), shape(table.rows(), 1)}});
+        continue;
+      }
+      float* const to = made->columns.data() + offset;
+      if (column.is_text)
+        detail::encode_texts(table, column, [&](std::size_t row, std::int32_t index) {
+          to[row * width + static_cast<std::size_t>(index)] = 1;
+        });
+      else
+        detail::encode_numbers<real>(table, column, to, width);
+      offset += static_cast<std::size_t>(column.width());
+    }
+    if (target_.empty() || !table.has(target_)) return;
+    array target{.name = target_};
+    if (classes_ == 0) {
+      for (real const value : detail::targets_in<real>(table, target_))
+        made->targets.push_back(static_cast<float>(value));
+      target.values = {made->targets.data(), shape(table.rows(), 1)};
+    } else {
+      if (label_names_.empty()) {
+        int classes = classes_;
+        made->labels = detail::labels_in<real>(table, target_, classes);
+      } else {
+        text_column const texts = table.texts(target_);
+        detail::code_translation const label_of(texts, label_names_);
+        for (std::size_t row = 0; row < rows; ++row) {
+          made->labels.push_back(label_of(texts.codes[row]));
+          if (made->labels.back() < 0)
+            detail::refuse_text(table, "a class is unknown", target_, row, label_names_, "");
+        }
+      }
+      target.values = {made->labels.data(), shape(table.rows())};
+      target.classes = classes_;
+      target.label_names = label_names_;
+    }
+    targets.push_back(std::move(target));
+  });
+  return arrays(inputs, targets, made);
+}
+
+COHORT_CORE_INLINE std::string to_json(table_encoder const& encoder) {
+  io::json_writer out;
+  auto const write_texts = [&](char const* name, std::vector<std::string> const& texts) {
+    out.key(name).begin_array();
+    for (std::string const& text : texts) out.value(text);
+    out.end_array();
+  };
+  out.begin_object().key("columns").begin_array();
+  for (encoded_column const& column : encoder.columns_) {
+    out.begin_object().field("name", column.name);
+    if (column.is_text) {
+      out.field("indexed", column.indexed).field("other", column.other);
+      write_texts("vocabulary", column.vocabulary);
+    } else if (column.imputed) {
+      out.field("fill", column.fill);
+    }
+    out.end_object();
+  }
+  out.end_array();
+  if (!encoder.target_.empty()) {
+    out.field("target", encoder.target_).field("classes", encoder.classes_);
+    write_texts("label_names", encoder.label_names_);
+  }
+  return out.end_object().text();
+}
+
+COHORT_CORE_INLINE table_encoder table_encoder_from_json(io::json_value value) {
+  auto const read_texts = [](io::json_value list) {
+    std::vector<std::string> texts;
+    for (io::json_value const one : list.items()) {
+      texts.emplace_back(one.string());
+      if (texts.size() > 1 && !(texts[texts.size() - 2] < texts.back()))
+        one.refuse("texts in ascending order");
+    }
+    return texts;
+  };
+  table_encoder encoder;
+  value.expect_only({"columns", "target", "classes", "label_names"});
+  for (io::json_value const one : value.at("columns").items()) {
+    encoded_column column{.name = std::string(one.at("name").string())};
+    for (encoded_column const& other : encoder.columns_)
+      if (other.name == column.name) one.at("name").refuse("a name that no other column has");
+    column.is_text = one.find("vocabulary").has_value();
+    if (column.is_text) {
+      one.expect_only({"name", "indexed", "other", "vocabulary"});
+      column.indexed = one.at("indexed").boolean();
+      column.other = one.at("other").boolean();
+      column.vocabulary = read_texts(one.at("vocabulary"));
+    } else {
+      one.expect_only({"name", "fill"});
+      column.imputed = one.find("fill").has_value();
+      if (column.imputed) column.fill = one.at("fill").number();
+    }
+    encoder.columns_.push_back(std::move(column));
+  }
+  if (value.at("columns").size() == 0) value.at("columns").refuse("at least 1 column");
+  if (auto const target = value.find("target")) {
+    encoder.target_ = target->string();
+    if (encoder.target_.empty()) target->refuse("the name of a column");
+    encoder.label_names_ = read_texts(value.at("label_names"));
+    encoder.classes_ = static_cast<int>(value.at("classes").integer(0, 1 << 24));
+    if (!encoder.label_names_.empty() && std::ssize(encoder.label_names_) != encoder.classes_)
+      value.at("classes").refuse("the number of label names");
+  } else {
+    value.expect_only({"columns"});
+  }
+  return encoder;
+}
+
+}  // namespace cohort

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cstdint>
+#include <functional>
+
+namespace cohort {
+
+/// Changes an example in place: `one` is example i of the data set, and one.epoch its epoch.
+///
+///     [](std::int64_t, example_view& one) { for (float& x : one.edit<float>(0)) x = std::log1p(x); }
+using example_editor = std::function<void(std::int64_t i, example_view& one)>;
+
+/// Computes example i from that of another data set: sets every part of `to` by point or fill. The elements
+/// of `from` remain valid until the next example is requested, so `to` may point to them. Weight and key are
+/// copied before.
+using example_mapper = std::function<void(std::int64_t i, example_view const& from, example_view& to)>;
+
+/// Returns a data set whose examples are changed by `edit` when they are requested. Works for streams too,
+/// where i is the example's position among those of all shards.
+///
+/// Before    `edit` may be called by several threads, and gives the same result for the same i and epoch.
+/// Errors    the exceptions of `edit` are thrown by the loader.
+dataset map(dataset const& data, example_editor edit);
+
+/// Returns a data set of another description, whose examples are computed by `compute`.
+///
+/// Before    as above. `description` has weights or keys only if `data` has them, or `compute` sets them.
+/// Errors    data_error that names the tensor if `compute` does not set a part.
+dataset map(dataset const& data, data_description description, example_mapper compute);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/map.ipp>
+#endif

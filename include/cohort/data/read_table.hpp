@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/data_table.hpp>
+#include <cohort/io/file.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// What happens if a field is missing: an error, NaN or code −1 in its place, or the row is left out.
+enum class missing_values { refuse, keep, drop };
+
+/// Format of a table as text.
+struct table_settings {
+  char separator = 0;  ///< 0: a tab for names that end in .tsv or .tab (also followed by .gz), else a comma
+  /// Whether the first line contains names. Without: c0, c1, …. nullopt: it does, and numbers are refused.
+  std::optional<bool> header = std::nullopt;
+  std::vector<std::string> columns = {};         ///< to read, in this order; empty: all
+  std::vector<std::string> number_columns = {};  ///< any other field in these is an error
+  std::vector<std::string> text_columns = {};    ///< texts even if they look like numbers: postal codes
+  element_type number_type = element_type::f32;  ///< or f64
+  missing_values missing = missing_values::refuse;
+  std::vector<std::string> missing_texts = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
+  bool trim = false;  ///< removes blanks around texts that are not quoted
+  std::size_t max_columns = 1 << 16;
+  std::size_t max_field_bytes = 1 << 20;
+};
+
+/// Parses a table of comma- or tab-separated values (RFC 4180, UTF-8): one row per line, fields with
+/// separators, quotes ("" inside of quotes) or line breaks in quotes. Lines may end in CR LF, the text may
+/// begin with a byte order mark, empty lines are skipped. A quote inside of a field that does not begin with
+/// one is part of the text.
+///
+/// A column contains numbers if every field is a number or missing, otherwise texts.
+///
+/// Errors    data_error with where:line:column (in characters) and the column's name: a missing value, a row
+///           of another number of fields, an unterminated quote or text after one, a NUL byte, a CR without
+///           LF, invalid UTF-8, a number out of range, a field in number_columns that is not a number, equal
+///           names, too many columns or too long a field; or if there are no rows. setting_error for a column
+///           that does not exist, or an invalid separator.
+/// Exact     numbers are the nearest f32 or f64; underflow gives 0.
+data_table parse_table(std::string_view text, std::string const& where, table_settings const& settings = {});
+
+/// Reads a table from a file. For compressed files, `source` decompresses: gzip::read_file.
+///
+/// Errors    as parse_table, and file_error if the file cannot be read.
+data_table read_table(std::string const& path, table_settings const& settings = {},
+                      io::byte_source const& source = {});
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/read_table.ipp>
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/data_table.hpp>
+#include <cohort/io/json_value.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// Replacement of missing numbers: none (an error), the mean or median of the training table, or a constant.
+enum class imputation : std::uint8_t { refuse, mean, median, constant };
+
+/// Settings of a table_encoder.
+struct encoder_settings {
+  std::vector<std::string> inputs = {};   ///< columns; empty: all but the target
+  std::string target = {};                ///< empty: examples without target
+  bool regression = false;                ///< the target is a number to predict, not a class
+  std::vector<std::string> indexed = {};  ///< columns of texts that become indices for an `embedding`
+  bool other = false;  ///< texts that are not in the training table, or missing, share a slot
+  imputation impute = imputation::refuse;
+  double constant = 0;  ///< for imputation::constant
+};
+
+/// One input column of a table_encoder.
+///
+/// Units     `width` is the number of elements that it has in the input: 1 for a number, one per text for a
+///           column of texts, and one more with a slot for others. For an indexed column it is the number of
+///           indices: the vocabulary of its embedding.
+struct encoded_column {
+  std::string name;
+  bool is_text = false;
+  bool indexed = false;
+  bool other = false;
+  bool imputed = false;
+  double fill = 0;                        ///< in place of a missing number, if imputed
+  std::vector<std::string> vocabulary{};  ///< sorted
+  int width() const { return is_text ? static_cast<int>(vocabulary.size()) + (other ? 1 : 0) : 1; }
+};
+
+/// Encodes tables as examples, as learned from a training table: the vocabularies, the replacements of missing
+/// numbers, and the classes. Tables are encoded by the names of their columns, so their order does not matter
+/// and other columns are ignored.
+///
+/// Shapes    input "columns" (Σ width), f32: numbers, and texts as one-hot vectors, in the order of the
+///           settings. One more input (1), f32, per indexed column, named after it: the index of the text.
+///           Target named as its column: an i32 class label with label names, or f32 (1) for regression.
+/// Errors    the constructor throws setting_error for a column that does not exist or is not of texts, and
+///           data_error, with column and row, for a missing value or an invalid label.
+class table_encoder {
+ public:
+  explicit table_encoder(data_table const& training, encoder_settings const& settings = {});
+
+  /// Returns the examples of a table with the same columns. A table without the target's column gives
+  /// examples without targets, for prediction.
+  ///
+  /// Errors    setting_error for a missing column; data_error, with column and row, for a missing number if it
+  ///           is not imputed, a text that is not in the vocabulary if there is no slot for others, or an
+  ///           unknown label.
+  arrays examples(data_table const& table) const;
+
+  std::vector<encoded_column> const& columns() const { return columns_; }
+  /// Returns one input column.  Errors: setting_error if there is none of this name.
+  encoded_column const& column(std::string_view name) const;
+  std::string const& target() const { return target_; }
+  /// Returns the number of classes of the target; 0 for regression and without target.
+  int classes() const { return classes_; }
+  /// Returns the names of the classes; empty if the target is a column of numbers.
+  std::vector<std::string> const& label_names() const { return label_names_; }
+
+  /// Serialises the encoder as one line of JSON, for example to keep it beside a model.
+  friend std::string to_json(table_encoder const& encoder);
+  /// Restores an encoder written by to_json.
+  ///
+  /// Errors    data_error with the path of a field that is unknown, missing or invalid.
+  friend table_encoder table_encoder_from_json(io::json_value value);
+
+ private:
+  table_encoder() = default;
+
+  std::vector<encoded_column> columns_;
+  std::string target_;
+  int classes_ = 0;
+  std::vector<std::string> label_names_;
+};
+
+std::string to_json(table_encoder const& encoder);
+table_encoder table_encoder_from_json(io::json_value value);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/table_encoder.ipp>
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/time_series.hpp>
+#include <string>
+#include <vector>
+
+namespace cohort {
+
+/// Settings of windows. Field order: the window, what is predicted, and the distance between windows.
+///
+/// Units     rows of the series.
+struct window_settings {
+  int length = 0;                         ///< of a window, at least 1
+  int horizon = 1;                        ///< from the window's last row to the row of the target
+  std::vector<std::string> targets = {};  ///< columns to predict; empty: all
+  int stride = 1;                         ///< from one window to the next
+};
+
+/// Returns the sliding windows over a series, for forecasts. Example i is rows [i·stride, i·stride + length);
+/// its target is row i·stride + length − 1 + horizon. Windows are not copied: they overlap in memory.
+///
+/// Shapes    input "window" length × C, target "target" K: the values of the K columns in `targets`. Element
+///           types are those of the series, delivered as f32. (T − length − horizon) / stride + 1 examples.
+/// Errors    setting_error for an unknown column, a length, horizon or stride below 1, or if the series is
+///           shorter than length + horizon rows.
+dataset windows(time_series const& series, window_settings const& settings);
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/windows.ipp>
+#endif
