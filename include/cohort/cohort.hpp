@@ -6,7 +6,7 @@
 //
 // Separate headers, for programs that use parts of the library by themselves:
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>
-//                                      plans and parameters in a training loop of your own
+//                                      plans and parameters below the trainer
 //   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>,
 //   <cohort/strategy/sharing_by.hpp>   gradient sharing, also with a compressor of your own
 //   <cohort/strategy/scaling_estimate.hpp>, <cohort/trainer/forecast.hpp>
@@ -46,6 +46,7 @@
 #include <cohort/trainer/early_stopping_listener.hpp>
 #include <cohort/trainer/evaluation_listener.hpp>
 #include <cohort/trainer/features.hpp>
+#include <cohort/trainer/find_rate.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/performance_listener.hpp>
@@ -53,4 +54,5 @@
 #include <cohort/trainer/score_listener.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/trainer.hpp>
+#include <cohort/trainer/training_loop.hpp>
 #include <cohort/version.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cohort/backend/reference.hpp>
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
@@ -153,6 +154,91 @@ TEST(early_stopping, refuses_an_invalid_state) {
   EXPECT_EQ(stopping.state(), "7 2 -0.125");
 }
 
+/// Records the checksum after each epoch and, like a metric, scores the epochs.
+struct checksums final : listener {
+  std::vector<std::string> after;
+  void on_epoch(training& run, epoch_report const&) override { after.push_back(run.checksum()); }
+};
+
+TEST(early_stopping, restores_the_best_parameters_bit_for_bit) {
+  bright_thirds const examples(24);
+  for (int epochs : {50, 4}) {  // ended by a stop, and by the last epoch
+    early_stopping_listener stopping(told({1, 3, 2, 2, 2, 2}),
+                                     {.patience = 3, .restore_best = true, .lines = {}});
+    checksums seen;
+    training run = trainer<narrow>(small, {.updater = adam{.rate = 0.01}});
+    fit_report const report =
+        run.fit(examples.data(), {.batch = 8, .epochs = epochs, .listeners = {&stopping, &seen}});
+    EXPECT_EQ(report.stopped, epochs == 50);
+    EXPECT_EQ(run.checksum(), seen.after.at(1));
+    EXPECT_NE(run.checksum(), seen.after.back());
+    EXPECT_EQ(run.epoch(), epochs == 50 ? 5 : 4) << "the position is that of the last step";
+  }
+}
+
+TEST(early_stopping, restores_nothing_unless_asked) {
+  early_stopping_listener stopping(told({1, 3, 2, 2}), {.patience = 9, .lines = {}});
+  checksums seen;
+  bright_thirds const examples(24);
+  training run = trainer<narrow>(small);
+  run.fit(examples.data(), {.batch = 8, .epochs = 4, .listeners = {&stopping, &seen}});
+  EXPECT_EQ(run.checksum(), seen.after.back());
+}
+
+TEST(early_stopping, restores_the_best_parameters_in_a_resumed_run) {
+  std::vector<double> const scores{1, 3, 2, 1.5, 2.5, 1};
+  for (int ranks : {1, 2}) {
+    scratch_folder const folder;
+    std::string best;
+    launch<threads>(2, [&](communicator& world) {
+      early_stopping_listener stopping(told(scores), {.patience = 4, .restore_best = true, .lines = {}});
+      checkpoint_listener saving(folder.path, 0, 3, silent_sink());
+      checksums seen;
+      struct terminated final : listener {
+        void on_epoch(training& run, epoch_report const& done) override {
+          if (done.epoch == 2) run.request({.stop = true});
+        }
+      } signal;
+      training run = trainer<narrow>(small, world, allreduce{});
+      bright_thirds const examples(24);
+      run.fit(examples.data(), {.batch = 4, .epochs = 50, .listeners = {&stopping, &seen, &saving, &signal}});
+      if (world.rank() == 0) best = seen.after.at(1);
+      EXPECT_EQ(run.checksum(), seen.after.at(1));
+    });
+    launch<threads>(ranks, [&](communicator& world) {
+      early_stopping_listener stopping(told(scores), {.patience = 4, .restore_best = true, .lines = {}});
+      training run = trainer<narrow>(small, world, allreduce{});
+      ASSERT_TRUE(resume(run, folder.path));
+      EXPECT_NE(run.checksum(), best) << "the checkpoint has the last parameters too";
+      bright_thirds const examples(24);
+      EXPECT_TRUE(run.fit(examples.data(), {.batch = 4, .epochs = 50, .listeners = {&stopping}}).stopped);
+      EXPECT_EQ(run.epoch(), 6);
+      EXPECT_EQ(run.checksum(), best);
+    });
+  }
+}
+
+TEST(early_stopping, uses_the_numbers_that_fit_computes) {
+  bright_thirds const examples(60), held(30, 2);
+  early_stopping_listener by_loss(metrics::loss, {.patience = 50, .lines = {}}),
+      by_accuracy(metrics::accuracy, {.patience = 50, .lines = {}});
+  training run = trainer<narrow>(small, {.updater = nesterov{.rate = 0.05, .momentum = 0.9}});
+  fit_settings how{.batch = 10,
+                   .epochs = 5,
+                   .validation = held.data(),
+                   .metrics = {metrics::accuracy},
+                   .listeners = {&by_loss, &by_accuracy}};
+  fit_history const history = run.fit(examples.data(), how).history;
+  EXPECT_EQ(by_loss.best(), std::ranges::min(history["validation loss"]));
+  EXPECT_EQ(by_accuracy.best(), std::ranges::max(history["accuracy"]));
+  how.metrics = {};
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { run.fit(examples.data(), how); }),
+      "fit does not compute the metric of the early stopping (early stopping by accuracy): expected fit "
+      "with .validation = data and .metrics = {accuracy}, or a metric with its own data: .on(data), got "
+      "validation loss");
+}
+
 template <class Strategy>
 void expect_ranks_to_stop_alike(Strategy const& how) {
   bright_thirds const examples(120), held(30, 2);
@@ -161,7 +247,7 @@ void expect_ranks_to_stop_alike(Strategy const& how) {
   launch<threads>(3, [&](communicator& world) {
     auto const rank = static_cast<std::size_t>(world.rank());
     training run = trainer<narrow>(small, world, how, {.updater = nesterov{.rate = 0.05, .momentum = 0.9}});
-    early_stopping_listener stopping(log_loss_on(held.data()),
+    early_stopping_listener stopping(metrics::log_loss.on(held.data()),
                                      {.patience = 2, .minimum_delta = 0.02, .lines = {}});
     EXPECT_TRUE(run.fit(examples.data(), {.batch = 5, .epochs = 200, .listeners = {&stopping}}).stopped);
     steps[rank] = run.step();

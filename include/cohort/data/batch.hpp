@@ -4,10 +4,18 @@
 #include <cohort/tensor/view.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace cohort {
+
+namespace detail {
+
+/// Sum of the weights of `count` examples, 1 each if there are none.
+double total_weight(std::span<float const> weights, int count);
+
+}  // namespace detail
 
 /// One tensor of a batch. Its memory is reused for later batches.
 struct named_tensor {
@@ -48,7 +56,7 @@ struct batch {
   std::int64_t global_count = 0;   ///< examples in the whole global batch; −1 in a stream shared by ranks
 
   /// Returns the sum of the weights; the number of examples if there are no weights.
-  double weight() const;
+  double weight() const { return detail::total_weight(weights, count); }
 
   /// Return input, target or mask number `which`.  Errors: shape_error if it does not exist.
   tensor_view input(std::size_t which = 0) const { return tensor_at(inputs, which, "input").view(count); }

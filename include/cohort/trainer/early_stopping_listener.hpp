@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/execution/sink.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/metric.hpp>
+#include <cohort/trainer/training.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,12 +17,15 @@ namespace cohort {
 ///
 /// Units     `patience`: number of consecutive checks without improvement before the stop. `every`: epochs
 ///           between checks. `minimum_delta`: smallest difference that counts as an improvement.
+///           `restore_best`: when fit ends, after a stop or after its last epoch, every rank returns to the
+///           parameters of the best check. Step, epoch and the updaters' state stay those of the last step.
 /// Order     `on_best` is called on every rank after each check with a new best value, for example to save
 ///           the model.
 struct early_stopping_settings {
   int patience = 5;
   double minimum_delta = 0;
   int every = 1;
+  bool restore_best = false;
   std::function<void(training&)> on_best{};
   sink lines = stderr_sink();
 };
@@ -27,14 +33,19 @@ struct early_stopping_settings {
 /// Evaluates a metric after every `every` epochs, and stops the run when the metric has not improved for
 /// `patience` checks.
 ///
-///     early_stopping_listener stopping(
-///         accuracy_on(held), {.patience = 3, .on_best = [](training& run) { run.save("best"); }});
+///     early_stopping_listener stopping(metrics::loss, {.patience = 3, .restore_best = true});
+///     run.fit(data, {.epochs = 100, .validation = held, .listeners = {&stopping}});
+///
+/// The metric is one of those that fit computes on its validation data, by its name. A metric with a data set
+/// of its own (metrics::accuracy.on(held)), or of a function of the run, needs no validation data.
 ///
 /// Order     collective: every rank has one with the same settings.
 /// After     all ranks agree on the stop at their next meeting: fit returns with `stopped` a few steps into
-///           the next epoch. The parameters are the last ones; use on_best to keep the best ones. Checkpoints
-///           store the state, so a resumed run continues to count.
-/// Errors    setting_error for invalid settings.
+///           the next epoch. The parameters are the last ones unless `restore_best`. Checkpoints store the
+///           state and, with `restore_best`, the best parameters, so a resumed run continues to count.
+/// Moves     `restore_best`: one copy of the parameters in host memory.
+/// Errors    setting_error for invalid settings, or if fit does not compute the metric.
+/// Exact     `restore_best` restores the parameters bit for bit.
 class early_stopping_listener final : public listener {
  public:
   explicit early_stopping_listener(metric judge, early_stopping_settings how = {});
@@ -43,11 +54,16 @@ class early_stopping_listener final : public listener {
   void on_step(training& run, step_report const&) override;
   /// Resets the count for a further fit, if this listener requested the stop.
   void on_vote(training&, votes const& all) override;
+  /// Restores the best parameters.
+  void on_end(training& run) override;
 
   std::string name() const override { return "early stopping by " + metric_.name; }
   /// "4 2 0.75": epoch of the best value, checks without improvement since, best value.
   std::string state() const override;
   void restore(std::string_view text) override;
+  /// The best parameters, in canonical order.
+  listener_array array() const override;
+  void restore_array(listener_array const& saved) override;
 
   /// Best value so far; empty before the first check.
   std::optional<double> best() const { return best_; }
@@ -55,6 +71,7 @@ class early_stopping_listener final : public listener {
   std::int64_t best_epoch() const { return best_epoch_ + 1; }
 
  private:
+  double measured(training& run, epoch_report const& done) const;
   bool better(double now) const;
   void log_check(std::int64_t epoch, double now, bool best) const;
 
@@ -64,6 +81,8 @@ class early_stopping_listener final : public listener {
   std::int64_t best_epoch_ = -1;
   int checks_without_improvement_ = 0;
   bool should_stop_ = false;
+  element_type type_ = element_type::f32;  // of best_parameters_
+  buffer best_parameters_{};
 };
 
 }  // namespace cohort

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/execution/sink.hpp>
+#include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/training.hpp>
 #include <functional>
 #include <string>
@@ -10,9 +11,11 @@ namespace cohort {
 
 /// Settings of an evaluation_listener.
 ///
-/// Units     `every`: epochs between evaluations.
+/// Units     `every`: epochs between evaluations. `metrics`: numbers to log, computed in one pass; none:
+///           accuracy and log loss of a classification.
 struct evaluation_listener_settings {
   int every = 1;
+  std::vector<metric> metrics{};
   evaluation_settings how{};
   sink lines = stderr_sink();
 };
@@ -23,10 +26,11 @@ struct evaluation_listener_settings {
 /// Order     collective: every rank has one with the same settings; rank 0 logs the line.
 /// Before    evaluators outlive the listener. It clears them before each pass; afterwards later listeners can
 ///           read their results, for example the metric of an early_stopping_listener.
-/// Errors    setting_error if `every` is not positive; those of training::evaluate.
+/// Errors    setting_error if `every` is not positive, or a metric does not fit the data; those of
+///           training::evaluate.
 class evaluation_listener final : public listener {
  public:
-  /// Logs accuracy and log loss of a classification.
+  /// Logs the metrics of the settings.
   explicit evaluation_listener(dataset data, evaluation_listener_settings settings = {});
 
   /// Runs any evaluators in one pass. `line` returns the text to log; empty: none.
@@ -41,6 +45,8 @@ class evaluation_listener final : public listener {
   evaluation_listener(evaluation_listener_settings settings, evaluation evaluate);
 
   static std::string line_of(classification_report const& seen, evaluation_settings const& how);
+  static std::string line_of(std::vector<metric> const& metrics, dataset const& data, training& run,
+                             evaluation_settings const& how);
 
   evaluation_listener_settings settings_;
   evaluation evaluate_;

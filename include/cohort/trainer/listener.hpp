@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/tensor/element.hpp>
 #include <cohort/trainer/step_times.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,7 +19,8 @@ class training;
 /// Units     `examples` and `loss` (their mean) are those of this rank. `step` counts from 0 over all epochs.
 ///           `step_seconds`: the step without the wait for data; `wait_seconds`: the wait for data before it;
 ///           `exchange_seconds`: the part of the step that waited for other ranks. `bytes_sent`: by this rank
-///           since the run began. `steps_in_epoch`: −1 for a stream. `times`: start times of the phases.
+///           since the run began. `steps_in_epoch`: −1 for a stream, and outside of fit. `agreed`: what the
+///           ranks have agreed on in this step (training::request). `times`: start times of the phases.
 struct step_report {
   std::int64_t step = 0;
   std::int64_t epoch = 0;
@@ -31,14 +34,22 @@ struct step_report {
   std::uint64_t bytes_sent = 0;
   int ranks = 1;
   bool updated = true;  ///< whether the step updated this rank's parameters
+  votes agreed{};
   step_times times{};
+};
+
+/// A number that was measured on a data set.
+struct metric_value {
+  std::string name;
+  double value = 0;  ///< NaN: undefined
 };
 
 /// Results of one epoch.
 ///
 /// Units     `examples`, `weight` and `loss` are those of all ranks; the seconds are those of this rank.
 ///           `weight`: Σ of the examples' weights, 1 each if they have none. `loss`: weighted mean. If the
-///           run resumed within the epoch, `weight` and `loss` cover the whole epoch.
+///           run resumed within the epoch, `weight` and `loss` cover the whole epoch. `validation`: the
+///           numbers of fit_settings::validation, "validation loss" first.
 struct epoch_report {
   std::int64_t epoch = 0;
   std::int64_t epochs = 0;
@@ -49,6 +60,13 @@ struct epoch_report {
   double seconds = 0;
   double wait_seconds = 0;
   double exchange_seconds = 0;
+  std::vector<metric_value> validation{};
+};
+
+/// Numbers that a listener stores in checkpoints beside its state.
+struct listener_array {
+  element_type type = element_type::f32;
+  std::span<std::byte const> values{};
 };
 
 /// Observes training events; the same under every strategy.
@@ -65,6 +83,8 @@ class listener {
   virtual void on_epoch(training&, epoch_report const&) {}
   /// All ranks have agreed on what one of them requested (training::request).
   virtual void on_vote(training&, votes const&) {}
+  /// Fit has ended: after the last epoch, or after a stop; not after an exception. On all ranks.
+  virtual void on_end(training&) {}
 
   /// Name and state for checkpoints that are written during fit; the same on every rank. The first fit after
   /// resume calls restore with the state of the listener of that name. Listeners with the same name are
@@ -72,6 +92,10 @@ class listener {
   virtual std::string name() const { return {}; }
   virtual std::string state() const { return {}; }
   virtual void restore(std::string_view) {}
+  /// Numbers that the checkpoint stores with the state, for example parameters in canonical order; none by
+  /// default. restore_array is called after restore; without stored numbers it gets an empty array.
+  virtual listener_array array() const { return {}; }
+  virtual void restore_array(listener_array const&) {}
 };
 
 namespace detail {

@@ -1,28 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/trainer/training.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/evaluation/evaluator.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cohort/trainer/evaluation_settings.hpp>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace cohort {
 
-/// A number that rates the current parameters of a run.
+class training;
+
+/// An evaluator, and the number that is read from it; empty: undefined for these examples.
+struct metric_measure {
+  std::unique_ptr<evaluator> report;
+  std::function<std::optional<double>()> value;
+};
+
+/// A number that rates a run: metrics::accuracy, metrics::top_k(5), or a function of the user.
 ///
-/// Order     `of` is collective, and returns the same number on every rank; NaN if there is none.
+/// `of`          computes it from the run, whatever it is; collective, the same number on every rank, NaN if
+///               it is undefined
+/// `of_outputs`  instead of `of`: makes the evaluator that computes it from outputs and targets of the first
+///               loss. Arguments: shape of an example's output, and the target in the data set. Throws
+///               setting_error if they do not fit the metric.
 struct metric {
   std::string name{};
   std::function<double(training&)> of{};
   bool more_is_better = true;
+  std::function<metric_measure(shape const&, tensor_description const&)> of_outputs{};
+
+  /// The same number, computed on this data set whenever it is read.
+  metric on(dataset data, evaluation_settings how = {}) const;
 };
 
-/// Fraction of the data set's examples that are classified correctly.
-metric accuracy_on(dataset data, evaluation_settings how = {});
+namespace detail {
 
-/// Mean of −log p(label) over the data set's examples.
-metric log_loss_on(dataset data, evaluation_settings how = {});
+/// A metric of the library, as a constant.
+struct built_in_metric {
+  std::string_view name;
+  metric_measure (*of_outputs)(shape const& output, tensor_description const& target);
+  bool more_is_better;
+
+  operator metric() const;
+  metric on(dataset data, evaluation_settings how = {}) const;
+};
+
+metric_measure measure_accuracy(shape const& output, tensor_description const& target);
+metric_measure measure_log_loss(shape const& output, tensor_description const& target);
+metric_measure measure_rmse(shape const& output, tensor_description const& target);
+metric_measure measure_mae(shape const& output, tensor_description const& target);
+metric_measure measure_r2(shape const& output, tensor_description const& target);
+metric_measure measure_auc(shape const& output, tensor_description const& target);
+
+}  // namespace detail
+
+/// Metrics of the outputs and targets of the network's first loss:
+///
+///     run.fit(data, {.epochs = 5, .validation = held, .metrics = {metrics::accuracy, metrics::top_k(5)}});
+///
+/// Exact     definitions: classification_report, regression_report, roc_report. Means over the columns for
+///           several outputs.
+namespace metrics {
+
+/// Mean loss of all losses of the network, as in training but in inference mode: "validation loss".
+inline constexpr detail::built_in_metric loss{"validation loss", nullptr, false};
+/// Fraction of examples whose class has the highest score.
+inline constexpr detail::built_in_metric accuracy{"accuracy", detail::measure_accuracy, true};
+/// Mean of −ln p(label).
+inline constexpr detail::built_in_metric log_loss{"log loss", detail::measure_log_loss, false};
+/// Square root of the mean squared error.
+inline constexpr detail::built_in_metric rmse{"rmse", detail::measure_rmse, false};
+/// Mean absolute error.
+inline constexpr detail::built_in_metric mae{"mae", detail::measure_mae, false};
+/// 1 − Σ (output − target)² / Σ (target − mean)².
+inline constexpr detail::built_in_metric r2{"r2", detail::measure_r2, true};
+/// Area under the ROC curve; for several classes the mean over the classes, each against all others.
+inline constexpr detail::built_in_metric auc{"auc", detail::measure_auc, true};
+
+/// Fraction of examples whose class is among the k highest scores: "top-5 accuracy".
+metric top_k(int k);
+
+/// Mean over the examples of a function of one example's output and target.
+///
+/// Shapes    output: as the first loss's output, f32 or f64; target: as in the data set.
+metric mean_of(std::string name, std::function<double(tensor_view output, tensor_view target)> of_example,
+               bool more_is_better = true);
+
+}  // namespace metrics
 
 }  // namespace cohort
-
-#ifndef COHORT_CORE_COMPILED
-#include <cohort/trainer/impl/metric.ipp>
-#endif

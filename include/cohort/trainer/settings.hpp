@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <chrono>
+#include <cohort/data/dataset.hpp>
 #include <cohort/data/sharding.hpp>
 #include <cohort/execution/sink.hpp>
 #include <cohort/layer/initialiser.hpp>
 #include <cohort/optimizer/optimizer.hpp>
 #include <cohort/optimizer/plateau.hpp>
 #include <cohort/plan/recomputation.hpp>
+#include <cohort/trainer/fit_history.hpp>
+#include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/run_autotuner.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -84,7 +87,9 @@ std::string describe(training_settings const& s);
 ///           uses `batch` examples, with the memory of batch / accumulate. `prefetch`: batches that a thread
 ///           prepares in advance. `epochs`: epochs to complete, including one that a checkpoint has started.
 ///           `sharding`: whether all ranks have the same data set or each rank has a different one
-///           (data/sharding.hpp).
+///           (data/sharding.hpp). `validation`: a data set that is evaluated after each epoch, in batches of
+///           `batch`, with the same `sharding`: the network's loss and `metrics` go to the report's history
+///           and to listeners.
 /// Order     listeners are called in the given order, once per update, not per micro-batch.
 /// Exact     `accumulate` changes results by rounding only, for any sizes of micro-batches and weights of
 ///           examples. But batch normalisation normalises over the micro-batch. `accumulate` must be equal on
@@ -96,6 +101,8 @@ struct fit_settings {
   int prefetch = 0;
   int accumulate = 1;
   cohort::sharding sharding = cohort::sharding::global;
+  std::optional<dataset> validation{};
+  std::vector<metric> metrics{};
   std::vector<listener*> listeners{};
 };
 
@@ -113,7 +120,8 @@ struct fit_report {
   double exchange_seconds = 0;
   double loss = 0;  ///< mean of the last complete epoch
   std::int64_t skipped = 0;
-  bool stopped = false;  ///< by a vote, before the end of the last epoch
+  bool stopped = false;   ///< by a vote, before the end of the last epoch
+  fit_history history{};  ///< of each complete epoch
 
   double samples_per_second() const { return seconds > 0 ? static_cast<double>(examples) / seconds : 0; }
 };

@@ -2,13 +2,14 @@
 #pragma once
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
-#include <cohort/data/sharding.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/io/byte_sink.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/trainer/evaluation_settings.hpp>
 #include <cohort/trainer/listener.hpp>
 #include <cohort/trainer/predictions.hpp>
 #include <cohort/trainer/run_memory.hpp>
@@ -29,16 +30,6 @@ namespace detail {
 struct backend_handle;
 struct training_state;
 }  // namespace detail
-
-/// How to evaluate.
-///
-/// Units     `batch`: examples per mini-batch and rank. `top`: N of the top-N accuracy; 1: none. `sharding`:
-///           see fit_settings.
-struct evaluation_settings {
-  int batch = 256;
-  int top = 1;
-  cohort::sharding sharding = cohort::sharding::global;
-};
 
 /// An evaluator for one loss layer: it receives the layer's outputs and the targets of that loss.
 struct loss_report {
@@ -88,6 +79,27 @@ class training {
   ///           memory_error. Later: numeric_error with step, rank and layer; communicator_error; errors of
   ///           the data set. The parameters are then those after the last complete step.
   fit_report fit(dataset const& data, fit_settings const& how = {});
+
+  /// Makes one step on a batch of the caller: the update that fit makes with this batch. Each worker splits
+  /// its part into `accumulate` micro-batches.
+  ///
+  /// Order     collective; a rank may have an empty batch. The epoch ends with end_epoch.
+  /// Before    the batch's memory does not change during the call; after a deadline_error it must stay valid.
+  /// Moves     if `global_count` is unknown, several ranks also sum their numbers of examples: 8 bytes.
+  /// Errors    those of fit. The parameters are then those after the last step.
+  /// Exact     the bits of fit for the loader's batches, for all strategies; to rounding for a stream that
+  ///           ranks share.
+  step_report train_on(batch_view const& data, int accumulate = 1);
+  /// Mean loss over the batches of all ranks in inference mode: no dropout, running statistics. Changes
+  /// nothing. NaN without examples, or if a loss layer has no kernel for the processor.
+  ///
+  /// Order     collective; the same number on every rank.
+  double loss_of(batch_view const& data);
+  /// Ends an epoch of train_on or of a training_loop, as fit ends its epochs: the strategy finishes what is
+  /// pending, and a rate plateau is applied. Returns examples and mean loss of all ranks.
+  ///
+  /// Order     collective.
+  epoch_report end_epoch();
 
   /// Returns whether all ranks call their listeners' on_step in the same steps.
   ///
@@ -192,6 +204,7 @@ class training {
 
 #ifndef COHORT_CORE_COMPILED
 #include <cohort/trainer/impl/evaluate.ipp>
+#include <cohort/trainer/impl/metric.ipp>
 #include <cohort/trainer/impl/model_io.ipp>
 #include <cohort/trainer/impl/training.ipp>
 #endif

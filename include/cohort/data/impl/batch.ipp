@@ -6,7 +6,7 @@
 
 namespace cohort {
 
-COHORT_CORE_INLINE double batch::weight() const {
+COHORT_CORE_INLINE double detail::total_weight(std::span<float const> weights, int count) {
   double sum = 0;
   for (float const one : weights) sum += static_cast<double>(one);
   return weights.empty() ? count : sum;

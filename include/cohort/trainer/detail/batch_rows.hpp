@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/data/batch.hpp>
+#include <cohort/data/batch_view.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cohort/plan/plan.hpp>
 #include <cstdint>
@@ -14,7 +14,7 @@ class batch_rows {
   /// Returns a request that refers to rows `rows` of `from`.
   ///
   /// Before    the batch outlives the use of the request.
-  forward_request const& select(batch const& from, index_slice rows, bool targets, std::uint64_t seed,
+  forward_request const& select(batch_view const& from, index_slice rows, bool targets, std::uint64_t seed,
                                 std::int64_t step, batch_sums* sums = nullptr);
 
  private:

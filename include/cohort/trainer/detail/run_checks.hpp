@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/data/batch_view.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/sharding.hpp>
 #include <cohort/graph/graph.hpp>
@@ -47,6 +48,16 @@ std::vector<std::int64_t> local_sizes(communicator& world, dataset const& data, 
 /// Order     collective.
 /// Errors    setting_error, the same on every rank.
 void check_ranks(training_state& run, dataset const& data, fit_settings const& how);
+
+/// Requires the same network, settings, strategy and position on every rank.
+///
+/// Order     collective.
+/// Errors    setting_error, the same on every rank.
+void check_run(training_state& run);
+
+/// Errors    shape_error unless the batch has the network's inputs, one target for each loss, and as many
+///           examples in each of them and in its lists.
+void check_batch_view(graph_view net, element_type type, batch_view const& data);
 
 /// Refuses a collective call in on_step if the ranks do not call their listeners in the same steps. `what`:
 /// the call, for the message.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/data/batch.hpp>
+#include <cohort/data/batch_view.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
 #include <cohort/trainer/detail/late_update.hpp>
@@ -11,7 +11,7 @@ namespace cohort::detail {
 
 /// One step, as the workers of a rank process it.
 struct step_job {
-  batch const* data = nullptr;
+  batch_view const* data = nullptr;
   work_kind kind{};
   int micro_batches = 1;
   int rounds = 0;  ///< of layers' sums over workers and ranks

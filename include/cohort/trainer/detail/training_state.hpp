@@ -7,28 +7,40 @@
 #include <cohort/optimizer/plateau.hpp>
 #include <cohort/plan/parameter_update.hpp>
 #include <cohort/strategy/strategy.hpp>
+#include <cohort/tensor/buffer.hpp>
 #include <cohort/trainer/detail/non_finite_reports.hpp>
 #include <cohort/trainer/detail/predictor.hpp>
 #include <cohort/trainer/detail/vote_state.hpp>
 #include <cohort/trainer/detail/worker_group.hpp>
 #include <cohort/trainer/settings.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
 class fit_loop;
 
+/// State of a listener from a checkpoint.
+struct saved_listener {
+  std::string key;
+  std::string state;
+  element_type type = element_type::f32;
+  buffer array{};
+};
+
 /// The data that a training keeps between calls: network, workers, strategy, updaters, and the position of
 /// the run.
 struct training_state {
-  /// Sums over the finite steps of the current epoch on this rank.
-  struct loss_sums {
+  /// Sums over the steps of the current epoch on this rank; `loss` and `weight`: over the finite ones. A
+  /// checkpoint has these two only.
+  struct running_sums {
     double loss = 0, weight = 0;
+    std::int64_t steps = 0, examples = 0;
+    double seconds = 0;  ///< of steps outside of fit
   };
 
   training_state(graph network, backend_handle backend, training_settings how,
@@ -68,12 +80,13 @@ struct training_state {
   std::unique_ptr<predictor> inference;
   std::shared_ptr<parameter_update> updater{};
   training_position position{};
-  loss_sums epoch_sums{};
+  running_sums epoch_sums{};
+  bool has_checked_ranks = false;  // outside of fit
   plateau rate_plateau{};
   vote_state voting{};
   non_finite_reports non_finite{};
-  /// States of listeners by key, from a checkpoint; the next fit restores them.
-  std::vector<std::pair<std::string, std::string>> saved_listeners{};
+  /// States of listeners from a checkpoint; the next fit restores them.
+  std::vector<saved_listener> saved_listeners{};
   fit_loop* active_fit = nullptr;
   plan const* logged_plan = nullptr;  // whose memory was logged last
 };

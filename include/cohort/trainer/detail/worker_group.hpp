@@ -2,7 +2,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <cohort/data/batch.hpp>
+#include <cohort/data/batch_view.hpp>
 #include <cohort/execution/partition.hpp>
 #include <cohort/execution/team.hpp>
 #include <cohort/plan/gradient_parts.hpp>
@@ -62,8 +62,33 @@ class worker_group {
   /// After     the parameters are unchanged if a number is not finite, the examples' weights are 0, or the
   ///           strategy rejects the step. non_finite_location() returns the location of a number that is not
   ///           finite.
-  step_outcome step(batch const& b, step_info const& now, strategy& exchange_strategy,
+  step_outcome step(batch_view const& b, step_info const& now, strategy& exchange_strategy,
                     parameter_update& update, int micro_batches = 1);
+
+  /// The same step in parts: begin_step; forward and backward for each micro-batch of this rank; exchange;
+  /// end_step. Gradients are those of the mean loss over the examples of all backward calls since begin_step.
+  ///
+  /// forward    returns the weighted sum of the losses. `rounds`: how often each worker takes part in sums of
+  ///            layers over workers and ranks, 0 or 1.
+  /// backward   adds the gradients of the last forward, whose examples weigh `weight`.
+  /// exchange   lets the strategy exchange the gradients, if it exchanges any; afterwards the first part of
+  ///            gradients() holds the gradient of the step, the others zeros. `now`: of all examples.
+  /// end_step   updates the parameters, unless a number is not finite, the weights of all examples are 0, or
+  ///            the strategy rejects the step. Calls exchange first if it was not called. `changed`: whether
+  ///            the caller has changed the exchanged gradient.
+  ///
+  /// Order     no other call that runs the workers in between, except forward again.
+  void begin_step(step_info const& now, strategy& exchange_strategy, parameter_update& update);
+  double forward(batch_view const& b, int rounds);
+  void backward(double weight);
+  void exchange(step_info const& now);
+  step_outcome end_step(step_info const& now, bool changed = false);
+  /// Number of the last step or inference of the workers: the parts of a step have the same number.
+  std::int64_t job() const { return jobs_; }
+  /// How often each worker takes part in a layer's sums for a batch of `examples` examples on all ranks.
+  int rounds(std::int64_t examples, int micro_batches) const {
+    return sums_ ? sums_->rounds(examples, micro_batches) : 0;
+  }
 
   /// Finishes the buckets that the last step left pending. Must be called before parameters or the updaters'
   /// state are read or written between two steps. Thread-safe.
@@ -78,9 +103,11 @@ class worker_group {
   /// Runs inference on a batch. Then calls `consume(first row, context)` for each worker's part, in order.
   /// `layers`: nodes whose outputs the contexts keep; empty: the network's outputs.
   template <class Consume>
-  void infer(batch const& b, std::span<int const> layers, Consume consume) {
+  void infer(batch_view const& b, std::span<int const> layers, Consume consume) {
     finish_pending();
-    job_ = {.data = &b, .kind = {.training = false, .layers = {layers.begin(), layers.end()}}};
+    batch_ = b;
+    job_ = {.data = &batch_, .kind = {.training = false, .layers = {layers.begin(), layers.end()}}};
+    ++jobs_;
     prepare();
     refresh_stale();
     team_.run(inference_);
@@ -98,6 +125,7 @@ class worker_group {
  private:
   struct alignas(64) worker_state {
     double loss = 0;
+    bool has_gradient = false;  // in a step in parts
     plan_context* active = nullptr;
     ready_function ready{};
     std::function<void()> finish_late{};
@@ -115,6 +143,9 @@ class worker_group {
     worker_group* group;
     void operator()(int w) const;
   };
+
+  using clock = std::chrono::steady_clock;
+  static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
   template <class F>
   void notify_on_failure(strategy& exchange_strategy, F f) {
@@ -140,8 +171,18 @@ class worker_group {
   plan_context& forward(int w, index_slice const& rows, bool finishes_late = false);
   void finish_late(int w);
 
+  /// Sets the job of a step.
+  void open_step(step_info const& now, strategy& exchange_strategy, parameter_update& update,
+                 int micro_batches);
+  /// Calls the strategy's last hook of a step. Returns the step's results, except the loss.
+  step_outcome close_step(bool ran, clock::time_point beginning);
+
   /// Runs one worker's part of a step.
   void work(int w);
+  /// One worker's parts of forward and backward of a step in parts, and of the update.
+  void forward_part(int w, bool is_first);
+  void backward_part(int w, double scale, double former);
+  void update(int w);
 
   /// Finishes the exchange on worker 0. Every rank checks the reduced gradient, which is in the first part,
   /// so all ranks get the same result. Whether the gradient before the exchange was finite is part of this
@@ -164,9 +205,6 @@ class worker_group {
   bool finite(std::byte const* arena, std::size_t first, std::size_t count) const;
   arena_passes& passes() const { return backend_.parameters->passes(); }
 
-  using clock = std::chrono::steady_clock;
-  static double seconds(clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
   backend_handle backend_;
   training_settings settings_;
   std::vector<int> former_threads_;
@@ -179,7 +217,16 @@ class worker_group {
   std::vector<std::atomic<int>> arrived_;
   std::atomic<bool> rejected_{false};            // the step must not be applied
   std::atomic<bool> locally_non_finite_{false};  // because of this rank's numbers
-  step_job job_{};         // a member, because late workers still use it after a deadline_error
+  step_job job_{};    // a member, because late workers still use it after a deadline_error
+  batch_view batch_;  // of the job
+  std::int64_t jobs_ = 0;
+  /// Of a step in parts.
+  struct parts {
+    double weight = 0;       // of the examples whose gradients were added
+    bool forwarded = false;  // forward has run
+    bool exchanged = false;
+    clock::time_point beginning{};
+  } parts_{};
   late_update pending_{};  // of the last step
   std::mutex pending_mutex_;
   double late_wait_seconds_ = 0;  // waits for pending_, until a step reports them

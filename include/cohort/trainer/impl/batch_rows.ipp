@@ -7,7 +7,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE forward_request const& batch_rows::select(batch const& from, index_slice rows,
+COHORT_CORE_INLINE forward_request const& batch_rows::select(batch_view const& from, index_slice rows,
                                                              bool targets, std::uint64_t seed,
                                                              std::int64_t step, batch_sums* sums) {
   auto const of_tensor = [&](tensor_view all) {
@@ -21,9 +21,9 @@ COHORT_CORE_INLINE forward_request const& batch_rows::select(batch const& from, 
   };
   inputs_.clear();
   targets_.clear();
-  for (std::size_t i = 0; i < from.inputs.size(); ++i) inputs_.push_back(of_tensor(from.input(i)));
+  for (std::size_t i = 0; i < from.inputs.size(); ++i) inputs_.push_back(of_tensor(from.inputs[i]));
   for (std::size_t i = 0; targets && i < from.targets.size(); ++i)
-    targets_.push_back(of_tensor(from.target(i)));
+    targets_.push_back(of_tensor(from.targets[i]));
   request_ = {.inputs = inputs_,
               .targets = targets_,
               .weights = of_list(from.weights),

@@ -16,6 +16,7 @@
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cstddef>
+#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ inline constexpr char const* weight = "strategy/weight";
 inline constexpr char const* counts = "strategy/count/";
 inline constexpr char const* arrays = "strategy/array/";
 inline constexpr char const* listeners = "listener/";
+inline constexpr char const* listener_arrays = "strategy/listener/";
 }  // namespace checkpoint_key
 
 /// Returns "" if the file has no such key.
@@ -78,12 +80,21 @@ COHORT_CORE_INLINE strategy_state strategy_state_in(model_file const& file) {
   return state;
 }
 
-/// The listeners' states by key.
-COHORT_CORE_INLINE std::vector<std::pair<std::string, std::string>> listeners_in(model_file const& shared) {
+/// The listeners' states.
+COHORT_CORE_INLINE std::vector<saved_listener> listeners_in(model_file const& shared) {
   std::string_view const prefix = checkpoint_key::listeners;
-  std::vector<std::pair<std::string, std::string>> found;
-  for (auto const& [key, text] : shared.file().metadata())
-    if (key.rfind(prefix, 0) == 0) found.emplace_back(key.substr(prefix.size()), text);
+  std::vector<saved_listener> found;
+  for (auto const& [key, text] : shared.file().metadata()) {
+    if (key.rfind(prefix, 0) != 0) continue;
+    saved_listener one{.key = key.substr(prefix.size()), .state = text};
+    if (std::string const name = checkpoint_key::listener_arrays + one.key; shared.file().find(name)) {
+      std::span<std::byte const> const values = pieces_in(shared.file(), name);
+      one.type = shared.file().at(name).type;
+      one.array = buffer(values.size());
+      std::memcpy(one.array.data(), values.data(), values.size());
+    }
+    found.push_back(std::move(one));
+  }
   return found;
 }
 
@@ -159,8 +170,12 @@ COHORT_CORE_INLINE void checkpoint_codec::add_listeners(model_content& to) const
   if (!run_.active_fit) return;
   std::span<listener* const> const listeners = run_.active_fit->listeners();
   std::vector<std::string> const keys = keys_of(listeners);
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    if (!keys[i].empty()) to.add_metadata(checkpoint_key::listeners + keys[i], listeners[i]->state());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].empty()) continue;
+    to.add_metadata(checkpoint_key::listeners + keys[i], listeners[i]->state());
+    if (listener_array const numbers = listeners[i]->array(); !numbers.values.empty())
+      add_pieces(to, checkpoint_key::listener_arrays + keys[i], numbers.type, numbers.values);
+  }
 }
 
 COHORT_CORE_INLINE void checkpoint_codec::restore_from_ranks(checkpoint_reader const& from) {

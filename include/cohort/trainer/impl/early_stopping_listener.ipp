@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
@@ -12,23 +13,31 @@ namespace cohort {
 
 COHORT_CORE_INLINE early_stopping_listener::early_stopping_listener(metric judge, early_stopping_settings how)
     : metric_(std::move(judge)), how_(std::move(how)) {
-  if (!metric_.of || how_.patience < 1 || how_.every < 1 || !(how_.minimum_delta >= 0))
+  bool const has_metric = metric_.of || !metric_.name.empty();
+  if (!has_metric || how_.patience < 1 || how_.every < 1 || !(how_.minimum_delta >= 0))
     throw setting_error({.what = "invalid early-stopping settings",
                          .where = "early_stopping_listener",
                          .expected = "a metric, patience ≥ 1, every ≥ 1 epoch, minimum_delta ≥ 0",
-                         .got = {metric_.of ? metric_.name : "no metric", ", patience ", how_.patience,
+                         .got = {has_metric ? metric_.name : "no metric", ", patience ", how_.patience,
                                  ", every ", how_.every, ", minimum_delta ", how_.minimum_delta}});
   if (!how_.lines) how_.lines = silent_sink();
 }
 
 COHORT_CORE_INLINE void early_stopping_listener::on_epoch(training& run, epoch_report const& done) {
   if ((done.epoch + 1) % how_.every != 0) return;
-  double const now = metric_.of(run);
+  double const now = measured(run, done);
   bool const best = better(now);
   if (best) {
     best_ = now;
     best_epoch_ = done.epoch;
     checks_without_improvement_ = 0;
+    if (how_.restore_best) {
+      parameter_set const& all = run.parameters();
+      std::size_t const bytes = static_cast<std::size_t>(all.elements()) * bytes_of(all.type());
+      if (best_parameters_.bytes() != bytes) best_parameters_ = buffer(bytes);
+      type_ = all.type();
+      all.read_all(all.master(), best_parameters_.data());
+    }
     if (how_.on_best) how_.on_best(run);
   } else if (++checks_without_improvement_ >= how_.patience) {
     should_stop_ = true;
@@ -44,6 +53,46 @@ COHORT_CORE_INLINE void early_stopping_listener::on_vote(training&, votes const&
   if (!all.stop || !should_stop_) return;
   should_stop_ = false;
   checks_without_improvement_ = 0;
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::on_end(training& run) {
+  if (!how_.restore_best || best_parameters_.bytes() == 0) return;
+  parameter_set& all = run.parameters();
+  if (type_ != all.type()
+      || best_parameters_.bytes() != static_cast<std::size_t>(all.elements()) * bytes_of(all.type()))
+    throw data_error({.what = "the best parameters are those of another network or element type",
+                      .where = name(),
+                      .expected = {all.elements(), " x ", name_of(all.type())},
+                      .got = {best_parameters_.bytes() / bytes_of(type_), " x ", name_of(type_)}});
+  all.write_all(best_parameters_.data(), all.master());
+  all.mark_changed();
+  if (run.world().rank() == 0)
+    how_.lines(
+        detail::text_of({"the parameters are those after epoch ", best_epoch_ + 1, ", the best ones"}));
+}
+
+COHORT_CORE_INLINE listener_array early_stopping_listener::array() const {
+  return {type_, {best_parameters_.data(), best_parameters_.bytes()}};
+}
+
+COHORT_CORE_INLINE void early_stopping_listener::restore_array(listener_array const& saved) {
+  type_ = saved.type;
+  best_parameters_ = buffer(saved.values.size());
+  std::ranges::copy(saved.values, best_parameters_.data());
+}
+
+COHORT_CORE_INLINE double early_stopping_listener::measured(training& run, epoch_report const& done) const {
+  if (metric_.of) return metric_.of(run);
+  std::string known;
+  for (metric_value const& one : done.validation) {
+    if (one.name == metric_.name) return one.value;
+    known += (known.empty() ? "" : ", ") + one.name;
+  }
+  throw setting_error({.what = "fit does not compute the metric of the early stopping",
+                       .where = name(),
+                       .expected = {"fit with .validation = data and .metrics = {", metric_.name,
+                                    "}, or a metric with its own data: .on(data)"},
+                       .got = known.empty() ? "no validation data" : known});
 }
 
 COHORT_CORE_INLINE std::string early_stopping_listener::state() const {

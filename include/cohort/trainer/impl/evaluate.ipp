@@ -2,17 +2,14 @@
 #pragma once
 // Members of training that evaluate.
 #include <algorithm>
-#include <cohort/communicator/detail/shared_outcome.hpp>
-#include <cohort/data/loader.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
+#include <cohort/trainer/detail/inference_pass.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
-#include <cohort/trainer/detail/scoped_consensus.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/training.hpp>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -98,32 +95,17 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
   }
   communicator& world = *state_->world;
   detail::activity_scope const evaluating(*state_, rank_progress::activity::evaluating);
-  detail::check_sharding(world, data, how.sharding, state_->position.epoch, "evaluate");
-  detail::scoped_consensus const consensus(*state_->exchange_strategy, state_->current_replica(), 1);
-  auto const batches = std::make_shared<loader>(
-      data, loader_settings{.batch = how.batch,
-                            .rank = world.rank(),
-                            .ranks = world.size(),
-                            .shuffle = false,
-                            .deadline = state_->settings.deadline,
-                            .local_sizes = detail::local_sizes(world, data, how.sharding)});
+  auto const consume = [&](batch const& from, std::int64_t first, plan_context const& done) {
+    for (std::size_t i = 0; i < evaluators.size(); ++i) {
+      tensor_view const scores = done.output(target_maps[i].output),
+                        targets = from.target(target_maps[i].target);
+      evaluators[i]->add(scores, targets.rows(static_cast<int>(first), scores.dims[0]),
+                         from.first_index + first);
+    }
+  };
   if (world.rank() > 0)
     for (evaluator* const one : evaluators) one->clear();  // rank 0's contain the earlier examples too
-  detail::all_or_none(world, "cannot evaluate", [&] {
-    batches->start(0);
-    while (batch const* const next = batches->next()) {
-      state_->run_workers(batches, [&] {
-        state_->workers->infer(*next, asked, [&](std::int64_t first, plan_context const& done) {
-          for (std::size_t i = 0; i < evaluators.size(); ++i) {
-            tensor_view const scores = done.output(target_maps[i].output),
-                              targets = next->target(target_maps[i].target);
-            evaluators[i]->add(scores, targets.rows(static_cast<int>(first), scores.dims[0]),
-                               next->first_index + first);
-          }
-        });
-      });
-    }
-  });
+  detail::run_inference(*state_, data, how, asked, consume);
   merge_ranks(world, evaluators);
 }
 

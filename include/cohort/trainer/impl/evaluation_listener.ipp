@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/execution/detail/text_table.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/validation.hpp>
 #include <cohort/trainer/evaluation_listener.hpp>
+#include <optional>
 #include <utility>
 
 namespace cohort {
 
 COHORT_CORE_INLINE evaluation_listener::evaluation_listener(dataset data,
                                                             evaluation_listener_settings settings)
-    : evaluation_listener(std::move(settings),
-                          [data = std::move(data)](training& run, evaluation_settings const& how) {
-                            return line_of(run.evaluate(data, how), how);
-                          }) {}
+    : evaluation_listener(settings, [data = std::move(data), metrics = settings.metrics](
+                                        training& run, evaluation_settings const& how) {
+        return metrics.empty() ? line_of(run.evaluate(data, how), how) : line_of(metrics, data, run, how);
+      }) {}
 
 COHORT_CORE_INLINE evaluation_listener::evaluation_listener(dataset data, std::vector<evaluator*> reports,
                                                             std::function<std::string()> line,
@@ -51,6 +55,19 @@ COHORT_CORE_INLINE std::string evaluation_listener::line_of(classification_repor
   std::string line = "accuracy " + percent(*seen.accuracy());
   if (how.top > 1) line += detail::text_of({", top-", how.top, " ", percent(*seen.top_accuracy())});
   if (auto const loss = seen.log_loss()) line += ", log loss " + detail::decimal_text(loss, 4);
+  return line;
+}
+
+COHORT_CORE_INLINE std::string evaluation_listener::line_of(std::vector<metric> const& metrics,
+                                                            dataset const& data, training& run,
+                                                            evaluation_settings const& how) {
+  detail::validation const measured(run.state(), data, metrics, how.sharding);
+  std::string line;
+  for (metric_value const& one : measured.measure_all(run, how))
+    if (std::ranges::find(metrics, one.name, &metric::name) != metrics.end())
+      line += detail::text_of(
+          {line.empty() ? "" : ", ", one.name, " ",
+           detail::decimal_text(is_finite(one.value) ? std::optional(one.value) : std::nullopt, 4)});
   return line;
 }
 

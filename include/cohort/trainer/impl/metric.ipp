@@ -1,25 +1,198 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cmath>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/detail/text.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/evaluation/classification.hpp>
+#include <cohort/evaluation/detail/compensated_sum.hpp>
+#include <cohort/evaluation/detail/report_bytes.hpp>
+#include <cohort/evaluation/regression.hpp>
+#include <cohort/evaluation/roc.hpp>
+#include <cohort/random/detail/hash.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/validation.hpp>
 #include <cohort/trainer/metric.hpp>
+#include <cohort/trainer/training.hpp>
 #include <limits>
 #include <utility>
+#include <vector>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE int elements_of(shape const& output) { return static_cast<int>(output.elements()); }
+
+COHORT_CORE_INLINE std::string text_of_target(tensor_description const& target) {
+  return text_of({to_string(target.example), ", ", name_of(target.type)});
+}
+
+/// A classification with its top-k accuracy.
+COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const* metric, shape const& output,
+                                                                     tensor_description const& target,
+                                                                     int top = 1) {
+  if (target.type != element_type::i32)
+    throw setting_error({.what = "this metric needs class labels as targets",
+                         .where = {"metric ", metric},
+                         .expected = "one class index per example, i32",
+                         .got = text_of_target(target)});
+  if (top < 1 || top > elements_of(output))
+    throw setting_error({.what = "the network has no top-k accuracy for this k",
+                         .where = {"metric ", metric},
+                         .expected = {"1 to ", elements_of(output), ", the number of classes"},
+                         .got = {top}});
+  return std::make_unique<classification_report>(elements_of(output), classification_options{.top = top});
+}
+
+/// A measure of a regression.
+COHORT_CORE_INLINE metric_measure errors_of(char const* metric, shape const& output,
+                                            tensor_description const& target,
+                                            std::optional<double> (regression_report::*number)() const) {
+  if (target.type == element_type::i32 || !(target.example == output))
+    throw setting_error({.what = "this metric needs numbers as targets",
+                         .where = {"metric ", metric},
+                         .expected = {to_string(output), ", f32 or the backend's type"},
+                         .got = text_of_target(target)});
+  auto made = std::make_unique<regression_report>(elements_of(output));
+  auto const value = [of = made.get(), number] { return (of->*number)(); };
+  return {std::move(made), value};
+}
+
+COHORT_CORE_INLINE metric_measure measure_accuracy(shape const& output, tensor_description const& target) {
+  auto made = classes_of("accuracy", output, target);
+  auto const value = [of = made.get()] { return of->accuracy(); };
+  return {std::move(made), value};
+}
+
+COHORT_CORE_INLINE metric_measure measure_log_loss(shape const& output, tensor_description const& target) {
+  auto made = classes_of("log loss", output, target);
+  auto const value = [of = made.get()] { return of->log_loss(); };
+  return {std::move(made), value};
+}
+
+COHORT_CORE_INLINE metric_measure measure_rmse(shape const& output, tensor_description const& target) {
+  return errors_of("rmse", output, target, &regression_report::rmse);
+}
+
+COHORT_CORE_INLINE metric_measure measure_mae(shape const& output, tensor_description const& target) {
+  return errors_of("mae", output, target, &regression_report::mae);
+}
+
+COHORT_CORE_INLINE metric_measure measure_r2(shape const& output, tensor_description const& target) {
+  return errors_of("r2", output, target, &regression_report::r2);
+}
+
+COHORT_CORE_INLINE metric_measure measure_auc(shape const& output, tensor_description const&) {
+  auto made = std::make_unique<roc_report>(elements_of(output));
+  auto const value = [of = made.get()] { return of->auc(); };
+  return {std::move(made), value};
+}
+
+/// Mean over the examples of a function of output and target.
+class mean_evaluator final : public evaluator {
+ public:
+  explicit mean_evaluator(std::function<double(tensor_view, tensor_view)> of_example)
+      : of_example_(std::move(of_example)) {}
+
+  void add(tensor_view outputs, tensor_view targets, std::optional<std::int64_t> first) override {
+    compensated_sum sum = sum_;
+    for (int n = 0; n < outputs.dims[0]; ++n) {
+      double const number = of_example_(example(outputs, n), example(targets, n));
+      if (!is_finite(number) || std::abs(number) > largest)
+        throw data_error({.what = "the function of a metric returned no usable number",
+                          .where = {"example ", first.value_or(count_) + n},
+                          .expected = "a finite number below 1e150",
+                          .got = {number}});
+      sum.add(number);
+    }
+    sum_ = sum;
+    count_ += outputs.dims[0];
+  }
+  std::vector<std::byte> to_bytes() const override {
+    report_writer bytes;
+    bytes.natural(kind).natural(static_cast<std::uint64_t>(count_)).real(sum_.sum).real(sum_.compensation);
+    return bytes.release();
+  }
+  void merge(std::span<std::byte const> from) override {
+    report_reader in(from);
+    in.natural("kind of report", kind, kind);
+    std::int64_t const count = in.count("examples", 0, (std::int64_t{1} << 53) - count_);
+    compensated_sum part;
+    part.sum = in.real("sum", -total, total);
+    part.compensation = in.real("compensation", -total, total);
+    in.end();
+    if (count > 0) sum_.add(part);
+    count_ += count;
+  }
+  void clear() override {
+    sum_ = {};
+    count_ = 0;
+  }
+  std::optional<double> mean() const {
+    return count_ > 0 ? std::optional(sum_.value() / static_cast<double>(count_)) : std::nullopt;
+  }
+
+ private:
+  static constexpr std::uint64_t kind = fnv1a("cohort mean 1");
+  static constexpr double largest = 1e150, total = 1e300;
+
+  static tensor_view example(tensor_view const& all, int n) {
+    tensor_view one = all.rows(n, 1);
+    one.dims = all.dims.example();
+    return one;
+  }
+
+  std::function<double(tensor_view, tensor_view)> of_example_;
+  compensated_sum sum_;
+  std::int64_t count_ = 0;
+};
+
+COHORT_CORE_INLINE built_in_metric::operator metric() const {
+  return {.name = std::string(name), .more_is_better = more_is_better, .of_outputs = of_outputs};
+}
+
+COHORT_CORE_INLINE metric built_in_metric::on(dataset data, evaluation_settings how) const {
+  return metric(*this).on(std::move(data), how);
+}
+
+}  // namespace cohort::detail
 
 namespace cohort {
 
-COHORT_CORE_INLINE metric accuracy_on(dataset data, evaluation_settings how) {
-  return {.name = "accuracy", .of = [data = std::move(data), how](training& run) {
-            return run.evaluate(data, how).accuracy().value_or(std::numeric_limits<double>::quiet_NaN());
+COHORT_CORE_INLINE metric metric::on(dataset data, evaluation_settings how) const {
+  if (of)
+    throw setting_error({.what = "this metric is not computed from outputs and targets",
+                         .where = {"metric ", name},
+                         .expected = "a metric with of_outputs",
+                         .got = "a metric with of"});
+  metric bound{.name = name, .more_is_better = more_is_better};
+  bound.of = [data = std::move(data), how, self = *this](training& run) {
+    detail::validation measured(run.state(), data, {self}, how.sharding);
+    for (metric_value const& one : measured.measure_all(run, how))
+      if (one.name == self.name) return one.value;
+    return std::numeric_limits<double>::quiet_NaN();
+  };
+  return bound;
+}
+
+COHORT_CORE_INLINE metric metrics::top_k(int k) {
+  std::string const name = detail::text_of({"top-", k, " accuracy"});
+  return {.name = name, .of_outputs = [k, name](shape const& output, tensor_description const& target) {
+            auto made = detail::classes_of(name.c_str(), output, target, k);
+            auto const value = [of = made.get()] { return of->top_accuracy(); };
+            return metric_measure{std::move(made), value};
           }};
 }
 
-COHORT_CORE_INLINE metric log_loss_on(dataset data, evaluation_settings how) {
-  return {.name = "log loss",
-          .of =
-              [data = std::move(data), how](training& run) {
-                return run.evaluate(data, how).log_loss().value_or(std::numeric_limits<double>::quiet_NaN());
-              },
-          .more_is_better = false};
+COHORT_CORE_INLINE metric metrics::mean_of(std::string name,
+                                           std::function<double(tensor_view, tensor_view)> of_example,
+                                           bool more_is_better) {
+  return {.name = std::move(name),
+          .more_is_better = more_is_better,
+          .of_outputs = [of_example = std::move(of_example)](shape const&, tensor_description const&) {
+            auto made = std::make_unique<detail::mean_evaluator>(of_example);
+            auto const value = [of = made.get()] { return of->mean(); };
+            return metric_measure{std::move(made), value};
+          }};
 }
 
 }  // namespace cohort

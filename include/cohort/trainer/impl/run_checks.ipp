@@ -13,6 +13,8 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace cohort::detail {
 
@@ -136,31 +138,94 @@ COHORT_CORE_INLINE std::vector<std::int64_t> local_sizes(communicator& world, da
   return sizes;
 }
 
-COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how) {
-  if (run.world->size() == 1) return;
+/// Facts of a run that must be equal on all ranks.
+///
+/// Errors    setting_error if the ranks could not end together.
+COHORT_CORE_INLINE std::vector<shared_fact> facts_of(training_state& run) {
   if (!run.exchange_strategy->agreed())
     throw setting_error(
         {.what = "several ranks need a strategy that synchronises them",
          .where = "fit",
          .expected = "allreduce, parameter_averaging, or a strategy whose agreed() returns the votes",
          .got = run.exchange_strategy->describe()});
-  shared_fact const facts[]{
-      {"library version", std::string(version)},
-      {"network", text_of({run.net.hash()})},
-      {"element type", std::string(name_of(run.parameters().type()))},
-      {"seed", text_of({run.settings.seed})},
-      {"settings", describe(run.settings)},
-      {"strategy", run.exchange_strategy->describe()},
-      {"batch", text_of({how.batch})},
-      {"micro-batches", text_of({how.accumulate})},
-      {"epochs", text_of({how.epochs})},
-      {"shuffle", how.shuffle ? "yes" : "no"},
-      {"sharding", how.sharding == sharding::local ? "local" : "global"},
-      {"examples of the data set", shapes_of(data.describe())},
-      {"beginning", text_of({"step ", run.position.step, ", epoch ", run.position.epoch, ", position ",
-                             data.indexed() ? run.position.position : 0})}};
+  return {{"library version", std::string(version)},
+          {"network", text_of({run.net.hash()})},
+          {"element type", std::string(name_of(run.parameters().type()))},
+          {"seed", text_of({run.settings.seed})},
+          {"settings", describe(run.settings)},
+          {"strategy", run.exchange_strategy->describe()}};
+}
+
+COHORT_CORE_INLINE std::string beginning_of(training_state const& run, std::int64_t position) {
+  return text_of({"step ", run.position.step, ", epoch ", run.position.epoch, ", position ", position});
+}
+
+COHORT_CORE_INLINE void check_ranks(training_state& run, dataset const& data, fit_settings const& how) {
+  if (run.world->size() == 1) return;
+  std::vector<shared_fact> facts = facts_of(run);
+  std::string metrics;
+  for (metric const& one : how.metrics) metrics += (metrics.empty() ? "" : ", ") + one.name;
+  facts.insert(facts.end(), {{"batch", text_of({how.batch})},
+                             {"micro-batches", text_of({how.accumulate})},
+                             {"epochs", text_of({how.epochs})},
+                             {"shuffle", how.shuffle ? "yes" : "no"},
+                             {"sharding", how.sharding == sharding::local ? "local" : "global"},
+                             {"validation", how.validation ? "yes" : "no"},
+                             {"metrics", metrics},
+                             {"examples of the data set", shapes_of(data.describe())},
+                             {"beginning", beginning_of(run, data.indexed() ? run.position.position : 0)}});
   require_same(*run.world, facts);
   check_sharding(*run.world, data, how.sharding, run.position.epoch, "fit");
+}
+
+COHORT_CORE_INLINE void check_run(training_state& run) {
+  if (run.world->size() == 1) return;
+  std::vector<shared_fact> facts = facts_of(run);
+  facts.push_back({"beginning", beginning_of(run, 0)});
+  require_same(*run.world, facts);
+}
+
+COHORT_CORE_INLINE void check_batch_view(graph_view net, element_type type, batch_view const& data) {
+  auto const refuse = [](char const* what, std::string where, std::string expected, std::string got) {
+    throw shape_error(
+        {.what = what, .where = std::move(where), .expected = std::move(expected), .got = std::move(got)});
+  };
+  auto const inputs = net.with_role(layer_role::input), losses = net.with_role(layer_role::loss);
+  if (losses.empty())
+    throw graph_error({.what = "this network can be neither trained nor evaluated: it has no loss layer",
+                       .expected = "a loss, for example `| softmax_cross_entropy{}`",
+                       .got = "outputs only"});
+  if (data.count == 0 && data.inputs.empty()) return;
+  if (data.inputs.size() != inputs.size() || data.targets.size() != losses.size())
+    refuse("the batch does not have the network's inputs and targets", "",
+           text_of({inputs.size(), " inputs, ", losses.size(), " targets"}),
+           text_of({data.inputs.size(), " inputs, ", data.targets.size(), " targets"}));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    tensor_view const& given = data.inputs[i];
+    shape const wanted = net[inputs[i]].output.batched(data.count);
+    if (!(given.dims == wanted) || (given.type != element_type::f32 && given.type != type))
+      refuse("an input of the batch does not fit the network", net.name(inputs[i]),
+             text_of({to_string(wanted), ", f32", type == element_type::f32 ? "" : " or f64"}),
+             text_of({to_string(given.dims), ", ", name_of(given.type)}));
+  }
+  for (std::size_t t = 0; t < losses.size(); ++t) {
+    target_spec const wanted = net.kind(losses[t]).target(net.fields(losses[t]), net.input_shapes(losses[t]));
+    tensor_view const& given = data.targets[t];
+    if (!wanted.takes_indices(given.type, given.dims, data.count)
+        && !wanted.takes_numbers(given.type, given.dims, data.count, type))
+      refuse("a target of the batch does not fit the loss", net.name(losses[t]),
+             text_of({wanted.classes > 0 ? text_of({data.count, " class indices, i32"}) : "",
+                      wanted.classes > 0 && wanted.numbers ? ", or " : "",
+                      wanted.numbers
+                          ? text_of({to_string(wanted.values.batched(data.count)), ", ", name_of(type)})
+                          : ""}),
+             text_of({to_string(given.dims), ", ", name_of(given.type)}));
+  }
+  for (auto const& [list, size] :
+       {std::pair("weights", data.weights.size()), std::pair("indices", data.indices.size())})
+    if (size != 0 && size != static_cast<std::size_t>(data.count))
+      refuse("the batch has the wrong number of elements in a list", list,
+             text_of({data.count, ", one for each example"}), text_of({size}));
 }
 
 COHORT_CORE_INLINE void check_common_steps(training_state const& run, char const* what) {

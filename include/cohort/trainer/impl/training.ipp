@@ -7,6 +7,8 @@
 #include <cohort/random/detail/hash.hpp>
 #include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/fit_memory.hpp>
+#include <cohort/trainer/detail/loss_of.hpp>
+#include <cohort/trainer/detail/step_runner.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>
@@ -53,6 +55,14 @@ COHORT_CORE_INLINE training_position const& training::position() const { return 
 COHORT_CORE_INLINE fit_report training::fit(dataset const& data, fit_settings const& how) {
   return detail::fit_loop(*this, *state_, data, how).run();
 }
+
+COHORT_CORE_INLINE step_report training::train_on(batch_view const& data, int accumulate) {
+  return detail::step_runner(*state_).train_on(data, accumulate);
+}
+
+COHORT_CORE_INLINE double training::loss_of(batch_view const& data) { return detail::loss_of(*state_, data); }
+
+COHORT_CORE_INLINE epoch_report training::end_epoch() { return detail::step_runner(*state_).end_epoch(); }
 
 COHORT_CORE_INLINE bool training::has_common_steps() const {
   return !state_->active_fit || state_->active_fit->has_common_steps();

@@ -47,51 +47,177 @@ COHORT_CORE_INLINE gradient_parts& worker_group::gradients() {
   return *gradients_;
 }
 
-COHORT_CORE_INLINE step_outcome worker_group::step(batch const& b, step_info const& now,
-                                                   strategy& exchange_strategy, parameter_update& update,
-                                                   int micro_batches) {
-  job_ = {.data = &b,
+COHORT_CORE_INLINE void worker_group::open_step(step_info const& now, strategy& exchange_strategy,
+                                                parameter_update& update, int micro_batches) {
+  job_ = {.data = &batch_,
           .kind = {.accumulates = micro_batches > 1},
           .micro_batches = micro_batches,
-          .rounds = sums_ ? sums_->rounds(b.global_count, micro_batches) : 0,
           .now = now,
           .exchange_strategy = &exchange_strategy,
           .update = &update,
           .exchanges = exchange_strategy.what() == exchanged::gradient};
-  job_.before = std::exchange(pending_, {});
-  job_.now.late = late_buckets(*backend_.parameters, update, settings_.not_finite, is_synchronised());
+  ++jobs_;
   rejected_.store(false, std::memory_order_relaxed);
   locally_non_finite_.store(false, std::memory_order_relaxed);
   for (auto& count : arrived_) count.store(0, std::memory_order_relaxed);
-  replica const mine{*backend_.parameters, update};
+  job_.times.prepare = clock::now();
+}
+
+COHORT_CORE_INLINE step_outcome worker_group::close_step(bool ran, clock::time_point beginning) {
   step_outcome result;
   step_times& times = job_.times;
-  times.prepare = clock::now();
+  if (ran) {
+    result.finite = !locally_non_finite_.load() && !rejected_.load();
+    result.all_finite = !rejected_.load();
+    result.updated = job_.is_applied && result.all_finite;
+  }
+  times.after_update = clock::now();
+  job_.now.mine.not_finite |= !result.finite;
+  job_.exchange_strategy->after_update(job_.now, {*backend_.parameters, *job_.update}, result.updated);
+  times.end = clock::now();
+  result.exchange_seconds = std::exchange(late_wait_seconds_, 0) + seconds(times.forward - beginning)
+                            + seconds(times.update - times.exchange)
+                            + seconds(times.end - times.after_update);
+  result.times = times;
+  return result;
+}
+
+COHORT_CORE_INLINE step_outcome worker_group::step(batch_view const& b, step_info const& now,
+                                                   strategy& exchange_strategy, parameter_update& update,
+                                                   int micro_batches) {
+  batch_ = b;
+  late_update const before = std::exchange(pending_, {});
+  open_step(now, exchange_strategy, update, micro_batches);
+  job_.before = before;
+  job_.rounds = rounds(b.global_count, micro_batches);
+  job_.now.late = late_buckets(*backend_.parameters, update, settings_.not_finite, is_synchronised());
+  step_outcome result;
   notify_on_failure(exchange_strategy, [&] {
     prepare();
     gradients();
     auto const beginning = clock::now();
-    exchange_strategy.begin(job_.now, mine);
+    exchange_strategy.begin(job_.now, {*backend_.parameters, update});
+    step_times& times = job_.times;
     times.forward = times.backward = times.exchange = times.update = clock::now();
-    bool const has_weight = b.count > 0 && now.weight > 0;
-    if (job_.exchanges || has_weight) {
-      job_.is_applied = true;
-      team_.run(step_);
-      result.finite = !locally_non_finite_.load() && !rejected_.load();
-      result.all_finite = !rejected_.load();
-      result.updated = job_.is_applied && result.all_finite;
-    }
+    bool const has_weight = b.count > 0 && now.weight > 0, runs = job_.exchanges || has_weight;
+    if (runs) team_.run(step_);
+    result = close_step(runs, beginning);
     if (has_weight)
       for (worker_state const& one : worker_states_) result.loss += one.loss;
-    times.after_update = clock::now();
-    job_.now.mine.not_finite |= !result.finite;
-    exchange_strategy.after_update(job_.now, mine, result.updated);
-    times.end = clock::now();
-    result.exchange_seconds = std::exchange(late_wait_seconds_, 0) + seconds(times.forward - beginning)
-                              + seconds(times.update - times.exchange)
-                              + seconds(times.end - times.after_update);
   });
-  result.times = times;
+  return result;
+}
+
+COHORT_CORE_INLINE void worker_group::begin_step(step_info const& now, strategy& exchange_strategy,
+                                                 parameter_update& update) {
+  finish_pending();
+  open_step(now, exchange_strategy, update, 1);
+  parts_ = {};
+  for (worker_state& one : worker_states_) {
+    one.active = nullptr;
+    one.has_gradient = false;
+  }
+  notify_on_failure(exchange_strategy, [&] {
+    parts_.beginning = clock::now();
+    exchange_strategy.begin(job_.now, {*backend_.parameters, update});
+    step_times& times = job_.times;
+    times.forward = times.backward = times.exchange = times.update = clock::now();
+  });
+}
+
+COHORT_CORE_INLINE double worker_group::forward(batch_view const& b, int rounds) {
+  batch_ = b;
+  job_.rounds = rounds;
+  double loss = 0;
+  notify_on_failure(*job_.exchange_strategy, [&] {
+    prepare();
+    gradients();
+    bool const is_first = !std::exchange(parts_.forwarded, true);
+    team_.run([&](int w) { forward_part(w, is_first); });
+    for (worker_state const& one : worker_states_) loss += one.loss;
+  });
+  return loss;
+}
+
+COHORT_CORE_INLINE void worker_group::forward_part(int w, bool is_first) {
+  if (is_first) {
+    backend_.parameters->refresh(w, size());
+    team_.barrier(w);
+  }
+  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
+  mine.loss = 0;
+  index_slice const rows = rows_of(w);
+  if (rows.count == 0) {
+    if (job_.rounds > 0) sums_->join_forward(w);
+    return;
+  }
+  mine.loss = forward(w, rows).loss();
+  if (!is_finite(mine.loss)) set_non_finite();
+}
+
+COHORT_CORE_INLINE void worker_group::backward(double weight) {
+  double const before = parts_.weight;
+  parts_.weight += weight;
+  double const whole = parts_.weight;
+  notify_on_failure(*job_.exchange_strategy, [&] {
+    team_.run([&](int w) { backward_part(w, whole > 0 ? 1 / whole : 0, whole > 0 ? before / whole : 0); });
+  });
+}
+
+/// `scale`: of the added gradients. `former`: factor of the gradients of earlier micro-batches.
+COHORT_CORE_INLINE void worker_group::backward_part(int w, double scale, double former) {
+  worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
+  std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
+  if (mine.has_gradient && former != 1) passes().scale(arena, backend_.parameters->arena_elements(), former);
+  if (rows_of(w).count == 0) {
+    if (job_.rounds > 0) sums_->join_backward(w);
+    return;
+  }
+  mine.active->backward(
+      {.gradient_scale = scale, .accumulate = std::exchange(mine.has_gradient, true), .ready = nullptr});
+}
+
+COHORT_CORE_INLINE void worker_group::exchange(step_info const& now) {
+  parts_.exchanged = true;
+  job_.now = now;
+  bool const has_weight = now.examples > 0 && now.weight > 0;
+  job_.is_applied = job_.exchanges || has_weight;
+  notify_on_failure(*job_.exchange_strategy, [&] {
+    gradients();
+    team_.run([&](int w) {
+      std::byte* const arena = gradients_->all()[static_cast<std::size_t>(w)];
+      std::size_t const elements = backend_.parameters->arena_elements();
+      if (!worker_states_[static_cast<std::size_t>(w)].has_gradient)
+        passes().fill(arena, 0, elements, 0);
+      else if (!finite(arena, 0, elements))
+        set_non_finite();
+      team_.barrier(w);
+      if (locally_non_finite_.load(std::memory_order_relaxed)) passes().fill(arena, 0, elements, 0);
+      team_.barrier(w);
+      if (w != 0) return;
+      job_.times.exchange = job_.times.update = clock::now();
+      for (bucket const& one : backend_.parameters->buckets())
+        if (job_.exchanges)
+          job_.exchange_strategy->ready(now_with_votes(), one, *gradients_);
+        else
+          gradients_->sum(one);
+      if (job_.exchanges) finish_exchange();
+    });
+  });
+}
+
+COHORT_CORE_INLINE step_outcome worker_group::end_step(step_info const& now, bool changed) {
+  if (!parts_.exchanged) exchange(now);
+  step_outcome result;
+  notify_on_failure(*job_.exchange_strategy, [&] {
+    team_.run([&](int w) {
+      if (w == 0 && changed && !finite(gradients_->first(), 0, backend_.parameters->arena_elements()))
+        set_non_finite();
+      team_.barrier(w);
+      update(w);
+    });
+    result = close_step(true, parts_.beginning);
+  });
   return result;
 }
 
@@ -189,6 +315,10 @@ COHORT_CORE_INLINE void worker_group::work(int w) {
     if (w == 0) finish_exchange();
     team_.barrier(w);
   }
+  update(w);
+}
+
+COHORT_CORE_INLINE void worker_group::update(int w) {
   if (!job_.is_applied || rejected_.load(std::memory_order_relaxed)) return;
   if (w == 0) backend_.parameters->mark_updated();
   job_.update->run(

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cohort {
+
+/// A batch in memory of the caller: this rank's part of one global batch.
+///
+/// Shapes    inputs and targets: count × example each, packed; f32 or the backend's type, class indices i32.
+///           `weights` and `indices`: one per example, or none: weights 1.
+/// Units     `indices` key random masks (dropout); without them, train_on and training_loop use the rows'
+///           numbers, different on each rank. `global_count`: examples of all ranks; 0: unknown.
+/// Before    the memory outlives every use of the view.
+struct batch_view {
+  std::vector<tensor_view> inputs{};
+  std::vector<tensor_view> targets{};
+  std::span<float const> weights{};
+  std::span<std::int64_t const> indices{};
+  int count = 0;
+  std::int64_t global_count = 0;
+
+  /// No examples.
+  batch_view() = default;
+  /// A batch with one input and one target.
+  batch_view(tensor_view input, tensor_view target, std::span<float const> weights = {});
+  batch_view(std::vector<tensor_view> inputs, std::vector<tensor_view> targets,
+             std::span<float const> weights = {});
+  /// A batch of a loader.
+  batch_view(batch const& from) { refer_to(from); }
+
+  /// Makes this the view of another batch, and reuses the memory of the lists.
+  void refer_to(batch const& from);
+
+  /// Returns the sum of the weights; the number of examples if there are no weights.
+  double weight() const;
+
+  /// Returns examples [first, first + count), for example a micro-batch; `global_count` is unknown then.
+  ///
+  /// Errors    setting_error if the batch has fewer examples.
+  batch_view rows(int first, int count) const;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/batch_view.ipp>
+#endif

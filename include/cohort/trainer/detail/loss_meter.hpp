@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/communicator.hpp>
+#include <cohort/data/batch_view.hpp>
+#include <cohort/graph/graph.hpp>
+#include <cohort/plan/plan.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cohort/tensor/view.hpp>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Sums the losses of a network over examples at inference, where plans do not compute them: from the inputs
+/// of the loss layers, by the layers' kernels for the processor.
+///
+/// Errors    data_error if a target is out of range; shape_error.
+class loss_meter {
+ public:
+  loss_meter(graph_view net, element_type type) : net_(net), type_(type) {}
+
+  /// The nodes that the losses read: outputs that `add` needs, in this order.
+  std::vector<int> layers() const;
+  /// Adds examples from row `first` of a batch on. Output `offset + i` of `done` is layers()[i].
+  void add(batch_view const& from, std::int64_t first, plan_context const& done, int offset = 0);
+
+  /// Weighted mean over the examples of all ranks, the same on every rank; NaN without examples, or if a loss
+  /// layer has no kernel for the processor.   Order  collective.
+  double mean(communicator& world) const;
+
+ private:
+  template <class T>
+  double sum_of(int loss, std::size_t which, tensor_view input, batch_view const& from, int first) const;
+
+  graph_view net_;
+  element_type type_;
+  double loss_ = 0, weight_ = 0;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/loss_meter.ipp>
+#endif

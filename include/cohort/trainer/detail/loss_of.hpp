@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch_view.hpp>
+
+namespace cohort::detail {
+
+struct training_state;
+
+/// See training::loss_of.
+double loss_of(training_state& run, batch_view const& data);
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/loss_of.ipp>
+#endif

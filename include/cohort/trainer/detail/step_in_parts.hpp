@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch_view.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/element.hpp>
+#include <cohort/trainer/detail/step_runner.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/listener.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace cohort::detail {
+
+/// Implements training_loop: the state of a step between its parts.
+class step_in_parts {
+ public:
+  explicit step_in_parts(training_state& state) : state_(state), runner_(state) {}
+
+  void forward(batch_view data);
+  double loss() const { return part_.weight > 0 ? part_loss_ / part_.weight : 0; }
+  void backward();
+  std::span<std::byte> gradients(element_type type);
+  std::span<std::byte> gradient(element_type type, std::string_view name);
+  double clip_norm(double max);
+  step_report step();
+
+ private:
+  enum class phase { idle, forwarded, backwarded, exchanged };
+
+  /// Errors    setting_error unless the phase is from `least` to `most`, and nothing else has used the
+  ///           workers since forward.
+  void require(char const* call, phase least, phase most);
+  void exchange(char const* call);
+  void write_viewed();
+
+  training_state& state_;
+  step_runner runner_;
+  phase phase_ = phase::idle;
+  std::int64_t job_ = 0;      // of the workers
+  step_info part_{}, now_{};  // of the last forward; of all backward calls
+  double part_loss_ = 0, loss_ = 0;
+  step_runner::clock::time_point begin_{};
+  buffer dense_{};        // the gradient in canonical order
+  bool viewed_ = false;   // dense_ has the step's gradient
+  bool changed_ = false;  // the caller may have changed the gradient
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/step_in_parts.ipp>
+#endif

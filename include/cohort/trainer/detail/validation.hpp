@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/sharding.hpp>
+#include <cohort/trainer/evaluation_settings.hpp>
+#include <cohort/trainer/listener.hpp>
+#include <cohort/trainer/metric.hpp>
+#include <vector>
+
+namespace cohort::detail {
+
+struct training_state;
+
+/// Computes the loss and metrics of a run on a data set, in one pass.
+///
+/// Errors    the constructor: shape_error if the data does not fit the network; setting_error if a metric
+///           does not fit the first loss, has no function, or if two have the same name.
+class validation {
+ public:
+  validation(training_state& run, dataset data, std::vector<metric> metrics,
+             cohort::sharding sharding = cohort::sharding::global);
+
+  /// Returns "validation loss" and then the metrics in their order.
+  ///
+  /// Order     collective; the same values on every rank.
+  std::vector<metric_value> measure_all(training& run, evaluation_settings how) const;
+
+ private:
+  metric_measure measure_of(metric const& one) const;
+
+  training_state& state_;
+  dataset data_;
+  std::vector<metric> metrics_;
+  cohort::sharding sharding_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/validation.ipp>
+#endif

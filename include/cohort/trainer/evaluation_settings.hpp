@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/sharding.hpp>
+
+namespace cohort {
+
+/// How to evaluate.
+///
+/// Units     `batch`: examples per mini-batch and rank. `top`: N of the top-N accuracy; 1: none. `sharding`:
+///           see fit_settings.
+struct evaluation_settings {
+  int batch = 256;
+  int top = 1;
+  cohort::sharding sharding = cohort::sharding::global;
+};
+
+}  // namespace cohort

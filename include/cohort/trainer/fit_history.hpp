@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/trainer/listener.hpp>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cohort {
+
+/// What a fit has measured in each complete epoch, as columns of numbers.
+///
+/// Shapes    one row per epoch; columns "epoch" (from 1, counted over all fits), "loss" (training),
+///           "examples" and "seconds" (training of the epoch, without validation), then the numbers of
+///           fit_settings::validation: "validation loss" and the names of the metrics.
+/// Exact     all numbers except the seconds are the same on every rank.
+class fit_history {
+ public:
+  /// Number of epochs.
+  std::size_t size() const { return columns_[0].size(); }
+  std::span<std::string const> names() const { return names_; }
+  /// The numbers of one column: history["accuracy"].
+  ///
+  /// Errors    setting_error for an unknown name, with the known names.
+  std::span<double const> operator[](std::string_view name) const;
+
+  /// A header and one line per epoch; numbers with all digits; an undefined number is an empty field.
+  std::string csv() const;
+
+  /// Adds a row. The first row determines the columns.
+  void add(epoch_report const& done);
+
+ private:
+  std::vector<std::string> names_{"epoch", "loss", "examples", "seconds"};
+  std::vector<std::vector<double>> columns_ = std::vector<std::vector<double>>(4);
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/fit_history.ipp>
+#endif

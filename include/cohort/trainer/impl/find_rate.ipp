@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cohort/data/loader.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <cohort/trainer/detail/csv_text.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/step_runner.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/find_rate.hpp>
+#include <cohort/trainer/training.hpp>
+#include <limits>
+#include <memory>
+#include <span>
+
+namespace cohort::detail {
+
+/// Keeps the parameters of a run; the destructor restores them bit for bit.
+class kept_parameters {
+ public:
+  explicit kept_parameters(parameter_set& all) : all_(all), kept_(all.arena_bytes(), all.passes().space()) {
+    all.passes().copy(all.master(), kept_.data(), kept_.bytes());
+  }
+  kept_parameters(kept_parameters const&) = delete;
+  ~kept_parameters() {
+    all_.passes().copy(kept_.data(), all_.master(), kept_.bytes());
+    all_.mark_changed();
+  }
+
+ private:
+  parameter_set& all_;
+  buffer kept_;
+};
+
+/// The optimizer's settings with rate 1 instead of the network's rate; other rates in proportion.
+COHORT_CORE_INLINE optimizer_settings with_unit_rate(optimizer_settings how, training_position const& at) {
+  double const base = how.updater.rate().value(at.step, at.epoch);
+  auto const scaled = [&](updater const& one) {
+    double const rate = one.rate().value(at.step, at.epoch);
+    return one.with_rate(base > 0 && rate > 0 ? rate / base : 1);
+  };
+  how.updater = scaled(how.updater);
+  if (how.bias_updater) how.bias_updater = scaled(*how.bias_updater);
+  for (layer_override& one : how.layers) {
+    if (one.updater) one.updater = scaled(*one.updater);
+    if (one.bias_updater) one.bias_updater = scaled(*one.bias_updater);
+  }
+  return how;
+}
+
+/// The rate at which the smoothed loss falls most steeply per factor of the rate, before its minimum.
+COHORT_CORE_INLINE std::optional<double> steepest(std::span<rate_table::row const> rows) {
+  auto const lowest = std::ranges::min_element(rows, {}, &rate_table::row::smoothed) - rows.begin();
+  std::optional<double> rate;
+  double slope = 0;
+  for (std::ptrdiff_t i = 1; i < lowest; ++i) {
+    auto const at = static_cast<std::size_t>(i);
+    double const here = rows[at + 1].smoothed - rows[at - 1].smoothed;
+    if (here < slope) {
+      slope = here;
+      rate = rows[at].rate;
+    }
+  }
+  return rate;
+}
+
+/// Workers that missed a deadline may still use these objects.
+struct rate_trial {
+  rate_trial(training_state& run, dataset const& data, loader_settings settings)
+      : batches(data, std::move(settings)),
+        update(run.parameters(), with_unit_rate(run.settings.optimizer(), run.position)) {
+    if (run.world->size() > 1)
+      exchange = allreduce{.resync = 0}.on(*run.world);
+    else
+      exchange = std::make_unique<no_exchange>();
+  }
+
+  loader batches;
+  parameter_update update;
+  std::unique_ptr<strategy> exchange;
+  batch_view now{};
+};
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE std::string rate_table::csv() const {
+  std::string const names[]{"rate", "loss", "smoothed"};
+  std::vector<double> columns[3];
+  for (row const& one : rows) {
+    columns[0].push_back(one.rate);
+    columns[1].push_back(one.loss);
+    columns[2].push_back(one.smoothed);
+  }
+  return detail::csv_text(names, columns);
+}
+
+COHORT_CORE_INLINE rate_table find_rate(training& run, dataset const& data, rate_search const& how) {
+  detail::training_state& state = run.state();
+  if (!(how.from > 0 && how.from < how.to && is_finite(how.to)) || how.steps < 3
+      || !(how.smoothing >= 0 && how.smoothing < 1) || !(how.stop_at > 1))
+    throw setting_error({.what = "invalid settings of a learning-rate range test",
+                         .where = "find_rate",
+                         .expected = "0 < from < to, steps ≥ 3, 0 ≤ smoothing < 1, stop_at > 1",
+                         .got = {"from ", how.from, ", to ", how.to, ", steps ", how.steps, ", smoothing ",
+                                 how.smoothing, ", stop_at ", how.stop_at}});
+  fit_settings const as_fit{.batch = how.batch, .accumulate = how.accumulate, .sharding = how.sharding};
+  detail::check_ranks(state, data, as_fit);
+  detail::check_batch(as_fit);
+  detail::check_dataset(state.net, state.element(), data);
+  communicator& world = *state.world;
+  detail::step_runner(state).prepare(how.batch, how.accumulate);
+  loader_settings const loading{.batch = how.batch,
+                                .rank = world.rank(),
+                                .ranks = world.size(),
+                                .seed = state.settings.seed,
+                                .deadline = state.settings.deadline,
+                                .local_sizes = detail::local_sizes(world, data, how.sharding)};
+  auto const trial = std::make_shared<detail::rate_trial>(state, data, loading);
+  detail::kept_parameters const kept(state.parameters());
+  rate_table table;
+  double average = 0, decay = 1, lowest = std::numeric_limits<double>::infinity();
+  std::int64_t epoch = 0;
+  trial->batches.start(epoch);
+  for (int i = 0; i < how.steps; ++i) {
+    batch const* next = trial->batches.next();
+    if (!next) {
+      trial->batches.start(++epoch);
+      next = trial->batches.next();
+    }
+    double const rate = how.from * std::pow(how.to / how.from, i / (how.steps - 1.0));
+    trial->update.scale_rates(rate);
+    trial->now = next ? batch_view(*next) : batch_view();
+    detail::step_outcome const done = state.run_workers(trial, [&] {
+      step_info const now{.step = i,
+                          .epoch = 0,
+                          .examples = trial->now.count,
+                          .weight = trial->now.weight(),
+                          .expected = trial->now.global_count > 0 ? trial->now.global_count
+                                                                  : std::int64_t{how.batch} * world.size()};
+      return state.workers->step(trial->now, now, *trial->exchange, trial->update, how.accumulate);
+    });
+    double sums[3]{done.finite ? done.loss : 0, trial->now.weight(), done.finite ? 0.0 : 1.0};
+    world.allreduce(std::span<double>(sums));
+    double const loss = sums[0] / sums[1];
+    if (sums[2] > 0 || !is_finite(loss)) break;
+    average = how.smoothing * average + (1 - how.smoothing) * loss;
+    decay *= how.smoothing;
+    double const smoothed = average / (1 - decay);
+    table.rows.push_back({rate, loss, smoothed});
+    if (smoothed > how.stop_at * lowest) break;
+    lowest = std::min(lowest, smoothed);
+  }
+  table.suggested = detail::steepest(table.rows);
+  return table;
+}
+
+}  // namespace cohort

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/trainer/detail/inference_pass.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/scoped_consensus.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <memory>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void run_inference(training_state& run, dataset const& data,
+                                      evaluation_settings const& how, std::span<int const> layers,
+                                      output_consumer const& consume) {
+  communicator& world = *run.world;
+  check_sharding(world, data, how.sharding, run.position.epoch, "evaluate");
+  scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
+  auto const batches =
+      std::make_shared<loader>(data, loader_settings{.batch = how.batch,
+                                                     .rank = world.rank(),
+                                                     .ranks = world.size(),
+                                                     .shuffle = false,
+                                                     .deadline = run.settings.deadline,
+                                                     .local_sizes = local_sizes(world, data, how.sharding)});
+  all_or_none(world, "cannot evaluate", [&] {
+    batches->start(0);
+    while (batch const* const next = batches->next()) {
+      run.run_workers(batches, [&] {
+        run.workers->infer(*next, layers, [&](std::int64_t first, plan_context const& done) {
+          consume(*next, first, done);
+        });
+      });
+    }
+  });
+}
+
+}  // namespace cohort::detail

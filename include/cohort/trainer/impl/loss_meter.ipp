@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <algorithm>
+#include <cohort/detail/config.hpp>
+#include <cohort/layer/host_kernel.hpp>
+#include <cohort/plan/arena_passes.hpp>
+#include <cohort/plan/detail/step_inputs.hpp>
+#include <cohort/trainer/detail/loss_meter.hpp>
+#include <cstddef>
+#include <limits>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::vector<int> loss_meter::layers() const {
+  std::vector<int> all;
+  for (int loss : net_.with_role(layer_role::loss))
+    if (int const input = net_.inputs(loss)[0]; std::ranges::find(all, input) == all.end())
+      all.push_back(input);
+  return all;
+}
+
+COHORT_CORE_INLINE void loss_meter::add(batch_view const& from, std::int64_t first, plan_context const& done,
+                                        int offset) {
+  std::vector<int> const all = layers(), losses = net_.with_role(layer_role::loss);
+  int rows = 0;
+  for (std::size_t which = 0; which < losses.size(); ++which) {
+    auto const output = std::ranges::find(all, net_.inputs(losses[which])[0]) - all.begin();
+    tensor_view const input = done.output(offset + static_cast<int>(output));
+    rows = input.dims[0];
+    loss_ += with_real(type_, [&]<class T>(T*) {
+      return sum_of<T>(losses[which], which, input, from, static_cast<int>(first));
+    });
+  }
+  weight_ += from.rows(static_cast<int>(first), rows).weight();
+}
+
+/// The weighted sum of one loss over the rows that `input` was computed for.
+template <class T>
+double loss_meter::sum_of(int loss, std::size_t which, tensor_view input, batch_view const& from,
+                          int first) const {
+  kind const& what = net_.kind(loss);
+  if (!what.host<T>().forward) return std::numeric_limits<double>::quiet_NaN();
+  int const rows = input.dims[0];
+  batch_view const part = from.rows(first, rows);
+  std::vector<shape> const shapes = net_.input_shapes(loss);
+  std::vector<target_spec> const targets{what.target(net_.fields(loss), shapes)};
+  auto const passes = passes_on_processor<T>();
+  step_inputs<T> loaded(shapes, targets, rows, true, *passes);  // checks and converts the target
+  loaded.load({.inputs = {&input, 1}, .targets = {&part.targets[which], 1}, .weights = part.weights});
+  std::vector<T> output(static_cast<std::size_t>(net_[loss].output.batched(rows).elements()));
+  loss_sum sum;
+  T const* const inputs[]{static_cast<T const*>(loaded.input(0))};
+  host_arguments<T> call;
+  call.batch = rows;
+  call.training = false;
+  call.input_shapes = shapes;
+  call.output_shape = net_[loss].output;
+  call.inputs = inputs;
+  call.output = output.data();
+  call.scalars = &loaded.scalars();
+  call.target = &loaded.target(0);
+  call.loss = &sum;
+  what.host<T>().forward(net_.fields(loss), call);
+  return sum.sum;
+}
+
+COHORT_CORE_INLINE double loss_meter::mean(communicator& world) const {
+  double sums[2]{loss_, weight_};
+  world.allreduce(std::span<double>(sums));
+  return sums[1] > 0 ? sums[0] / sums[1] : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace cohort::detail

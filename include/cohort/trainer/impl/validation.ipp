@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/evaluation/merge_ranks.hpp>
+#include <cohort/trainer/detail/activity_scope.hpp>
+#include <cohort/trainer/detail/inference_pass.hpp>
+#include <cohort/trainer/detail/loss_meter.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/detail/validation.hpp>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE validation::validation(training_state& run, dataset data, std::vector<metric> metrics,
+                                          cohort::sharding sharding)
+    : state_(run), data_(std::move(data)), sharding_(sharding) {
+  check_dataset(run.net, run.element(), data_);
+  std::vector<std::string> names{std::string(metrics::loss.name)};
+  for (metric& one : metrics) {
+    if (one.name == names[0] && !one.of && !one.of_outputs) continue;  // always included
+    if (!one.of && !one.of_outputs)
+      throw setting_error({.what = "the metric has no function",
+                           .where = {"metric ", one.name},
+                           .expected = "`of` or `of_outputs`, or one of namespace metrics",
+                           .got = "neither"});
+    for (std::string const& name : names)
+      if (name == one.name)
+        throw setting_error({.what = "two metrics have the same name",
+                             .where = "metrics",
+                             .expected = "a different name for each metric",
+                             .got = name});
+    if (one.of_outputs) measure_of(one);
+    names.push_back(one.name);
+    metrics_.push_back(std::move(one));
+  }
+}
+
+COHORT_CORE_INLINE metric_measure validation::measure_of(metric const& one) const {
+  graph_view const net = state_.net;
+  return one.of_outputs(net[net.with_role(layer_role::loss)[0]].output, data_.describe().targets[0]);
+}
+
+COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& run,
+                                                                     evaluation_settings how) const {
+  check_common_steps(state_, "evaluate");
+  how.sharding = sharding_;
+  graph_view const net = state_.net;
+  activity_scope const evaluating(state_, rank_progress::activity::evaluating);
+  std::vector<metric_measure> measures;
+  std::vector<evaluator*> evaluators;
+  for (metric const& one : metrics_) {
+    measures.push_back(one.of_outputs ? measure_of(one) : metric_measure{});
+    if (measures.back().report) evaluators.push_back(measures.back().report.get());
+  }
+  loss_meter loss(net, state_.element());
+  std::vector<int> layers{net.with_role(layer_role::loss)[0]};
+  for (int one : loss.layers()) layers.push_back(one);
+  batch_view now;
+  run_inference(
+      state_, data_, how, layers, [&](batch const& from, std::int64_t first, plan_context const& done) {
+        now.refer_to(from);
+        loss.add(now, first, done, 1);
+        tensor_view const outputs = done.output(0), targets = from.target(0);
+        for (evaluator* const one : evaluators)
+          one->add(outputs, targets.rows(static_cast<int>(first), outputs.dims[0]), from.first_index + first);
+      });
+  merge_ranks(*state_.world, evaluators);
+  std::vector<metric_value> values{{std::string(metrics::loss.name), loss.mean(*state_.world)}};
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    values.push_back({metrics_[i].name, metrics_[i].of_outputs ? measures[i].value().value_or(
+                                            std::numeric_limits<double>::quiet_NaN())
+                                                               : metrics_[i].of(run)});
+  return values;
+}
+
+}  // namespace cohort::detail

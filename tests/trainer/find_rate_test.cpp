@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cmath>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/trainer/find_rate.hpp>
+#include <string>
+#include <vector>
+#include "../checkpoint/refusals.hpp"
+#include "../strategy/rank_cases.hpp"
+
+namespace find_rate_test {
+
+using namespace cohort_test;
+
+training_settings const usual{.updater = momentum{.rate = 0.02}, .l2 = 1e-4};
+
+TEST(find_rate, tabulates_the_loss_at_growing_rates) {
+  bright_thirds const examples(300);
+  training run = trainer<wide>(small, usual);
+  rate_table const table =
+      find_rate(run, examples.data(), {.from = 1e-5, .to = 100, .steps = 71, .batch = 20});
+  ASSERT_GT(table.rows.size(), 40U);
+  EXPECT_LT(table.rows.size(), 71U) << "it ends when the loss has grown";
+  double average = 0, decay = 1;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    EXPECT_NEAR(table.rows[i].rate, 1e-5 * std::pow(10, static_cast<double>(i) / 10), 1e-9);
+    average = 0.9 * average + 0.1 * table.rows[i].loss;
+    decay *= 0.9;
+    EXPECT_NEAR(table.rows[i].smoothed, average / (1 - decay), 1e-12);
+  }
+  EXPECT_NEAR(table.rows[0].loss, 1.1, 0.3) << "near ln 3";
+  ASSERT_TRUE(table.suggested);
+  EXPECT_GT(*table.suggested, 1e-3);
+  EXPECT_LT(*table.suggested, 2);
+  EXPECT_EQ(table.csv().rfind("rate,loss,smoothed\n1e-05,", 0), 0U) << table.csv().substr(0, 60);
+}
+
+TEST(find_rate, leaves_the_run_unchanged) {
+  bright_thirds const examples(60);
+  auto const trained = [&](int ranks, auto how, bool searches) {
+    std::vector<std::string> sums(static_cast<std::size_t>(ranks));
+    launch<threads>(ranks, [&](communicator& world) {
+      training run = trainer<narrow>(small, world, how, with_state(2));
+      run.fit(examples.data(), {.batch = 5});
+      if (searches) {
+        std::string const before = run.checksum();
+        rate_table const first = find_rate(run, examples.data(), {.steps = 20, .batch = 5}),
+                         again = find_rate(run, examples.data(), {.steps = 20, .batch = 5});
+        EXPECT_EQ(run.checksum(), before);
+        EXPECT_EQ(first.csv(), again.csv());
+        EXPECT_TRUE(same_text(world, first.csv()));
+      }
+      run.fit(examples.data(), {.batch = 5, .epochs = 2});
+      sums[static_cast<std::size_t>(world.rank())] = run.checksum();
+    });
+    return sums;
+  };
+  EXPECT_EQ(trained(1, no_exchange(), true), trained(1, no_exchange(), false));
+  EXPECT_EQ(trained(2, allreduce{}, true), trained(2, allreduce{}, false));
+  EXPECT_EQ(trained(2, parameter_averaging{.every = 4}, true),
+            trained(2, parameter_averaging{.every = 4}, false));
+}
+
+TEST(find_rate, sees_the_same_with_ranks_as_alone) {
+  bright_thirds const examples(96);
+  auto const losses = [&](int ranks) {
+    std::vector<double> all;
+    launch<threads>(ranks, [&](communicator& world) {
+      training run = trainer<wide>(small, world, parameter_averaging{.every = 2}, plain_sgd());
+      rate_table const table =
+          find_rate(run, examples.data(), {.from = 1e-3, .steps = 10, .batch = 12 / ranks});
+      if (world.rank() == 0)
+        for (rate_table::row const& one : table.rows) all.push_back(one.loss);
+    });
+    return all;
+  };
+  EXPECT_LT(largest_difference(losses(1), losses(3)), 1e-10);
+}
+
+TEST(find_rate, keeps_the_ratio_of_rates_and_ends_at_numbers_that_are_not_finite) {
+  bright_thirds const examples(60);
+  training_settings settings = plain_sgd();
+  settings.layers = {{.layer = "dense_2", .updater = sgd{.rate = 0.2}}};
+  training run = trainer<wide>(small, settings), plain = trainer<wide>(small, plain_sgd());
+  rate_search const how{.from = 1e-2, .to = 1e-1, .steps = 5, .batch = 10};
+  EXPECT_NE(find_rate(run, examples.data(), how).csv(), find_rate(plain, examples.data(), how).csv());
+  training narrow_run = trainer<narrow>(small, plain_sgd());
+  std::string const before = narrow_run.checksum();
+  rate_table const wild = find_rate(narrow_run, examples.data(),
+                                    {.from = 1e30, .to = 1e35, .steps = 50, .batch = 10, .stop_at = 1e300});
+  EXPECT_LT(wild.rows.size(), 50U);
+  EXPECT_EQ(narrow_run.checksum(), before);
+}
+
+TEST(find_rate, refuses_invalid_settings) {
+  bright_thirds const examples(30);
+  training run = trainer<narrow>(small);
+  EXPECT_EQ(
+      refusal_of<setting_error>([&] { find_rate(run, examples.data(), {.from = 1, .to = 0.1}); }),
+      "invalid settings of a learning-rate range test (find_rate): expected 0 < from < to, steps ≥ 3, 0 ≤ "
+      "smoothing < 1, stop_at > 1, got from 1, to 0.1, steps 100, smoothing 0.9, stop_at 4");
+  for (rate_search const& how : {rate_search{.from = 0}, rate_search{.steps = 2}, rate_search{.smoothing = 1},
+                                 rate_search{.stop_at = 1}, rate_search{.batch = 0}})
+    EXPECT_THROW(find_rate(run, examples.data(), how), setting_error);
+}
+
+}  // namespace find_rate_test
