@@ -90,6 +90,9 @@ struct part_writer {
   std::size_t bytes = 0;
   double scale = 1;
   double offset = 0;
+  std::vector<channel_scaling> channels;  // includes scale and offset
+  std::size_t stored_channel_bytes = 0;
+  std::size_t channel_bytes = 0;
 
   explicit part_writer(tensor_description const& part);
   void operator()(std::byte const* source, std::byte* destination) const;
@@ -123,12 +126,15 @@ struct stream_cursor {
   virtual bool next(example_view& out) = 0;
 };
 
-/// Interface of a data set: gather is for indexed ones, open for streams.
+/// Interface of a data set: get and gather are for indexed ones, open for streams. `has_rows`: gather copies
+/// from memory and calls no get.
 struct dataset_interface {
   virtual ~dataset_interface() = default;
   virtual data_description const& describe() const = 0;
   virtual bool indexed() const = 0;
   virtual std::int64_t size() const = 0;
+  virtual bool has_rows() const = 0;
+  virtual void get(std::int64_t i, example_view& out) const = 0;
   virtual void gather(std::span<std::int64_t const> indices, batch_writer const& writer,
                       example_view& scratch, batch& out) const = 0;
   virtual std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
@@ -147,6 +153,13 @@ struct dataset_model final : dataset_interface {
       return static_cast<std::int64_t>(data_->size());
     else
       return -1;
+  }
+
+  bool has_rows() const override {
+    return requires(D const& d) { std::span<example_rows const>(d.rows()); };
+  }
+  void get([[maybe_unused]] std::int64_t i, [[maybe_unused]] example_view& out) const override {
+    if constexpr (indexed_dataset<D>) data_->get(i, out);
   }
 
   void gather([[maybe_unused]] std::span<std::int64_t const> indices,

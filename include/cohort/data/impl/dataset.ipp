@@ -57,10 +57,22 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
       elements(static_cast<std::size_t>(part.example.elements())),
       bytes(elements * bytes_of(part.type)),
       scale(part.scale),
-      offset(part.offset) {}
+      offset(part.offset) {
+  if (part.channels.empty()) return;
+  std::size_t const each = elements / part.channels.size();
+  stored_channel_bytes = each * bytes_of(part.stored);
+  channel_bytes = each * bytes_of(part.type);
+  for (channel_scaling const& one : part.channels)
+    channels.push_back({scale * one.scale, offset * one.scale + one.offset});
+}
 
 COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::byte* destination) const {
-  transform(source, destination, elements, scale, offset);
+  if (channels.empty()) return transform(source, destination, elements, scale, offset);
+  for (channel_scaling const& one : channels) {
+    transform(source, destination, elements / channels.size(), one.scale, one.offset);
+    source += stored_channel_bytes;
+    destination += channel_bytes;
+  }
 }
 
 COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& description)
@@ -90,7 +102,7 @@ COHORT_CORE_INLINE void batch_writer::write(example_view const& example, batch& 
 COHORT_CORE_INLINE void batch_writer::gather(std::span<example_rows const> rows,
                                              std::span<std::int64_t const> indices, batch& b) const {
   for (std::size_t part = 0; part < writers_.size(); ++part) {
-    part_writer const writer = writers_[part];
+    part_writer const& writer = writers_[part];
     std::byte* destination = tensor(b, part).memory.data();
     auto const source = [&](std::size_t row) {
       return rows[part].first + static_cast<std::size_t>(indices[row]) * rows[part].stride_bytes;

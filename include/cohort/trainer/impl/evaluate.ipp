@@ -105,6 +105,7 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
                             .rank = world.rank(),
                             .ranks = world.size(),
                             .shuffle = false,
+                            .readers = how.readers,
                             .deadline = state_->settings.deadline,
                             .local_sizes = detail::local_sizes(world, data, how.sharding)});
   if (world.rank() > 0)
