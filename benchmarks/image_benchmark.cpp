@@ -4,8 +4,10 @@
 //                            png
 // resize/HxW/to:HxW          bilinear with antialiasing
 // augment/HxW                copies a random crop of the padded image, randomly flipped, into the batch
-// file_batches/jpeg/HxW/batch:B   the loader's batches from zip archives: read, decoded, scaled
-// items_per_second: images per second on one thread.
+// jitter/HxW, rotate/HxW     changes the colours of the image, rotates it
+// file_batches/jpeg/HxW/batch:B/readers:R   the loader's batches from zip archives: read, decoded, scaled, by R
+//                            threads
+// items_per_second: images per second, on one thread unless `readers` names more.
 #include "context.hpp"
 
 #include <benchmark/benchmark.h>
@@ -114,7 +116,22 @@ void augment(benchmark::State& state, int extent) {
   state.SetItemsProcessed(state.iterations());
 }
 
-void load(benchmark::State& state, int extent, int batch) {
+void jitter(benchmark::State& state, int extent) {
+  cohort::image const from = picture(extent, extent);
+  for ([[maybe_unused]] auto _ : state)
+    benchmark::DoNotOptimize(
+        cohort::recoloured(from, {.brightness = 1.2, .contrast = 0.9, .saturation = 1.1, .hue = 0.03})
+            .pixels.data());
+  state.SetItemsProcessed(state.iterations());
+}
+
+void rotate(benchmark::State& state, int extent) {
+  cohort::image const from = picture(extent, extent);
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(cohort::rotated(from, 11).pixels.data());
+  state.SetItemsProcessed(state.iterations());
+}
+
+void load(benchmark::State& state, int extent, int batch, int readers) {
   constexpr int files = 1024;
   std::string const folder = "/tmp/cohort-image-benchmark-" + std::to_string(::getpid());
   file_bytes const file = jpeg(extent, extent);
@@ -123,7 +140,7 @@ void load(benchmark::State& state, int extent, int batch) {
     std::ofstream(folder + "/in/class/" + std::to_string(i) + ".jpg", std::ios::binary)
         .write(reinterpret_cast<char const*>(file.data()), static_cast<std::streamsize>(file.size()));
   cohort::file_batches const data(cohort::pack_files(folder + "/in", folder + "/out", 256, 1));
-  cohort::loader loader(std::cref(data), {.batch = batch, .seed = 1});
+  cohort::loader loader(std::cref(data), {.batch = batch, .seed = 1, .readers = readers});
   std::int64_t epoch = 0;
   loader.start(epoch);
   std::int64_t loaded = 0;
@@ -142,7 +159,7 @@ void load(benchmark::State& state, int extent, int batch) {
 
 template <class Run>
 void declare(std::string const& name, Run run) {
-  benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMicrosecond)->UseRealTime();
 }
 
 void declare_all() {
@@ -152,7 +169,11 @@ void declare_all() {
     declare("decode/jpeg_to_grey/" + size, [=](benchmark::State& s) { decode(s, jpeg(extent, extent), 1); });
     declare("decode/png/" + size, [=](benchmark::State& s) { decode(s, png(extent, extent), 3); });
     declare("augment/" + size, [=](benchmark::State& s) { augment(s, extent); });
-    declare("file_batches/jpeg/" + size + "/batch:32", [=](benchmark::State& s) { load(s, extent, 32); });
+    declare("jitter/" + size, [=](benchmark::State& s) { jitter(s, extent); });
+    declare("rotate/" + size, [=](benchmark::State& s) { rotate(s, extent); });
+    for (int readers : {1, 2})
+      declare("file_batches/jpeg/" + size + "/batch:32/readers:" + std::to_string(readers),
+              [=](benchmark::State& s) { load(s, extent, 32, readers); });
   }
   for (cohort::shape const from : {cohort::shape(375, 500), cohort::shape(256, 256), cohort::shape(32, 32)})
     declare("resize/" + extents(from[0], from[1]) + "/to:224x224",

@@ -8,7 +8,7 @@ import unittest
 
 ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent))
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
-COMPILED = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").glob("*/pages_test.cpp")))
+COMPILED = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").glob("**/pages_test.cpp")))
 
 
 def sources(*patterns):

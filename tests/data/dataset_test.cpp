@@ -176,6 +176,11 @@ TEST(stream, is_sharded_read_to_its_end_and_resumed) {
   }
 }
 
+TEST(stream, has_one_reader) {
+  expect_parts(refused<cohort::setting_error>([] { cohort::loader(counting(5), {.readers = 2}); }),
+               {"readers", "a stream is read in sequence", "got 2"});
+}
+
 TEST(stream, has_no_size_and_no_random_access) {
   cohort::dataset const data = counting(5);
   EXPECT_FALSE(data.indexed());

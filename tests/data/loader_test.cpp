@@ -10,6 +10,9 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "refused.hpp"
@@ -121,6 +124,121 @@ TEST(loader, has_the_same_order_at_any_prefetch_depth) {
       EXPECT_EQ(epoch_of(ahead, epoch), expected);
     }
   }
+}
+
+TEST(loader, has_the_same_batches_with_any_number_of_readers) {
+  cohort::loader plain(numbers(103), {.batch = 8, .seed = 5});
+  for (int readers : {1, 2, 3, 20})
+    for (int prefetch : {0, 3}) {
+      cohort::loader shared(numbers(103), {.batch = 8, .seed = 5, .prefetch = prefetch, .readers = readers});
+      for (int epoch : {0, 1, 2}) EXPECT_EQ(epoch_of(shared, epoch), epoch_of(plain, epoch));
+      EXPECT_EQ(epoch_of(shared, 4, 40), epoch_of(plain, 4, 40)) << "from the middle of an epoch";
+    }
+}
+
+/// Every reader has to read an example of the batch before any of them returns one.
+class meeting : public numbers {
+ public:
+  meeting(int size, int readers) : numbers(size), readers_(readers) {}
+  void get(std::int64_t i, cohort::example_view& out) const {
+    std::unique_lock lock(mutex_);
+    threads_.insert(std::this_thread::get_id());
+    changed_.notify_all();
+    EXPECT_TRUE(changed_.wait_for(lock, 20s, [&] { return std::ssize(threads_) == readers_; }));
+    numbers::get(i, out);
+  }
+
+ private:
+  int readers_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable std::set<std::thread::id> threads_;
+};
+
+TEST(loader, reads_examples_at_the_same_time) {
+  for (int readers : {1, 2, 3})
+    for (int prefetch : {0, 2}) {
+      auto const data = std::make_shared<meeting>(12, readers);
+      cohort::loader loader(data, {.batch = 6, .prefetch = prefetch, .readers = readers});
+      EXPECT_EQ(epoch_of(loader, 0).size(), 12u);
+    }
+}
+
+/// Three examples of the third batch fail. The first one waits until a later one has failed, if another
+/// thread reads that one.
+class failing : public numbers {
+ public:
+  explicit failing(int readers) : numbers(40), readers_(readers) {}
+  void get(std::int64_t i, cohort::example_view& out) const {
+    if (i != 9 && i != 10 && i != 11) return numbers::get(i, out);
+    std::unique_lock lock(mutex_);
+    failures_ += i > 9;
+    changed_.notify_all();
+    if (i == 9) {
+      EXPECT_TRUE(changed_.wait_for(lock, 20s, [&] { return readers_ == 1 || failures_ > 0; }));
+    }
+    throw cohort::data_error({.what = "example " + std::to_string(i) + " is bad"});
+  }
+
+ private:
+  int readers_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int failures_ = 0;
+};
+
+TEST(loader, rethrows_the_exception_of_the_first_bad_example_of_any_reader) {
+  for (int readers : {1, 2, 3})
+    for (int prefetch : {0, 2}) {
+      cohort::loader loader(std::make_shared<failing>(readers),
+                            {.batch = 4, .shuffle = false, .prefetch = prefetch, .readers = readers});
+      loader.start(0);
+      for (int i = 0; i < 2; ++i) ASSERT_NE(loader.next(), nullptr);
+      for (int i = 0; i < 2; ++i)
+        EXPECT_EQ(refused<cohort::data_error>([&] { loader.next(); }), "example 9 is bad");
+      loader.start(0, 12);
+      EXPECT_EQ(loader.next()->indices[0], 12) << "the readers continue with other examples";
+    }
+}
+
+/// Hangs for readers other than the first one, which waits until one of them hangs.
+class hanging_reader : public numbers {
+ public:
+  explicit hanging_reader(std::shared_ptr<closed_gate const> gate) : numbers(40), gate_(std::move(gate)) {}
+  void get(std::int64_t i, cohort::example_view& out) const {
+    std::unique_lock lock(mutex_);
+    bool const hangs = std::this_thread::get_id() != first_;
+    if (hangs) {
+      hung_ = true;
+      changed_.notify_all();
+      lock.unlock();
+      gate_->get(i, out);
+    } else {
+      EXPECT_TRUE(changed_.wait_for(lock, 20s, [&] { return hung_; }));
+    }
+    numbers::get(i, out);
+  }
+
+ private:
+  std::shared_ptr<closed_gate const> gate_;
+  std::thread::id first_ = std::this_thread::get_id();
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable bool hung_ = false;
+};
+
+TEST(loader, stops_waiting_for_a_reader_at_its_deadline_and_lets_it_write_nothing_afterwards) {
+  auto const gate = std::make_shared<closed_gate>();
+  {
+    cohort::loader loader(std::make_shared<hanging_reader>(gate),
+                          {.batch = 4, .shuffle = false, .readers = 2, .deadline = 20ms});
+    loader.start(0);
+    for (int i = 0; i < 2; ++i)
+      expect_parts(refused<cohort::deadline_error>([&] { loader.next(); }), {"2 readers", "20 ms"});
+    loader.start(0);
+    expect_parts(refused<cohort::deadline_error>([&] { loader.next(); }), {"2 readers"});
+  }
+  gate->open();  // the detached thread ends by itself, after the batch is gone
 }
 
 TEST(loader, passes_the_epoch_of_an_example_to_the_data_set) {
@@ -325,6 +443,7 @@ TEST(loader, refuses_invalid_settings) {
   expect_parts(says({.rank = 2, .ranks = 2}), {"rank", "0 to 1", "got 2"});
   expect_parts(says({.ranks = 0}), {"ranks"});
   expect_parts(says({.prefetch = -1}), {"prefetch", "-1"});
+  expect_parts(says({.readers = 0}), {"readers", "1 to 256", "got 0"});
   expect_parts(says({.deadline = 0ms}), {"deadline"});
   expect_parts(refused<cohort::setting_error>([] { cohort::loader(numbers(0), {}); }),
                {"data", "at least 1 example"});

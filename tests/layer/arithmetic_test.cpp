@@ -14,6 +14,10 @@ using namespace cohort;
 using list = std::vector<double>;
 
 static_assert(shape_of(multiply{}, shape{3, 4}, shape{3, 4}) == shape{3, 4});
+static_assert(shape_of(multiply{}, shape{3, 4, 5}, shape{3, 1, 1}) == shape{3, 4, 5});
+static_assert(shape_of(multiply{}, shape{4, 1}, shape{3, 1, 5}, shape{1}) == shape{3, 4, 5});
+static_assert(shape_of(add{}, shape{1, 5}, shape{4, 1}) == shape{4, 5});
+static_assert(shape_of(add{}, shape{}, shape{3}) == shape{3});
 static_assert(shape_of(subset{.first = 2, .last = 5}, shape{9, 4, 4}) == shape{3, 4, 4});
 static_assert(shape_of(subset{.first = 0, .last = 1}, shape{9}) == shape{1});
 static_assert(network<[](builder& net) {
@@ -31,6 +35,55 @@ TEST(multiply, has_the_product_of_the_other_inputs_as_its_gradient_even_with_zer
   EXPECT_EQ(run.diff_inputs[0], (list{12, 300, 0}));
   EXPECT_EQ(run.diff_inputs[1], (list{8, 0, 0}));
   EXPECT_EQ(run.diff_inputs[2], (list{6, 0, 0}));
+}
+
+TEST(multiply, repeats_an_input_along_axes_of_extent_1_and_sums_its_gradient_over_them) {
+  lone_layer<> run(multiply{}, 2, {shape{2, 3}, shape{2, 1}, shape{1, 3}},
+                   {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, {10, 100, -1, 2}, {1, 0, 2, 1, 1, 3}});
+  EXPECT_EQ(run.forward(), (list{10, 0, 60, 400, 0, 1200, -7, -8, -27, 2, 4, 18}));
+  run.differentiate({1, 1, 1, 1, 2, 1, 1, 1, 1, 0, 1, 2});
+  EXPECT_EQ(run.diff_inputs[0], (list{10, 0, 20, 100, 0, 200, -1, -1, -3, 0, 2, 12}));
+  EXPECT_EQ(run.diff_inputs[1], (list{1 + 6, 4 + 12, 7 + 8 + 27, 2 + 18}));
+  EXPECT_EQ(run.diff_inputs[2], (list{10 + 400, 20 + 1000, 30 + 600, -7, -8 + 4, -9 + 12}));
+}
+
+TEST(add, repeats_an_input_along_axes_of_extent_1_and_sums_its_gradient_over_them) {
+  lone_layer<> run(add{}, 2, {shape{2, 1, 1}, shape{2, 2, 2}, shape{}},
+                   {{10, 20, 30, 40}, {1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 1, 1, 2, 2, 2, 2}, {100, 200}});
+  EXPECT_EQ(run.forward(),
+            (list{111, 112, 113, 114, 125, 126, 127, 128, 231, 231, 231, 231, 242, 242, 242, 242}));
+  list const diff{1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 1, 1, 2, 2, 2, 2};
+  EXPECT_EQ(run.differentiate(diff), (list{10, 26, 4, 8}));
+  EXPECT_EQ(run.diff_inputs[1], diff);
+  EXPECT_EQ(run.diff_inputs[2], (list{36, 12}));
+}
+
+TEST(broadcasting, sums_long_runs_in_pieces) {
+  int const width = 1000;
+  list ones(static_cast<std::size_t>(3 * width), 1.0);
+  lone_layer<> run(multiply{}, 3, {shape{1, width}, shape{1, 1}}, {ones, {2, 3, 4}});
+  EXPECT_EQ(run.forward()[1000], 3);
+  run.differentiate(ones);
+  EXPECT_EQ(run.diff_inputs[0][2999], 4);
+  EXPECT_EQ(run.diff_inputs[1], (list{1000, 1000, 1000}));
+}
+
+TEST(broadcasting, refuses_a_vector_beside_an_image_and_names_the_shape_to_use) {
+  constexpr std::string_view advice =
+      "a vector beside a tensor with more axes: reshape it to {C, 1, 1} for one number per channel";
+  EXPECT_EQ(refusal_of(multiply{}, shape{8, 4, 4}, shape{8}), advice);
+  EXPECT_EQ(refusal_of(add{}, shape{4}, shape{4, 4, 4}), advice) << "even if the last axis would fit";
+  EXPECT_EQ(refusal_of(add{}, shape{8, 4, 4}, shape{1}), "") << "a single number is not ambiguous";
+  int const here = __LINE__;
+  auto const vector = [] {
+    graph::build([](builder& net) {
+      tensor const image = net.input({8, 4, 4});
+      return image * (image | dense{.units = 8});
+    });
+  };
+  expect_parts(refused<graph_error>(vector),
+               {"multiply", "(vector 8 from line", (std::to_string(here + 4) + ", tensor 8x4x4").c_str(),
+                std::to_string(here + 3).c_str()});
 }
 
 TEST(average, divides_its_gradient_equally_among_inputs) {
@@ -57,7 +110,10 @@ TEST(maximum, propagates_nan) {
 }
 
 TEST(joins, explain_what_they_refuse) {
-  EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}), "only tensors of equal shape can be multiplied");
+  EXPECT_EQ(refusal_of(multiply{}, shape{3}, shape{4}),
+            "tensors can be multiplied if, from the last axis on, their extents are equal or 1");
+  EXPECT_EQ(refusal_of(add{}, shape{2, 3}, shape{3, 2}),
+            "tensors can be added if, from the last axis on, their extents are equal or 1");
   EXPECT_EQ(refusal_of(average{}, shape{3}, shape{3}, shape{3, 1}),
             "only tensors of equal shape can be averaged");
   EXPECT_EQ(refusal_of(maximum{}, shape{3}, shape{1, 3}), "a maximum needs tensors of equal shape");

@@ -27,6 +27,8 @@ void expect_near(std::vector<double> const& got, golden_tensor const& wanted, st
 /// Cases of the file, and which of them have been compared.
 class golden {
  public:
+  explicit golden(std::string const& file) : cases_(read_golden_cases(file)) {}
+
   template <layer L>
   void compare(std::string const& name, L const& l) {
     SCOPED_TRACE(name);
@@ -52,12 +54,12 @@ class golden {
   void expect_all_compared() const { EXPECT_EQ(compared_.size(), cases_.size()); }
 
  private:
-  std::map<std::string, golden_case> cases_ = read_golden_cases("layers_elementwise.txt");
+  std::map<std::string, golden_case> cases_;
   std::set<std::string> compared_{};
 };
 
 TEST(elementwise_layers, agree_with_pytorch) {
-  golden numbers;
+  golden numbers("layers_elementwise.txt");
   numbers.compare("relu6", relu6{});
   numbers.compare("elu", elu{});
   numbers.compare("elu_of_another_alpha", elu{.alpha = 0.4});
@@ -88,6 +90,21 @@ TEST(elementwise_layers, agree_with_pytorch) {
   numbers.compare("reshape", reshape{.extents = {3, 2, 2}});
   numbers.compare("flatten", flatten{});
   numbers.compare("embedding", embedding{.vocabulary = 5, .width = 2});
+  numbers.expect_all_compared();
+}
+
+TEST(layers_that_broadcast, agree_with_numpy) {
+  golden numbers("layers_broadcast.txt");
+  numbers.compare("multiply_per_channel", multiply{});
+  numbers.compare("multiply_three", multiply{});
+  numbers.compare("add_per_channel", add{});
+  numbers.compare("add_row_and_column", add{});
+  numbers.compare("matmul", matmul{});
+  numbers.compare("matmul_transpose_a", matmul{.transpose_a = true});
+  numbers.compare("matmul_transpose_b", matmul{.transpose_b = true});
+  numbers.compare("matmul_transpose_both", matmul{.transpose_a = true, .transpose_b = true});
+  numbers.compare("matmul_of_repeated_matrices", matmul{});
+  numbers.compare("matmul_of_repeated_transposed_matrices", matmul{.transpose_a = true, .transpose_b = true});
   numbers.expect_all_compared();
 }
 

@@ -64,8 +64,10 @@ TEST(layers, explain_what_they_refuse) {
             "graph: : the slope of a leaky relu must be in [0, 1)");
   EXPECT_EQ(refused(leaky_relu{.slope = -0.1}, shape{3}),
             "graph: : the slope of a leaky relu must be in [0, 1)");
-  EXPECT_EQ(refused(add{}, shape{3, 4}, shape{3, 4}, shape{3, 5}),
-            "graph: : only tensors of equal shape can be added (left 3x4, right 3x5)");
+  EXPECT_EQ(
+      refused(add{}, shape{3, 4}, shape{3, 4}, shape{3, 5}),
+      "graph: : tensors can be added if, from the last axis on, their extents are equal or 1 (left 3x4, "
+      "right 3x5)");
   EXPECT_EQ(refused(concatenate{}, shape{3, 4, 4}, shape{3, 4, 5}),
             "graph: : concatenated tensors may differ in the first extent only (left 3x4x4, right 3x4x5)");
   EXPECT_EQ(refused(concatenate{}, shape{3, 4, 4}, shape{3}),

@@ -94,6 +94,19 @@ TEST(lowering, fuses_a_sum_into_the_first_capable_layer_with_both_summands_avail
             "dense_1 of 0 to 1; add_1 of 1 1 to 2; ");
 }
 
+TEST(lowering, fuses_no_sum_that_repeats_a_summand) {
+  auto const fuses_everything = [](kind const&, kind const&) { return true; };
+  graph const net = graph::build([](builder& b) {
+    tensor const x = b.input({4, 3, 3}) | conv2d{.filters = 4, .kernel = 1};
+    x + (x | global_avg_pool{} | reshape{.extents = {4, 1, 1}} | conv2d{.filters = 4, .kernel = 1});
+  });
+  for (bool const inference : {false, true}) {
+    lowered_graph const low = lower(net, fuses_everything, {}, inference);
+    EXPECT_EQ(low.steps.back().sum, -1);
+    EXPECT_EQ(name_of(net, low.steps.back()), "add_1");
+  }
+}
+
 TEST(lowering, keeps_inner_outputs_and_removes_unneeded_steps) {
   auto const describe = [](builder& net) {
     tensor const x =

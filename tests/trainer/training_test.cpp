@@ -505,6 +505,28 @@ TEST(training, receives_the_same_batches_for_any_prefetch) {
   EXPECT_EQ(sums.size(), 1U);
 }
 
+TEST(training, receives_the_same_batches_from_any_number_of_readers) {
+  struct one_by_one {
+    bright_thirds examples{103};
+    dataset data = examples.data();
+    data_description const& describe() const { return data.describe(); }
+    std::int64_t size() const { return data.size(); }
+    void get(std::int64_t i, example_view& out) const { data.model().get(i, out); }
+  };
+  auto const examples = std::make_shared<one_by_one const>();
+  std::set<std::string> sums;
+  std::set<std::optional<double>> accuracies;
+  for (int readers : {1, 2, 3})
+    for (int prefetch : {0, 2}) {
+      training made = trainer<fast>(small, with(1));
+      made.fit(examples, {.batch = 10, .epochs = 2, .prefetch = prefetch, .readers = readers});
+      sums.insert(made.checksum());
+      accuracies.insert(made.evaluate(examples, {.batch = 20, .readers = readers}).accuracy());
+    }
+  EXPECT_EQ(sums.size(), 1U);
+  EXPECT_EQ(accuracies.size(), 1U);
+}
+
 TEST(training, runs_twice_in_one_process) {
   bright_thirds const examples(103);
   std::string const alone = trained<fast>(with(2));

@@ -111,6 +111,9 @@ struct part_writer {
   std::size_t stored_bytes = 0;  // in the data set
   double scale = 1;
   double offset = 0;
+  std::vector<channel_scaling> channels;  // includes scale and offset
+  std::size_t stored_channel_bytes = 0;
+  std::size_t channel_bytes = 0;
 
   explicit part_writer(tensor_description const& part);
   void operator()(std::byte const* source, std::byte* destination) const;

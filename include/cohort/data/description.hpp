@@ -7,10 +7,19 @@
 
 namespace cohort {
 
+/// Conversion of one channel's elements: element · scale + offset.
+struct channel_scaling {
+  double scale = 1;
+  double offset = 0;
+  bool operator==(channel_scaling const&) const = default;
+};
+
 /// Description of one tensor of every example: in the data set and in the batch.
 ///
-/// Shapes    `example` excludes the batch dimension; a class label is a scalar.
-/// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`.
+/// Shapes    `example` excludes the batch dimension; a class label is a scalar. `channels`: one per index of
+///           the first axis, or empty.
+/// Units     element in the batch = stored element · scale + offset, converted from `stored` to `type`. The
+///           scaling of the element's channel is applied after that.
 struct tensor_description {
   std::string name = "input";
   shape example{};
@@ -18,11 +27,12 @@ struct tensor_description {
   element_type type = element_type::f32;    ///< in the batch
   double scale = 1;
   double offset = 0;
+  std::vector<channel_scaling> channels = {};
   int classes = 0;                            ///< class labels are 0 … classes − 1; 0: not a class label
   std::vector<std::string> label_names = {};  ///< one per class, or empty
 
-  /// Returns whether scale or offset changes the elements.
-  bool rescaled() const { return scale != 1 || offset != 0; }
+  /// Returns whether scaling or an offset changes the elements.
+  bool rescaled() const { return scale != 1 || offset != 0 || !channels.empty(); }
 };
 
 /// Description of a data set's examples.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
+#include <cohort/data/detail/batch_readers.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -22,7 +23,8 @@ struct loader_settings {
   bool shuffle = true;
   bool drop_last = false;  ///< omits an incomplete last global batch
   int prefetch = 0;        ///< batches prepared ahead by a thread, 0 to 1024; 0: next() prepares each batch
-  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch, if prefetch > 0
+  int readers = 1;         ///< threads that get the examples of a batch, 1 to 256; 1 for a stream
+  std::chrono::milliseconds deadline = std::chrono::seconds(120);  ///< for one batch, if other threads get it
   /// sharding::local: the number of examples of each rank, −1 each for streams. Empty: sharding::global.
   std::vector<std::int64_t> local_sizes{};
 
@@ -50,12 +52,15 @@ class batch_source {
 
   bool fill_indexed(batch& out);
 
+  void gather(batch& out);
+
   bool fill_stream(batch& out);
 
   dataset data_;
   loader_settings settings_;
   batch_writer writer_;
   example_view example_;
+  std::unique_ptr<batch_readers> readers_;  // null: this thread reads alone
   std::vector<std::int64_t> order_;
   std::unique_ptr<stream_cursor> cursor_;
   std::int64_t epoch_ = 0;
@@ -107,11 +112,13 @@ loader_settings checked_settings(loader_settings s, dataset const& data);
 /// Shapes    a batch has at most `batch` examples. The loader owns and reuses its memory.
 /// Order     start, then next until it returns null, then start again. The next call invalidates a batch.
 /// Moves     after the first epoch nothing is allocated if prefetch is 0 and the data set has no keys.
+///           `readers` share the examples of each batch. With `prefetch` they are all in the background;
+///           otherwise the caller of next() is one of them. Data in memory is copied by one thread.
 /// Errors    setting_error for invalid settings. deadline_error if a prefetched batch is not ready within the
 ///           deadline. Exceptions of the data set are thrown by the next() that would have returned the
-///           batch, and by later ones.
+///           batch, and by later ones; if several examples fail, that of the first one in the batch.
 /// Exact     the sequence depends only on (data, seed, epoch, batch, rank, ranks, local_sizes, shuffle,
-///           drop_last), not on prefetch.
+///           drop_last), not on prefetch and readers.
 class loader {
  public:
   loader(dataset data, loader_settings settings);

@@ -108,12 +108,12 @@ requires(!layer<Block> && std::invocable<Block const&, tensor>) constexpr tensor
   return block(x);
 }
 
-/// Sum, element by element.
+/// Sum, element by element; shapes are broadcast as by `add`.
 ///
 /// Errors    problem() names the line of the right operand, because an operator has no argument for its own
 ///           line.
 constexpr tensor operator+(tensor a, tensor b) { return join(add{.at = b.net().view()[b.id()].at}, a, b); }
-/// Product, element by element. Errors as operator+.
+/// Product, element by element; shapes are broadcast as by `multiply`. Errors as operator+.
 constexpr tensor operator*(tensor a, tensor b) {
   return join(multiply{.at = b.net().view()[b.id()].at}, a, b);
 }

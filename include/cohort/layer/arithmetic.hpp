@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/layer/detail/broadcast.hpp>
 #include <cohort/layer/kind.hpp>
 #include <cstddef>
 
@@ -13,13 +14,12 @@ constexpr inference equal_shapes(std::span<shape const> inputs, char const* sent
   return inputs[0];
 }
 
-constexpr double flops_of_join(std::span<shape const> inputs) {
-  return static_cast<double>(inputs.size() - 1) * static_cast<double>(inputs[0].elements());
-}
-
 }  // namespace detail
 
-/// Product, element by element, of up to 64 tensors of equal shape. Written `a * b`.
+/// Product, element by element, of up to 64 tensors. Written `a * b`.
+///
+/// Shapes    inputs are broadcast: their last axes are aligned, and along each axis the extents are equal or
+///           1. A factor per channel of an image has the shape C×1×1.
 struct multiply {
   static constexpr std::string_view kind_name = "multiply";
   static constexpr int max_inputs = 64;
@@ -29,30 +29,44 @@ struct multiply {
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    return detail::equal_shapes(inputs, "only tensors of equal shape can be multiplied");
+    return detail::infer_broadcast(
+        inputs, "tensors can be multiplied if, from the last axis on, their extents are equal or 1");
   }
   constexpr double flops(std::span<shape const> inputs) const { return detail::flops_of_join(inputs); }
 
   template <class T>
   void forward(host_arguments<T> const& a) const {
-    product(a, a.input_shapes.size(), a.inputs[0], a.output);
+    detail::broadcast_runs const runs(a.input_shapes, a.output_shape, a.batch);
+    runs.each([&](std::size_t first, std::size_t count, detail::broadcast_runs::offsets const& from) {
+      T* const to = a.output + first;
+      for (std::size_t i = 0; i < count; ++i) to[i] = a.inputs[0][from[0] + i * runs.step(0)];
+      for (std::size_t x = 1; x < a.input_shapes.size(); ++x)
+        multiply_by(to, count, a.inputs[x] + from[x], runs.step(x));
+    });
   }
   /// Multiplies all other inputs; dividing the output by the input would fail if the input contains zeros.
   template <class T>
   void backward(host_arguments<T> const& a) const {
+    detail::broadcast_runs const runs(a.input_shapes, a.output_shape, a.batch);
     for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
-      if (a.diff_inputs[x]) product(a, x, a.diff_output, a.diff_inputs[x]);
+      if (a.diff_inputs[x])
+        detail::broadcast_gradient(
+            a, runs, x, [&](T* part, std::size_t count, detail::broadcast_runs::offsets const& from) {
+              for (std::size_t y = 0; y < a.input_shapes.size(); ++y)
+                if (y != x) multiply_by(part, count, a.inputs[y] + from[y], runs.step(y));
+            });
   }
 
  private:
-  /// to ← from · Π of all inputs except `skipped`. If skipped == number of inputs, `from` is input 0 and is
-  /// not multiplied again.
+  /// to ← to · from, where `from` advances by `step`, 1 or 0.
   template <class T>
-  static void product(host_arguments<T> const& a, std::size_t skipped, T const* from, T* to) {
-    std::size_t const count = a.elements_of_output(), inputs = a.input_shapes.size();
-    for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
-    for (std::size_t x = skipped == inputs ? 1 : 0; x < inputs; ++x)
-      for (std::size_t i = 0; x != skipped && i < count; ++i) to[i] *= a.inputs[x][i];
+  static void multiply_by(T* to, std::size_t count, T const* from, std::size_t step) {
+    if (step == 1) {
+      for (std::size_t i = 0; i < count; ++i) to[i] *= from[i];
+    } else {
+      T const factor = *from;
+      for (std::size_t i = 0; i < count; ++i) to[i] *= factor;
+    }
   }
 };
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cohort/layer/detail/broadcast.hpp>
 #include <cohort/layer/kind.hpp>
 
 namespace cohort {
 
-/// Sum, element by element, of up to 64 tensors of equal shape. Written `a + b`.
+/// Sum, element by element, of up to 64 tensors. Written `a + b`.
+///
+/// Shapes    inputs are broadcast: their last axes are aligned, and along each axis the extents are equal or
+///           1. A summand per channel of an image has the shape C×1×1.
 struct add {
   static constexpr std::string_view kind_name = "add";
   static constexpr int max_inputs = 64;
@@ -14,13 +18,30 @@ struct add {
 
   static constexpr auto fields() { return std::tuple{}; }
   constexpr inference infer(std::span<shape const> inputs) const {
-    for (shape const& other : inputs)
-      if (!(other == inputs[0]))
-        return {"only tensors of equal shape can be added", {"left", inputs[0]}, {"right", other}};
-    return inputs[0];
+    return detail::infer_broadcast(
+        inputs, "tensors can be added if, from the last axis on, their extents are equal or 1");
   }
-  constexpr double flops(std::span<shape const> inputs) const {
-    return static_cast<double>(inputs.size() - 1) * static_cast<double>(inputs[0].elements());
+  constexpr double flops(std::span<shape const> inputs) const { return detail::flops_of_join(inputs); }
+
+  template <class T>
+  void forward(host_arguments<T> const& a) const {
+    detail::broadcast_runs const runs(a.input_shapes, a.output_shape, a.batch);
+    runs.each([&](std::size_t first, std::size_t count, detail::broadcast_runs::offsets const& from) {
+      for (std::size_t i = 0; i < count; ++i) {
+        T sum = a.inputs[0][from[0] + i * runs.step(0)];
+        for (std::size_t x = 1; x < a.input_shapes.size(); ++x)
+          sum += a.inputs[x][from[x] + i * runs.step(x)];
+        a.output[first + i] = sum;
+      }
+    });
+  }
+  template <class T>
+  void backward(host_arguments<T> const& a) const {
+    detail::broadcast_runs const runs(a.input_shapes, a.output_shape, a.batch);
+    for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
+      if (a.diff_inputs[x])
+        detail::broadcast_gradient(a, runs, x,
+                                   [](T*, std::size_t, detail::broadcast_runs::offsets const&) {});
   }
 };
 

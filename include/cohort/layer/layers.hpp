@@ -21,6 +21,7 @@
 #include <cohort/layer/kullback_leibler.hpp>
 #include <cohort/layer/layer_norm.hpp>
 #include <cohort/layer/lrn.hpp>
+#include <cohort/layer/matmul.hpp>
 #include <cohort/layer/max_pool.hpp>
 #include <cohort/layer/mean_absolute_error.hpp>
 #include <cohort/layer/mean_squared_error.hpp>

@@ -6,12 +6,13 @@ namespace cohort {
 
 /// How to evaluate.
 ///
-/// Units     `batch`: examples per mini-batch and rank. `top`: N of the top-N accuracy; 1: none. `sharding`:
-///           see fit_settings.
+/// Units     `batch`: examples per mini-batch and rank. `top`: N of the top-N accuracy; 1: none. `sharding`,
+///           `readers`: see fit_settings.
 struct evaluation_settings {
   int batch = 256;
   int top = 1;
   cohort::sharding sharding = cohort::sharding::global;
+  int readers = 1;
 };
 
 }  // namespace cohort

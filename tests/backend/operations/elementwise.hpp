@@ -73,6 +73,81 @@ inline constexpr row elementwise[]{
        return x * (x | tanh_activation{}) | conv2d{.filters = 4, .kernel = 2} |
               [](tensor y) { return y * y; };
      }},
+    {"multiply_an_image_by_a_number_per_channel",
+     [](builder& net, draw& d) {
+       int const channels = d.between(1, 40);
+       tensor const x = image(net, {channels, 5, 4});
+       tensor const gate = x | global_avg_pool{} | dense{.units = channels} | sigmoid{};
+       return x * (gate | reshape{.extents = {channels, 1, 1}}) | conv2d{.filters = 3, .kernel = 2};
+     }},
+    {"multiply_tensors_that_repeat_along_different_axes",
+     [](builder& net, draw& d) {
+       int const channels = d.between(1, 19), height = d.between(1, 5);
+       tensor const x = net.input({6});
+       tensor const a = x | dense{.units = channels * height} | reshape{.extents = {channels, height, 1}},
+                    b = x | dense{.units = 3} | reshape{.extents = {1, 1, 3}},
+                    c = x | dense{.units = height} | reshape{.extents = {height, 1}};
+       return join(multiply{}, a, b, c, x | dense{.units = 1});
+     }},
+    {"add_a_number_per_channel_and_one_per_place",
+     [](builder& net, draw& d) {
+       int const channels = d.between(1, 19);
+       tensor const x = net.input({6});
+       tensor const a = x | dense{.units = channels} | reshape{.extents = {channels, 1, 1}},
+                    b = image(net, {channels, 4, 5}), c = image(net, {1, 4, 5});
+       return join(add{}, a, b, c) | relu{} | conv2d{.filters = 2, .kernel = 3};
+     }},
+    {"add_a_row_and_a_column",
+     [](builder& net, draw& d) {
+       int const rows = d.between(2, 40), columns = d.between(2, 7);
+       tensor const x = net.input({5});
+       return (x | dense{.units = rows} | reshape{.extents = {rows, 1}})
+              + (x | dense{.units = columns} | reshape{.extents = {1, columns}});
+     }},
+    {"squeeze_and_excite",
+     [](builder& net, draw& d) {
+       int const channels = d.between(2, 33);
+       tensor const x = net.input({2, 6, 6}) | conv2d{.filters = channels, .kernel = 1, .bias = false}
+                        | batch_norm{} | relu{};
+       tensor const gate = x | global_avg_pool{} | dense{.units = 2} | relu{} | dense{.units = channels}
+                           | sigmoid{} | reshape{.extents = {channels, 1, 1}};
+       return (x * gate) | max_pool{.window = 2};
+     }},
+    {"matmul_of_one_matrix_per_example",
+     [](builder& net, draw& d) {
+       int const rows = d.between(1, 9), inner = d.between(1, 17), columns = d.between(1, 20);
+       tensor const x = net.input({7});
+       return join(matmul{}, x | dense{.units = rows * inner} | reshape{.extents = {rows, inner}},
+                   x | dense{.units = inner * columns} | reshape{.extents = {inner, columns}});
+     }},
+    {"matmul_of_transposed_matrices",
+     [](builder& net, draw& d) {
+       int const rows = d.between(1, 9), inner = d.between(1, 17), columns = d.between(1, 20);
+       tensor const x = net.input({7}) | dense{.units = rows * inner};
+       tensor const y = x | dense{.units = inner * columns};
+       tensor const a = x | reshape{.extents = {inner, rows}}, b = y | reshape{.extents = {columns, inner}};
+       tensor const both = join(matmul{.transpose_a = true, .transpose_b = true}, a, b);
+       tensor const left = join(matmul{.transpose_a = true}, a, y | reshape{.extents = {inner, columns}});
+       tensor const right = join(matmul{.transpose_b = true}, x | reshape{.extents = {rows, inner}}, b);
+       return both + left + right;
+     }},
+    {"matmul_that_repeats_matrices",
+     [](builder& net, draw& d) {
+       int const inner = d.between(1, 9), heads = d.between(2, 5);
+       tensor const x = image(net, {heads, 4, inner}) | tanh_activation{},
+                    y = image(net, {1, inner, 3}) | tanh_activation{};
+       tensor const weights = net.input({6}) | dense{.units = 3 * 5} | reshape{.extents = {3, 5}};
+       return join(matmul{}, join(matmul{}, x, y), weights);
+     }},
+    {"attention_with_two_heads",
+     [](builder& net, draw& d) {
+       int const tokens = d.between(2, 9), width = d.between(1, 17);
+       tensor const x = net.input({2, tokens, width});
+       auto const projected = [&](tensor y) { return y | conv2d{.filters = 2, .kernel = 1}; };
+       tensor const scores = join(matmul{.transpose_b = true}, projected(x), projected(x))
+                             | cohort::scale{.factor = 0.5} | sigmoid{};
+       return join(matmul{}, scores, projected(x));
+     }},
     {"average_three_images",
      [](builder& net, draw& d) {
        tensor const x = image(net, {3, 5, 5});

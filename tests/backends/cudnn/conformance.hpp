@@ -33,8 +33,12 @@ template <class B>
 bool has_kernels_for(operations::row const& r) {
   graph const whole = operations::network_of(r, 1, true);
   graph_view const net = whole;
-  for (int id = 0; id < net.size(); ++id)
+  for (int id = 0; id < net.size(); ++id) {
     if (net.kind(id).role != layer_role::input && !B::supports(net.kind(id))) return false;
+    bool const joins = net.kind(id) == kind_of<add> || net.kind(id) == kind_of<multiply>;
+    for (shape const& one : net.input_shapes(id))
+      if (joins && !(one == net[id].output)) return false;  // it is broadcast
+  }
   return true;
 }
 

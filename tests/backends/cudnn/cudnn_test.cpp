@@ -210,6 +210,18 @@ TEST_F(cudnn_backend, refuses_a_layer_without_kernels_by_name) {
   }
 }
 
+TEST_F(cudnn_backend, refuses_to_broadcast_by_the_name_of_the_layer) {
+  auto const net = [](bool sum) {
+    return graph::build([=](builder& b) {
+      tensor const x = b.input({3, 2, 2}), one = x | dense{.units = 3} | reshape{.extents = {3, 1, 1}};
+      (sum ? x + one : x * one) | dense{.units = 3} | softmax_cross_entropy{};
+    });
+  };
+  for (bool const sum : {false, true})
+    expect_parts(refused<backend_error>([&] { trial<pretended_cudnn>(net(sum), {.batch = 2}); }),
+                 {"no kernels for broadcast inputs", sum ? "add_1" : "multiply_1", "3x2x2", "3x1x1"});
+}
+
 TEST_F(cudnn_backend, is_skipped_for_a_layer_without_kernels) {
   auto const [line, accuracy] = trained_by_priority<pretended_cudnn>(with_a_layer_of_a_user);
   EXPECT_EQ(line, "backend: " + std::string(of_the_processor::name)

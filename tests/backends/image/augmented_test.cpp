@@ -2,6 +2,7 @@
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/image/augmented.hpp>
+#include <cohort/image/rotate.hpp>
 #include <map>
 #include <set>
 #include <vector>
@@ -150,6 +151,113 @@ TEST(augmented, augments_images_without_a_copy) {
   EXPECT_EQ(seen, (std::set<pixels>{{0.5, 1, 1.5, 2}, {1, 0.5, 2, 1.5}}));
 }
 
+/// Images of bytes, 3 × 8 × 9.
+cohort::arrays byte_images() {
+  static std::vector<std::uint8_t> const pixels = [] {
+    std::vector<std::uint8_t> made(static_cast<std::size_t>(count) * 3 * 8 * 9);
+    for (std::size_t i = 0; i < made.size(); ++i) made[i] = static_cast<std::uint8_t>(37 * i + i / 11);
+    return made;
+  }();
+  static std::vector<std::uint8_t> const labels(count, 0);
+  return {pixels, {3, 8, 9}, labels, 1};
+}
+
+using byte_epoch = std::map<std::int64_t, pixels>;
+
+byte_epoch bytes_of_epoch(cohort::augmentation const& how, std::int64_t epoch, int ranks = 1,
+                          int readers = 1) {
+  byte_epoch seen;
+  for (int rank = 0; rank < ranks; ++rank) {
+    cohort::loader loader(augmented(byte_images(), how),
+                          {.batch = 7, .rank = rank, .ranks = ranks, .seed = 5, .readers = readers});
+    loader.start(epoch);
+    while (cohort::batch const* b = loader.next())
+      for (std::size_t row = 0; row < b->indices.size(); ++row) {
+        auto const one = b->input().rows(static_cast<int>(row), 1).as<float>();
+        seen[b->indices[row]].assign(one.begin(), one.end());
+      }
+  }
+  return seen;
+}
+
+cohort::augmentation everything() {
+  return {.height = 6,
+          .width = 7,
+          .padding = 1,
+          .place = placing::anywhere,
+          .flip = true,
+          .rotation = 20,
+          .fill = 9,
+          .colour = {.brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1},
+          .erase = {.probability = 0.5},
+          .seed = 3};
+}
+
+TEST(augmented, changes_colours_and_shapes_equally_on_any_rank_and_reader) {
+  byte_epoch const alone = bytes_of_epoch(everything(), 2);
+  EXPECT_EQ(alone.size(), static_cast<std::size_t>(count));
+  for (int ranks : {1, 2, 3})
+    for (int readers : {1, 2, 3}) EXPECT_EQ(bytes_of_epoch(everything(), 2, ranks, readers), alone);
+  byte_epoch const other = bytes_of_epoch(everything(), 3);
+  int same = 0;
+  for (auto const& [i, image] : alone) same += other.at(i) == image ? 1 : 0;
+  EXPECT_LT(same, 3);
+}
+
+/// What one kind of augmentation alone makes of example 5 in epoch 1.
+pixels alone(cohort::augmentation const& how) { return bytes_of_epoch(how, 1).at(5); }
+
+TEST(augmented, applies_what_it_draws) {
+  cohort::image plain(3, 8, 9);
+  {
+    pixels const bytes = alone({});
+    for (std::size_t i = 0; i < bytes.size(); ++i) plain.pixels[i] = static_cast<std::uint8_t>(bytes[i]);
+  }
+  auto const as_floats = [](cohort::image const& from) {
+    return pixels(from.pixels.begin(), from.pixels.end());
+  };
+  cohort::augmentation how{.height = 8, .width = 9, .rotation = 60, .fill = 200, .seed = 7};
+  EXPECT_EQ(alone(how), as_floats(rotated(plain, drawn(how, 8, 9, 1, 5).degrees, 200)));
+  how = {.height = 8, .width = 9, .colour = {.brightness = 0.5, .hue = 0.5}, .seed = 7};
+  EXPECT_EQ(alone(how), as_floats(recoloured(plain, drawn(how, 8, 9, 1, 5).colour)));
+  how = {.height = 8, .width = 9, .erase = {.probability = 1, .fill = 77}, .seed = 7};
+  cohort::image_window const erased = drawn(how, 8, 9, 1, 5).erased;
+  ASSERT_GT(erased.height * erased.width, 0);
+  cohort::image wanted = plain;
+  for (int c = 0; c < 3; ++c)
+    for (int y = erased.top; y < erased.top + erased.height; ++y)
+      for (int x = erased.left; x < erased.left + erased.width; ++x) wanted.plane(c)[y * 9 + x] = 77;
+  EXPECT_EQ(alone(how), as_floats(wanted));
+}
+
+TEST(augmented, draws_angles_and_rectangles_from_their_ranges) {
+  cohort::augmentation const how{
+      .height = 100, .width = 80, .rotation = 30, .erase = {.probability = 0.25}, .seed = 2};
+  double least = 400, most = -400;
+  int erased = 0;
+  constexpr int n = 4000;
+  for (int i = 0; i < n; ++i) {
+    cohort::augmentation_draw const made = drawn(how, 100, 80, 0, i);
+    least = std::min(least, made.degrees);
+    most = std::max(most, made.degrees);
+    cohort::image_window const& window = made.erased;
+    if (window.height == 0) continue;
+    ++erased;
+    double const area = window.height * window.width / 8000.0, ratio = double(window.height) / window.width;
+    EXPECT_GT(area, 0.015);
+    EXPECT_LT(area, 0.345);
+    EXPECT_GT(ratio, 0.25);
+    EXPECT_LT(ratio, 4);
+    EXPECT_GE(window.top, 0);
+    EXPECT_GE(window.left, 0);
+    EXPECT_LE(window.top + window.height, 100);
+    EXPECT_LE(window.left + window.width, 80);
+  }
+  EXPECT_NEAR(least, -30, 0.1);
+  EXPECT_NEAR(most, 30, 0.1);
+  EXPECT_NEAR(erased, n / 4, 6 * 27.4);  // six deviations of a binomial count
+}
+
 TEST(augmented, refuses_unsupported_settings) {
   auto const settings = [](cohort::augmentation how) {
     return refused<cohort::setting_error>([&] { augmented(ruler(), how); });
@@ -160,6 +268,23 @@ TEST(augmented, refuses_unsupported_settings) {
   expect_parts(refused<cohort::shape_error>(
                    [] { augmented(ruler(), {.height = 11, .padding = 2, .place = placing::anywhere}); }),
                {"height", "at most 10, got 11"});
+  expect_parts(settings({.rotation = -1}), {"rotation", "0 to 360", "got -1"});
+  expect_parts(settings({.fill = 256}), {"fill", "0 to 255", "got 256"});
+  expect_parts(settings({.colour = {.contrast = -0.5}}), {"colour.contrast", "got -0.5"});
+  expect_parts(settings({.colour = {.hue = 0.6}}), {"colour.hue", "0 to 0.5", "got 0.6"});
+  expect_parts(settings({.erase = {.probability = 2}}), {"erase.probability", "got 2"});
+  expect_parts(settings({.erase = {.least_area = 0.5}}), {"erase.least_area"});
+  expect_parts(settings({.erase = {.least_ratio = 0}}), {"erase.least_ratio"});
+  expect_parts(settings({.erase = {.fill = -1}}), {"erase.fill", "got -1"});
+  for (cohort::augmentation const& how :
+       {cohort::augmentation{.rotation = 5}, {.colour = {.hue = 0.1}}, {.erase = {.probability = 0.1}}})
+    expect_parts(refused<cohort::shape_error>([&] { augmented(ruler(), how); }),
+                 {"need images of bytes", "input", "u8", "got f32"});
+  std::vector<std::uint8_t> const two_planes(8), no_class = {0};
+  expect_parts(refused<cohort::shape_error>([&] {
+                 augmented(cohort::arrays(two_planes, {2, 2, 2}, no_class, 1), {.colour = {.contrast = 0.1}});
+               }),
+               {"1 or 3 channels", "got 2"});
   std::vector<float> const rows(12);
   std::vector<std::int32_t> const label = {0};
   expect_parts(refused<cohort::shape_error>([&] { augmented(cohort::arrays(rows, {12}, label, 1), {}); }),

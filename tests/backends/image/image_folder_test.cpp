@@ -78,6 +78,39 @@ TEST(image_folder, is_scaled_to_one_in_batches) {
             (std::vector<std::int32_t>{0, 0, 1, 1, 1, 2, 2}));
 }
 
+TEST(image_folder, is_normalised_per_channel_in_batches) {
+  scratch_folder const at;
+  fill(at);
+  image_folder const data(at.path(), {.channels = 1, .normalise = {.mean = {0.5}, .deviation = {0.25}}});
+  EXPECT_EQ(data.describe().inputs[0].stored, cohort::element_type::u8);
+  cohort::loader loader(std::cref(data), {.batch = 7, .shuffle = false});
+  image const dog = picture(1, 6, 8, 40);
+  auto const values = loader.next()->input().rows(5, 1).as<float>();
+  for (std::size_t i = 0; i < 48; ++i)
+    EXPECT_NEAR(values[i], (static_cast<float>(dog.pixels[i]) / 255 - 0.5F) / 0.25F, 1e-6);
+  EXPECT_NE(refused<cohort::setting_error>([&] {
+              image_folder(at.path(), {.normalise = {.mean = {0.5}, .deviation = {0.25}}});
+            }).find("3 numbers, one per channel"),
+            std::string::npos);
+}
+
+TEST(image_folder, decodes_the_same_batches_with_several_readers) {
+  scratch_folder const at;
+  fill(at);
+  image_folder const data(at.path(), {.channels = 1});
+  auto const pixels_of = [&](int readers) {
+    std::vector<float> all;
+    cohort::loader loader(std::cref(data), {.batch = 3, .seed = 4, .prefetch = 1, .readers = readers});
+    loader.start(1);
+    while (cohort::batch const* const b = loader.next())
+      all.insert(all.end(), b->input().as<float>().begin(), b->input().as<float>().end());
+    return all;
+  };
+  std::vector<float> const alone = pixels_of(1);
+  EXPECT_EQ(alone.size(), 7U * 48);
+  for (int const readers : {2, 3}) EXPECT_EQ(pixels_of(readers), alone);
+}
+
 TEST(image_folder, accepts_external_labels) {
   scratch_folder const at;
   fill(at);

@@ -48,6 +48,26 @@ TEST(onednn, runs_no_reference_implementation) {
       [&](operations::row const& r) { expect_none(operations::network_of(r, 1, true), true); });
 }
 
+TEST(onednn, multiplies_matrices_by_its_own_primitive_unless_they_repeat) {
+  auto const implementations = [](shape const& left, shape const& right) {
+    graph const net = graph::build([&](builder& b) {
+      tensor const x = b.input({6});
+      auto const made = [&](shape const& dims) {
+        return x | dense{.units = static_cast<int>(dims.elements())} | reshape{.extents = dims};
+      };
+      join(matmul{}, made(left), made(right)) | dense{.units = 2} | softmax_cross_entropy{};
+    });
+    std::vector<std::string> found;
+    for (plan_row const& row : trial<onednn>(net, {.batch = 8}).plan->rows())
+      if (row.step == "matmul_1") found.push_back(row.implementation);
+    return found;
+  };
+  std::vector<std::string> const primitives = implementations({2, 16, 24}, {2, 24, 8});
+  EXPECT_EQ(primitives.size(), 3U);
+  for (std::string const& one : primitives) EXPECT_FALSE(one.starts_with("host:")) << one;
+  for (std::string const& one : implementations({2, 16, 24}, {24, 8})) EXPECT_EQ(one, "host:matmul");
+}
+
 TEST(onednn, describes_the_implementation_that_copies_gradients_of_a_join) {
   graph const net = graph::build([](builder& b) {
     tensor const x = b.input({4, 8, 8}) | conv2d{.filters = 16, .kernel = 3, .padding = padding::same};

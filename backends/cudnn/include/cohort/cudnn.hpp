@@ -18,13 +18,14 @@ namespace cohort {
 
 /// Backend for one NVIDIA GPU, in f32 without TF32. It uses the first GPU that the driver reports. Processes
 /// that Open MPI, MPICH or Slurm started use GPU (local rank mod number of GPUs).
-/// It has kernels for every built-in kind of layer and none for users' layers: see `supports`.
+/// It has kernels for every built-in kind of layer except `matmul`, and none for users' layers: see
+/// `supports`.
 ///
 /// Order     tensors are channels first; images are channels last if a convolution has no engine for channels
 ///           first. Each backend object has one stream of work, which its copies share.
 /// Exact     one GPU, driver and set of libraries gives bitwise equal results.
-/// Errors    backend_error if there is no usable GPU (probe returns the reason), or if cuDNN has no engine
-///           for a convolution.
+/// Errors    backend_error if there is no usable GPU (probe returns the reason), if cuDNN has no engine for a
+///           convolution, or if `add` or `multiply` broadcasts an input.
 class cudnn {
  public:
   using scalar = float;

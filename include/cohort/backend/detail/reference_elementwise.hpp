@@ -32,21 +32,6 @@ void reference_backward(L const& l, host_arguments<T> const& a) {
     a.diff_inputs[0][i] = a.output[i] > 0 ? a.diff_output[i] : a.diff_output[i] * slope;
 }
 
-template <class T>
-void reference_forward(add const&, host_arguments<T> const& a) {
-  for (std::size_t i = 0; i < a.elements_of_output(); ++i) {
-    T sum = a.inputs[0][i];
-    for (std::size_t x = 1; x < a.input_shapes.size(); ++x) sum += a.inputs[x][i];
-    a.output[i] = sum;
-  }
-}
-
-template <class T>
-void reference_backward(add const&, host_arguments<T> const& a) {
-  for (std::size_t x = 0; x < a.input_shapes.size(); ++x)
-    if (a.diff_inputs[x]) std::copy_n(a.diff_output, a.elements_of_output(), a.diff_inputs[x]);
-}
-
 /// Calls visit(input, offset in that input, offset in the output, elements) for each contiguous block.
 template <class T, class Visit>
 void each_piece(host_arguments<T> const& a, Visit visit) {

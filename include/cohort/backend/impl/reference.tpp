@@ -28,7 +28,7 @@ host_kernel<T> reference_kernels_of(kind const& k) {
 
 template <class T>
 host_kernel<T> reference_kernels(kind const& k) {
-  return reference_kernels_of<T, conv2d, max_pool, dense, relu, leaky_relu, add, concatenate>(k);
+  return reference_kernels_of<T, conv2d, max_pool, dense, relu, leaky_relu, concatenate>(k);
 }
 
 }  // namespace detail

@@ -82,10 +82,22 @@ COHORT_CORE_INLINE part_writer::part_writer(tensor_description const& part)
       bytes(elements * bytes_of(part.type)),
       stored_bytes(elements * bytes_of(part.stored)),
       scale(part.scale),
-      offset(part.offset) {}
+      offset(part.offset) {
+  if (part.channels.empty()) return;
+  std::size_t const each = elements / part.channels.size();
+  stored_channel_bytes = each * bytes_of(part.stored);
+  channel_bytes = each * bytes_of(part.type);
+  for (channel_scaling const& one : part.channels)
+    channels.push_back({scale * one.scale, offset * one.scale + one.offset});
+}
 
 COHORT_CORE_INLINE void part_writer::operator()(std::byte const* source, std::byte* destination) const {
-  transform(source, destination, elements, scale, offset);
+  if (channels.empty()) return transform(source, destination, elements, scale, offset);
+  for (channel_scaling const& one : channels) {
+    transform(source, destination, elements / channels.size(), one.scale, one.offset);
+    source += stored_channel_bytes;
+    destination += channel_bytes;
+  }
 }
 
 COHORT_CORE_INLINE batch_writer::batch_writer(data_description const& description)
@@ -126,7 +138,7 @@ COHORT_CORE_INLINE void batch_writer::gather(dataset_interface const& data,
   for (std::size_t first = 0; first < indices.size(); first += sources.size()) {
     auto const some = indices.subspan(first, std::min(sources.size(), indices.size() - first));
     for (std::size_t part = 0; part < writers_.size(); ++part) {
-      part_writer const writer = writers_[part];
+      part_writer const& writer = writers_[part];
       data.locate(some, part, sources.data());
       std::byte* destination = tensor(b, part).memory.data() + first * writer.bytes;
       for (std::size_t row = 0; row < some.size(); ++row) {

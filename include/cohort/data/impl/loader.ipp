@@ -12,7 +12,10 @@ namespace cohort::detail {
 
 COHORT_CORE_INLINE batch_source::batch_source(dataset data, loader_settings settings)
     : data_(std::move(data)), settings_(settings), writer_(data_.describe()) {
-  example_.allocate(data_.describe());
+  if (settings_.readers > 1 && !data_.model().in_memory())
+    readers_ = std::make_unique<batch_readers>(data_, settings_.readers, settings_.deadline);
+  else
+    example_.allocate(data_.describe());
 }
 
 COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t position) {
@@ -52,8 +55,7 @@ COHORT_CORE_INLINE bool batch_source::fill_local(batch& out) {
   out.count = static_cast<int>(mine);
   out.first_index = before + std::min(position_, data_.size());
   out.global_count = whole;
-  writer_.begin(out, out.indices.size());
-  writer_.gather(data_.model(), out.indices, example_, out);
+  gather(out);
   for (std::int64_t& index : out.indices) index += before;
   position_ = std::min(position_ + settings_.batch, longest);
   out.next_position = position_;
@@ -70,11 +72,18 @@ COHORT_CORE_INLINE bool batch_source::fill_indexed(batch& out) {
   out.count = static_cast<int>(mine.count);
   out.first_index = mine.first;
   out.global_count = whole.count;
-  writer_.begin(out, out.indices.size());
-  writer_.gather(data_.model(), out.indices, example_, out);
+  gather(out);
   position_ = whole.first + whole.count;
   out.next_position = position_;
   return true;
+}
+
+COHORT_CORE_INLINE void batch_source::gather(batch& out) {
+  writer_.begin(out, out.indices.size());
+  if (readers_)
+    readers_->gather(out.indices, out);
+  else
+    writer_.gather(data_.model(), out.indices, example_, out);
 }
 
 COHORT_CORE_INLINE bool batch_source::fill_stream(batch& out) {
@@ -175,6 +184,9 @@ COHORT_CORE_INLINE loader_settings checked_settings(loader_settings s, dataset c
   if (s.ranks < 1) refuse("ranks", "at least 1", s.ranks);
   if (s.rank < 0 || s.rank >= s.ranks) refuse("rank", "0 to " + std::to_string(s.ranks - 1), s.rank);
   if (s.prefetch < 0 || s.prefetch > 1024) refuse("prefetch", "0 to 1024", s.prefetch);
+  if (s.readers < 1 || s.readers > 256) refuse("readers", "1 to 256", s.readers);
+  if (s.readers > 1 && !data.indexed())
+    refuse("readers", "1, because a stream is read in sequence", s.readers);
   if (s.deadline.count() < 1) refuse("deadline", "at least 1 ms", s.deadline.count());
   if (s.is_local()) {
     if (s.local_sizes.size() != static_cast<std::size_t>(s.ranks))

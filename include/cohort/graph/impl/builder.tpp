@@ -167,10 +167,13 @@ constexpr void builder::infer(node& made, double const* values, std::span<int co
   problem_.layer = made.kind->name.data();
   problem_.at = made.at;
   if (inputs.size() < 2) return;
-  problem_.operands[0] = nodes_[static_cast<std::size_t>(inputs[0])].at;
-  for (std::size_t i = shapes.size(); i-- > 1;)
-    if (shapes[i] == problem_.shapes[1].value)
-      problem_.operands[1] = nodes_[static_cast<std::size_t>(inputs[i])].at;
+  auto const line_of = [&](std::size_t i) { return nodes_[static_cast<std::size_t>(inputs[i])].at; };
+  problem_.operands[0] = line_of(0);
+  for (std::size_t i = shapes.size(); i-- > 0;) {
+    if (shapes[i] == problem_.shapes[0].value) problem_.operands[0] = line_of(i);
+    if (shapes[i] == problem_.shapes[1].value && (i > 0 || problem_.operands[1].line == 0))
+      problem_.operands[1] = line_of(i);
+  }
 }
 
 constexpr void builder::store_name(node& made, std::string_view name) {

@@ -5,6 +5,7 @@
 /// The compiled library contains the kernels of the built-in layers: see impl/host_kernels.ipp.
 namespace cohort::detail {
 
+extern template struct host_kernels<add>;
 extern template struct host_kernels<softmax_cross_entropy>;
 extern template struct host_kernels<kullback_leibler>;
 extern template struct host_kernels<binary_cross_entropy>;
@@ -50,5 +51,6 @@ extern template struct host_kernels<lrn>;
 extern template struct host_kernels<batch_norm>;
 extern template struct host_kernels<layer_norm>;
 extern template struct host_kernels<synchronised_batch_norm>;
+extern template struct host_kernels<matmul>;
 
 }  // namespace cohort::detail

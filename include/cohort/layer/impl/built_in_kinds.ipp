@@ -23,7 +23,7 @@ COHORT_CORE_INLINE std::span<kind const* const> built_in_kinds() {
       &kind_of<embedding>, &kind_of<dropout>, &kind_of<spatial_dropout>, &kind_of<gaussian_noise>,
       &kind_of<conv1d>, &kind_of<conv2d_transposed>, &kind_of<avg_pool>, &kind_of<global_avg_pool>,
       &kind_of<global_max_pool>, &kind_of<lrn>, &kind_of<batch_norm>, &kind_of<layer_norm>,
-      &kind_of<synchronised_batch_norm>};
+      &kind_of<synchronised_batch_norm>, &kind_of<matmul>};
   // clang-format on
   return kinds;
 }

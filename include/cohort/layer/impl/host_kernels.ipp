@@ -5,6 +5,7 @@
 
 namespace cohort::detail {
 
+template struct host_kernels<add>;
 template struct host_kernels<softmax_cross_entropy>;
 template struct host_kernels<kullback_leibler>;
 template struct host_kernels<binary_cross_entropy>;
@@ -50,5 +51,6 @@ template struct host_kernels<lrn>;
 template struct host_kernels<batch_norm>;
 template struct host_kernels<layer_norm>;
 template struct host_kernels<synchronised_batch_norm>;
+template struct host_kernels<matmul>;
 
 }  // namespace cohort::detail

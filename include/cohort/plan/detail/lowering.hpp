@@ -45,9 +45,9 @@ struct lowered_graph {
 /// Folded      at inference, a per-channel map (batch_norm, scale) becomes part of the weights and bias of
 ///             the layer before it. Condition: it is the layer's only consumer, and the layer has
 ///             `takes_channel_maps`.
-/// Summed      a sum of two tensors runs inside a layer's kernel if it is the layer's only consumer,
-///             fuses(layer, sum) allows it, and the other summand is already computed. If both summands
-///             qualify, the first one is used.
+/// Summed      a sum of two tensors of equal shape runs inside a layer's kernel if it is the layer's only
+///             consumer, fuses(layer, sum) allows it, and the other summand is already computed. If both
+///             summands qualify, the first one is used.
 /// Fused       an activation that is the only consumer of the step so far runs inside the layer's kernel, if
 ///             fuses(layer, activation) allows it. At inference this has priority over "Pool first", because
 ///             a fused activation costs nothing. In training "Pool first" has priority.

@@ -100,7 +100,9 @@ COHORT_CORE_INLINE lowered_graph lower(graph_view net,
   /// Index of the input of a sum whose layer runs the sum inside its kernel, or −1.
   auto const summing_input = [&](int id) {
     std::span<int const> const from = net.inputs(id);
-    for (int i = 0; net.kind(id) == kind_of<add> && from.size() == 2 && i < 2; ++i)
+    bool const sums_equal_shapes =
+        net.kind(id) == kind_of<add> && from.size() == 2 && net[from[0]].output == net[from[1]].output;
+    for (int i = 0; sums_equal_shapes && i < 2; ++i)
       if (int const last = from[static_cast<std::size_t>(i)];
           consumers.sole(last) == id && fuses(net.kind(fusion_chains.first(last)), net.kind(id)))
         return i;

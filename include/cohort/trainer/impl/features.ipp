@@ -46,6 +46,7 @@ COHORT_CORE_INLINE feature_set::feature_set(data_description from, graph_view ne
       part.stored = part.type;
       part.scale = 1;
       part.offset = 0;
+      part.channels.clear();
       others_.push_back({static_cast<std::size_t>(part.example.elements()) * bytes_of(part.type), {}});
     }
 }

@@ -44,6 +44,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                                                       .seed = state.settings.seed,
                                                       .shuffle = how.shuffle,
                                                       .prefetch = how.prefetch,
+                                                      .readers = how.readers,
                                                       .deadline = state.settings.deadline,
                                                       .local_sizes = local_sizes(world, data, how.sharding)});
   std::vector<std::string> const keys = keys_of(how.listeners);

@@ -23,6 +23,7 @@ COHORT_CORE_INLINE void run_inference(training_state& run, dataset const& data,
                                                      .rank = world.rank(),
                                                      .ranks = world.size(),
                                                      .shuffle = false,
+                                                     .readers = how.readers,
                                                      .deadline = run.settings.deadline,
                                                      .local_sizes = local_sizes(world, data, how.sharding)});
   all_or_none(world, "cannot evaluate", [&] {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/data/dataset.hpp>
 #include <cohort/error/exceptions.hpp>
+#include <cohort/image/colour.hpp>
 #include <cohort/image/crop.hpp>
 #include <cohort/tensor/element.hpp>
 #include <cstddef>
@@ -14,15 +15,34 @@ namespace cohort {
 /// Position of the window that is cropped from an image: the centre, or random (`anywhere`).
 enum class placing { centre, anywhere };
 
-/// Augmentation of an example's image. Field order: window, position, flip, seed.
+/// Random rectangle that is overwritten: cutout, or random erasing as torchvision defines it.
 ///
-/// Units     pixels.
+/// Units     areas: fractions of the image. Ratios: height / width, of uniform logarithm. `fill`: 0 to 255.
+/// Source    Zhong et al., Random Erasing Data Augmentation, AAAI 2020.
+struct random_erasing {
+  double probability = 0;
+  double least_area = 0.02;
+  double most_area = 0.33;
+  double least_ratio = 0.3;
+  double most_ratio = 1 / 0.3;
+  int fill = 0;
+};
+
+/// Augmentation of an example's image. Field order: window, position, flip, rotation, colour, erasing, seed.
+///
+/// Units     pixels. `rotation`: degrees; the angle is uniform in [−rotation, rotation].
+/// Order     rotation of the whole image, window, flip, colours, erasing.
+/// Before    rotation, colour and erasing: bytes are stored; colour: of 1 or 3 channels.
 struct augmentation {
   int height = 0;  ///< of the window; 0: the image's
   int width = 0;
   int padding = 0;  ///< zeros around the image that the window may cover
   placing place = placing::centre;
   bool flip = false;  ///< mirrors each example with probability 1/2
+  double rotation = 0;
+  int fill = 0;  ///< value of places that a rotation uncovers, 0 to 255
+  colour_jitter colour = {};
+  random_erasing erase = {};
   std::uint64_t seed = 0;
 };
 
@@ -30,15 +50,31 @@ struct augmentation {
 struct augmentation_draw {
   image_window window{};
   bool flip = false;
+  double degrees = 0;
+  colour_change colour{};
+  image_window erased{};  ///< in the window; without area: none
 };
 
 /// Returns the random choices for one example of an image of height × width.
 augmentation_draw drawn(augmentation const& how, int height, int width, std::int64_t epoch,
                         std::int64_t index);
 
+namespace detail {
+
+/// Throws setting_error for an invalid setting, shape_error for images that cannot be augmented so.
+void check(augmentation const& how, tensor_description const& images);
+
+/// Applies all choices that change bytes: rotation, window, flip, colours, erasing.
+///
+/// Before    `to` has space for channels × window.
+void augment_bytes(std::byte const* from, shape const& dims, augmentation const& how,
+                   augmentation_draw const& chance, std::byte* to);
+
+}  // namespace detail
+
 /// A data set whose first input is augmented randomly, anew in every epoch. An indexed data set over another
-/// one; its other parts, keys and weights are unchanged. Works for any element type, because only bytes are
-/// moved.
+/// one; its other parts, keys and weights are unchanged. Windows and flips work for any element type, because
+/// they only move elements.
 ///
 /// Shapes    the first input is channels × height × width and becomes channels × window.
 /// Errors    shape_error for a first input of another rank, or a window larger than the padded image;
@@ -57,11 +93,7 @@ class augmented {
     from_ = what_.inputs[0].example;
     if (how_.height == 0) how_.height = from_[1];
     if (how_.width == 0) how_.width = from_[2];
-    refuse_unless(how_.padding >= 0 && how_.padding <= 1 << 16, "padding", "0 to 65536", how_.padding);
-    refuse_unless(how_.padding == 0 || how_.place == placing::anywhere, "padding", "0 for a centred window",
-                  how_.padding);
-    window_fits("height", from_[1], how_.height);
-    window_fits("width", from_[2], how_.width);
+    detail::check(how_, what_.inputs[0]);
     what_.inputs[0].example = shape(from_[0], how_.height, how_.width);
   }
 
@@ -79,7 +111,7 @@ class augmented {
     augmentation_draw const chance = drawn(how_, from_[1], from_[2], out.epoch, i);
     switch (bytes_of(what_.inputs[0].stored)) {
       case 1:
-        detail::copy_window<1>(plain.at(0), from_, chance.window, chance.flip, out.fill(0));
+        detail::augment_bytes(plain.at(0), from_, how_, chance, out.fill(0));
         break;
       case 2:
         detail::copy_window<2>(plain.at(0), from_, chance.window, chance.flip, out.fill(0));
@@ -99,20 +131,6 @@ class augmented {
   }
 
  private:
-  static void refuse_unless(bool sound, char const* field, char const* expected, int got) {
-    if (!sound)
-      throw setting_error(
-          {.what = "invalid augmentation", .where = field, .expected = expected, .got = {got}});
-  }
-  void window_fits(char const* field, int extent, int window) const {
-    refuse_unless(window > 0, field, "at least 1, or 0 for the extent of the image", window);
-    if (window > extent + 2 * how_.padding)
-      throw shape_error({.what = "the window is larger than the padded image",
-                         .where = field,
-                         .expected = {"at most ", extent + 2 * how_.padding},
-                         .got = {window}});
-  }
-
   D data_;
   data_description what_;
   augmentation how_;

@@ -12,7 +12,8 @@ namespace cohort {
 /// Images in folders named after their classes, folder/cat/1.jpg, as an indexed data set. A file is read and
 /// decoded by get, on the calling thread.
 ///
-/// Shapes    input channels × height × width, stored as u8, delivered as f32 in [0, 1]; label i32.
+/// Shapes    input channels × height × width, stored as u8, delivered as f32 in [0, 1], or normalised per
+///           channel; label i32.
 /// Order     labels are numbered in the byte order of the class folders' names, or in that of
 ///           settings.labels. Examples are sorted by label, then by name: the same on every machine with the
 ///           same files.

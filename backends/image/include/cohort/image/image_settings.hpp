@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/description.hpp>
+#include <cohort/data/normalised.hpp>
 #include <cohort/image/decode.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +21,14 @@ enum class fitting {
 };
 
 /// Conversion of files to examples. Field order: format of the examples, labels, limits.
+///
+/// Errors    of `normalise`: setting_error, as for `normalised`.
 struct image_settings {
   int channels = 3;  ///< 3 (red, green, blue) or 1 (grey)
   int height = 0;    ///< of every example; both 0: size of the first file
   int width = 0;
   fitting other_sizes = fitting::refuse;
+  channel_normalisation normalise = {};  ///< of the elements in the batch, which are in [0, 1] without it
   std::vector<std::string> labels = {};  ///< the classes by number; empty: the classes found, sorted
   bool keyed = false;                    ///< use each file's path as the example's key
   bool salvage = false;                  ///< decodes the readable part of a truncated or damaged JPEG

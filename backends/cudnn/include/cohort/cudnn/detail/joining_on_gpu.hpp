@@ -7,6 +7,8 @@
 namespace cohort::detail {
 
 /// One kernel adds two inputs. With more inputs the sum is rounded to the layout's type after each.
+///
+/// Errors    backend_error naming the layer for broadcast inputs; so does `multiply`.
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&);
 
 gpu_operation prepare(gpu_target const& where, gpu_request const& request, average const& layer);

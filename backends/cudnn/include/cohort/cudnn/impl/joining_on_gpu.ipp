@@ -4,6 +4,7 @@
 #include <cohort/cudnn/detail/elementwise_on_gpu.hpp>
 #include <cohort/cudnn/detail/joining_on_gpu.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 
 namespace cohort::detail {
 
@@ -30,8 +31,20 @@ COHORT_CUDNN_INLINE gpu_operands joined_operands(gpu_request const& request) {
   return joined_operands(request, batched_output(request));
 }
 
+/// Throws backend_error naming the layer if an input is broadcast.
+COHORT_CUDNN_INLINE void refuse_broadcasting(gpu_request const& request) {
+  for (shape const& one : request.input_shapes)
+    if (!(one == request.output_shape))
+      throw backend_error({.what = "the GPU backends have no kernels for broadcast inputs",
+                           .where = request.name,
+                           .expected = {"inputs of shape ", to_string(request.output_shape),
+                                        ", or a backend of the processor"},
+                           .got = {to_string(one)}});
+}
+
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request, add const&) {
   using enum operand_role;
+  refuse_broadcasting(request);
   shared_stream const on = where.stream;
   gpu_layout const layout = layout_of_joined(request);
   std::size_t const n = layout.elements(), inputs = request.input_shapes.size();
@@ -86,6 +99,7 @@ COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request c
 COHORT_CUDNN_INLINE gpu_operation prepare(gpu_target const& where, gpu_request const& request,
                                           multiply const& layer) {
   using enum operand_role;
+  refuse_broadcasting(request);
   shared_stream const on = where.stream;
   shape const layout = batched_output(request);
   std::size_t const n = elements_of(layout), inputs = request.input_shapes.size();

@@ -1,8 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/image/augmented.hpp>
+#include <cohort/image/rotate.hpp>
 #include <cohort/random/stream.hpp>
+#include <cohort/tensor/finite.hpp>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Window to erase, from the stream's elements 9, 10, …; without area if none of ten fits, or by chance.
+COHORT_IMAGE_INLINE image_window erased_window(random_erasing const& how, int height, int width,
+                                               random_stream const& chance) {
+  std::uint64_t next = 9;
+  if (chance.uniform01<double>(next++) >= how.probability) return {};
+  auto const between = [&](double least, double most) {
+    return least + (most - least) * chance.uniform01<double>(next++);
+  };
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    double const area = static_cast<double>(height) * width * between(how.least_area, how.most_area),
+                 ratio = std::exp(between(std::log(how.least_ratio), std::log(how.most_ratio)));
+    double const h = std::round(std::sqrt(area * ratio)), w = std::round(std::sqrt(area / ratio));
+    if (h < 1 || w < 1 || h >= height || w >= width) continue;
+    image_window made{0, 0, static_cast<int>(h), static_cast<int>(w)};
+    made.top = static_cast<int>(chance.below(next++, static_cast<std::uint64_t>(height - made.height + 1)));
+    made.left = static_cast<int>(chance.below(next++, static_cast<std::uint64_t>(width - made.width + 1)));
+    return made;
+  }
+  return {};
+}
+
+COHORT_IMAGE_INLINE void check(augmentation const& how, tensor_description const& images) {
+  auto const refuse_unless = [](bool valid, char const* field, char const* expected, text_piece got) {
+    if (!valid)
+      throw setting_error(
+          {.what = "invalid augmentation", .where = field, .expected = expected, .got = {got}});
+  };
+  auto const window_fits = [&](char const* field, int extent, int window) {
+    refuse_unless(window > 0, field, "at least 1, or 0 for the extent of the image", window);
+    if (window > extent + 2 * how.padding)
+      throw shape_error({.what = "the window is larger than the padded image",
+                         .where = field,
+                         .expected = {"at most ", extent + 2 * how.padding},
+                         .got = {window}});
+  };
+  refuse_unless(how.padding >= 0 && how.padding <= 1 << 16, "padding", "0 to 65536", how.padding);
+  refuse_unless(how.padding == 0 || how.place == placing::anywhere, "padding", "0 for a centred window",
+                how.padding);
+  window_fits("height", images.example[1], how.height);
+  window_fits("width", images.example[2], how.width);
+  auto const in = [&](double value, double least, double most) {
+    return is_finite(value) && value >= least && value <= most;
+  };
+  auto const is_byte = [](int value) { return value >= 0 && value <= 255; };
+  refuse_unless(in(how.rotation, 0, 360), "rotation", "0 to 360 degrees", how.rotation);
+  refuse_unless(is_byte(how.fill), "fill", "0 to 255", how.fill);
+  for (auto const& [field, range] : {std::pair{"colour.brightness", how.colour.brightness},
+                                     {"colour.contrast", how.colour.contrast},
+                                     {"colour.saturation", how.colour.saturation}})
+    refuse_unless(in(range, 0, 1e6), field, "0 to 1e6", range);
+  refuse_unless(in(how.colour.hue, 0, 0.5), "colour.hue", "0 to 0.5 turns", how.colour.hue);
+  random_erasing const& erase = how.erase;
+  refuse_unless(in(erase.probability, 0, 1), "erase.probability", "0 to 1", erase.probability);
+  refuse_unless(in(erase.least_area, 0, erase.most_area) && in(erase.most_area, 0, 1), "erase.least_area",
+                "0 <= least_area <= most_area <= 1", erase.least_area);
+  refuse_unless(in(erase.least_ratio, 1e-6, erase.most_ratio) && in(erase.most_ratio, 1e-6, 1e6),
+                "erase.least_ratio", "0 < least_ratio <= most_ratio", erase.least_ratio);
+  refuse_unless(is_byte(erase.fill), "erase.fill", "0 to 255", erase.fill);
+  bool const recolours = how.colour != colour_jitter{};
+  bool const writes = recolours || how.rotation > 0 || erase.probability > 0;
+  if (writes && images.stored != element_type::u8)
+    throw shape_error({.what = "rotation, colours and erasing need images of bytes",
+                       .where = images.name,
+                       .expected = "u8 in the data set",
+                       .got = {name_of(images.stored)}});
+  if (recolours && images.example[0] != 1 && images.example[0] != 3)
+    throw shape_error({.what = "only grey and coloured images have colours to change",
+                       .where = images.name,
+                       .expected = "1 or 3 channels",
+                       .got = {images.example[0]}});
+}
+
+COHORT_IMAGE_INLINE void augment_bytes(std::byte const* from, shape const& dims, augmentation const& how,
+                                       augmentation_draw const& chance, std::byte* to) {
+  std::vector<std::uint8_t> turned;
+  if (chance.degrees != 0) {
+    turned.resize(static_cast<std::size_t>(dims.elements()));
+    rotate(reinterpret_cast<std::uint8_t const*>(from), dims, chance.degrees, how.fill, turned.data());
+    from = reinterpret_cast<std::byte const*>(turned.data());
+  }
+  copy_window<1>(from, dims, chance.window, chance.flip, to);
+  shape const made(dims[0], chance.window.height, chance.window.width);
+  auto* const pixels = reinterpret_cast<std::uint8_t*>(to);
+  if (how.colour != colour_jitter{}) recolour(pixels, made, chance.colour);
+  for (int row = 0; row < made[0] * chance.erased.height; ++row) {
+    int const channel = row / chance.erased.height, y = chance.erased.top + row % chance.erased.height;
+    std::fill_n(pixels + (channel * made[1] + y) * made[2] + chance.erased.left, chance.erased.width,
+                static_cast<std::uint8_t>(how.erase.fill));
+  }
+}
+
+}  // namespace cohort::detail
 
 namespace cohort {
 
@@ -20,6 +121,10 @@ COHORT_IMAGE_INLINE augmentation_draw drawn(augmentation const& how, int height,
     made.window.left = start(1, width, how.width);
   }
   made.flip = how.flip && chance.below(2, 2) == 1;
+  if (how.rotation > 0) made.degrees = how.rotation * (2 * chance.uniform01<double>(3) - 1);
+  if (how.colour != colour_jitter{}) made.colour = detail::drawn(how.colour, chance, 4);
+  if (how.erase.probability > 0)
+    made.erased = detail::erased_window(how.erase, how.height, how.width, chance);
   return made;
 }
 

@@ -56,18 +56,20 @@ COHORT_IMAGE_INLINE void image_reader::use_size_of(std::span<std::byte const> fi
 }
 
 COHORT_IMAGE_INLINE data_description image_reader::describe() const {
-  return {.inputs = {{.name = "input",
-                      .example = {settings_.channels, settings_.height, settings_.width},
-                      .stored = element_type::u8,
-                      .type = element_type::f32,
-                      .scale = 1 / 255.0}},
-          .targets = {{.name = "label",
-                       .stored = element_type::i32,
-                       .type = element_type::i32,
-                       .classes = static_cast<int>(settings_.labels.size()),
-                       .label_names = settings_.labels}},
-          .masks = {},
-          .keyed = settings_.keyed};
+  data_description made{.inputs = {{.name = "input",
+                                    .example = {settings_.channels, settings_.height, settings_.width},
+                                    .stored = element_type::u8,
+                                    .type = element_type::f32,
+                                    .scale = 1 / 255.0}},
+                        .targets = {{.name = "label",
+                                     .stored = element_type::i32,
+                                     .type = element_type::i32,
+                                     .classes = static_cast<int>(settings_.labels.size()),
+                                     .label_names = settings_.labels}},
+                        .masks = {},
+                        .keyed = settings_.keyed};
+  normalise(made.inputs[0], settings_.normalise);
+  return made;
 }
 
 COHORT_IMAGE_INLINE void image_reader::write(std::span<std::byte const> file, std::string const& where,

@@ -9,9 +9,8 @@
 namespace cohort {
 
 COHORT_ONEDNN_INLINE bool onednn::supports(kind const& k) {
-  for (std::string_view const name :
-       {conv2d::kind_name, dense::kind_name, max_pool::kind_name, relu::kind_name, leaky_relu::kind_name,
-        add::kind_name, concatenate::kind_name})
+  for (std::string_view const name : {conv2d::kind_name, dense::kind_name, max_pool::kind_name,
+                                      relu::kind_name, leaky_relu::kind_name, concatenate::kind_name})
     if (k.name == name) return true;
   return k.float_kernel.forward != nullptr;
 }

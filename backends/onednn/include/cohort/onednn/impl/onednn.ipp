@@ -10,6 +10,7 @@
 #include <cohort/onednn/detail/inner_product.hpp>
 #include <cohort/onednn/detail/joining.hpp>
 #include <cohort/onednn/detail/layout_candidates.hpp>
+#include <cohort/onednn/detail/matmul.hpp>
 #include <cohort/onednn/detail/normalisation.hpp>
 #include <cohort/onednn/detail/pooling.hpp>
 #include <cohort/onednn/detail/winograd.hpp>
@@ -51,6 +52,13 @@ availability probe_convolution() try {
   return {};
 } catch (error const& why) {
   return {false, why.what()};
+}
+
+/// Whether an element-wise layer broadcasts an input.
+COHORT_ONEDNN_INLINE bool broadcasts(operation_request<onednn> const& request) {
+  for (shape const& one : request.input_shapes)
+    if (!(one == request.output_shape)) return true;
+  return false;
 }
 
 }  // namespace detail
@@ -104,7 +112,10 @@ COHORT_ONEDNN_INLINE operation<onednn> onednn::prepare(operation_request<onednn>
   }
   if (k == kind_of<dense>) return detail::prepare(on_, request, detail::decode<dense>(request.fields));
   if (detail::find_activation(k)) return detail::prepare_activation(on_.engine, request);
-  if (k == kind_of<add>) return detail::prepare(on_.engine, request, add{});
+  if (k == kind_of<add> && !detail::broadcasts(request)) return detail::prepare(on_.engine, request, add{});
+  if (k.name == matmul::kind_name)
+    if (auto made = detail::prepare_matmul(on_, request, detail::decode<matmul>(request.fields)))
+      return std::move(*made);
   if (k == kind_of<concatenate>) return detail::prepare(on_.engine, request, concatenate{});
   if (k.name == conv1d::kind_name)
     return detail::prepare(on_, request, detail::decode<conv1d>(request.fields));

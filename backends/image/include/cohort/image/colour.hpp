@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <array>
+#include <cohort/image/image.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <cstdint>
+
+namespace cohort {
+
+/// Ranges of random changes of colour, as torchvision's ColorJitter has them.
+///
+/// Units     brightness, contrast, saturation b: the factor is uniform in [max(0, 1 − b), 1 + b]. hue h, at
+///           most 1/2: the shift is uniform in [−h, h] turns. 0: unchanged. The changes are applied in random
+///           order.
+struct colour_jitter {
+  double brightness = 0;
+  double contrast = 0;
+  double saturation = 0;
+  double hue = 0;
+  bool operator==(colour_jitter const&) const = default;
+};
+
+/// Changes of colour: factors of brightness, contrast and saturation, and a shift of the hue in turns.
+///
+/// Order     `order`: numbers of the changes in the order of the fields, first to last.
+struct colour_change {
+  double brightness = 1;
+  double contrast = 1;
+  double saturation = 1;
+  double hue = 0;
+  std::array<int, 4> order{0, 1, 2, 3};
+  bool operator==(colour_change const&) const = default;
+};
+
+/// Returns a copy with changed colours: torchvision's adjust_brightness, adjust_contrast, adjust_saturation
+/// and adjust_hue for bytes.
+///
+/// brightness   black and the image are mixed.
+/// contrast     the mean of the grey image and the image are mixed.
+/// saturation   the grey image and the image are mixed. A grey image stays.
+/// hue          the hue is shifted, in HSV. A grey image stays.
+///
+/// Exact     mixing a and b: factor · a + (1 − factor) · b in f32, clamped to 0 … 255 and truncated.
+///           A factor of 1 and a shift of 0 change nothing.
+image recoloured(image const& from, colour_change const& how);
+
+namespace detail {
+
+/// Changes the colours of channels × height × width bytes.
+///
+/// Before    1 or 3 channels.
+void recolour(std::uint8_t* pixels, shape const& dims, colour_change const& how);
+
+/// Returns the random change for a stream, from its elements first … first + 4.
+colour_change drawn(colour_jitter const& how, random_stream const& chance, std::uint64_t first);
+
+}  // namespace detail
+}  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/colour.ipp>
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cmath>
+#include <cohort/detail/config.hpp>
+#include <cohort/image/rotate.hpp>
+#include <cstddef>
+#include <numbers>
+
+namespace cohort::detail {
+
+COHORT_IMAGE_INLINE void rotate(std::uint8_t const* from, shape const& dims, double degrees, int fill,
+                                std::uint8_t* to) {
+  int const height = dims[1], width = dims[2];
+  auto const places = static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
+  double const angle = degrees * std::numbers::pi / 180, cosine = std::cos(angle), sine = std::sin(angle);
+  double const middle_y = (height - 1) / 2.0, middle_x = (width - 1) / 2.0;
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x, ++to) {
+      double const down = y - middle_y, right = x - middle_x;
+      double const row = middle_y + sine * right + cosine * down,
+                   column = middle_x + cosine * right - sine * down;
+      auto const top = static_cast<int>(std::floor(row)), left = static_cast<int>(std::floor(column));
+      double const below = row - top, beside = column - left;
+      for (std::size_t c = 0; c < static_cast<std::size_t>(dims[0]); ++c) {
+        auto const pixel = [&](int py, int px) -> double {
+          bool const inside = py >= 0 && py < height && px >= 0 && px < width;
+          return inside ? from[c * places + static_cast<std::size_t>(py) * static_cast<std::size_t>(width)
+                               + static_cast<std::size_t>(px)]
+                        : fill;
+        };
+        double const upper = (1 - beside) * pixel(top, left) + beside * pixel(top, left + 1);
+        double const lower = (1 - beside) * pixel(top + 1, left) + beside * pixel(top + 1, left + 1);
+        to[c * places] = static_cast<std::uint8_t>((1 - below) * upper + below * lower + 0.5);
+      }
+    }
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_IMAGE_INLINE image rotated(image const& from, double degrees, int fill) {
+  image made(from.channels(), from.height(), from.width());
+  detail::rotate(from.pixels.data(), from.dims, degrees, fill, made.pixels.data());
+  return made;
+}
+
+}  // namespace cohort

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/dataset.hpp>
+#include <cohort/image/crop.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace cohort {
+
+/// How examples are mixed with others: mixup and cutmix. If both have an α, each has probability 1/2.
+///
+/// Units     `mixup`, `cutmix`: α of the distribution Beta(α, α) of the share λ of the example itself; 0: not
+///           used. `probability`: of an example to be mixed.
+/// Source    mixup: Zhang et al., ICLR 2018. CutMix: Yun et al., ICCV 2019.
+struct mixing {
+  double mixup = 0;
+  double cutmix = 0;
+  double probability = 1;
+  std::uint64_t seed = 0;
+};
+
+/// Random choices for one example: a function of (seed, epoch, index) only.
+///
+/// `partner`   the example that it is mixed with
+/// `share`     of the example in image and target, λ; the rest is the partner's. 1: not mixed
+/// `window`    cutmix: of the image, taken from the partner. Without area: mixup
+struct mixing_draw {
+  std::int64_t partner = 0;
+  double share = 1;
+  image_window window{};
+};
+
+/// Returns the random choices for one of `size` examples, which have images of height × width.
+mixing_draw drawn(mixing const& how, std::int64_t size, int height, int width, std::int64_t epoch,
+                  std::int64_t index);
+
+namespace detail {
+
+/// Returns the description of mixed examples.
+///
+/// Errors    setting_error for invalid settings; shape_error for data that cannot be mixed.
+data_description describe_mixed(data_description what, mixing const& how);
+
+/// own ← share · own + (1 − share) · other, or the window of `other`.
+void mix_images(tensor_description const& images, mixing_draw const& chance, std::byte* own,
+                std::byte const* other);
+
+/// Returns a class label.  Errors: data_error if it is out of range.
+int label_at(std::byte const* label, tensor_description const& what, std::int64_t example);
+
+}  // namespace detail
+
+/// A data set that mixes each example with another one, anew in every epoch. The class label becomes a
+/// distribution, which softmax_cross_entropy accepts. An indexed data set over another one.
+///
+/// Shapes    the first input is channels × height × width of u8, f32 or f64; the first target a class label of
+///           n classes, which becomes n numbers, f32. Other parts, key and weight are those of the example.
+/// Moves     two examples are read for a mixed one.
+/// Errors    setting_error for invalid settings; shape_error for other inputs or targets. From get: data_error
+///           for a label out of range.
+/// Exact     an example is a function of (seed, epoch, index) and of both examples: the same on any rank, in
+///           any order, on any thread. Mixed bytes are rounded to nearest.
+template <indexed_dataset D>
+class mixed {
+ public:
+  explicit mixed(D data, mixing how)
+      : data_(std::move(data)), how_(how), what_(detail::describe_mixed(data_.describe(), how)) {}
+
+  data_description const& describe() const { return what_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }
+  D const& data() const { return data_; }
+
+  void get(std::int64_t i, example_view& out) const {
+    data_description const& plain = data_.describe();
+    std::size_t const target = plain.inputs.size();
+    shape const& image = what_.inputs[0].example;
+    mixing_draw const chance = drawn(how_, size(), image[1], image[2], out.epoch, i);
+    example_view own;
+    own.allocate(plain);
+    own.epoch = out.epoch;
+    data_.get(i, own);
+    out.weight = own.weight;
+    out.key = own.key;
+    for (std::size_t part = 0; part < plain.parts(); ++part)
+      if (part != target)
+        std::memcpy(out.fill(part), own.at(part),
+                    static_cast<std::size_t>(plain.part(part).example.elements())
+                        * bytes_of(plain.part(part).stored));
+    tensor_description const& labels = plain.targets[0];
+    float* const shares = out.fill<float>(target);
+    std::memset(shares, 0, static_cast<std::size_t>(labels.classes) * sizeof(float));
+    shares[detail::label_at(own.at(target), labels, i)] = static_cast<float>(chance.share);
+    if (chance.share == 1) return;
+    example_view other;
+    other.allocate(plain);
+    other.epoch = out.epoch;
+    data_.get(chance.partner, other);
+    detail::mix_images(plain.inputs[0], chance, out.fill(0), other.at(0));
+    shares[detail::label_at(other.at(target), labels, chance.partner)] +=
+        static_cast<float>(1 - chance.share);
+  }
+
+ private:
+  D data_;
+  mixing how_;
+  data_description what_;
+};
+
+}  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/mixed.ipp>
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/image/image.hpp>
+#include <cohort/tensor/shape.hpp>
+#include <cstdint>
+
+namespace cohort {
+
+/// Returns the image rotated about its centre, in its size: torchvision's rotate with bilinear interpolation.
+///
+/// Units     degrees, counter-clockwise. `fill`: the value of places outside of the image, 0 to 255.
+/// Exact     each pixel is a weighted mean of four, in f64, rounded to nearest. A turn of a square image by a
+///           multiple of 90 degrees moves pixels only.
+image rotated(image const& from, double degrees, int fill = 0);
+
+namespace detail {
+
+/// Writes a rotated image of channels × height × width bytes.
+///
+/// Before    `to` does not overlap `from`.
+void rotate(std::uint8_t const* from, shape const& dims, double degrees, int fill, std::uint8_t* to);
+
+}  // namespace detail
+}  // namespace cohort
+
+#ifndef COHORT_IMAGE_COMPILED
+#include <cohort/image/impl/rotate.ipp>
+#endif

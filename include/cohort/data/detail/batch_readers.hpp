@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <chrono>
+#include <cohort/data/dataset.hpp>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace cohort::detail {
+
+/// State of batch_readers, jointly owned by them and their threads. If a data set hangs and its readers are
+/// destroyed, the detached thread still has valid memory.
+struct batch_reading {
+  batch_reading(dataset from, int readers);
+
+  /// Reads examples of the current batch until none is unclaimed. Holds `lock`, except while it reads.
+  void read_rows(std::unique_lock<std::mutex>& lock, example_view& example);
+
+  /// Thread function of reader 1, 2, …
+  void run(std::size_t reader);
+
+  dataset const data;
+  batch_writer const writer;
+  std::vector<example_view> examples;  // one per reader
+  std::mutex mutex;                    // guards what follows, except `abandoned`
+  std::condition_variable changed;
+  batch* out = nullptr;
+  std::vector<std::int64_t> indices;
+  std::size_t next_row = 0;  // rows are claimed in ascending order
+  std::size_t reading = 0;   // claimed and not yet written
+  std::size_t failed_row = 0;
+  std::exception_ptr failure;  // of the lowest row that failed
+  std::size_t running = 0;     // threads
+  bool stopping = false;
+  std::shared_mutex writing;  // shared: held while a row is written; guards `abandoned`
+  bool abandoned = false;     // the batch may be gone: nothing is written any more
+};
+
+/// Threads that read the examples of one batch at a time.
+///
+/// Order     for use by one thread at a time, which is reader 0.
+/// Errors    the exception of the first example in the order of the batch that failed. deadline_error if the
+///           other readers do not finish within the deadline after reader 0; later calls throw it, too.
+/// Exact     every example is written to its own row: the batch does not depend on the number of readers.
+class batch_readers {
+ public:
+  batch_readers(dataset data, int readers, std::chrono::milliseconds deadline);
+  batch_readers(batch_readers const&) = delete;
+  batch_readers& operator=(batch_readers const&) = delete;
+  ~batch_readers() { stop(); }
+
+  /// Writes the examples `indices` to the rows of a batch.
+  ///
+  /// Before    out.epoch, out.indices, and the sizes of weights and keys are set.
+  void gather(std::span<std::int64_t const> indices, batch& out);
+
+ private:
+  [[noreturn]] void refuse_late_readers() const;
+  void stop();
+
+  std::chrono::milliseconds deadline_;
+  std::shared_ptr<batch_reading> state_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/batch_readers.ipp>
+#endif
