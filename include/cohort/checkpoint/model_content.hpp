@@ -84,7 +84,8 @@ class model_content {
   /// Adds a tensor of a strategy, "strategy/…". Not copied: its memory must stay valid until the content is
   /// written. Readers of the model ignore it.
   model_content& add(std::string name, tensor_view tensor);
-  /// Adds a text of a strategy, "strategy/…", or of a listener, "listener/…".
+  /// Adds a text of a strategy, "strategy/…", or of a listener, "listener/…", or about the
+  /// data, "data/…".
   model_content& add_metadata(std::string key, std::string text);
 
   std::span<stored_tensor const> tensors() const { return tensors_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@ training load_trained(std::string const& path, training_settings settings = {}) 
   model_file const file = model_file::open(path);
   training made = trainer<Choice>(file.network<UserLayers...>(), std::move(settings));
   file.read_parameters(made.network(), made.parameters());
+  made.normalise(detail::normalisation_in(file));
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/batch_view.hpp>
+#include <cohort/data/normalisation.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
@@ -100,6 +101,18 @@ class training {
   ///
   /// Order     collective.
   epoch_report end_epoch();
+
+  /// Fits a normalisation to `data`, over all ranks, and uses it from now on: fit, evaluate, predict and single
+  /// steps rescale inputs and targets; predictions and reports are in the targets' own units, the loss is not.
+  /// Model files and checkpoints contain it.
+  ///
+  /// Order     collective.
+  /// Errors    those of fit_normalisation and evaluate. After an error the former normalisation is in use.
+  void normalise(dataset const& data, normalisation_settings const& how = {},
+                 cohort::sharding sharding = cohort::sharding::global);
+  /// Uses a fitted normalisation from now on; an empty one ends the rescaling. The same on every rank.
+  void normalise(cohort::normalisation with);
+  cohort::normalisation const& normalisation() const;
 
   /// Returns whether all ranks call their listeners' on_step in the same steps.
   ///
@@ -206,5 +219,6 @@ class training {
 #include <cohort/trainer/impl/evaluate.ipp>
 #include <cohort/trainer/impl/metric.ipp>
 #include <cohort/trainer/impl/model_io.ipp>
+#include <cohort/trainer/impl/normalise.ipp>
 #include <cohort/trainer/impl/training.ipp>
 #endif

@@ -15,7 +15,7 @@
 
 namespace cohort::detail {
 
-inline constexpr std::string_view listener_prefix = "listener/";
+inline constexpr std::string_view listener_prefix = "listener/", data_prefix = "data/";
 
 COHORT_CORE_INLINE std::vector<model_tensor> parameter_tensors(parameter_set const& parameters) {
   std::vector<model_tensor> list;
@@ -121,7 +121,7 @@ COHORT_CORE_INLINE model_content& model_content::add(std::string name, tensor_vi
 }
 
 COHORT_CORE_INLINE model_content& model_content::add_metadata(std::string key, std::string text) {
-  if (key.rfind(detail::listener_prefix, 0) != 0) require_strategy(key);
+  if (!key.starts_with(detail::listener_prefix) && !key.starts_with(detail::data_prefix)) require_strategy(key);
   metadata_.insert_or_assign(std::move(key), std::move(text));
   return *this;
 }

@@ -1,80 +1,125 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cmath>
-#include <cohort/data/channel_statistics.hpp>
-#include <cohort/data/loader.hpp>
+#include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <cstddef>
+#include <string>
+#include <utility>
 
 namespace cohort::detail {
 
-/// Count, mean, and sum of squared distances from the mean.
-struct running_moments {
-  double count = 0;
-  double mean = 0;
-  double squares = 0;
+inline constexpr std::size_t sums_of_channel = 5;
 
-  template <class T>
-  static running_moments of(T const* first, std::size_t n) {
-    double sum = 0, squares = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(first[i]);
-    double const mean = sum / static_cast<double>(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      double const distance = static_cast<double>(first[i]) - mean;
-      squares += distance * distance;
+/// Number of channels of a part: its first axis; 1 for a scalar.
+COHORT_CORE_INLINE std::size_t channels_of(tensor_description const& part) {
+  return part.example.rank == 0 ? 1 : static_cast<std::size_t>(part.example[0]);
+}
+
+COHORT_CORE_INLINE channel_statistics::channel_statistics(data_description const& description,
+                                                          normalisation_settings const& how)
+    : inputs_(description.inputs.size()), targets_(description.targets.size()) {
+  auto const add_parts = [&](std::vector<tensor_description> const& all, bool input, rescaling rescaled) {
+    for (std::size_t which = 0; rescaled != rescaling::none && which < all.size(); ++which) {
+      bool const numbers = all[which].type == element_type::f32 || all[which].type == element_type::f64;
+      if (!numbers && !input)
+        throw setting_error({.what = "class labels cannot be rescaled",
+                             .where = {"target ", all[which].name},
+                             .expected = "numbers, or normalisation_settings::targets = rescaling::none",
+                             .got = std::string(name_of(all[which].type))});
+      if (!numbers) continue;  // indices, for an embedding
+      std::size_t const channels = channels_of(all[which]);
+      auto const elements = static_cast<std::size_t>(all[which].example.elements());
+      parts_.push_back({input, which, rescaled, elements / channels, std::vector<channel>(channels)});
     }
-    return {static_cast<double>(n), mean, squares};
+  };
+  add_parts(description.inputs, true, how.inputs);
+  add_parts(description.targets, false, how.targets);
+}
+
+COHORT_CORE_INLINE void channel_statistics::channel::merge(channel const& more) {
+  if (!(more.count > 0)) return;
+  if (!(count > 0)) {
+    *this = more;
+    return;
   }
-  /// Source    Chan, Golub and LeVeque, 1979.
-  void merge(running_moments const& other) {
-    double const whole = count + other.count, distance = other.mean - mean;
-    squares += other.squares + distance * distance * count * other.count / whole;
-    mean += distance * other.count / whole;
-    count = whole;
-  }
-};
+  double const all = count + more.count, difference = more.mean - mean;
+  squares += more.squares + difference * difference * (count * (more.count / all));
+  mean += difference * (more.count / all);
+  count = all;
+  lowest = std::min(lowest, more.lowest);
+  highest = std::max(highest, more.highest);
+}
 
 template <class T>
-void add_examples(std::vector<running_moments>& channels, batch const& from) {
-  T const* first = from.input().as<T>().data();
-  std::size_t const places = static_cast<std::size_t>(from.inputs[0].example.elements()) / channels.size();
-  for (int n = 0; n < from.count; ++n)
-    for (running_moments& one : channels) {
-      one.merge(running_moments::of(first, places));
-      first += places;
+void channel_statistics::add_to(part& to, std::span<T const> values) {
+  std::size_t const elements = to.each * to.channels.size();
+  if (values.empty()) return;
+  for (std::size_t c = 0; c < to.channels.size(); ++c) {
+    channel batch{.lowest = static_cast<double>(values[c * to.each]),
+                  .highest = static_cast<double>(values[c * to.each])};
+    auto const for_each = [&](auto f) {
+      for (std::size_t row = c * to.each; row < values.size(); row += elements)
+        for (std::size_t i = row; i < row + to.each; ++i) f(static_cast<double>(values[i]));
+    };
+    double sum = 0;
+    for_each([&](double x) {
+      sum += x;
+      batch.lowest = std::min(batch.lowest, x);
+      batch.highest = std::max(batch.highest, x);
+    });
+    batch.count = static_cast<double>(values.size() / elements * to.each);
+    batch.mean = sum / batch.count;
+    for_each([&](double x) { batch.squares += (x - batch.mean) * (x - batch.mean); });
+    to.channels[c].merge(batch);
+  }
+}
+
+COHORT_CORE_INLINE void channel_statistics::add(batch const& examples) {
+  for (part& one : parts_) {
+    tensor_view const values = one.input ? examples.input(one.which) : examples.target(one.which);
+    if (values.type == element_type::f64)
+      add_to(one, values.as<double>());
+    else
+      add_to(one, values.as<float>());
+  }
+}
+
+COHORT_CORE_INLINE std::vector<double> channel_statistics::sums() const {
+  std::vector<double> all;
+  for (part const& one : parts_)
+    for (channel const& c : one.channels)
+      all.insert(all.end(), {c.count, c.mean, c.squares, c.lowest, c.highest});
+  return all;
+}
+
+COHORT_CORE_INLINE void channel_statistics::merge(std::span<double const> sums) {
+  for (part& one : parts_)
+    for (channel& c : one.channels) {
+      c.merge({sums[0], sums[1], sums[2], sums[3], sums[4]});
+      sums = sums.subspan(sums_of_channel);
     }
 }
 
-}  // namespace cohort::detail
-
-namespace cohort {
-
-COHORT_CORE_INLINE channel_normalisation channel_statistics(dataset const& data, int readers) {
-  data_description const& what = data.describe();
-  using enum element_type;
-  if (what.inputs.empty() || what.inputs[0].example.rank == 0
-      || (what.inputs[0].type != f32 && what.inputs[0].type != f64))
-    throw shape_error({.what = "only numbers with channels have channel statistics",
-                       .where = what.inputs.empty() ? "" : what.inputs[0].name,
-                       .expected = "a first input of channels x ..., f32 or f64",
-                       .got = what.inputs.empty() ? std::string("none")
-                                                  : to_string(what.inputs[0].example) + " x "
-                                                        + std::string(name_of(what.inputs[0].type))});
-  std::vector<detail::running_moments> channels(static_cast<std::size_t>(what.inputs[0].example[0]));
-  loader batches(data, {.shuffle = false, .readers = readers});
-  batches.start(0);
-  while (batch const* const next = batches.next())
-    if (what.inputs[0].type == f32)
-      detail::add_examples<float>(channels, *next);
-    else
-      detail::add_examples<double>(channels, *next);
-  channel_normalisation made;
-  for (detail::running_moments const& one : channels) {
-    made.mean.push_back(one.mean);
-    made.deviation.push_back(std::sqrt(one.squares / one.count));
+COHORT_CORE_INLINE normalisation channel_statistics::result() const {
+  normalisation made;
+  for (part const& one : parts_) {
+    std::vector<channel_scaling> map;
+    for (channel const& c : one.channels) {
+      if (!(c.count > 0))
+        throw data_error(
+            {.what = "there are no examples to fit a normalisation to", .expected = "at least 1"});
+      bool const standardised = one.how == rescaling::standardise;
+      double const width = standardised ? std::sqrt(c.squares / c.count) : c.highest - c.lowest;
+      double const scale = c.highest > c.lowest ? 1 / width : 1;  // of equal values, width is a rounding error
+      map.push_back({scale, -(standardised && c.highest > c.lowest ? c.mean : c.lowest) * scale});
+    }
+    auto& list = one.input ? made.inputs : made.targets;
+    list.resize(one.input ? inputs_ : targets_);
+    list[one.which] = std::move(map);
   }
   return made;
 }
 
-}  // namespace cohort
+}  // namespace cohort::detail

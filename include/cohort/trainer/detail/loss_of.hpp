@@ -7,7 +7,7 @@ namespace cohort::detail {
 struct training_state;
 
 /// See training::loss_of.
-double loss_of(training_state& run, batch_view const& data);
+double loss_of(training_state& run, batch_view data);
 
 }  // namespace cohort::detail
 

@@ -14,6 +14,9 @@ void add_replica(training_state& run, model_content& to);
 /// Order     collective.
 model_content consensus_model(training_state& run, bool updater_state);
 
+/// The maps of inputs and targets that a model file contains; none if it has none.  Errors: data_error.
+normalisation normalisation_in(model_file const& from);
+
 /// See training::load.
 void load_model(training_state& run, model_file const& from);
 

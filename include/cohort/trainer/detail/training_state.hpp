@@ -10,6 +10,7 @@
 #include <cohort/tensor/buffer.hpp>
 #include <cohort/trainer/detail/non_finite_reports.hpp>
 #include <cohort/trainer/detail/predictor.hpp>
+#include <cohort/trainer/detail/rescaled_parts.hpp>
 #include <cohort/trainer/detail/vote_state.hpp>
 #include <cohort/trainer/detail/worker_group.hpp>
 #include <cohort/trainer/settings.hpp>
@@ -56,6 +57,17 @@ struct training_state {
   element_type element() const { return workers->backend().parameters->type(); }
   replica current_replica() { return {parameters(), update()}; }
 
+  /// See training::outputs_of. Inputs are rescaled, and outputs of losses with rescaled targets mapped back.
+  std::vector<predictions> predict(std::span<int const> layers, std::size_t outputs,
+                                   std::span<tensor_view const> inputs);
+  /// The maps of target number `which`; none if it is not rescaled.
+  std::span<channel_scaling const> target_maps(std::size_t which) const {
+    return which < rescaling.targets.size() ? std::span<channel_scaling const>(rescaling.targets[which])
+                                            : std::span<channel_scaling const>();
+  }
+  /// Replaces inputs and targets by rescaled copies, which are valid until the next call.
+  void rescale(batch_view& data);
+
   /// Finishes the buckets that the last step left pending. Thread-safe.
   void finish_pending();
 
@@ -66,7 +78,7 @@ struct training_state {
     try {
       return f();
     } catch (deadline_error const&) {
-      new std::tuple(workers, exchange_strategy, updater, data);
+      new std::tuple(workers, exchange_strategy, updater, data, rescaled);
       throw;
     }
   }
@@ -85,6 +97,9 @@ struct training_state {
   plateau rate_plateau{};
   vote_state voting{};
   non_finite_reports non_finite{};
+  normalisation rescaling{};  ///< of inputs and targets, by training::normalise
+  /// The caller's batch of a single step, rescaled.
+  std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.
   std::vector<saved_listener> saved_listeners{};
   fit_loop* active_fit = nullptr;

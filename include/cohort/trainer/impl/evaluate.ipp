@@ -95,11 +95,15 @@ COHORT_CORE_INLINE void training::evaluate(dataset const& data, std::span<loss_r
   }
   communicator& world = *state_->world;
   detail::activity_scope const evaluating(*state_, rank_progress::activity::evaluating);
+  detail::rescaled_parts own_units;
   auto const consume = [&](batch const& from, std::int64_t first, plan_context const& done) {
+    own_units.clear();
     for (std::size_t i = 0; i < evaluators.size(); ++i) {
+      std::span<channel_scaling const> const maps = state_->target_maps(target_maps[i].target);
       tensor_view const scores = done.output(target_maps[i].output),
                         targets = from.target(target_maps[i].target);
-      evaluators[i]->add(scores, targets.rows(static_cast<int>(first), scores.dims[0]),
+      evaluators[i]->add(own_units.back(scores, maps),
+                         own_units.back(targets.rows(static_cast<int>(first), scores.dims[0]), maps),
                          from.first_index + first);
     }
   };

@@ -19,7 +19,7 @@ COHORT_CORE_INLINE void run_inference(training_state& run, dataset const& data,
   check_sharding(world, data, how.sharding, run.position.epoch, "evaluate");
   scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
   auto const batches =
-      std::make_shared<loader>(data, loader_settings{.batch = how.batch,
+      std::make_shared<loader>(normalised(data, run.rescaling), loader_settings{.batch = how.batch,
                                                      .rank = world.rank(),
                                                      .ranks = world.size(),
                                                      .shuffle = false,

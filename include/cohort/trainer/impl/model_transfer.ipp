@@ -9,9 +9,23 @@
 
 namespace cohort::detail {
 
+inline constexpr char const* normalisation_key = "data/normalisation";
+
+/// Adds the maps of inputs and targets, if there are any.
+COHORT_CORE_INLINE void add_normalisation(training_state const& run, model_content& to) {
+  if (!run.rescaling.empty()) to.add_metadata(normalisation_key, run.rescaling.to_json());
+}
+
+COHORT_CORE_INLINE normalisation normalisation_in(model_file const& from) {
+  auto const found = from.file().metadata().find(normalisation_key);
+  if (found == from.file().metadata().end()) return {};
+  return normalisation::from_json(found->second, from.file().name() + ", " + normalisation_key);
+}
+
 COHORT_CORE_INLINE void add_replica(training_state& run, model_content& to) {
   std::vector<std::byte*> const arrays = run.updater_arrays();
   to.add_parameters(run.parameters());
+  add_normalisation(run, to);
   to.add_state(run.parameters(), {.settings = run.settings.optimizer(),
                                   .position = run.position,
                                   .arrays = arrays,
@@ -27,11 +41,17 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
     add_replica(run, content);
   else
     content.add_parameters(run.parameters());
+  add_normalisation(run, content);
   return content;
 }
 
 COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
-  if (!from.optimizer()) return from.read_parameters(run.net, run.parameters());
+  normalisation rescaling = normalisation_in(from);
+  if (!from.optimizer()) {
+    from.read_parameters(run.net, run.parameters());
+    run.rescaling = std::move(rescaling);
+    return;
+  }
   // Into temporary arrays first: a mismatch must leave everything unchanged.
   parameter_update loaded(run.parameters(), run.settings.optimizer());
   std::vector<std::byte*> arrays;
@@ -41,6 +61,7 @@ COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) 
   for (int k = 0; k < loaded.state_arrays(); ++k)
     run.parameters().passes().copy(loaded.state(k), run.update().state(k), run.parameters().arena_bytes());
   run.position = position;
+  run.rescaling = std::move(rescaling);
   run.rate_plateau = from.plateau();
   run.epoch_sums = {};
 }

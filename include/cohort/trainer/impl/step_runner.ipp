@@ -35,6 +35,7 @@ COHORT_CORE_INLINE void step_runner::connect_layer_sums(plan const& made) {
 
 COHORT_CORE_INLINE void step_runner::check(batch_view& data) {
   check_batch_view(state_.net, state_.element(), data);
+  state_.rescale(data);
   if (!data.indices.empty()) return;
   constexpr int rows_of_a_rank = 40;  // bits
   auto const first = static_cast<std::int64_t>(state_.world->rank()) << rows_of_a_rank;

@@ -71,9 +71,7 @@ COHORT_CORE_INLINE bool training::has_common_steps() const {
 COHORT_CORE_INLINE void training::request(votes const& wanted) { state_->voting.request(wanted); }
 
 COHORT_CORE_INLINE predictions training::predict(std::span<tensor_view const> inputs) const {
-  detail::check_inputs(state_->net, inputs);
-  state_->finish_pending();
-  return std::move(state_->inference->predict({}, 1, inputs)[0]);
+  return std::move(state_->predict({}, 1, inputs)[0]);
 }
 
 COHORT_CORE_INLINE std::vector<keyed_prediction> training::predict(std::span<std::string const> keys,
@@ -96,11 +94,9 @@ COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std
 
 COHORT_CORE_INLINE std::vector<predictions> training::outputs_of(std::vector<std::string> const& layers,
                                                                  std::span<tensor_view const> inputs) const {
-  detail::check_inputs(state_->net, inputs);
-  state_->finish_pending();
   graph_view const net = state_->net;
   std::vector<int> const ids = named_layers(net, layers);
-  return state_->inference->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
+  return state_->predict(ids, layers.empty() ? net.outputs().size() : ids.size(), inputs);
 }
 
 COHORT_CORE_INLINE std::string training::checksum() const {

@@ -60,13 +60,17 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
   std::vector<int> layers{net.with_role(layer_role::loss)[0]};
   for (int one : loss.layers()) layers.push_back(one);
   batch_view now;
+  rescaled_parts own_units;
   run_inference(
       state_, data_, how, layers, [&](batch const& from, std::int64_t first, plan_context const& done) {
         now.refer_to(from);
         loss.add(now, first, done, 1);
+        own_units.clear();
         tensor_view const outputs = done.output(0), targets = from.target(0);
+        tensor_view const rows = targets.rows(static_cast<int>(first), outputs.dims[0]);
         for (evaluator* const one : evaluators)
-          one->add(outputs, targets.rows(static_cast<int>(first), outputs.dims[0]), from.first_index + first);
+          one->add(own_units.back(outputs, state_.target_maps(0)), own_units.back(rows, state_.target_maps(0)),
+                   from.first_index + first);
       });
   merge_ranks(*state_.world, evaluators);
   std::vector<metric_value> values{{std::string(metrics::loss.name), loss.mean(*state_.world)}};

@@ -2,7 +2,7 @@
 #pragma once
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/description.hpp>
-#include <cohort/data/normalised.hpp>
+#include <cohort/data/channel_normalisation.hpp>
 #include <cohort/image/decode.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,8 @@ enum class fitting {
 
 /// Conversion of files to examples. Field order: format of the examples, labels, limits.
 ///
-/// Errors    of `normalise`: setting_error, as for `normalised`.
+/// Errors    of `normalise`: setting_error for lists of other lengths than the channels, a mean that is not
+///           finite, or a deviation that is not a finite number above 0.
 struct image_settings {
   int channels = 3;  ///< 3 (red, green, blue) or 1 (grey)
   int height = 0;    ///< of every example; both 0: size of the first file

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cmath>
+#include <cohort/data/detail/channel_statistics.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/data/normalisation.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
+#include <cohort/io/json.hpp>
+#include <cohort/io/json_writer.hpp>
+#include <memory>
+#include <utility>
+
+namespace cohort::detail {
+
+/// Adds the maps to the descriptions of the parts.
+COHORT_CORE_INLINE void rescale_parts(std::vector<tensor_description>& parts,
+                                      std::vector<std::vector<channel_scaling>> const& maps, char const* kind) {
+  if (maps.empty()) return;
+  if (maps.size() != parts.size())
+    throw shape_error({.what = "a normalisation does not fit the data set",
+                       .where = {"number of ", kind, "s"},
+                       .expected = {maps.size()},
+                       .got = {parts.size()}});
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (maps[p].empty()) continue;
+    std::size_t const channels = channels_of(parts[p]);
+    bool const numbers = parts[p].type == element_type::f32 || parts[p].type == element_type::f64;
+    if (!numbers || maps[p].size() != channels)
+      throw shape_error({.what = "a normalisation does not fit the data set",
+                         .where = {kind, ' ', parts[p].name},
+                         .expected = {maps[p].size(), " channels of f32 or f64"},
+                         .got = {to_string(parts[p].example), ", ", name_of(parts[p].type)}});
+    parts[p].channels.resize(channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      channel_scaling& one = parts[p].channels[c];
+      one = {one.scale * maps[p][c].scale, one.offset * maps[p][c].scale + maps[p][c].offset};
+    }
+  }
+}
+
+/// A data set whose description has the maps; the batch writer applies them.
+class normalised_view final : public dataset_interface {
+ public:
+  normalised_view(dataset data, normalisation const& how)
+      : data_(std::move(data)), description_(data_.describe()) {
+    rescale_parts(description_.inputs, how.inputs, "input");
+    rescale_parts(description_.targets, how.targets, "target");
+  }
+
+  data_description const& describe() const override { return description_; }
+  bool indexed() const override { return data_.indexed(); }
+  std::int64_t size() const override { return data_.size(); }
+  void get(std::int64_t i, example_view& out) const override { data_.model().get(i, out); }
+  bool locate(std::span<std::int64_t const> indices, std::size_t part,
+              std::byte const** addresses) const override {
+    return data_.model().locate(indices, part, addresses);
+  }
+  std::unique_ptr<stream_cursor> open(int shard, int shards, std::int64_t epoch,
+                                      std::int64_t position) const override {
+    return data_.model().open(shard, shards, epoch, position);
+  }
+
+ private:
+  dataset data_;
+  data_description description_;
+};
+
+COHORT_CORE_INLINE void write_maps(io::json_writer& out, char const* name,
+                                   std::vector<std::vector<channel_scaling>> const& maps) {
+  out.key(name).begin_array();
+  for (std::vector<channel_scaling> const& part : maps) {
+    out.begin_array();
+    for (channel_scaling const& one : part) out.begin_array().value(one.scale).value(one.offset).end_array();
+    out.end_array();
+  }
+  out.end_array();
+}
+
+COHORT_CORE_INLINE std::vector<std::vector<channel_scaling>> read_maps(io::json_value list) {
+  std::vector<std::vector<channel_scaling>> maps;
+  for (io::json_value const part : list.items()) {
+    maps.emplace_back();
+    for (io::json_value const one : part.items()) {
+      if (one.size() != 2) one.refuse("a scale and an offset");
+      if (one.at(0).number() == 0) one.at(0).refuse("a scale other than 0");
+      maps.back().push_back({one.at(0).number(), one.at(1).number()});
+    }
+  }
+  return maps;
+}
+
+template <class T>
+void rescale_elements(std::span<T> examples, std::size_t each, std::span<channel_scaling const> maps,
+                      direction which) {
+  T* at = examples.data();
+  while (at != examples.data() + examples.size())
+    for (channel_scaling const& one : maps)
+      for (T* const end = at + each; at != end; ++at) {
+        auto const x = static_cast<double>(*at);
+        *at = static_cast<T>(which == direction::forth ? x * one.scale + one.offset : (x - one.offset) / one.scale);
+      }
+}
+
+COHORT_CORE_INLINE void rescale(mutable_tensor_view examples, std::span<channel_scaling const> maps,
+                                direction which) {
+  if (maps.empty() || examples.dims[0] == 0) return;
+  auto const elements = static_cast<std::size_t>(examples.dims.example().elements());
+  std::size_t const each = elements / maps.size();
+  if (examples.type == element_type::f64)
+    rescale_elements(examples.as<double>(), each, maps, which);
+  else
+    rescale_elements(examples.as<float>(), each, maps, which);
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE std::string normalisation::to_json() const {
+  io::json_writer out;
+  out.begin_object();
+  detail::write_maps(out, "inputs", inputs);
+  detail::write_maps(out, "targets", targets);
+  return out.end_object().text();
+}
+
+COHORT_CORE_INLINE normalisation normalisation::from_json(std::string_view text, std::string const& where) {
+  io::json_document const parsed = io::parse_json(text, where);
+  io::json_value const root = parsed.root();
+  root.expect_only({"inputs", "targets"});
+  return {detail::read_maps(root.at("inputs")), detail::read_maps(root.at("targets"))};
+}
+
+COHORT_CORE_INLINE dataset normalised(dataset const& data, normalisation const& how) {
+  if (how.empty()) return data;
+  return dataset(std::make_shared<detail::normalised_view const>(data, how));
+}
+
+COHORT_CORE_INLINE normalisation fit_normalisation(dataset const& data, normalisation_settings const& how,
+                                                   int readers) {
+  detail::channel_statistics statistics(data.describe(), how);
+  loader batches(data, {.batch = 256, .shuffle = false, .readers = readers});
+  batches.start(0);
+  while (batch const* const next = batches.next()) statistics.add(*next);
+  return statistics.result();
+}
+
+}  // namespace cohort

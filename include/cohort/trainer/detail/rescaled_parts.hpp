@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/normalisation.hpp>
+#include <cohort/tensor/buffer.hpp>
+#include <cohort/tensor/view.hpp>
+#include <span>
+#include <vector>
+
+namespace cohort::detail {
+
+/// Rescaled copies of the parts that have maps; the other parts as they are.
+///
+/// Before    the memory lives as long as the copies, and is not moved.
+class rescaled_parts {
+ public:
+  std::vector<tensor_view> of(std::span<tensor_view const> parts,
+                              std::vector<std::vector<channel_scaling>> const& maps);
+  /// Maps one part back.
+  tensor_view back(tensor_view part, std::span<channel_scaling const> maps);
+  /// Forgets all copies and keeps their memory.
+  void clear() { used_ = 0; }
+
+ private:
+  tensor_view copy(tensor_view part, std::span<channel_scaling const> maps, direction which);
+
+  std::vector<reusable_buffer> memory_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/trainer/impl/rescaled_parts.ipp>
+#endif

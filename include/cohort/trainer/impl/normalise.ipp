@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Members of training that rescale inputs and targets.
+#include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/data/detail/channel_statistics.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/detail/config.hpp>
+#include <cohort/trainer/detail/activity_scope.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
+#include <cohort/trainer/detail/training_state.hpp>
+#include <cohort/trainer/training.hpp>
+#include <utility>
+
+namespace cohort {
+
+COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_settings const& how,
+                                            cohort::sharding sharding) {
+  detail::training_state& state = *state_;
+  communicator& world = *state.world;
+  detail::check_dataset(state.net, state.element(), data);
+  detail::channel_statistics mine(data.describe(), how);
+  detail::activity_scope const evaluating(state, rank_progress::activity::evaluating);
+  detail::check_sharding(world, data, sharding, state.position.epoch, "normalise");
+  loader batches(data, {.batch = 256,
+                        .rank = world.rank(),
+                        .ranks = world.size(),
+                        .shuffle = false,
+                        .deadline = state.settings.deadline,
+                        .local_sizes = detail::local_sizes(world, data, sharding)});
+  detail::all_or_none(world, "cannot fit the normalisation", [&] {
+    batches.start(0);
+    while (batch const* const next = batches.next()) mine.add(*next);
+  });
+  std::vector<double> const sums = mine.sums();
+  gathered const all = world.allgatherv(std::as_bytes(std::span(sums)));
+  detail::channel_statistics whole(data.describe(), how);
+  for (int rank = 0; rank < world.size(); ++rank) {
+    std::vector<double> of_rank(sums.size());
+    if (!sums.empty()) std::memcpy(of_rank.data(), all.of(rank).data(), all.of(rank).size());
+    whole.merge(of_rank);
+  }
+  state.rescaling = whole.result();
+}
+
+COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) { state_->rescaling = std::move(with); }
+
+COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const { return state_->rescaling; }
+
+}  // namespace cohort

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/channel_normalisation.hpp>
+#include <cohort/data/loader.hpp>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "refused.hpp"
+
+namespace channel_normalisation_test {
+
+using namespace cohort;
+
+/// Two images of two channels with two places.
+std::vector<std::uint8_t> const pixels{0, 51, 255, 255, 102, 51, 153, 51};
+std::vector<std::uint8_t> const labels{0, 1};
+arrays images() { return arrays(pixels, {2, 1, 2}, labels, 2, 1 / 255.0); }
+
+std::vector<float> all_inputs(dataset const& data) {
+  loader batches(data, {.batch = 8, .shuffle = false});
+  auto const seen = batches.next()->input().as<float>();
+  return {seen.begin(), seen.end()};
+}
+
+void expect_near(std::vector<float> const& got, std::vector<double> const& wanted, double tolerance) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << i;
+}
+
+/// The same data set with get only, normalised.
+struct rescaled {
+  arrays data;
+  data_description what;
+  rescaled(arrays from, channel_normalisation const& how) : data(std::move(from)), what(data.describe()) {
+    detail::normalise(what.inputs[0], how);
+  }
+  data_description const& describe() const { return what; }
+  std::int64_t size() const { return data.size(); }
+  void get(std::int64_t i, example_view& out) const { data.get(i, out); }
+};
+
+TEST(channel_normalisation, is_applied_when_the_batch_is_made) {
+  std::vector<double> const wanted{-2, -1.2, 0.5, 0.5, -0.4, -1.2, 0.3, 0.1};
+  expect_near(all_inputs(rescaled{images(), {.mean = {0.5, 0}, .deviation = {0.25, 2}}}), wanted, 1e-6);
+  EXPECT_EQ(all_inputs(rescaled{images(), {}}), all_inputs(images()));
+}
+
+TEST(channel_normalisation, refuses_what_it_cannot_normalise) {
+  auto const says = [](channel_normalisation const& how) {
+    return refused<setting_error>([&] { rescaled(images(), how); });
+  };
+  expect_parts(says({.mean = {0}, .deviation = {1, 1}}),
+               {"input, mean", "2 numbers, one per channel", "got 1"});
+  expect_parts(says({.mean = {0, 0}}), {"deviation", "2 numbers", "got 0"});
+  expect_parts(says({.mean = {0, 0}, .deviation = {1, 0}}), {"deviation", "above 0", "got 0"});
+  expect_parts(says({.mean = {0, std::nan("")}, .deviation = {1, 1}}), {"mean", "finite"});
+  std::vector<std::int32_t> const words{1, 2};
+  arrays const sentences({array{.name = "words", .values = {words.data(), shape(1, 2)}}});
+  expect_parts(refused<shape_error>([&] {
+                 rescaled(sentences, {.mean = {0, 0}, .deviation = {1, 1}});
+               }),
+               {"words", "f32 or f64"});
+}
+
+}  // namespace channel_normalisation_test
