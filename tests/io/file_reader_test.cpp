@@ -51,8 +51,9 @@ TEST(file_reader, refuses_a_file_that_has_become_shorter) {
   char bytes[11];
   file_reader file(folder / "a");
   file.read_exactly(bytes, 4);
-  EXPECT_EQ(refusal_of<cohort::file_error>([&] { file.read_exactly(bytes, 7); }),
-            "the file became shorter while it was read (" + (folder / "a") + "): expected 7 bytes, got 6 bytes");
+  EXPECT_EQ(
+      refusal_of<cohort::file_error>([&] { file.read_exactly(bytes, 7); }),
+      "the file became shorter while it was read (" + (folder / "a") + "): expected 7 bytes, got 6 bytes");
 }
 
 TEST(file_reader, refuses_a_text_longer_than_allowed) {
