@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cohort/detail/config.hpp>
 #include <cohort/image/colour.hpp>
 #include <cstddef>
@@ -41,36 +40,67 @@ COHORT_IMAGE_INLINE void change_saturation(std::uint8_t* pixels, std::size_t pla
   }
 }
 
-/// A colour with its hue shifted by `shift` turns.
-///
-/// Units     0 to 255.
-COHORT_IMAGE_INLINE std::array<std::uint8_t, 3> shifted_hue(std::array<std::uint8_t, 3> const& colour,
-                                                            float shift) {
-  float const r = static_cast<float>(colour[0]) / 255, g = static_cast<float>(colour[1]) / 255,
-              b = static_cast<float>(colour[2]) / 255;
-  float const most = std::max({r, g, b}), range = most - std::min({r, g, b});
-  float const saturation = range > 0 ? range / most : 0, divisor = range > 0 ? range : 1;
-  float const from_r = (most - r) / divisor, from_g = (most - g) / divisor, from_b = (most - b) / divisor;
-  float const sixths = most == r ? from_b - from_g : most == g ? 2 + from_r - from_b : 4 + from_g - from_r;
-  float hue = std::fmod(sixths / 6 + 1, 1.0F) + shift;
-  hue -= std::floor(hue);
-  float const sextant = std::floor(hue * 6), within = hue * 6 - sextant;
-  float const p = most * (1 - saturation), q = most * (1 - saturation * within),
-              t = most * (1 - saturation * (1 - within));
-  float const sextants[6][3]{{most, t, p}, {q, most, p}, {p, most, t},
-                             {p, q, most}, {t, p, most}, {most, p, q}};
-  std::array<std::uint8_t, 3> made{};
-  for (std::size_t c = 0; c < 3; ++c) {
-    float const value = sextants[static_cast<int>(sextant) % 6][c];
-    made[c] = static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * (256.0F - 1e-3F));
-  }
+/// Bytes as fractions of 255.
+COHORT_IMAGE_INLINE std::array<float, 256> const& unit_fractions() {
+  static std::array<float, 256> const made = [] {
+    std::array<float, 256> values{};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) / 255;
+    return values;
+  }();
   return made;
 }
 
+/// Shifts the hue of a colour by `shift` turns.
+///
+/// Units     0 to 1.
+/// Before    −1 ≤ shift ≤ 1.
+COHORT_IMAGE_INLINE void shift_hue(float& r, float& g, float& b, float shift) {
+  float const most = std::max({r, g, b}), range = most - std::min({r, g, b});
+  if (!(range > 0)) return;  // grey
+  float const saturation = range / most;
+  float const from_r = (most - r) / range, from_g = (most - g) / range, from_b = (most - b) / range;
+  float const sixths = most == r ? from_b - from_g : most == g ? 2 + from_r - from_b : 4 + from_g - from_r;
+  float const turns = sixths / 6 + 1;
+  float hue = (turns >= 1 ? turns - 1 : turns) + shift;
+  if (hue < 0) hue += 1;
+  if (hue >= 1) hue -= 1;
+  int const sextant = static_cast<int>(hue * 6);
+  float const within = hue * 6 - static_cast<float>(sextant);
+  float const low = most * (1 - saturation), falling = most * (1 - saturation * within),
+              rising = most * (1 - saturation * (1 - within));
+  switch (sextant) {
+    case 1:
+      r = falling, g = most, b = low;
+      break;
+    case 2:
+      r = low, g = most, b = rising;
+      break;
+    case 3:
+      r = low, g = falling, b = most;
+      break;
+    case 4:
+      r = rising, g = low, b = most;
+      break;
+    case 5:
+      r = most, g = low, b = falling;
+      break;
+    default:
+      r = most, g = rising, b = low;
+  }
+}
+
 COHORT_IMAGE_INLINE void change_hue(std::uint8_t* pixels, std::size_t places, float shift) {
+  std::array<float, 256> const& fractions = unit_fractions();
+  auto const byte_of = [](float value) {
+    return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 1.0F) * (256.0F - 1e-3F));
+  };
   for (std::size_t i = 0; i < places; ++i) {
-    auto const made = shifted_hue({pixels[i], pixels[places + i], pixels[2 * places + i]}, shift);
-    for (std::size_t c = 0; c < 3; ++c) pixels[c * places + i] = made[c];
+    std::uint8_t &red = pixels[i], &green = pixels[places + i], &blue = pixels[2 * places + i];
+    float r = fractions[red], g = fractions[green], b = fractions[blue];
+    shift_hue(r, g, b, shift);
+    red = byte_of(r);
+    green = byte_of(g);
+    blue = byte_of(b);
   }
 }
 

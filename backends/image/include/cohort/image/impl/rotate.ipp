@@ -14,19 +14,23 @@ COHORT_IMAGE_INLINE void rotate(std::uint8_t const* from, shape const& dims, dou
   auto const places = static_cast<std::size_t>(height) * static_cast<std::size_t>(width);
   double const angle = degrees * std::numbers::pi / 180, cosine = std::cos(angle), sine = std::sin(angle);
   double const middle_y = (height - 1) / 2.0, middle_x = (width - 1) / 2.0;
+  auto const floor_of = [](double x) {  // std::floor is a call without SSE 4.1
+    int const truncated = static_cast<int>(x);
+    return truncated - (truncated > x ? 1 : 0);
+  };
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x, ++to) {
       double const down = y - middle_y, right = x - middle_x;
       double const row = middle_y + sine * right + cosine * down,
                    column = middle_x + cosine * right - sine * down;
-      auto const top = static_cast<int>(std::floor(row)), left = static_cast<int>(std::floor(column));
+      int const top = floor_of(row), left = floor_of(column);
       double const below = row - top, beside = column - left;
-      for (std::size_t c = 0; c < static_cast<std::size_t>(dims[0]); ++c) {
+      bool const inside = top >= 0 && left >= 0 && top + 1 < height && left + 1 < width;
+      std::uint8_t const* plane = from;
+      for (std::size_t c = 0; c < static_cast<std::size_t>(dims[0]); ++c, plane += places) {
         auto const pixel = [&](int py, int px) -> double {
-          bool const inside = py >= 0 && py < height && px >= 0 && px < width;
-          return inside ? from[c * places + static_cast<std::size_t>(py) * static_cast<std::size_t>(width)
-                               + static_cast<std::size_t>(px)]
-                        : fill;
+          bool const exists = inside || (py >= 0 && py < height && px >= 0 && px < width);
+          return exists ? plane[static_cast<std::ptrdiff_t>(py) * width + px] : fill;
         };
         double const upper = (1 - beside) * pixel(top, left) + beside * pixel(top, left + 1);
         double const lower = (1 - beside) * pixel(top + 1, left) + beside * pixel(top + 1, left + 1);
