@@ -138,15 +138,15 @@ TEST(normalisation, refuses_labels_other_shapes_and_empty_data) {
   houses const examples(10);
   std::vector<std::int32_t> const labels(10, 0);
   dataset const classes = arrays(examples.features, {3}, labels, 2);
-  EXPECT_EQ(refusal_of<setting_error>([&] { fit_normalisation(classes, {.targets = rescaling::min_max}); }),
+  EXPECT_EQ(refused<setting_error>([&] { fit_normalisation(classes, {.targets = rescaling::min_max}); }),
             "class labels cannot be rescaled (target label): expected numbers, or "
             "normalisation_settings::targets = rescaling::none, got i32");
   normalisation const fitted = fit_normalisation(examples.data(), {.targets = rescaling::standardise});
   std::vector<float> const wide(40);
   dataset const other = arrays({array{.values = {wide.data(), {10, 4}}}},
                                {array{.name = "price", .values = {wide.data(), {10}}}});
-  EXPECT_EQ(refusal_of<shape_error>([&] { normalised(other, fitted); }),
-            "a normalisation does not fit the data set (input input): expected 3 channels of f32 or f64, got "
+  EXPECT_EQ(refused<shape_error>([&] { normalised(other, fitted); }),
+            "a normalisation does not fit the data set (input ): expected 3 channels of f32 or f64, got "
             "4, f32");
   EXPECT_THROW(normalised(classes, fitted), shape_error);
   EXPECT_THROW(channel_statistics(examples.data().describe(), {}).result(), data_error);

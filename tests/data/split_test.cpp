@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cohort/data/select.hpp>
 #include <cohort/data/split.hpp>
 
 #include "view_cases.hpp"

@@ -88,7 +88,7 @@ inline void unbounded_sharing_leaves_out_numbers_that_are_not_finite(communicato
 inline void unbounded_sharing_is_evaluated_alike(communicator& world) {
   bright_thirds const examples(8 * 5 * world.size()), held(50, 2);
   evaluating looking(held.data(), 50);
-  training made = trainer<narrow>(normalised, world, unbounded_sharing(), with_state());
+  training made = trainer<narrow>(with_norms, world, unbounded_sharing(), with_state());
   made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&looking}});
   EXPECT_EQ(looking.evaluated, 5);
   EXPECT_TRUE(same_text(world, made.checksum()));

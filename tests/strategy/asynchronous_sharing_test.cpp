@@ -88,7 +88,7 @@ TEST_P(unbounded_over_threads, averages_running_statistics) {
     };
     auto const trained = [&](auto const& how, int alike) {
       looking listening;
-      training made = trainer<wide>(normalised, world, how, settings);
+      training made = trainer<wide>(with_norms, world, how, settings);
       made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&listening}});
       EXPECT_TRUE(same_text(world, made.checksum()));
       if (world.size() > 1) {

@@ -38,7 +38,7 @@ inline threshold_sharing process_sharing(threshold_sharing how) {
   return how;
 }
 
-inline constexpr auto normalised = network<[](builder& net) {
+inline constexpr auto with_norms = network<[](builder& net) {
   return net.input({1, 8, 8}) | conv2d{.filters = 4, .kernel = 3} | batch_norm{} | relu{}
          | max_pool{.window = 2} | dense{.units = 3} | softmax_cross_entropy{};
 }>();
@@ -203,7 +203,7 @@ void sharing_trains_on_uneven_data(communicator& world, Strategy const& how) {
   EXPECT_TRUE(same_text(world, std::to_string(made.step())));
 
   bright_thirds const one(1);  // all ranks except one have no examples
-  training few = trainer<wide>(normalised, world, how, plain_sgd());
+  training few = trainer<wide>(with_norms, world, how, plain_sgd());
   few.fit(one.data(), {.batch = 5, .epochs = 3});
   EXPECT_EQ(few.step(), 3);
   EXPECT_TRUE(same_text(world, few.checksum()));
@@ -233,7 +233,7 @@ inline void sharing_takes_the_mean_of_running_statistics(communicator& world) {
   settings.updater = sgd{.rate = 1e-30};
   auto const trained = [&](auto const& how, int expected_alike) {
     evaluating looking(examples.data(), 8 * 3 * world.size() + 1);
-    training made = trainer<wide>(normalised, world, how, settings);
+    training made = trainer<wide>(with_norms, world, how, settings);
     made.fit(examples.data(), {.batch = 8, .epochs = 1, .listeners = {&looking}});
     EXPECT_TRUE(same_text(world, made.checksum()));
     if (world.size() > 1) {

@@ -202,7 +202,7 @@ TEST(threshold_sharing, starts_with_dense_exchange) {
   bright_thirds const examples(96), held(40, 2);
   launch<threads>(3, {.deadline = std::chrono::seconds(60)}, [&](communicator& world) {
     auto const after = [&](auto const& how) {
-      training made = trainer<narrow>(normalised, world, how, with_state());
+      training made = trainer<narrow>(with_norms, world, how, with_state());
       made.fit(examples.data(), {.batch = 4, .epochs = 1});
       return made.checksum();
     };
@@ -317,7 +317,7 @@ TEST(threshold_sharing, of_steps_agrees_at_the_end_of_an_epoch_after_a_skipped_s
     spoil(examples, world, 1, 0, 8);
     training_settings settings = with_state();
     settings.not_finite = when_not_finite::skip;
-    training made = trainer<narrow>(normalised, world, update_sharing(), settings);
+    training made = trainer<narrow>(with_norms, world, update_sharing(), settings);
     made.fit(data, {.batch = 8, .epochs = 1, .shuffle = false});
     EXPECT_TRUE(same_text(world, made.checksum()));
   });

@@ -84,7 +84,7 @@ TEST(checkpoints, a_resumed_run_of_sharing_has_the_bits_of_an_uninterrupted_one)
       how.residual = residual::clip{.at = 3, .every = 2};
       how.settings.warm_up = 2;
       how.settings.sync_buffers = 3;
-      for (int steps : {1, 5}) resumed_equals_uninterrupted(ranks, how, steps, normalised);
+      for (int steps : {1, 5}) resumed_equals_uninterrupted(ranks, how, steps, with_norms);
     }
 }
 

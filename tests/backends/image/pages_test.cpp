@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
-#include <cohort/data/channel_statistics.hpp>
 #include <cohort/image.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -32,7 +31,7 @@ int main(int argc, char** argv) try {
   std::string const folder = argc > 1 ? argv[1] : "images";
   cohort::image_settings const size{.height = 20, .width = 20, .other_sizes = cohort::fitting::cover};
   cohort::image_folder photographs(folder + "/train", size);
-  cohort::channel_normalisation const statistics = cohort::channel_statistics(photographs, 2);
+  cohort::normalisation const colours = cohort::fit_normalisation(photographs);
 
   cohort::augmented training_set(
       std::move(photographs), {.height = 16,
@@ -48,9 +47,9 @@ int main(int argc, char** argv) try {
   cohort::augmented test_set(cohort::image_folder(folder + "/test", size), {.height = 16, .width = 16});
 
   auto training = cohort::trainer<cohort::reference<float>>(small_network, {.updater = cohort::adam{}});
-  training.fit(cohort::normalised(std::move(mixed_set), statistics),
-               {.batch = 8, .epochs = 2, .prefetch = 2, .readers = 2});
-  auto const report = training.evaluate(cohort::normalised(std::move(test_set), statistics));
+  training.normalise(colours);
+  training.fit(std::move(mixed_set), {.batch = 8, .epochs = 2, .prefetch = 2, .readers = 2});
+  auto const report = training.evaluate(std::move(test_set));
   std::printf("accuracy %.2f of %d images\n", report.accuracy().value(), static_cast<int>(report.examples()));
   return 0;
 } catch (cohort::error const& problem) {

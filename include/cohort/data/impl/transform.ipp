@@ -8,13 +8,16 @@
 
 namespace cohort::detail {
 
-template <class From, class To>
+/// Computes in the type `Real`.
+template <class From, class To, class Real = To>
 void scale_row(std::byte const* source, std::byte* destination, std::size_t n, double scale, double offset) {
   // Blocks in local arrays, so that -O2 can vectorise: std::byte pointers may alias.
   constexpr std::size_t block = 16;
-  auto const factor = static_cast<To>(scale);
-  auto const summand = static_cast<To>(offset);
-  auto const convert = [=](From value) { return static_cast<To>(+value) * factor + summand; };
+  auto const factor = static_cast<Real>(scale);
+  auto const summand = static_cast<Real>(offset);
+  auto const convert = [=](From value) {
+    return static_cast<To>(static_cast<Real>(+value) * factor + summand);
+  };
   std::size_t i = 0;
   for (; i + block <= n; i += block) {
     From from[block];
@@ -65,7 +68,9 @@ COHORT_CORE_INLINE row_transform transform_of(tensor_description const& part) {
         break;
     }
   if (is(u8, f32)) return detail::scale_row<std::uint8_t, float>;
+  if (is(f32, f32) && !part.channels.empty()) return detail::scale_row<float, float, double>;
   if (is(f32, f32)) return detail::scale_row<float, float>;
+  if (is(f64, f32) && !part.channels.empty()) return detail::scale_row<double, float, double>;
   if (is(f64, f32)) return detail::scale_row<double, float>;
   if (is(u8, f64)) return detail::scale_row<std::uint8_t, double>;
   if (is(f32, f64)) return detail::scale_row<float, double>;

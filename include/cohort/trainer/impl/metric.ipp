@@ -47,7 +47,7 @@ COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const*
 COHORT_CORE_INLINE metric_measure errors_of(char const* metric, shape const& output,
                                             tensor_description const& target,
                                             std::optional<double> (regression_report::*number)() const) {
-  if (target.type == element_type::i32 || !(target.example == output))
+  if (target.type == element_type::i32 || (target.example != output && target.example.batched(1) != output))
     throw setting_error({.what = "this metric needs numbers as targets",
                          .where = {"metric ", metric},
                          .expected = {to_string(output), ", f32 or the backend's type"},

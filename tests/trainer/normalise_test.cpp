@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <cohort/backend/reference.hpp>
+#include <cohort/communicator/launch.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/loader.hpp>
+#include <cohort/data/split.hpp>
+#include <cohort/evaluation/regression.hpp>
+#include <cohort/graph/network.hpp>
+#include <cohort/random/stream.hpp>
+#include <cohort/strategy/allreduce.hpp>
+#include <cohort/trainer/checkpoints.hpp>
+#include <cohort/trainer/load.hpp>
+#include <cohort/trainer/metric.hpp>
+#include <cohort/trainer/trainer.hpp>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+#include "../checkpoint/scratch_folder.hpp"
+
+namespace normalise_test {
+
+using namespace cohort;
+using narrow = reference<float>;
+
+constexpr auto line = network<[](builder& net) {
+  return net.input({2}) | dense{.units = 1} | mean_squared_error{};
+}>();
+
+/// Prices of about 200,000 by area and rooms: numbers on which a network does not learn without a normalisation.
+struct houses {
+  std::vector<float> features, prices;
+
+  explicit houses(int count, std::uint64_t seed = 1) {
+    random_stream const noise(seed, "houses");
+    for (std::uint64_t n = 0; n < static_cast<std::uint64_t>(count); ++n) {
+      float const area = 50 + 100 * noise.uniform01(2 * n), rooms = 1 + 5 * noise.uniform01(2 * n + 1);
+      features.insert(features.end(), {area, rooms});
+      prices.push_back(1000 * area + 20'000 * rooms);
+    }
+  }
+  int count() const { return static_cast<int>(prices.size()); }
+  dataset data() const {
+    return arrays({array{.values = {features.data(), {count(), 2}}}},
+                  {array{.name = "price", .values = {prices.data(), {count()}}}});
+  }
+};
+
+training_settings const settings{.updater = sgd{.rate = 0.1}};
+normalisation_settings const both{.targets = rescaling::standardise};
+fit_settings const few{.batch = 16, .epochs = 3};
+
+TEST(normalise, trains_on_rescaled_numbers_and_answers_in_own_units) {
+  houses const seen(400), held(50, 2);
+  training run = trainer<narrow>(line, settings);
+  run.normalise(seen.data(), both);
+  fit_report const report = run.fit(seen.data(), {.batch = 16,
+                                                  .epochs = 10,
+                                                  .validation = held.data(),
+                                                  .metrics = {metrics::rmse, metrics::r2}});
+  EXPECT_LT(report.loss, 0.01) << "the loss is that of standardised targets";
+  EXPECT_LT(report.history["rmse"].back(), 2000) << "metrics are in the targets' units";
+  EXPECT_GT(report.history["r2"].back(), 0.99);
+  regression_report evaluated;
+  run.evaluate(held.data(), {&evaluated});
+  EXPECT_EQ(evaluated.rmse().value(), report.history["rmse"].back());
+  predictions const answers = run.predict(tensor_view(held.features.data(), {50, 2}));
+  for (int i = 0; i < 50; ++i)
+    EXPECT_NEAR(answers[i][0], held.prices[static_cast<std::size_t>(i)], 6000) << i;
+  EXPECT_EQ(run.outputs_of({"mean_squared_error_1"}, tensor_view(held.features.data(), {50, 2}))[0].values,
+            answers.values);
+}
+
+TEST(normalise, equals_training_on_data_that_was_rescaled_before) {
+  houses const seen(100);
+  normalisation const fitted = fit_normalisation(seen.data(), both);
+  training before = trainer<narrow>(line, settings), during = trainer<narrow>(line, settings);
+  before.fit(normalised(seen.data(), fitted), few);
+  during.normalise(seen.data(), both);
+  EXPECT_EQ(during.normalisation(), fitted);
+  during.fit(seen.data(), few);
+  EXPECT_EQ(before.checksum(), during.checksum());
+  training plain = trainer<narrow>(line, settings);
+  during = trainer<narrow>(line, settings);
+  during.normalise(fitted);
+  during.normalise(normalisation{});
+  plain.fit(normalised(seen.data(), fitted), few);
+  during.fit(normalised(seen.data(), fitted), few);
+  EXPECT_EQ(plain.checksum(), during.checksum()) << "an empty normalisation changes nothing";
+}
+
+TEST(normalise, rescales_the_batches_of_single_steps) {
+  houses const seen(96);
+  training run = trainer<narrow>(line, settings), stepped = trainer<narrow>(line, settings);
+  for (training* one : {&run, &stepped}) one->normalise(seen.data(), both);
+  run.fit(seen.data(), few);
+  loader batches(seen.data(), {.batch = few.batch, .seed = settings.seed});
+  for (int epoch = 0; epoch < few.epochs; ++epoch) {
+    batches.start(epoch);
+    while (batch const* const next = batches.next()) stepped.train_on(*next);
+    stepped.end_epoch();
+  }
+  EXPECT_EQ(run.checksum(), stepped.checksum());
+  batches.start(0);
+  batch const* const first = batches.next();
+  EXPECT_LT(run.loss_of(*first), 1);
+}
+
+TEST(normalise, fits_over_all_ranks) {
+  houses const seen(101);
+  normalisation const whole = fit_normalisation(seen.data(), both);
+  auto const close = [](channel_scaling const& a, channel_scaling const& b) {
+    EXPECT_NEAR(a.scale, b.scale, 1e-12 * std::abs(b.scale));
+    EXPECT_NEAR(a.offset, b.offset, 1e-12 * std::abs(b.offset));
+  };
+  for (sharding const how : {sharding::global, sharding::local}) {
+    std::mutex one_at_a_time;
+    std::vector<std::string> parameters;
+    launch<threads>(3, [&](communicator& world) {
+      training run = trainer<narrow>(line, world, allreduce{}, settings);
+      std::vector<dataset> const parts = split(seen.data(), {0.5, 0.25, 0.25});
+      dataset const mine = how == sharding::local ? parts[static_cast<std::size_t>(world.rank())] : seen.data();
+      run.normalise(mine, both, how);
+      run.fit(mine, {.batch = 8, .epochs = 1, .sharding = how});
+      std::lock_guard const lock(one_at_a_time);
+      for (std::size_t c = 0; c < 2; ++c) close(run.normalisation().inputs[0][c], whole.inputs[0][c]);
+      close(run.normalisation().targets[0][0], whole.targets[0][0]);
+      parameters.push_back(run.checksum());
+    });
+    EXPECT_EQ(parameters, std::vector<std::string>(3, parameters[0]));
+  }
+}
+
+TEST(normalise, is_part_of_models_and_checkpoints) {
+  scratch_folder const folder;
+  houses const seen(100), held(10, 2);
+  tensor_view const asked(held.features.data(), {10, 2});
+  training run = trainer<narrow>(line, settings);
+  run.normalise(seen.data(), both);
+  run.fit(seen.data(), few);
+  run.save(folder / "model");
+  run.save(folder / "with_state", true);
+  save_checkpoint(run, folder / "kept");
+  std::vector<float> const answers = run.predict(asked).values;
+  EXPECT_EQ(load_trained<narrow>(folder / "model").predict(asked).values, answers);
+  for (char const* file : {"model", "with_state"}) {
+    training loaded = trainer<narrow>(line, settings);
+    loaded.load(folder / file);
+    EXPECT_EQ(loaded.normalisation(), run.normalisation());
+    EXPECT_EQ(loaded.predict(asked).values, answers);
+  }
+  training resumed = trainer<narrow>(line, settings);
+  ASSERT_TRUE(resume(resumed, folder / "kept"));
+  EXPECT_EQ(resumed.normalisation(), run.normalisation());
+  training plain = trainer<narrow>(line, settings);
+  plain.save(folder / "plain");
+  resumed.load(folder / "plain");
+  EXPECT_TRUE(resumed.normalisation().empty()) << "a model without a normalisation";
+}
+
+}  // namespace normalise_test
