@@ -11,6 +11,7 @@ import dataclasses
 import pathlib
 import re
 import sys
+import textwrap
 
 SECTIONS = "Shapes|Units|Order|Before|After|Moves|Errors|Exact|Source"
 
@@ -70,7 +71,7 @@ def comment_above(lines, number, indent):
 
 
 def statements(body):
-    """Members at the depth of the class: (first line's number, text on one line, its `///<` comment)."""
+    """Members at the depth of the class: (first line's number, text on one line, its `///<` comment, the next line's number)."""
     number = 0
     while number < len(body):
         line = body[number]
@@ -89,7 +90,7 @@ def statements(body):
             number += 1
             if depth <= 0 and text.endswith((";", "}", ":")):
                 break
-        yield first, text, note
+        yield first, text, note, number
 
 
 FIELD = re.compile(r"(?!using |static |friend |enum |struct |class |virtual |explicit |template|return )"
@@ -97,22 +98,32 @@ FIELD = re.compile(r"(?!using |static |friend |enum |struct |class |virtual |exp
                    r"(?P<default>\s*=\s*.+|\{.*\})?;")
 
 
-def read_members(lines, first, last):
-    fields, functions = [], []
-    body = lines[first:last]
-    for number, text, note in statements(body):
-        if text in ("private:", "protected:"):
-            break
-        if text == "public:":
-            continue
+def public_part(lines, is_class):
+    """The members up to `private:`; of a class from `public:` on."""
+    access = [number for number, line in enumerate(lines) if re.match(r" (private|protected):", line)]
+    lines = lines[:access[0]] if access else lines
+    return lines[lines.index(" public:") + 1:] if " public:" in lines else [] if is_class else lines
+
+
+def read_members(name, body):
+    fields, functions, end = [], [], 0
+    for number, text, note, after in statements(body):
         above = comment_above(body, number, 2)
+        follows = number > 0 and number == end
+        end = after
         match = FIELD.fullmatch(text)
-        if match and "(" not in text.split("=")[0].split("{")[0]:
+        if match and match["name"] != "operator" and "(" not in text.split("=")[0].split("{")[0]:
             default = (match["default"] or "").strip()
             default = default[1:].strip() if default.startswith("=") else default
             fields.append(member(text, above, note, match["name"], match["type"] + (match["array"] or ""), default))
         elif above and "(" in text:
             functions.append(member(signature(text), above))
+        elif follows and functions and "(" in text:  # of the group that the comment is about
+            functions[-1].declaration += "\n" + signature(text)
+        elif re.match(rf"(?:explicit )?{name}\((?!\)|{name} const&)", text) and "= delete" not in text:
+            functions.append(member(signature(text), []))
+        else:
+            end = 0
     return fields, functions
 
 
@@ -152,7 +163,7 @@ def entities(path, header):
         if opened and not opened.group(3):
             while lines[last] != "};":
                 last += 1
-        fields, functions = read_members(lines, number + 1, last) if opened else ([], [])
+        fields, functions = read_members(name, public_part(lines[number + 1:last], line.startswith("class"))) if opened else ([], [])
         yield entity(f"{inner}::{name}" if inner else name, str(path), number + 1, header, (opened and opened.group(2)) or "",
                      comment_above(lines, number, 0), fields, functions,
                      "\n".join(lines[number + 1:last]) if opened else "kind_name")
@@ -212,7 +223,7 @@ def contract_text(contract):
         if name:
             out.append(f"- **{name}:** {escaped(' '.join(lines))}")
         elif any(re.search(r"\S\s{2,}\S", line) or line.startswith(" ") for line in lines):
-            out += ["", "```text", *lines, "```", ""]
+            out += ["", "```text", *textwrap.dedent("\n".join(lines)).splitlines(), "```", ""]
         else:
             out += ["", escaped(" ".join(lines)), ""]
     return "\n".join(out).strip()
@@ -242,7 +253,7 @@ def entry_text(one):
         table = [["field", "type", "default", "meaning"], ["---"] * 4, *rows]
         out += ["| " + " | ".join(row[:columns]) + " |" for row in table] + [""]
     for function in one.functions:
-        out += [f"`{function.declaration}`", "", contract_text(function.text), ""]
+        out += ["```cpp", function.declaration, "```", "", contract_text(function.text), ""]
     return "\n".join(out)
 
 
@@ -277,7 +288,7 @@ def functions_of_metrics(root):
     for number, line in enumerate(lines):
         if match := re.match(r"metric (\w+)\(.*\);$", line):
             out.append((match.group(1), "\n".join([f"## {match.group(1)}", "", "`#include <cohort/trainer/metric.hpp>`", "",
-                                                     f"`{line.rstrip(';')}`", "", contract_text(comment_above(lines, number, 0)), ""])))
+                                                     "```cpp", line.rstrip(";"), "```", "", contract_text(comment_above(lines, number, 0)), ""])))
     return out
 
 

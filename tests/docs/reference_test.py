@@ -69,7 +69,7 @@ class reference(unittest.TestCase):
 
     def test_has_a_strategy_with_all_its_sections(self):
         text = entry(self.pages["strategies"], "allreduce")
-        self.assertEqual(re.findall(r"^- \*\*(\w+):\*\*", text.split("`std::unique_ptr")[0], re.MULTILINE),
+        self.assertEqual(re.findall(r"^- \*\*(\w+):\*\*", text.split("```cpp")[0], re.MULTILINE),
                          ["Shapes", "Units", "Order", "Before", "After", "Moves", "Errors", "Exact", "Source"])
         self.assertIn("- **Order:** collective.\n- **Errors:** setting\\_error for an invalid setting.", text)
         self.assertEqual(rows(text)["resync"], ("int", "100"))
@@ -84,6 +84,16 @@ class reference(unittest.TestCase):
         self.assertEqual(set(re.findall(r"^## (\w+)$", self.pages["updaters"], re.MULTILINE)), set(re.findall(r"\w+", rules)))
         for header in (ROOT / "include/cohort/trainer").glob("*_listener.hpp"):
             self.assertIn(f"## {header.stem}\n", self.pages["listeners"])
+
+    def test_has_public_members_of_classes_only(self):
+        text = entry(self.pages["listeners"], "checkpoint_listener")
+        self.assertEqual(rows(text), {})
+        self.assertIn("std::string const& newest() const\n", text)
+        text = entry(self.pages["metrics"], "regression_report")
+        self.assertIn("std::optional<double> mse(int c) const\nstd::optional<double> mae(int c) const\n", text)
+        self.assertNotIn("magnitude_limit", text)
+        text = entry(self.pages["listeners"], "score_listener")
+        self.assertIn("```cpp\nscore_listener(std::int64_t every = 100, sink to = stderr_sink())\n```", text)
 
     def test_links_every_entry_from_its_index(self):
         for page, text in self.pages.items():
