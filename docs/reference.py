@@ -118,7 +118,7 @@ def read_members(name, body):
             fields.append(member(text, above, note, match["name"], match["type"] + (match["array"] or ""), default))
         elif above and "(" in text:
             functions.append(member(signature(text), above))
-        elif follows and functions and "(" in text:  # of the group that the comment is about
+        elif follows and functions and "(" in text and "= delete" not in text:  # of the group that the comment is about
             functions[-1].declaration += "\n" + signature(text)
         elif re.match(rf"(?:explicit )?{name}\((?!\)|{name} const&)", text) and "= delete" not in text:
             functions.append(member(signature(text), []))
@@ -181,7 +181,7 @@ def page_of(one):
         return "schedules"
     if one.name.startswith(VALUES):
         return "values"
-    if folder == "layer" and "kind_name" in one.body and "::" not in one.name:
+    if folder == "layer" and re.search(r"kind_name|constexpr Tensor operator\(\)", one.body) and "::" not in one.name:
         return "losses" if "layer_role::loss" in one.body else "layers" if one.name not in ("pointwise", "input_layer") else None
     if one.header == "cohort/optimizer/updaters.hpp":
         return "updaters"
