@@ -47,7 +47,7 @@ class ranks(unittest.TestCase):
         self.assertEqual(sum(line.startswith("lenet_mnist: ") for line in said), 1, done.stderr)
 
     def test_every_strategy_learns_mnist_in_one_epoch(self):
-        """Sharing with the density at which docs/README.md says to start; with a tenth of it, 94.3 % were seen."""
+        """Sharing with the density at which docs/strategies.md says to start; with a tenth of it, 94.3 % were seen."""
         for strategy, *flags in (("allreduce",), ("averaging",), ("sharing", "--density", "0.01")):
             with self.subTest(strategy):
                 made, _ = program.report(self.folder, "--epochs", "1", "--ranks", "2", "--strategy", strategy, *flags)

@@ -25,7 +25,7 @@ struct adaptive {
   double initial = 1e-3;
   double lo = 1e-4;
   double hi = 1e-2;
-  double factor = 0.96593632892484555;  // 0.5^(1/20)
+  double factor = 0.96593632892484555;  ///< 0.5^(1/20)
 };
 /// As adaptive, with lo = hi = density.
 struct target_density {

@@ -19,9 +19,10 @@
 
 namespace cohort {
 
+/// Options of a classification_report.
 struct classification_options {
-  int top = 1;                        // top_accuracy counts a label among this many highest scores
-  std::vector<std::string> labels{};  // names of the classes, in order; may be empty
+  int top = 1;                        ///< top_accuracy counts a label among this many highest scores
+  std::vector<std::string> labels{};  ///< names of the classes, in order; may be empty
 };
 
 /// Metrics of a classifier, from its scores and the true labels.

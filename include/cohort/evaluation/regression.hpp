@@ -14,8 +14,9 @@
 
 namespace cohort {
 
+/// Options of a regression_report.
 struct regression_options {
-  std::vector<std::string> labels{};  // names of the columns, in order; may be empty
+  std::vector<std::string> labels{};  ///< names of the columns, in order; may be empty
 };
 
 /// Errors of outputs against numeric targets, per column.

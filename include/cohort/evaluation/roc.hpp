@@ -20,7 +20,7 @@ namespace cohort {
 ///           are from 0 to 1 and rounded down to a multiple of 1/steps: at most steps + 1 are kept.
 struct roc_options {
   int steps = 0;
-  std::vector<std::string> labels{};  // names of the columns, in order; may be empty
+  std::vector<std::string> labels{};  ///< names of the columns, in order; may be empty
 };
 
 /// ROC curves: how well scores separate the examples of a class from all others, for all thresholds.

@@ -18,8 +18,11 @@ namespace cohort {
 /// uniform, both with mean 0.
 namespace init {
 
+/// 0 for each element.
 struct zeros {};
+/// 1 for each element.
 struct ones {};
+/// `value` for each element.
 struct constant {
   double value = 0;
 };

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/build.sh writes the reference from the headers' contracts, and refuses a header without one."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("COHORT_SOURCE_DIR", pathlib.Path(__file__).resolve().parent.parent.parent))
+
+
+def build(root, folder):
+    return subprocess.run(["bash", root / "docs/build.sh", folder], capture_output=True, text=True, timeout=60)
+
+
+def entry(page, name):
+    """The text of one entry."""
+    return re.search(rf"^## {name}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL).group(1)
+
+
+def rows(text):
+    """Field → type and default."""
+    return {row[0].strip("`"): (row[1].strip("`"), row[2].strip("`")) for row in
+            ([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in text.splitlines() if line.startswith("| `"))}
+
+
+class reference(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(cls.scratch.name)
+        cls.done = build(ROOT, folder)
+        cls.pages = {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def test_is_built(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        self.assertEqual(set(self.pages), {"README", "layers", "losses", "updaters", "schedules", "values", "settings", "listeners",
+                                           "metrics", "strategies"})
+
+    def test_has_a_layer_with_its_shapes_and_fields(self):
+        text = entry(self.pages["layers"], "dense")
+        self.assertIn("`#include <cohort/layer/dense.hpp>`", text)
+        self.assertIn("- **Shapes:** input of n elements", text)
+        self.assertEqual(rows(text), {"units": ("int", "required"), "bias": ("bool", "true")})
+
+    def test_has_an_updater_with_its_formula_and_defaults(self):
+        text = entry(self.pages["updaters"], "adam")
+        self.assertIn("u = rate·m̂ / (√v̂ + epsilon)", text)
+        self.assertEqual(rows(text), {"rate": ("rate_schedule", "1e-3"), "beta1": ("double", "0.9"), "beta2": ("double", "0.999"),
+                                      "epsilon": ("double", "1e-8")})
+
+    def test_has_all_fields_of_settings(self):
+        found = rows(entry(self.pages["settings"], "fit_settings"))
+        self.assertEqual(list(found), ["batch", "epochs", "shuffle", "prefetch", "accumulate", "sharding", "listeners"])
+        self.assertEqual(found["sharding"], ("cohort::sharding", "cohort::sharding::global"))
+        settings = (ROOT / "include/cohort/trainer/settings.hpp").read_text(encoding="utf-8")
+        body = re.search(r"^struct training_settings \{$(.*?)^\};", settings, re.MULTILINE | re.DOTALL).group(1)
+        names = re.findall(r"^  [\w:<>]+ (\w+)(?: = |\{|;)", body, re.MULTILINE)
+        self.assertEqual(list(rows(entry(self.pages["settings"], "training_settings"))), names)
+        self.assertGreater(len(names), 20)
+
+    def test_has_a_strategy_with_all_its_sections(self):
+        text = entry(self.pages["strategies"], "allreduce")
+        self.assertEqual(re.findall(r"^- \*\*(\w+):\*\*", text.split("```cpp")[0], re.MULTILINE),
+                         ["Shapes", "Units", "Order", "Before", "After", "Moves", "Errors", "Exact", "Source"])
+        self.assertIn("- **Order:** collective.\n- **Errors:** setting\\_error for an invalid setting.", text)
+        self.assertEqual(rows(text)["resync"], ("int", "100"))
+
+    def test_has_every_layer_updater_and_listener(self):
+        kinds = set(re.findall(r"kind_of<(\w+)>", (ROOT / "include/cohort/layer/impl/built_in_kinds.ipp").read_text(encoding="utf-8")))
+        self.assertGreater(len(kinds), 40)
+        titles = set(re.findall(r"^## (\w+)$", self.pages["layers"] + self.pages["losses"], re.MULTILINE))
+        self.assertEqual((kinds | {"separable_conv2d"}) - titles, set())
+        rules = re.search(r"enum class update_rule.*?\{(.*?)\}", (ROOT / "include/cohort/optimizer/updater.hpp").read_text(encoding="utf-8"),
+                          re.DOTALL).group(1)
+        self.assertEqual(set(re.findall(r"^## (\w+)$", self.pages["updaters"], re.MULTILINE)), set(re.findall(r"\w+", rules)))
+        for header in (ROOT / "include/cohort/trainer").glob("*_listener.hpp"):
+            self.assertIn(f"## {header.stem}\n", self.pages["listeners"])
+
+    def test_has_public_members_of_classes_only(self):
+        text = entry(self.pages["listeners"], "checkpoint_listener")
+        self.assertEqual(rows(text), {})
+        self.assertIn("std::string const& newest() const\n", text)
+        text = entry(self.pages["metrics"], "regression_report")
+        self.assertIn("std::optional<double> mse(int c) const\nstd::optional<double> mae(int c) const\n", text)
+        self.assertNotIn("magnitude_limit", text)
+        text = entry(self.pages["listeners"], "score_listener")
+        self.assertIn("```cpp\nscore_listener(std::int64_t every = 100, sink to = stderr_sink())\n```", text)
+
+    def test_links_every_entry_from_its_index(self):
+        for page, text in self.pages.items():
+            for name in re.findall(r"^## ([\w:]+)$", text, re.MULTILINE):
+                self.assertIn(f"[{name}]({page}.md#{name.lower().replace('::', '')})", self.pages["README"])
+
+
+class a_copy_of_the_headers(unittest.TestCase):
+    """With a change of one header."""
+
+    def built_with(self, header, before, after):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            shutil.copytree(ROOT / "include", root / "include")
+            shutil.copytree(ROOT / "docs", root / "docs", ignore=lambda _, names: [n for n in names if n.endswith(".md")])
+            text = (root / header).read_text(encoding="utf-8")
+            self.assertIn(before, text)
+            (root / header).write_text(text.replace(before, after), encoding="utf-8")
+            return build(root, root / "out")
+
+    def test_without_a_contract_is_refused_with_file_and_line(self):
+        header = "include/cohort/optimizer/plateau.hpp"
+        lines = (ROOT / header).read_text(encoding="utf-8").splitlines()
+        line = lines.index("struct reduce_on_plateau {")
+        first = max(k for k in range(line) if not lines[k].startswith("///")) + 1
+        contract = "\n".join(lines[first:line]) + "\n"
+        done = self.built_with(header, contract, "")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{header}:{line + 1 - (line - first)}: reduce_on_plateau has no contract", done.stderr)
+
+    def test_of_a_class_or_alias_without_a_contract_is_refused(self):
+        for header, name, before in (
+                ("include/cohort/trainer/score_listener.hpp", "score_listener", "class score_listener final"),
+                ("include/cohort/layer/rectifying_activations.hpp", "mish", "using mish =")):
+            done = self.built_with(header, before, f"int separated;\n{before}")
+            self.assertEqual(done.returncode, 1, name)
+            self.assertRegex(done.stderr, rf"{header}:\d+: {name} has no contract")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the commands of a page of docs/guide/ in an empty folder and compares their output with the page.
+
+    guide_page.py PROGRAM PAGE.md
+
+A block ```console holds commands, which begin with "$ ", and the lines that each prints. A page without one has the command
+"./NAME", NAME as in NAME.md. A block ```text holds lines that one of the commands prints. Output may have further lines before,
+between and after. In the page `…` stands for any text, and a number with decimals for any number. A command must succeed, unless
+its next command is `echo $?`.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+MPIRUN = pathlib.Path(__file__).resolve().parent / "mpirun"
+NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan)"
+LONGEST = 120  # seconds of a command
+
+
+def blocks(text, language):
+    return [block.splitlines() for block in re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def commands(text, name):
+    """Pairs of a command and the lines that it is said to print."""
+    found = []
+    for block in blocks(text, "console"):
+        for line in block:
+            if line.startswith("$ "):
+                found.append((line[2:], []))
+            else:
+                found[-1][1].append(line)
+    return found or [(f"./{name}", [])]
+
+
+def pattern(line):
+    parts = re.split(r"(…|\d+\.\d+(?:e[+-]?\d+)?)", line)
+    return re.compile("".join(".*" if part == "…" else NUMBER if k % 2 else re.escape(part) for k, part in enumerate(parts)))
+
+
+def missing(lines, output):
+    """The first of the lines that the output lacks, where it has all in this order; None if it lacks none."""
+    rest = iter(output)
+    for line in lines:
+        if line.strip() and not any(pattern(line).fullmatch(one) for one in rest):
+            return line
+    return None
+
+
+def complaints(program, page):
+    text = pathlib.Path(page).read_text(encoding="utf-8")
+    name = pathlib.Path(page).stem
+    found, everything, status = [], [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(program, os.path.join(folder, name))
+        tools = pathlib.Path(folder, "tools")
+        tools.mkdir()
+        (tools / "mpirun").write_text(f'#!/bin/sh\nexec bash "{MPIRUN}" "$@"\n', encoding="utf-8")
+        (tools / "mpirun").chmod(0o755)
+        system = os.environ.get("MPIRUN") or "mpirun"
+        environment = {**os.environ, "MPIRUN": system if "/" in system else find(system), "PATH": f"{tools}:{os.environ['PATH']}"}
+        todo = commands(text, name)
+        for k, (command, lines) in enumerate(todo):
+            asks = k + 1 < len(todo) and todo[k + 1][0] == "echo $?"
+            done = subprocess.run(["bash", "-c", f"(exit {status}); {command}"], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, errors="replace", timeout=LONGEST)
+            status = done.returncode
+            output = done.stdout.splitlines()
+            everything += output
+            if status != 0 and not asks:
+                found.append(f"{command}: status {status}\n{done.stdout}")
+            if (line := missing(lines, output)) is not None:
+                found.append(f"{command} does not print, in this order: {line}\n{done.stdout}")
+    for block in blocks(text, "text"):
+        for line in block:
+            if missing([line], everything) is not None:
+                found.append(f"the program does not print: {line}\n" + "\n".join(everything))
+    return found
+
+
+def find(tool):
+    for folder in os.environ["PATH"].split(":"):
+        if os.access(os.path.join(folder, tool), os.X_OK):
+            return os.path.join(folder, tool)
+    return tool
+
+
+def main():
+    found = complaints(os.path.abspath(sys.argv[1]), sys.argv[2])
+    for complaint in found:
+        print(f"{sys.argv[2]}: {complaint}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
