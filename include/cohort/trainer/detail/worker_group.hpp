@@ -180,7 +180,7 @@ class worker_group {
   /// Runs one worker's part of a step.
   void work(int w);
   /// One worker's parts of forward and backward of a step in parts, and of the update.
-  void forward_part(int w, bool is_first);
+  void forward_part(int w);
   void backward_part(int w, double scale, double former);
   void update(int w);
 
@@ -222,8 +222,7 @@ class worker_group {
   std::int64_t jobs_ = 0;
   /// Of a step in parts.
   struct parts {
-    double weight = 0;       // of the examples whose gradients were added
-    bool forwarded = false;  // forward has run
+    double weight = 0;  // of the examples whose gradients were added
     bool exchanged = false;
     clock::time_point beginning{};
   } parts_{};

@@ -132,18 +132,15 @@ COHORT_CORE_INLINE double worker_group::forward(batch_view const& b, int rounds)
   notify_on_failure(*job_.exchange_strategy, [&] {
     prepare();
     gradients();
-    bool const is_first = !std::exchange(parts_.forwarded, true);
-    team_.run([&](int w) { forward_part(w, is_first); });
+    team_.run([&](int w) { forward_part(w); });
     for (worker_state const& one : worker_states_) loss += one.loss;
   });
   return loss;
 }
 
-COHORT_CORE_INLINE void worker_group::forward_part(int w, bool is_first) {
-  if (is_first) {
-    backend_.parameters->refresh(w, size());
-    team_.barrier(w);
-  }
+COHORT_CORE_INLINE void worker_group::forward_part(int w) {
+  backend_.parameters->refresh(w, size());  // prepare may have made plans with further working copies
+  team_.barrier(w);
   worker_state& mine = worker_states_[static_cast<std::size_t>(w)];
   mine.loss = 0;
   index_slice const rows = rows_of(w);
