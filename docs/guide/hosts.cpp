@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     loses |= std::string_view(argv[i]) == "--lose";
   }
   cohort::communicator_settings const how{.deadline = std::chrono::seconds(60),
-                                          .heartbeat = std::chrono::seconds(2),
+                                          .heartbeat = std::chrono::seconds(5),
                                           .log = cohort::stderr_sink()};
   bool stopped = false;
   int const status = cohort::launch<cohort::mpi>(argc, argv, how, [&](cohort::communicator& world) {
