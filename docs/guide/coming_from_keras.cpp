@@ -20,12 +20,8 @@ int main() try {
                                             .l2 = 2e-4,
                                             .weights = cohort::init::xavier_uniform{}});
   cohort::progress_listener progress;
-  cohort::early_stopping_listener stopping(
-      cohort::log_loss_on(validation),
-      {.patience = 3, .on_best = [](cohort::training& run) { run.save("best.safetensors"); }});
-  training.fit(train, {.batch = 32, .epochs = 6, .listeners = {&progress, &stopping}});
-
-  training.load("best.safetensors");
+  cohort::early_stopping_listener stopping(cohort::metrics::loss, {.patience = 3, .restore_best = true});
+  training.fit(train, {.batch = 32, .epochs = 6, .validation = validation, .listeners = {&progress, &stopping}});
   auto const report = training.evaluate(validation);
   std::printf("accuracy %.3f, log loss %.3f\n", report.accuracy().value_or(0), report.log_loss().value_or(0));
   return report.accuracy() > 0.9 ? 0 : 1;

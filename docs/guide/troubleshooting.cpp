@@ -47,8 +47,8 @@ void data() {
   });
   pixels[784] = std::numeric_limits<float>::quiet_NaN();
   provoke("not finite", [&] { cohort::arrays(pixels, {1, 28, 28}, labels, 10); });
-  provoke("file", [] { cohort::read_csv("measurements.csv"); });
-  provoke("csv", [] { cohort::parse_csv("1,2,0\n3,x,1\n", "measurements.csv"); });
+  provoke("file", [] { cohort::read_table("measurements.csv"); });
+  provoke("csv", [] { cohort::parse_table("width,class\n3,a\nNA,b\n", "measurements.csv"); });
 }
 
 void training() {
