@@ -100,7 +100,7 @@ int main() try {
   bool good = true;
   cohort::launch<cohort::threads>(3, [&](cohort::communicator& world) {
     auto training = cohort::trainer<cohort::onednn>(net, world, majority_of_signs{},
-                                                    {.updater = cohort::sgd{.rate = 1e-3}});
+                                                    {.updater = cohort::sgd{.rate = 3e-3}});
     training.fit(cohort::drawn_digits(2000, 1), {.batch = 16, .epochs = 3});
     auto const report = training.evaluate(cohort::drawn_digits(500, 2));
 
