@@ -27,7 +27,8 @@ class step_in_parts;
 ///     }
 ///     run.end_epoch();
 ///
-/// Several pairs of forward and backward before a step accumulate gradients over micro-batches.
+/// Several pairs of forward and backward before a step accumulate gradients over micro-batches. The strategy's
+/// begin then gets the first micro-batch's numbers of examples, its later hooks those of the whole step.
 ///
 /// Order     collective: all ranks make the same calls in the same order. Between forward and step the run
 ///           makes no other steps, and no evaluations; predict is possible.
