@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/select.hpp>
 #include <cohort/data/weighted_by_class.hpp>
 #include <limits>
 #include <vector>
@@ -51,6 +52,13 @@ TEST(weighted_by_class, multiplies_weights_that_the_data_set_has) {
     twice.get(i, one);
     EXPECT_EQ(one.weight, i == 0 ? 0.5F : 6.0F);
   }
+}
+
+TEST(weighted_by_class, weights_the_examples_of_a_view) {
+  std::vector<std::int32_t> const labels{2, 0, 1, 0, 2, 1};
+  dataset const data = arrays(pixels, {1}, labels, 3);
+  loader batches(weighted_by_class(select(data, {4, 1}), {0.5F, 1, 4}), {.batch = 2, .shuffle = false});
+  EXPECT_EQ(batches.next()->weights, (weights{4, 0.5F}));
 }
 
 /// A label out of range, which `arrays` would have rejected.

@@ -98,7 +98,9 @@ char const* parse_decimal(char const* p, char const* end, T& value) {
   p += p != end && (*p == '-' || *p == '+');
   char const* const first = p;
   std::uint64_t number = 0;
-  p = append_digits(p, end, number);
+  // One by one: unlike the number of digits after the point, that of those before it is easy to predict.
+  for (; p != end && static_cast<unsigned char>(*p - '0') < 10; ++p)
+    number = number * 10 + static_cast<std::uint64_t>(*p - '0');
   std::ptrdiff_t digits = p - first;
   std::ptrdiff_t const integral_digits = digits;
   std::int64_t exponent = 0;
