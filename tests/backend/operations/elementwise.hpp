@@ -97,6 +97,13 @@ inline constexpr row elementwise[]{
                     b = image(net, {channels, 4, 5}), c = image(net, {1, 4, 5});
        return join(add{}, a, b, c) | relu{} | conv2d{.filters = 2, .kernel = 3};
      }},
+    {"add_a_number_per_channel_to_a_convolution",
+     [](builder& net, draw& d) {
+       int const channels = d.between(1, 19);
+       tensor const x = image(net, {channels, 4, 5});
+       tensor const each = net.input({6}) | dense{.units = channels} | reshape{.extents = {channels, 1, 1}};
+       return (x + each) | relu{} | conv2d{.filters = 2, .kernel = 3};
+     }},
     {"add_a_row_and_a_column",
      [](builder& net, draw& d) {
        int const rows = d.between(2, 40), columns = d.between(2, 7);

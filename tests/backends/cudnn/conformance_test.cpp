@@ -30,8 +30,9 @@ TEST(ladder, skips_only_operations_without_kernels) {
       (std::vector<std::string>{
           "rung_31_a_layer_of_a_user", "multiply_an_image_by_a_number_per_channel",
           "multiply_tensors_that_repeat_along_different_axes", "add_a_number_per_channel_and_one_per_place",
-          "add_a_row_and_a_column", "squeeze_and_excite", "matmul_of_one_matrix_per_example",
-          "matmul_of_transposed_matrices", "matmul_that_repeats_matrices", "attention_with_two_heads"}));
+          "add_a_number_per_channel_to_a_convolution", "add_a_row_and_a_column", "squeeze_and_excite",
+          "matmul_of_one_matrix_per_example", "matmul_of_transposed_matrices", "matmul_that_repeats_matrices",
+          "attention_with_two_heads"}));
 }
 
 TEST(curves, on_a_gpu_start_like_those_of_pytorch) { golden_curves::expect_all<pretended_cudnn>(5, 1e-3); }
