@@ -201,6 +201,24 @@ class tests_of_headers(unittest.TestCase):
         self.assertEqual(untested, [])
 
 
+    def test_every_header_with_an_implementation_file_checks_the_build(self):
+        """Directly or by a header that it includes, also in compiled mode."""
+        headers = {"<" + str(path).rpartition("/include/")[2] + ">": text
+                   for path, text in sources("include/cohort/**/*.hpp", "backends/*/include/**/*.hpp")}
+        own = re.compile(r"#ifndef COHORT_\w+_COMPILED.*?#endif", re.DOTALL)
+        edges = {name: [one for one in includes(own.sub("", text)) if one in headers] for name, text in headers.items()}
+
+        def reached(name, seen):
+            if name not in seen:
+                seen.add(name)
+                for one in edges[name]:
+                    reached(one, seen)
+            return seen
+        unchecked = [name for name, text in headers.items()
+                     if own.search(text) and "<cohort/detail/build_check.hpp>" not in reached(name, set())]
+        self.assertEqual(unchecked, [])
+
+
 class built_in_layers(unittest.TestCase):
     def test_have_their_kernels_in_the_compiled_library(self):
         """Declared, defined, and every built-in kind but those that only backends implement."""

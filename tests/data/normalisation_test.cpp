@@ -169,7 +169,8 @@ TEST(channel_statistics, of_parts_merge_to_those_of_the_whole) {
   normalisation const parts = merged.result();
   for (std::size_t c = 0; c < 3; ++c) {
     EXPECT_NEAR(parts.inputs[0][c].scale, whole.inputs[0][c].scale, 1e-12 * whole.inputs[0][c].scale);
-    EXPECT_NEAR(parts.inputs[0][c].offset, whole.inputs[0][c].offset, 1e-12 * std::abs(whole.inputs[0][c].offset));
+    EXPECT_NEAR(parts.inputs[0][c].offset, whole.inputs[0][c].offset,
+                1e-12 * std::abs(whole.inputs[0][c].offset));
   }
   EXPECT_NEAR(parts.targets[0][0].scale, whole.targets[0][0].scale, 1e-12 * whole.targets[0][0].scale);
 }

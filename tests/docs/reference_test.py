@@ -59,7 +59,8 @@ class reference(unittest.TestCase):
 
     def test_has_all_fields_of_settings(self):
         found = rows(entry(self.pages["settings"], "fit_settings"))
-        self.assertEqual(list(found), ["batch", "epochs", "shuffle", "prefetch", "accumulate", "sharding", "listeners"])
+        self.assertEqual(list(found), ["batch", "epochs", "shuffle", "prefetch", "readers", "accumulate", "sharding", "validation",
+                                       "metrics", "listeners"])
         self.assertEqual(found["sharding"], ("cohort::sharding", "cohort::sharding::global"))
         settings = (ROOT / "include/cohort/trainer/settings.hpp").read_text(encoding="utf-8")
         body = re.search(r"^struct training_settings \{$(.*?)^\};", settings, re.MULTILINE | re.DOTALL).group(1)

@@ -24,9 +24,8 @@ namespace normalise_test {
 using namespace cohort;
 using narrow = reference<float>;
 
-constexpr auto line = network<[](builder& net) {
-  return net.input({2}) | dense{.units = 1} | mean_squared_error{};
-}>();
+constexpr auto line =
+    network<[](builder& net) { return net.input({2}) | dense{.units = 1} | mean_squared_error{}; }>();
 
 /// Prices of about 200,000 by area and rooms: numbers on which a network does not learn without a normalisation.
 struct houses {
@@ -55,10 +54,9 @@ TEST(normalise, trains_on_rescaled_numbers_and_answers_in_own_units) {
   houses const seen(400), held(50, 2);
   training run = trainer<narrow>(line, settings);
   run.normalise(seen.data(), both);
-  fit_report const report = run.fit(seen.data(), {.batch = 16,
-                                                  .epochs = 10,
-                                                  .validation = held.data(),
-                                                  .metrics = {metrics::rmse, metrics::r2}});
+  fit_report const report = run.fit(
+      seen.data(),
+      {.batch = 16, .epochs = 10, .validation = held.data(), .metrics = {metrics::rmse, metrics::r2}});
   EXPECT_LT(report.loss, 0.01) << "the loss is that of standardised targets";
   EXPECT_LT(report.history["rmse"].back(), 2000) << "metrics are in the targets' units";
   EXPECT_GT(report.history["r2"].back(), 0.99);
@@ -120,7 +118,8 @@ TEST(normalise, fits_over_all_ranks) {
     launch<threads>(3, [&](communicator& world) {
       training run = trainer<narrow>(line, world, allreduce{}, settings);
       std::vector<dataset> const parts = split(seen.data(), {0.5, 0.25, 0.25});
-      dataset const mine = how == sharding::local ? parts[static_cast<std::size_t>(world.rank())] : seen.data();
+      dataset const mine =
+          how == sharding::local ? parts[static_cast<std::size_t>(world.rank())] : seen.data();
       run.normalise(mine, both, how);
       run.fit(mine, {.batch = 8, .epochs = 1, .sharding = how});
       std::lock_guard const lock(one_at_a_time);

@@ -99,6 +99,20 @@ TEST(pages, of_data_train_from_a_table) {
   EXPECT_NE(said.find(R"("vocabulary":["Bern","Rome"])"), std::string::npos);
 }
 
+TEST(pages, of_data_normalise_inputs_and_targets) {
+  using namespace cohort;
+  std::vector<float> const areas{50, 100, 150, 200}, prices{100'000, 200'000, 300'000, 400'000};
+  dataset const training = arrays({array{.values = {areas.data(), {4, 1}}}},
+                                  {array{.name = "price", .values = {prices.data(), {4}}}});
+  cohort::training run = trainer<reference<float>>(
+      graph::build([](builder& b) { return b.input({1}) | dense{.units = 1} | mean_squared_error{}; }),
+      {.updater = sgd{.rate = 0.2}});
+  run.normalise(training, {.inputs = rescaling::standardise, .targets = rescaling::standardise});
+  run.fit(training, {.batch = 4, .epochs = 60});
+  float const asked = 120;
+  EXPECT_NEAR(run.predict(tensor_view(&asked, {1, 1}))[0][0], 240'000, 1000);
+}
+
 TEST(pages, of_data_show_views_and_windows) {
   cohort::dataset const digits = cohort::drawn_digits(50, 1);
   auto const [training, held_out] = cohort::split(digits, 0.8, {.seed = 1, .stratified = true});

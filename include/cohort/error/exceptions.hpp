@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cohort/detail/compiled_library.hpp>
+#include <cohort/detail/build_check.hpp>
 #include <cohort/error/detail/text.hpp>
 #include <initializer_list>
 #include <stdexcept>

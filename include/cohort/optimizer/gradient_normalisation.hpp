@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cmath>
+#include <cohort/detail/build_check.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>

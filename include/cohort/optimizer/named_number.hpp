@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <array>
+#include <cohort/detail/build_check.hpp>
 #include <cstddef>
 #include <initializer_list>
 #include <string_view>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/training_position.hpp>
+#include <cohort/detail/build_check.hpp>
 #include <cohort/version.hpp>
 #include <cstdint>
 #include <string>

@@ -112,7 +112,8 @@ COHORT_CORE_INLINE normalisation channel_statistics::result() const {
             {.what = "there are no examples to fit a normalisation to", .expected = "at least 1"});
       bool const standardised = one.how == rescaling::standardise;
       double const width = standardised ? std::sqrt(c.squares / c.count) : c.highest - c.lowest;
-      double const scale = c.highest > c.lowest ? 1 / width : 1;  // of equal values, width is a rounding error
+      double const scale =
+          c.highest > c.lowest ? 1 / width : 1;  // of equal values, width is a rounding error
       map.push_back({scale, -(standardised && c.highest > c.lowest ? c.mean : c.lowest) * scale});
     }
     auto& list = one.input ? made.inputs : made.targets;

@@ -15,7 +15,8 @@ namespace cohort::detail {
 
 /// Adds the maps to the descriptions of the parts.
 COHORT_CORE_INLINE void rescale_parts(std::vector<tensor_description>& parts,
-                                      std::vector<std::vector<channel_scaling>> const& maps, char const* kind) {
+                                      std::vector<std::vector<channel_scaling>> const& maps,
+                                      char const* kind) {
   if (maps.empty()) return;
   if (maps.size() != parts.size())
     throw shape_error({.what = "a normalisation does not fit the data set",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <bit>
+#include <cohort/detail/build_check.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>

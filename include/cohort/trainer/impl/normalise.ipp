@@ -42,7 +42,9 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
   state.rescaling = whole.result();
 }
 
-COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) { state_->rescaling = std::move(with); }
+COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) {
+  state_->rescaling = std::move(with);
+}
 
 COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const { return state_->rescaling; }
 

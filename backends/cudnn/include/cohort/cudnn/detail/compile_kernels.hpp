@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/detail/nvrtc_functions.hpp>
+#include <cohort/detail/build_check.hpp>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/cudnn/detail/kernel_text.hpp>
+#include <cohort/detail/build_check.hpp>
 #include <concepts>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/backend/host_call.hpp>
+#include <cohort/detail/build_check.hpp>
 #include <cohort/onednn/detail/handle.hpp>
 #include <cstddef>
 #include <optional>

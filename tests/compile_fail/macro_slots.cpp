@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: the macro `slots` is defined
+#ifdef MUST_FAIL
+#define slots
+#endif
+#include <cohort/checkpoint/safetensors.hpp>
+
+int main() {}
