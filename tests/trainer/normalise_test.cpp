@@ -4,7 +4,9 @@
 #include <cohort/communicator/launch.hpp>
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/loader.hpp>
+#include <cohort/data/read_table.hpp>
 #include <cohort/data/split.hpp>
+#include <cohort/data/table_encoder.hpp>
 #include <cohort/evaluation/regression.hpp>
 #include <cohort/graph/network.hpp>
 #include <cohort/random/stream.hpp>
@@ -156,6 +158,39 @@ TEST(normalise, is_part_of_models_and_checkpoints) {
   plain.save(folder / "plain");
   resumed.load(folder / "plain");
   EXPECT_TRUE(resumed.normalisation().empty()) << "a model without a normalisation";
+}
+
+TEST(normalise, an_encoder_of_tables_is_part_of_models_and_checkpoints) {
+  scratch_folder const folder;
+  std::string text = "age,city,answer\n";
+  for (int i = 0; i < 60; ++i)
+    text += std::to_string(20 + i % 50) + (i % 3 ? ",Rome," : ",Bern,") + (i % 3 ? "yes" : "no") + '\n';
+  data_table const people = parse_table(text, "people.csv");
+  table_encoder const encoder(people, {.target = "answer"});
+  dataset const examples = encoder.examples(people);
+  graph const net = graph::build([&](builder& b) {
+    return b.input(examples.describe().inputs[0].example) | dense{.units = encoder.classes()}
+           | softmax_cross_entropy{};
+  });
+  training run = trainer<narrow>(net, settings);
+  EXPECT_THROW(run.encoder(), setting_error);
+  EXPECT_THROW(run.predict(people), setting_error);
+  run.keep(encoder);
+  run.normalise(examples);
+  run.fit(examples, {.batch = 8, .epochs = 30});
+  data_table const asked = parse_table("city,age\nBern,33\nRome,61\n", "asked.csv");
+  predictions const answers = run.predict(asked);
+  ASSERT_EQ(answers.count(), 2);
+  EXPECT_GT(answers[0][0], 0.9) << "no";
+  EXPECT_GT(answers[1][1], 0.9) << "yes";
+  run.save(folder / "model");
+  save_checkpoint(run, folder / "kept");
+  training const loaded = load_trained<narrow>(folder / "model");
+  EXPECT_EQ(loaded.predict(asked).values, answers.values);
+  EXPECT_EQ(loaded.encoder().label_names(), (std::vector<std::string>{"no", "yes"}));
+  training resumed = trainer<narrow>(net, settings);
+  ASSERT_TRUE(resume(resumed, folder / "kept"));
+  EXPECT_EQ(resumed.predict(asked).values, answers.values);
 }
 
 }  // namespace normalise_test

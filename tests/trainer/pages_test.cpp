@@ -69,9 +69,11 @@ int main() try {
            | dense{.units = encoder.classes()} | softmax_cross_entropy{};
   });
   cohort::training model = trainer<reference<float>>(net, {.updater = adam{}});
+  model.keep(encoder);
+  model.normalise(examples);
   model.fit(examples, {.batch = 16, .epochs = 10});
   std::printf("%s", model.evaluate(encoder.examples(held_out)).stats().c_str());
-  std::printf("keep this text beside the model: %s\n", to_json(encoder).c_str());
+  std::printf("the model file will contain %s\n", to_json(model.encoder()).c_str());
   return 0;
 } catch (cohort::error const& problem) {
   std::fprintf(stderr, "%s\n", problem.what());

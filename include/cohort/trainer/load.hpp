@@ -18,7 +18,7 @@ training load_trained(std::string const& path, training_settings settings = {}) 
   model_file const file = model_file::open(path);
   training made = trainer<Choice>(file.network<UserLayers...>(), std::move(settings));
   file.read_parameters(made.network(), made.parameters());
-  made.normalise(detail::normalisation_in(file));
+  detail::load_preparation(made, file);
   return made;
 }
 

@@ -4,6 +4,7 @@
 #include <cohort/communicator/communicator.hpp>
 #include <cohort/data/batch_view.hpp>
 #include <cohort/data/normalisation.hpp>
+#include <cohort/data/table_encoder.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/evaluation/classification.hpp>
 #include <cohort/graph/graph.hpp>
@@ -113,6 +114,18 @@ class training {
   /// Uses a fitted normalisation from now on; an empty one ends the rescaling. The same on every rank.
   void normalise(cohort::normalisation with);
   cohort::normalisation const& normalisation() const;
+
+  /// Keeps the encoder of the tables that this network is trained on: model files and checkpoints contain it,
+  /// and load and load_trained restore it.
+  void keep(table_encoder const& encoder);
+  /// The encoder that was kept or loaded: predict(rows) uses it.
+  ///
+  /// Errors    setting_error if there is none.
+  table_encoder const& encoder() const;
+  /// Returns the network's first output for each row of a table, which the kept encoder encodes. Thread-safe.
+  ///
+  /// Errors    those of encoder and of table_encoder::examples.
+  predictions predict(data_table const& rows) const;
 
   /// Returns whether all ranks call their listeners' on_step in the same steps.
   ///

@@ -2,7 +2,16 @@
 #pragma once
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
+#include <cohort/data/normalisation.hpp>
+#include <cohort/data/table_encoder.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
+#include <optional>
+
+namespace cohort {
+
+class training;
+
+}  // namespace cohort
 
 namespace cohort::detail {
 
@@ -14,8 +23,17 @@ void add_replica(training_state& run, model_content& to);
 /// Order     collective.
 model_content consensus_model(training_state& run, bool updater_state);
 
-/// The maps of inputs and targets that a model file contains; none if it has none.  Errors: data_error.
-normalisation normalisation_in(model_file const& from);
+/// How a run prepares its data before the network, as model files contain it.
+struct data_preparation {
+  normalisation rescaling{};
+  std::optional<table_encoder> encoder{};
+};
+
+/// What a model file contains of it.  Errors: data_error.
+data_preparation preparation_in(model_file const& from);
+
+/// Makes a run prepare its data as a model file describes.
+void load_preparation(training& run, model_file const& from);
 
 /// See training::load.
 void load_model(training_state& run, model_file const& from);

@@ -2,6 +2,7 @@
 #pragma once
 #include <cohort/checkpoint/training_position.hpp>
 #include <cohort/communicator/communicator.hpp>
+#include <cohort/data/table_encoder.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/graph.hpp>
 #include <cohort/optimizer/plateau.hpp>
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -98,6 +100,7 @@ struct training_state {
   vote_state voting{};
   non_finite_reports non_finite{};
   normalisation rescaling{};  ///< of inputs and targets, by training::normalise
+  std::optional<table_encoder> encoder{};
   /// The caller's batch of a single step, rescaled.
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.

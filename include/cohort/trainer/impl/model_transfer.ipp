@@ -1,31 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/detail/config.hpp>
+#include <cohort/io/json.hpp>
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
+#include <cohort/trainer/training.hpp>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace cohort::detail {
 
 inline constexpr char const* normalisation_key = "data/normalisation";
 
-/// Adds the maps of inputs and targets, if there are any.
-COHORT_CORE_INLINE void add_normalisation(training_state const& run, model_content& to) {
+inline constexpr char const* encoder_key = "data/encoder";
+
+/// Adds the maps of inputs and targets and the encoder, if there are any.
+COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content& to) {
   if (!run.rescaling.empty()) to.add_metadata(normalisation_key, run.rescaling.to_json());
+  if (run.encoder) to.add_metadata(encoder_key, to_json(*run.encoder));
 }
 
-COHORT_CORE_INLINE normalisation normalisation_in(model_file const& from) {
-  auto const found = from.file().metadata().find(normalisation_key);
-  if (found == from.file().metadata().end()) return {};
-  return normalisation::from_json(found->second, from.file().name() + ", " + normalisation_key);
+COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from) {
+  data_preparation made;
+  auto const& metadata = from.file().metadata();
+  if (auto const found = metadata.find(normalisation_key); found != metadata.end())
+    made.rescaling = normalisation::from_json(found->second, from.file().name() + ", " + normalisation_key);
+  if (auto const found = metadata.find(encoder_key); found != metadata.end()) {
+    io::json_document const parsed = io::parse_json(found->second, from.file().name() + ", " + encoder_key);
+    made.encoder = table_encoder_from_json(parsed.root());
+  }
+  return made;
+}
+
+COHORT_CORE_INLINE void set_preparation(training_state& run, data_preparation from) {
+  run.rescaling = std::move(from.rescaling);
+  run.encoder = std::move(from.encoder);
+}
+
+COHORT_CORE_INLINE void load_preparation(training& run, model_file const& from) {
+  set_preparation(run.state(), preparation_in(from));
 }
 
 COHORT_CORE_INLINE void add_replica(training_state& run, model_content& to) {
   std::vector<std::byte*> const arrays = run.updater_arrays();
   to.add_parameters(run.parameters());
-  add_normalisation(run, to);
+  add_preparation(run, to);
   to.add_state(run.parameters(), {.settings = run.settings.optimizer(),
                                   .position = run.position,
                                   .arrays = arrays,
@@ -41,15 +62,15 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
     add_replica(run, content);
   else
     content.add_parameters(run.parameters());
-  add_normalisation(run, content);
+  add_preparation(run, content);
   return content;
 }
 
 COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) {
-  normalisation rescaling = normalisation_in(from);
+  data_preparation preparation = preparation_in(from);
   if (!from.optimizer()) {
     from.read_parameters(run.net, run.parameters());
-    run.rescaling = std::move(rescaling);
+    set_preparation(run, std::move(preparation));
     return;
   }
   // Into temporary arrays first: a mismatch must leave everything unchanged.
@@ -61,7 +82,7 @@ COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) 
   for (int k = 0; k < loaded.state_arrays(); ++k)
     run.parameters().passes().copy(loaded.state(k), run.update().state(k), run.parameters().arena_bytes());
   run.position = position;
-  run.rescaling = std::move(rescaling);
+  set_preparation(run, std::move(preparation));
   run.rate_plateau = from.plateau();
   run.epoch_sums = {};
 }

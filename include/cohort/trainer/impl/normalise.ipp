@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Members of training that rescale inputs and targets.
+// Members of training that prepare its data.
+#include <algorithm>
 #include <cohort/communicator/detail/shared_outcome.hpp>
+#include <cohort/data/arrays.hpp>
+#include <cohort/data/data_table.hpp>
 #include <cohort/data/detail/channel_statistics.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/training.hpp>
+#include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace cohort {
 
@@ -47,5 +54,25 @@ COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) {
 }
 
 COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const { return state_->rescaling; }
+
+COHORT_CORE_INLINE void training::keep(table_encoder const& encoder) { state_->encoder = encoder; }
+
+COHORT_CORE_INLINE table_encoder const& training::encoder() const {
+  if (!state_->encoder)
+    throw setting_error({.what = "this run has no encoder of tables",
+                         .expected = "keep(encoder) before training, or a model file that contains one",
+                         .got = "neither"});
+  return *state_->encoder;
+}
+
+COHORT_CORE_INLINE predictions training::predict(data_table const& rows) const {
+  arrays const encoded = encoder().examples(rows);
+  std::vector<tensor_view> inputs;
+  loader batches(encoded, {.batch = std::max(static_cast<int>(encoded.size()), 1), .shuffle = false});
+  batches.start(0);
+  batch const* const all = batches.next();
+  for (std::size_t which = 0; all && which < all->inputs.size(); ++which) inputs.push_back(all->input(which));
+  return predict(inputs);
+}
 
 }  // namespace cohort
