@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/trainer.hpp>
 #include <string>
 #include <utility>
 
 namespace cohort {
+
+namespace detail {
+
+/// Makes a run prepare its data as a model file describes.
+void load_preparation(training& run, model_file const& from);
+
+}  // namespace detail
 
 /// Builds the network that a model file describes, and loads the file's parameters: to predict, to evaluate,
 /// or to train from these parameters. The updaters' state is not loaded; training::load does that.

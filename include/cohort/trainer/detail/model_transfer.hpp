@@ -7,12 +7,6 @@
 #include <cohort/trainer/detail/training_state.hpp>
 #include <optional>
 
-namespace cohort {
-
-class training;
-
-}  // namespace cohort
-
 namespace cohort::detail {
 
 /// Copies this rank's parameters, updater state, position and plateau state to `to`.
@@ -31,9 +25,6 @@ struct data_preparation {
 
 /// What a model file contains of it.  Errors: data_error.
 data_preparation preparation_in(model_file const& from);
-
-/// Makes a run prepare its data as a model file describes.
-void load_preparation(training& run, model_file const& from);
 
 /// See training::load.
 void load_model(training_state& run, model_file const& from);

@@ -5,7 +5,7 @@
 #include <cohort/trainer/detail/model_transfer.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/scoped_consensus.hpp>
-#include <cohort/trainer/training.hpp>
+#include <cohort/trainer/load.hpp>
 #include <cstddef>
 #include <utility>
 #include <vector>

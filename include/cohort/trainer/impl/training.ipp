@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <algorithm>
 #include <cohort/detail/config.hpp>
 #include <cohort/error/exceptions.hpp>
 #include <cohort/graph/named_layers.hpp>
@@ -8,11 +9,37 @@
 #include <cohort/trainer/detail/fit_loop.hpp>
 #include <cohort/trainer/detail/fit_memory.hpp>
 #include <cohort/trainer/detail/loss_of.hpp>
+#include <cohort/trainer/detail/run_checks.hpp>
 #include <cohort/trainer/detail/step_runner.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>
 #include <utility>
+
+namespace cohort::detail {
+
+COHORT_CORE_INLINE std::vector<predictions> training_state::predict(std::span<int const> layers,
+                                                                    std::size_t outputs,
+                                                                    std::span<tensor_view const> inputs) {
+  check_inputs(net, inputs);
+  finish_pending();
+  rescaled_parts copies;  // of this call: other threads may predict at the same time
+  std::vector<predictions> made = inference->predict(layers, outputs, copies.of(inputs, rescaling.inputs));
+  if (rescaling.targets.empty()) return made;
+  graph_view const all = net;
+  std::vector<int> const losses = all.with_role(layer_role::loss);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    int const node = layers.empty() ? all.outputs()[i] : layers[i];
+    auto const loss = std::find(losses.begin(), losses.end(), node) - losses.begin();
+    if (loss == std::ssize(losses)) continue;
+    shape const dims = made[i].example.batched(made[i].count());
+    detail::rescale(mutable_tensor_view(made[i].values.data(), dims),
+                    target_maps(static_cast<std::size_t>(loss)), direction::back);
+  }
+  return made;
+}
+
+}  // namespace cohort::detail
 
 namespace cohort {
 

@@ -4,6 +4,7 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
+#include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/inference_pass.hpp>
 #include <cohort/trainer/detail/loss_meter.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
