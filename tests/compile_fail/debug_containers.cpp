@@ -2,6 +2,8 @@
 // expect: expected the release containers, got _GLIBCXX_DEBUG
 #ifdef MUST_FAIL
 #define _GLIBCXX_DEBUG
+#else
+// The same program without it.
 #endif
 #include <cohort/checkpoint/safetensors.hpp>
 

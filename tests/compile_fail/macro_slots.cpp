@@ -2,6 +2,8 @@
 // expect: the macro `slots` is defined
 #ifdef MUST_FAIL
 #define slots
+#else
+// The same program without it.
 #endif
 #include <cohort/checkpoint/safetensors.hpp>
 
