@@ -20,7 +20,7 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE int elements_of(shape const& output) { return static_cast<int>(output.elements()); }
+COHORT_CORE_INLINE int size_of_output(shape const& output) { return static_cast<int>(output.elements()); }
 
 COHORT_CORE_INLINE std::string text_of_target(tensor_description const& target) {
   return text_of({to_string(target.example), ", ", name_of(target.type)});
@@ -35,12 +35,12 @@ COHORT_CORE_INLINE std::unique_ptr<classification_report> classes_of(char const*
                          .where = {"metric ", metric},
                          .expected = "one class index per example, i32",
                          .got = text_of_target(target)});
-  if (top < 1 || top > elements_of(output))
+  if (top < 1 || top > size_of_output(output))
     throw setting_error({.what = "the network has no top-k accuracy for this k",
                          .where = {"metric ", metric},
-                         .expected = {"1 to ", elements_of(output), ", the number of classes"},
+                         .expected = {"1 to ", size_of_output(output), ", the number of classes"},
                          .got = {top}});
-  return std::make_unique<classification_report>(elements_of(output), classification_options{.top = top});
+  return std::make_unique<classification_report>(size_of_output(output), classification_options{.top = top});
 }
 
 /// A measure of a regression.
@@ -52,7 +52,7 @@ COHORT_CORE_INLINE metric_measure errors_of(char const* metric, shape const& out
                          .where = {"metric ", metric},
                          .expected = {to_string(output), ", f32 or the backend's type"},
                          .got = text_of_target(target)});
-  auto made = std::make_unique<regression_report>(elements_of(output));
+  auto made = std::make_unique<regression_report>(size_of_output(output));
   auto const value = [of = made.get(), number] { return (of->*number)(); };
   return {std::move(made), value};
 }
@@ -82,7 +82,7 @@ COHORT_CORE_INLINE metric_measure measure_r2(shape const& output, tensor_descrip
 }
 
 COHORT_CORE_INLINE metric_measure measure_auc(shape const& output, tensor_description const&) {
-  auto made = std::make_unique<roc_report>(elements_of(output));
+  auto made = std::make_unique<roc_report>(size_of_output(output));
   auto const value = [of = made.get()] { return of->auc(); };
   return {std::move(made), value};
 }

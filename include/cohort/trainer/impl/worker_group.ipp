@@ -49,13 +49,15 @@ COHORT_CORE_INLINE gradient_parts& worker_group::gradients() {
 
 COHORT_CORE_INLINE void worker_group::open_step(step_info const& now, strategy& exchange_strategy,
                                                 parameter_update& update, int micro_batches) {
-  job_ = {.data = &batch_,
-          .kind = {.accumulates = micro_batches > 1},
-          .micro_batches = micro_batches,
-          .now = now,
-          .exchange_strategy = &exchange_strategy,
-          .update = &update,
-          .exchanges = exchange_strategy.what() == exchanged::gradient};
+  step_job opened;
+  opened.data = &batch_;
+  opened.kind.accumulates = micro_batches > 1;
+  opened.micro_batches = micro_batches;
+  opened.now = now;
+  opened.exchange_strategy = &exchange_strategy;
+  opened.update = &update;
+  opened.exchanges = exchange_strategy.what() == exchanged::gradient;
+  job_ = std::move(opened);
   ++jobs_;
   rejected_.store(false, std::memory_order_relaxed);
   locally_non_finite_.store(false, std::memory_order_relaxed);
