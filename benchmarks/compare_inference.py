@@ -12,13 +12,12 @@ repeated. The ratio is the other's median over the rounds divided by Cohort's; i
 --onnx and --torch are interpreters with onnxruntime and onnx, or with torch; an empty value skips that comparison.
 """
 import argparse
-import json
 import pathlib
 import statistics
 import sys
 
 import quiet
-from compare_pytorch import COHORT, HERE, competitor, failure, machine, quartiles, quiet_block
+from compare_pytorch import COHORT, HERE, competitor, failure, quartiles, quiet_block, report
 
 NETS = ("lenet", "mlp", "cifar", "darknet", "resnet50")
 MODES = ("eager", "script", "compile")
@@ -123,24 +122,16 @@ def settings_of(arguments):
     return settings
 
 
+def results(settings):
+    for net in settings.nets.split(","):
+        for batch in settings.batches:
+            for threads in settings.threads:
+                yield compare(net, batch, threads, settings)
+
+
 def main():
     settings = settings_of(sys.argv[1:])
-    rows, about = [], {}
-    try:
-        for net in settings.nets.split(","):
-            for batch in settings.batches:
-                for threads in settings.threads:
-                    row, who = compare(net, batch, threads, settings)
-                    rows.append(row)
-                    about.update(who)
-    except failure as problem:
-        print(f"compare_inference.py: {problem}", file=sys.stderr)
-        return 1
-    print(table(rows))
-    if settings.json:
-        found = {"context": {**machine(), **about, "seconds_per_block": settings.seconds}, "rows": rows}
-        settings.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return report("compare_inference.py", results(settings), table, settings)
 
 
 if __name__ == "__main__":

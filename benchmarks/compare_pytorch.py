@@ -212,6 +212,23 @@ def cells(row):
             f"{row['disturbed_blocks']} of {2 * row['rounds']}")
 
 
+def report(program, results, table, settings):
+    """Prints the rows of `results`, pairs of a row and what was compared, and writes them to settings.json. Returns the status."""
+    rows, about = [], {}
+    try:
+        for row, who in results:
+            rows.append(row)
+            about.update(who)
+    except failure as problem:
+        print(f"{program}: {problem}", file=sys.stderr)
+        return 1
+    print(table(rows))
+    if settings.json:
+        found = {"context": {**machine(), **about, "seconds_per_block": settings.seconds}, "rows": rows}
+        settings.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
 def table(rows):
     lines = [HEADINGS, *map(cells, rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS))]

@@ -10,7 +10,6 @@ pandas. A block during which other processes used more than 3 % of the processor
 the rounds divided by Cohort's; its spread is the quartiles over the rounds. --python is an interpreter with pandas.
 """
 import argparse
-import json
 import pathlib
 import random
 import statistics
@@ -18,7 +17,7 @@ import sys
 import tempfile
 
 import quiet
-from compare_pytorch import COHORT, HERE, competitor, failure, machine, quartiles, quiet_block
+from compare_pytorch import COHORT, HERE, competitor, quartiles, quiet_block, report
 
 
 class reader(competitor):
@@ -97,25 +96,17 @@ def settings_of(arguments):
     return settings
 
 
+def results(settings):
+    with tempfile.TemporaryDirectory() as folder:
+        for digits in settings.digits:
+            path = pathlib.Path(folder) / f"{digits}.csv"
+            write_table(path, settings.rows, settings.columns, digits)
+            yield compare(path, digits, settings)
+
+
 def main():
     settings = settings_of(sys.argv[1:])
-    rows, about = [], {}
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            for digits in settings.digits:
-                path = pathlib.Path(folder) / f"{digits}.csv"
-                write_table(path, settings.rows, settings.columns, digits)
-                row, who = compare(path, digits, settings)
-                rows.append(row)
-                about.update(who)
-    except failure as problem:
-        print(f"compare_read_table.py: {problem}", file=sys.stderr)
-        return 1
-    print(table(rows))
-    if settings.json:
-        found = {"context": {**machine(), **about, "seconds_per_block": settings.seconds}, "rows": rows}
-        settings.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return report("compare_read_table.py", results(settings), table, settings)
 
 
 if __name__ == "__main__":
