@@ -20,11 +20,13 @@
 #include <vector>
 #include "../checkpoint/refusals.hpp"
 #include "bright_thirds.hpp"
+#include "planes.hpp"
 
 namespace evaluation_listener_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
+using cohort_test::planes;
 using cohort_test::small;
 using narrow = reference<float>;
 
@@ -78,25 +80,6 @@ TEST(evaluation_listener, refuses_an_interval_of_never) {
 constexpr auto line =
     network<[](builder& net) { return net.input({2}) | dense{.units = 2} | mean_squared_error{}; }>();
 
-/// Targets that are linear in the inputs.
-struct planes {
-  std::vector<float> x, y;
-  explicit planes(int count) {
-    random_stream const numbers(3, "planes");
-    for (int n = 0; n < count; ++n) {
-      float const a = numbers.uniform01(static_cast<std::uint64_t>(2 * n)),
-                  b = numbers.uniform01(static_cast<std::uint64_t>(2 * n + 1));
-      x.insert(x.end(), {a, b});
-      y.insert(y.end(), {2 * a - b, a + 0.5F * b});
-    }
-  }
-  dataset data() const {
-    int const count = static_cast<int>(x.size()) / 2;
-    return arrays({array{.values = {x.data(), {count, 2}}}},
-                  {array{.name = "y", .values = {y.data(), {count, 2}}}});
-  }
-};
-
 TEST(evaluation_listener, evaluates_regression_too) {
   planes const examples(64);
   regression_report seen(2);
@@ -115,9 +98,10 @@ TEST(evaluation_listener, requires_evaluators_for_targets_without_classes) {
   planes const examples(4);
   evaluation_listener looking(examples.data());
   training run = trainer<narrow>(line);
-  EXPECT_EQ(refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
-            "evaluate without evaluators needs class labels as targets (evaluate): expected one class index per "
-            "example, i32, got 2, f32");
+  EXPECT_EQ(
+      refusal_of<shape_error>([&] { looking.on_epoch(run, {}); }),
+      "evaluate without evaluators needs class labels as targets (evaluate): expected one class index per "
+      "example, i32, got 2, f32");
 }
 
 TEST(evaluation_listener, refuses_targets_that_do_not_match_the_loss) {

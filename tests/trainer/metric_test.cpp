@@ -20,37 +20,20 @@
 #include <vector>
 #include "../checkpoint/refusals.hpp"
 #include "../strategy/rank_cases.hpp"
+#include "planes.hpp"
 
 namespace metric_test {
 
 using namespace cohort;
 using cohort_test::bright_thirds;
 using cohort_test::narrow;
+using cohort_test::planes;
 using cohort_test::small;
 using cohort_test::wide;
 
 constexpr auto plane = network<[](builder& net) {
   return net.input({2}) | dense{.units = 3} | relu{} | dense{.units = 2} | mean_squared_error{};
 }>();
-
-/// Targets that are linear in the inputs.
-struct planes {
-  std::vector<float> x, y;
-  explicit planes(int count) {
-    random_stream const numbers(3, "planes");
-    for (int n = 0; n < count; ++n) {
-      float const a = numbers.uniform01(static_cast<std::uint64_t>(2 * n)),
-                  b = numbers.uniform01(static_cast<std::uint64_t>(2 * n + 1));
-      x.insert(x.end(), {a, b});
-      y.insert(y.end(), {2 * a - b, a + 0.5F * b});
-    }
-  }
-  dataset data() const {
-    int const count = static_cast<int>(x.size()) / 2;
-    return arrays({array{.values = {x.data(), {count, 2}}}},
-                  {array{.name = "y", .values = {y.data(), {count, 2}}}});
-  }
-};
 
 training_settings const quick{.updater = nesterov{.rate = 0.05, .momentum = 0.9}};
 
