@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
-#include <cohort/data/detail/batch_readers.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -33,12 +32,15 @@ struct loader_settings {
 
 namespace detail {
 
+class batch_readers;
+
 /// Prepares the batches of one rank in order.
 ///
 /// Order     for use by one thread at a time.
 class batch_source {
  public:
   batch_source(dataset data, loader_settings settings);
+  ~batch_source();
 
   /// Begins an epoch after `position` of its examples.
   void start(std::int64_t epoch, std::int64_t position);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <cohort/data/detail/batch_readers.hpp>
 #include <cohort/data/loader.hpp>
 #include <cohort/data/order.hpp>
 #include <cohort/detail/config.hpp>
@@ -17,6 +18,8 @@ COHORT_CORE_INLINE batch_source::batch_source(dataset data, loader_settings sett
   else
     example_.allocate(data_.describe());
 }
+
+COHORT_CORE_INLINE batch_source::~batch_source() = default;
 
 COHORT_CORE_INLINE void batch_source::start(std::int64_t epoch, std::int64_t position) {
   epoch_ = epoch;

@@ -2,10 +2,7 @@
 #pragma once
 #include <cohort/checkpoint/model_content.hpp>
 #include <cohort/checkpoint/model_file.hpp>
-#include <cohort/data/normalisation.hpp>
-#include <cohort/data/table_encoder.hpp>
 #include <cohort/trainer/detail/training_state.hpp>
-#include <optional>
 
 namespace cohort::detail {
 
@@ -16,12 +13,6 @@ void add_replica(training_state& run, model_content& to);
 ///
 /// Order     collective.
 model_content consensus_model(training_state& run, bool updater_state);
-
-/// How a run prepares its data before the network, as model files contain it.
-struct data_preparation {
-  normalisation rescaling{};
-  std::optional<table_encoder> encoder{};
-};
 
 /// What a model file contains of it.  Errors: data_error.
 data_preparation preparation_in(model_file const& from);

@@ -35,6 +35,12 @@ struct saved_listener {
   buffer array{};
 };
 
+/// How a run prepares its data before the network, as model files contain it.
+struct data_preparation {
+  normalisation rescaling{};  ///< of inputs and targets, by training::normalise
+  std::optional<table_encoder> encoder{};
+};
+
 /// The data that a training keeps between calls: network, workers, strategy, updaters, and the position of
 /// the run.
 struct training_state {
@@ -64,8 +70,9 @@ struct training_state {
                                    std::span<tensor_view const> inputs);
   /// The maps of target number `which`; none if it is not rescaled.
   std::span<channel_scaling const> target_maps(std::size_t which) const {
-    return which < rescaling.targets.size() ? std::span<channel_scaling const>(rescaling.targets[which])
-                                            : std::span<channel_scaling const>();
+    auto const& maps = preparation.rescaling.targets;
+    return which < maps.size() ? std::span<channel_scaling const>(maps[which])
+                               : std::span<channel_scaling const>();
   }
   /// Replaces inputs and targets by rescaled copies, which are valid until the next call.
   void rescale(batch_view& data);
@@ -99,8 +106,7 @@ struct training_state {
   plateau rate_plateau{};
   vote_state voting{};
   non_finite_reports non_finite{};
-  normalisation rescaling{};  ///< of inputs and targets, by training::normalise
-  std::optional<table_encoder> encoder{};
+  data_preparation preparation{};
   /// The caller's batch of a single step, rescaled.
   std::shared_ptr<rescaled_parts> rescaled = std::make_shared<rescaled_parts>();
   /// States of listeners from a checkpoint; the next fit restores them.

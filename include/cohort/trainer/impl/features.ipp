@@ -75,7 +75,8 @@ COHORT_CORE_INLINE feature_set training::features(std::vector<std::string> const
   std::vector<int> const ids = layers.empty() ? net.outputs() : named_layers(net, layers);
   detail::check_inputs(net, data);
   auto const batches = std::make_shared<loader>(
-      normalised(data, {state_->rescaling.inputs, {}}), loader_settings{.batch = batch, .shuffle = false, .deadline = state_->settings.deadline});
+      normalised(data, {state_->preparation.rescaling.inputs, {}}),
+      loader_settings{.batch = batch, .shuffle = false, .deadline = state_->settings.deadline});
   feature_set made(data.describe(), net, ids);
   batches->start(0);
   while (cohort::batch const* const next = batches->next()) {

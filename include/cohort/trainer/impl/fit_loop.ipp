@@ -37,7 +37,7 @@ COHORT_CORE_INLINE fit_loop::fit_loop(training& run, training_state& state, data
                          .got = {how.metrics.size(), " metrics without validation data"}});
   log_memory(state, *runner_.prepare(how.batch, how.accumulate), data, how);
   communicator& world = *state.world;
-  data_ = std::make_shared<step_data>(normalised(data, state.rescaling),
+  data_ = std::make_shared<step_data>(normalised(data, state.preparation.rescaling),
                                       loader_settings{.batch = how.batch,
                                                       .rank = world.rank(),
                                                       .ranks = world.size(),

@@ -19,13 +19,14 @@ COHORT_CORE_INLINE void run_inference(training_state& run, dataset const& data,
   check_sharding(world, data, how.sharding, run.position.epoch, "evaluate");
   scoped_consensus const consensus(*run.exchange_strategy, run.current_replica(), 1);
   auto const batches =
-      std::make_shared<loader>(normalised(data, run.rescaling), loader_settings{.batch = how.batch,
-                                                     .rank = world.rank(),
-                                                     .ranks = world.size(),
-                                                     .shuffle = false,
-                                                     .readers = how.readers,
-                                                     .deadline = run.settings.deadline,
-                                                     .local_sizes = local_sizes(world, data, how.sharding)});
+      std::make_shared<loader>(normalised(data, run.preparation.rescaling),
+                               loader_settings{.batch = how.batch,
+                                               .rank = world.rank(),
+                                               .ranks = world.size(),
+                                               .shuffle = false,
+                                               .readers = how.readers,
+                                               .deadline = run.settings.deadline,
+                                               .local_sizes = local_sizes(world, data, how.sharding)});
   all_or_none(world, "cannot evaluate", [&] {
     batches->start(0);
     while (batch const* const next = batches->next()) {

@@ -12,14 +12,13 @@
 
 namespace cohort::detail {
 
-inline constexpr char const* normalisation_key = "data/normalisation";
-
-inline constexpr char const* encoder_key = "data/encoder";
+inline constexpr char const *normalisation_key = "data/normalisation", *encoder_key = "data/encoder";
 
 /// Adds the maps of inputs and targets and the encoder, if there are any.
 COHORT_CORE_INLINE void add_preparation(training_state const& run, model_content& to) {
-  if (!run.rescaling.empty()) to.add_metadata(normalisation_key, run.rescaling.to_json());
-  if (run.encoder) to.add_metadata(encoder_key, to_json(*run.encoder));
+  auto const& [rescaling, encoder] = run.preparation;
+  if (!rescaling.empty()) to.add_metadata(normalisation_key, rescaling.to_json());
+  if (encoder) to.add_metadata(encoder_key, to_json(*encoder));
 }
 
 COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from) {
@@ -34,13 +33,8 @@ COHORT_CORE_INLINE data_preparation preparation_in(model_file const& from) {
   return made;
 }
 
-COHORT_CORE_INLINE void set_preparation(training_state& run, data_preparation from) {
-  run.rescaling = std::move(from.rescaling);
-  run.encoder = std::move(from.encoder);
-}
-
 COHORT_CORE_INLINE void load_preparation(training& run, model_file const& from) {
-  set_preparation(run.state(), preparation_in(from));
+  run.state().preparation = preparation_in(from);
 }
 
 COHORT_CORE_INLINE void add_replica(training_state& run, model_content& to) {
@@ -58,11 +52,12 @@ COHORT_CORE_INLINE model_content consensus_model(training_state& run, bool updat
   replica const mine = run.current_replica();
   scoped_consensus const consensus(*run.exchange_strategy, mine, updater_state ? mine.arrays() : 1);
   model_content content(run.net);
-  if (updater_state)
+  if (updater_state) {
     add_replica(run, content);
-  else
+  } else {
     content.add_parameters(run.parameters());
-  add_preparation(run, content);
+    add_preparation(run, content);
+  }
   return content;
 }
 
@@ -70,7 +65,7 @@ COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) 
   data_preparation preparation = preparation_in(from);
   if (!from.optimizer()) {
     from.read_parameters(run.net, run.parameters());
-    set_preparation(run, std::move(preparation));
+    run.preparation = std::move(preparation);
     return;
   }
   // Into temporary arrays first: a mismatch must leave everything unchanged.
@@ -82,7 +77,7 @@ COHORT_CORE_INLINE void load_model(training_state& run, model_file const& from) 
   for (int k = 0; k < loaded.state_arrays(); ++k)
     run.parameters().passes().copy(loaded.state(k), run.update().state(k), run.parameters().arena_bytes());
   run.position = position;
-  set_preparation(run, std::move(preparation));
+  run.preparation = std::move(preparation);
   run.rate_plateau = from.plateau();
   run.epoch_sums = {};
 }

@@ -46,23 +46,27 @@ COHORT_CORE_INLINE void training::normalise(dataset const& data, normalisation_s
     if (!sums.empty()) std::memcpy(of_rank.data(), all.of(rank).data(), all.of(rank).size());
     whole.merge(of_rank);
   }
-  state.rescaling = whole.result();
+  state.preparation.rescaling = whole.result();
 }
 
 COHORT_CORE_INLINE void training::normalise(cohort::normalisation with) {
-  state_->rescaling = std::move(with);
+  state_->preparation.rescaling = std::move(with);
 }
 
-COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const { return state_->rescaling; }
+COHORT_CORE_INLINE cohort::normalisation const& training::normalisation() const {
+  return state_->preparation.rescaling;
+}
 
-COHORT_CORE_INLINE void training::keep(table_encoder const& encoder) { state_->encoder = encoder; }
+COHORT_CORE_INLINE void training::keep(table_encoder const& encoder) {
+  state_->preparation.encoder = encoder;
+}
 
 COHORT_CORE_INLINE table_encoder const& training::encoder() const {
-  if (!state_->encoder)
+  if (!state_->preparation.encoder)
     throw setting_error({.what = "this run has no encoder of tables",
                          .expected = "keep(encoder) before training, or a model file that contains one",
                          .got = "neither"});
-  return *state_->encoder;
+  return *state_->preparation.encoder;
 }
 
 COHORT_CORE_INLINE predictions training::predict(data_table const& rows) const {

@@ -24,8 +24,9 @@ COHORT_CORE_INLINE std::vector<predictions> training_state::predict(std::span<in
   check_inputs(net, inputs);
   finish_pending();
   rescaled_parts copies;  // of this call: other threads may predict at the same time
-  std::vector<predictions> made = inference->predict(layers, outputs, copies.of(inputs, rescaling.inputs));
-  if (rescaling.targets.empty()) return made;
+  std::vector<predictions> made =
+      inference->predict(layers, outputs, copies.of(inputs, preparation.rescaling.inputs));
+  if (preparation.rescaling.targets.empty()) return made;
   graph_view const all = net;
   std::vector<int> const losses = all.with_role(layer_role::loss);
   for (std::size_t i = 0; i < made.size(); ++i) {

@@ -47,8 +47,8 @@ COHORT_CORE_INLINE void training_state::finish_pending() {
 
 COHORT_CORE_INLINE void training_state::rescale(batch_view& data) {
   rescaled->clear();
-  data.inputs = rescaled->of(data.inputs, rescaling.inputs);
-  data.targets = rescaled->of(data.targets, rescaling.targets);
+  data.inputs = rescaled->of(data.inputs, preparation.rescaling.inputs);
+  data.targets = rescaled->of(data.targets, preparation.rescaling.targets);
 }
 
 }  // namespace cohort::detail

@@ -4,7 +4,6 @@
 #include <cohort/error/exceptions.hpp>
 #include <cohort/evaluation/merge_ranks.hpp>
 #include <cohort/trainer/detail/activity_scope.hpp>
-#include <cohort/trainer/detail/activity_scope.hpp>
 #include <cohort/trainer/detail/inference_pass.hpp>
 #include <cohort/trainer/detail/loss_meter.hpp>
 #include <cohort/trainer/detail/run_checks.hpp>
@@ -67,11 +66,11 @@ COHORT_CORE_INLINE std::vector<metric_value> validation::measure_all(training& r
         now.refer_to(from);
         loss.add(now, first, done, 1);
         own_units.clear();
-        tensor_view const outputs = done.output(0), targets = from.target(0);
-        tensor_view const rows = targets.rows(static_cast<int>(first), outputs.dims[0]);
-        for (evaluator* const one : evaluators)
-          one->add(own_units.back(outputs, state_.target_maps(0)), own_units.back(rows, state_.target_maps(0)),
-                   from.first_index + first);
+        int const rows = done.output(0).dims[0];
+        tensor_view const outputs = own_units.back(done.output(0), state_.target_maps(0));
+        tensor_view const targets =
+            own_units.back(from.target(0).rows(static_cast<int>(first), rows), state_.target_maps(0));
+        for (evaluator* const one : evaluators) one->add(outputs, targets, from.first_index + first);
       });
   merge_ranks(*state_.world, evaluators);
   std::vector<metric_value> values{{std::string(metrics::loss.name), loss.mean(*state_.world)}};
