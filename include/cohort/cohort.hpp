@@ -5,6 +5,8 @@
 // <cohort/mnist.hpp> and <cohort/image.hpp>.
 //
 // Separate headers, for programs that use parts of the library by themselves:
+//   <cohort/trainer/training_loop.hpp>, <cohort/trainer/find_rate.hpp>
+//                                      a training loop of your own; a range test of rates
 //   <cohort/plan/parameter_store.hpp>, <cohort/plan/gradient_check.hpp>
 //                                      plans and parameters below the trainer
 //   <cohort/strategy/threshold_sharing.hpp>, <cohort/strategy/top_k_sharing.hpp>,
@@ -46,7 +48,6 @@
 #include <cohort/trainer/early_stopping_listener.hpp>
 #include <cohort/trainer/evaluation_listener.hpp>
 #include <cohort/trainer/features.hpp>
-#include <cohort/trainer/find_rate.hpp>
 #include <cohort/trainer/load.hpp>
 #include <cohort/trainer/metric.hpp>
 #include <cohort/trainer/performance_listener.hpp>
@@ -54,5 +55,4 @@
 #include <cohort/trainer/score_listener.hpp>
 #include <cohort/trainer/stop_on_signal.hpp>
 #include <cohort/trainer/trainer.hpp>
-#include <cohort/trainer/training_loop.hpp>
 #include <cohort/version.hpp>

@@ -8,6 +8,8 @@
 #include <cohort/cohort.hpp>
 #include <cohort/data/digits.hpp>
 #include <cohort/trainer/dynamic_batcher.hpp>
+#include <cohort/trainer/find_rate.hpp>
+#include <cohort/trainer/training_loop.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -60,8 +62,7 @@ int main() try {
   using namespace cohort;
   data_table const people = read_table("people.csv", {.missing = missing_values::keep});
   auto const [training, held_out] = split(people, 0.8, {.seed = 1, .stratified_by = "answer"});
-  table_encoder const encoder(training,
-                              {.target = "answer", .other = true, .impute = imputation::median});
+  table_encoder const encoder(training, {.target = "answer", .other = true, .impute = imputation::median});
   dataset const examples = encoder.examples(training);
 
   graph const net = graph::build([&](builder& b) {
@@ -92,7 +93,8 @@ struct file_here {
 TEST(pages, of_data_train_from_a_table) {
   std::string text = "age,city,answer\n";
   for (int i = 0; i < 200; ++i)
-    text += (i % 9 ? std::to_string(20 + i % 50) : "NA") + (i % 3 ? ",Rome," : ",Bern,") + (i % 3 ? "yes" : "no") + '\n';
+    text += (i % 9 ? std::to_string(20 + i % 50) : "NA") + (i % 3 ? ",Rome," : ",Bern,")
+            + (i % 3 ? "yes" : "no") + '\n';
   file_here const people("people.csv", text);
   testing::internal::CaptureStdout();
   EXPECT_EQ(tables::main(), 0);
@@ -119,7 +121,8 @@ TEST(pages, of_data_show_views_and_windows) {
   cohort::dataset const digits = cohort::drawn_digits(50, 1);
   auto const [training, held_out] = cohort::split(digits, 0.8, {.seed = 1, .stratified = true});
   cohort::dataset const noisy = cohort::map(training, [](std::int64_t i, cohort::example_view& one) {
-    cohort::random_stream const noise(7, "noise", static_cast<std::uint64_t>(one.epoch), static_cast<std::uint64_t>(i));
+    cohort::random_stream const noise(7, "noise", static_cast<std::uint64_t>(one.epoch),
+                                      static_cast<std::uint64_t>(i));
     std::span<std::uint8_t> const pixels = one.edit<std::uint8_t>(0);
     for (std::size_t p = 0; p < pixels.size(); ++p)
       if (noise.uniform01(p) < 0.01F) pixels[p] = 255;

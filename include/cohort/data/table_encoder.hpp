@@ -2,11 +2,14 @@
 #pragma once
 #include <cohort/data/arrays.hpp>
 #include <cohort/data/data_table.hpp>
-#include <cohort/io/json_value.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace cohort::io {
+class json_value;
+}
 
 namespace cohort {
 
