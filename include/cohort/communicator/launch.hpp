@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <chrono>
 #include <cohort/communicator/communicator.hpp>
-#include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/error/exceptions.hpp>
-#include <condition_variable>
-#include <cstddef>
-#include <exception>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 namespace cohort {
 
@@ -44,42 +35,19 @@ int launch(int argc, char** argv, communicator_settings settings, Body&& body) {
 
 namespace detail {
 
-/// Results of the ranks of a launch.
-struct outcome {
-  explicit outcome(int ranks) : failures(static_cast<std::size_t>(ranks)), ended(failures.size()) {}
+/// A reference to the body of a launch, which must outlive it.
+class rank_body {
+ public:
+  template <class Lambda>
+  explicit rank_body(Lambda& body)
+      : body_(&body), call_([](void* it, communicator& world) { (*static_cast<Lambda*>(it))(world); }) {}
 
-  std::mutex mutex;  // guards:
-  std::condition_variable changed;
-  std::vector<std::exception_ptr> failures;
-  std::vector<bool> ended;
-  std::size_t missing = 0;
-  std::exception_ptr
-      cause;  ///< the first that is not a communicator_error, which only reports another rank's failure
+  void operator()(communicator& world) const { call_(body_, world); }
+
+ private:
+  void* body_;
+  void (*call_)(void*, communicator&);
 };
-
-/// The text of an exception.
-[[gnu::cold]] std::string text_of(std::exception_ptr const& thrown);
-
-[[gnu::cold]] bool is_communicator_error(std::exception_ptr const& thrown);
-
-/// Runs the body on one rank, announces its exception to the other ranks, and records the result.
-template <class Body>
-void run_rank(std::size_t rank, std::unique_ptr<communicator> world, Body& body, outcome& all) noexcept {
-  std::exception_ptr failure;
-  try {
-    body(*world);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  if (failure) world->abort(text_of(failure));
-  world.reset();
-  std::lock_guard const lock(all.mutex);
-  all.failures[rank] = failure;
-  if (failure && !all.cause && !is_communicator_error(failure)) all.cause = failure;
-  all.ended[rank] = true;
-  --all.missing;
-  all.changed.notify_all();
-}
 
 }  // namespace detail
 
@@ -96,41 +64,12 @@ struct threads {
   }
   template <class Body>
   static int launch(int ranks, communicator_settings settings, Body&& body) {
-    thread_ranks hub(ranks, std::move(settings));
-    std::vector<std::unique_ptr<communicator>> worlds;
-    for (int rank = 0; rank < ranks; ++rank) worlds.push_back(hub.make(rank));
-    detail::outcome all(ranks);
-    std::vector<std::thread> running;
-    try {
-      for (std::size_t rank = 0; rank < worlds.size(); ++rank) {
-        std::lock_guard const lock(all.mutex);
-        running.emplace_back([&all, &body, rank, world = std::move(worlds[rank])]() mutable {
-          detail::run_rank(rank, std::move(world), body, all);
-        });
-        ++all.missing;
-      }
-    } catch (...) {  // the system has no more threads
-      std::lock_guard const lock(all.mutex);
-      all.cause = std::current_exception();
-      for (auto const& world : worlds)
-        if (world) world->abort("not all ranks could be started");
-    }
-    watch(hub, all);
-    for (std::thread& one : running) one.join();  // bounded: the threads have finished their work
-    if (all.cause) std::rethrow_exception(all.cause);
-    for (std::exception_ptr const& one : all.failures)
-      if (one) std::rethrow_exception(one);
-    if (auto const why = hub.trouble())
-      throw communicator_error({.what = *why});  // failure while a rank closed its communicator
-    return 0;
+    auto call = [&](communicator& world) { body(world); };
+    return run(ranks, std::move(settings), detail::rank_body(call));
   }
 
  private:
-  using clock = std::chrono::steady_clock;
-  /// Time for the other ranks to be notified of a failure and to end.
-  static constexpr auto notification_time = std::chrono::seconds(1);
-
-  static void watch(thread_ranks const& hub, detail::outcome& all);
+  static int run(int ranks, communicator_settings settings, detail::rank_body body);
 };
 
 /// One rank, on the calling thread.
@@ -141,9 +80,12 @@ struct self {
   }
   template <class Body>
   static int launch(communicator_settings settings, Body&& body) {
-    body(*make_self(std::move(settings)));
-    return 0;
+    auto call = [&](communicator& world) { body(world); };
+    return run(std::move(settings), detail::rank_body(call));
   }
+
+ private:
+  static int run(communicator_settings settings, detail::rank_body body);
 };
 
 }  // namespace cohort

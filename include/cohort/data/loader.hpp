@@ -3,12 +3,9 @@
 #include <chrono>
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 namespace cohort {
@@ -32,75 +29,8 @@ struct loader_settings {
 
 namespace detail {
 
-class batch_readers;
-
-/// Prepares the batches of one rank in order.
-///
-/// Order     for use by one thread at a time.
-class batch_source {
- public:
-  batch_source(dataset data, loader_settings settings);
-  ~batch_source();
-
-  /// Begins an epoch after `position` of its examples.
-  void start(std::int64_t epoch, std::int64_t position);
-
-  /// Fills the next batch; returns false at the end of the epoch.
-  bool fill(batch& out);
-
- private:
-  /// At position p each rank has used its first p examples, or all of them if it has fewer.
-  bool fill_local(batch& out);
-
-  bool fill_indexed(batch& out);
-
-  void gather(batch& out);
-
-  bool fill_stream(batch& out);
-
-  dataset data_;
-  loader_settings settings_;
-  batch_writer writer_;
-  example_view example_;
-  std::unique_ptr<batch_readers> readers_;  // null: this thread reads alone
-  std::vector<std::int64_t> order_;
-  std::unique_ptr<stream_cursor> cursor_;
-  std::int64_t epoch_ = 0;
-  std::int64_t position_ = 0;
-};
-
-/// Queue of prepared batches between a loader and its background thread, jointly owned by both. If a data set
-/// hangs and the loader stops waiting, the detached thread still has valid memory.
-class batch_queue {
- public:
-  batch_queue(dataset data, loader_settings settings);
-
-  void start(std::int64_t epoch, std::int64_t position);
-
-  /// Waits for the next batch; returns false at the deadline. `out` is null at the end of the epoch.
-  bool pop(std::chrono::milliseconds deadline, batch const*& out);
-
-  /// Asks the thread to end; returns false if it has not ended within the deadline.
-  bool stop(std::chrono::milliseconds deadline);
-
-  /// The background thread's function.
-  void run();
-
- private:
-  batch_source source_;  // used by the thread only
-  std::vector<batch> slots_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t generation_ = 0;  // number of calls of start
-  std::int64_t epoch_ = 0;
-  std::int64_t position_ = 0;
-  std::size_t next_ = 0;   // the slot to pop next; the caller still uses the previous one
-  std::size_t ready_ = 0;  // number of filled slots from next_ on
-  bool ended_ = false;
-  std::exception_ptr failure_;
-  bool stopping_ = false;
-  bool stopped_ = false;
-};
+class batch_source;
+class prefetcher;
 
 /// Returns the settings.  Errors: setting_error for the first one that is invalid.
 loader_settings checked_settings(loader_settings s, dataset const& data);
@@ -152,9 +82,8 @@ class loader {
   loader_settings settings_;
   std::int64_t size_;
   std::unique_ptr<detail::batch_source> source_;
-  batch batch_;  // if prefetch is 0
-  std::shared_ptr<detail::batch_queue> queue_;
-  std::thread thread_;
+  batch batch_;                                     // if prefetch is 0
+  std::unique_ptr<detail::prefetcher> prefetcher_;  // else
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
   bool started_ = false;

@@ -3,7 +3,6 @@
 #include <cohort/data/batch.hpp>
 #include <cohort/data/dataset.hpp>
 #include <cohort/data/description.hpp>
-#include <cohort/trainer/detail/predictor.hpp>
 #include <cohort/trainer/predictions.hpp>
 #include <cohort/trainer/training.hpp>
 #include <cstddef>

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <cohort/tensor/shape.hpp>
+#include <cohort/tensor/view.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace cohort {
+
+namespace detail {
+
+/// Appends the values of a tensor, converted to float.
+void append(tensor_view from, std::vector<float>& to);
+
+}  // namespace detail
 
 /// One output of the network for a number of examples.
 ///

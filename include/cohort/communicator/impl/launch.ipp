@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <cohort/communicator/detail/exit_at_once.hpp>
 #include <cohort/communicator/launch.hpp>
+#include <cohort/communicator/thread_ranks.hpp>
 #include <cohort/detail/config.hpp>
+#include <cohort/error/exceptions.hpp>
 #include <cohort/execution/sink.hpp>
+#include <condition_variable>
+#include <cstddef>
+#include <exception>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace cohort::detail {
+
+/// Results of the ranks of a launch.
+struct outcome {
+  explicit outcome(int ranks) : failures(static_cast<std::size_t>(ranks)), ended(failures.size()) {}
+
+  std::mutex mutex;  // guards:
+  std::condition_variable changed;
+  std::vector<std::exception_ptr> failures;
+  std::vector<bool> ended;
+  std::size_t missing = 0;
+  std::exception_ptr cause;  // the first failure that does not only report that of another rank
+};
 
 [[gnu::cold]] COHORT_CORE_INLINE std::string text_of(std::exception_ptr const& thrown) {
   try {
@@ -29,6 +51,25 @@ namespace cohort::detail {
   }
 }
 
+/// Runs the body on one rank, announces its exception to the other ranks, and records the result.
+COHORT_CORE_INLINE void run_rank(std::size_t rank, std::unique_ptr<communicator> world, rank_body body,
+                                 outcome& all) noexcept {
+  std::exception_ptr failure;
+  try {
+    body(*world);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  if (failure) world->abort(text_of(failure));
+  world.reset();
+  std::lock_guard const lock(all.mutex);
+  all.failures[rank] = failure;
+  if (failure && !all.cause && !is_communicator_error(failure)) all.cause = failure;
+  all.ended[rank] = true;
+  --all.missing;
+  all.changed.notify_all();
+}
+
 /// Logs the ranks that hang and cannot be joined, and the exceptions of the others, then exits the process.
 COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
   sink const say = stderr_sink();
@@ -40,11 +81,11 @@ COHORT_CORE_INLINE void exit_with_hung_ranks(outcome const& all) {
   exit_at_once(communicator_exit_status);
 }
 
-}  // namespace cohort::detail
-
-namespace cohort {
-
-COHORT_CORE_INLINE void threads::watch(thread_ranks const& hub, detail::outcome& all) {
+/// Waits until all ranks have ended, or exits the process if a rank hangs after another one failed.
+COHORT_CORE_INLINE void watch(thread_ranks const& hub, outcome& all) {
+  using clock = std::chrono::steady_clock;
+  constexpr auto notification_time =
+      std::chrono::seconds(1);  // for the other ranks to learn of it and to end
   auto const begin = clock::now();
   auto const longest = hub.settings().deadline + std::chrono::seconds(2);
   std::optional<clock::time_point> troubled;
@@ -58,8 +99,47 @@ COHORT_CORE_INLINE void threads::watch(thread_ranks const& hub, detail::outcome&
     if (!std::exchange(said, true)) stderr_sink()(*trouble);
     for (std::size_t rank = 0; rank < all.ended.size(); ++rank)
       if (!all.ended[rank] && now >= std::max(begin, hub.last_activity(static_cast<int>(rank))) + longest)
-        detail::exit_with_hung_ranks(all);
+        exit_with_hung_ranks(all);
   }
+}
+
+}  // namespace cohort::detail
+
+namespace cohort {
+
+COHORT_CORE_INLINE int threads::run(int ranks, communicator_settings settings, detail::rank_body body) {
+  thread_ranks hub(ranks, std::move(settings));
+  std::vector<std::unique_ptr<communicator>> worlds;
+  for (int rank = 0; rank < ranks; ++rank) worlds.push_back(hub.make(rank));
+  detail::outcome all(ranks);
+  std::vector<std::thread> running;
+  try {
+    for (std::size_t rank = 0; rank < worlds.size(); ++rank) {
+      std::lock_guard const lock(all.mutex);
+      running.emplace_back([&all, body, rank, world = std::move(worlds[rank])]() mutable {
+        detail::run_rank(rank, std::move(world), body, all);
+      });
+      ++all.missing;
+    }
+  } catch (...) {  // the system has no more threads
+    std::lock_guard const lock(all.mutex);
+    all.cause = std::current_exception();
+    for (auto const& world : worlds)
+      if (world) world->abort("not all ranks could be started");
+  }
+  detail::watch(hub, all);
+  for (std::thread& one : running) one.join();  // bounded: the threads have finished their work
+  if (all.cause) std::rethrow_exception(all.cause);
+  for (std::exception_ptr const& one : all.failures)
+    if (one) std::rethrow_exception(one);
+  if (auto const why = hub.trouble())
+    throw communicator_error({.what = *why});  // failure while a rank closed its communicator
+  return 0;
+}
+
+COHORT_CORE_INLINE int self::run(communicator_settings settings, detail::rank_body body) {
+  body(*make_self(std::move(settings)));
+  return 0;
 }
 
 }  // namespace cohort

@@ -16,9 +16,6 @@
 
 namespace cohort::detail {
 
-/// Appends the values of a tensor, converted to float.
-void append(tensor_view from, std::vector<float>& to);
-
 /// How many of `count` examples one plan computes, and the batch size of that plan, a power of two.
 struct portion {
   int examples;

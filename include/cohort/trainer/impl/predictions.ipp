@@ -6,6 +6,19 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace cohort::detail {
+
+COHORT_CORE_INLINE void append(tensor_view from, std::vector<float>& to) {
+  if (from.type == element_type::f64) {
+    for (double const value : from.as<double>()) to.push_back(static_cast<float>(value));
+  } else {
+    auto const values = from.as<float>();
+    to.insert(to.end(), values.begin(), values.end());
+  }
+}
+
+}  // namespace cohort::detail
+
 namespace cohort {
 
 COHORT_CORE_INLINE int predictions::count() const {

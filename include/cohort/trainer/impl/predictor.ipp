@@ -8,15 +8,6 @@
 
 namespace cohort::detail {
 
-COHORT_CORE_INLINE void append(tensor_view from, std::vector<float>& to) {
-  if (from.type == element_type::f64) {
-    for (double const value : from.as<double>()) to.push_back(static_cast<float>(value));
-  } else {
-    auto const values = from.as<float>();
-    to.insert(to.end(), values.begin(), values.end());
-  }
-}
-
 COHORT_CORE_INLINE portion portion::of(int count, int largest) {
   int const part = std::max(std::min(count, largest), 1);
   int const batch = static_cast<int>(std::bit_ceil(static_cast<unsigned>(part)));

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/data/batch.hpp>
+#include <cohort/data/dataset.hpp>
+#include <cohort/data/loader.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cohort::detail {
+
+class batch_readers;
+
+/// Prepares the batches of one rank in order.
+///
+/// Order     for use by one thread at a time.
+class batch_source {
+ public:
+  batch_source(dataset data, loader_settings settings);
+  ~batch_source();
+
+  /// Begins an epoch after `position` of its examples.
+  void start(std::int64_t epoch, std::int64_t position);
+
+  /// Fills the next batch; returns false at the end of the epoch.
+  bool fill(batch& out);
+
+ private:
+  /// At position p each rank has used its first p examples, or all of them if it has fewer.
+  bool fill_local(batch& out);
+
+  bool fill_indexed(batch& out);
+
+  void gather(batch& out);
+
+  bool fill_stream(batch& out);
+
+  dataset data_;
+  loader_settings settings_;
+  batch_writer writer_;
+  example_view example_;
+  std::unique_ptr<batch_readers> readers_;  // null: this thread reads alone
+  std::vector<std::int64_t> order_;
+  std::unique_ptr<stream_cursor> cursor_;
+  std::int64_t epoch_ = 0;
+  std::int64_t position_ = 0;
+};
+
+}  // namespace cohort::detail
+
+#ifndef COHORT_CORE_COMPILED
+#include <cohort/data/impl/batch_source.ipp>
+#endif
