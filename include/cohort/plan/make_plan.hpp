@@ -4,11 +4,34 @@
 #include <cohort/plan/plan.hpp>
 #include <cohort/plan/plan_settings.hpp>
 #include <memory>
+#include <utility>
 
 namespace cohort {
 
 template <tensor_backend B>
 class parameter_store;
+
+namespace detail {
+
+/// make_plan without its check.
+template <tensor_backend B>
+std::shared_ptr<plan const> compile_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
+                                         plan_settings const& settings);
+
+// Complete if the templates that make plans for a backend are visible.
+template <class B>
+struct plan_templates;
+
+/// Refuses a program that is compiled against the library and would not link.
+template <class B>
+constexpr void check_plans_of() {
+  static_assert(
+      has_compiled_plans<B> || requires { sizeof(plan_templates<B>); },
+      "cohort: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled "
+      "library");
+}
+
+}  // namespace detail
 
 /// Compiles a graph to a plan for the store's backend.
 ///
@@ -20,7 +43,10 @@ class parameter_store;
 ///           if the plan exceeds the memory limit.
 template <tensor_backend B>
 std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
-                                      plan_settings const& settings);
+                                      plan_settings const& settings) {
+  detail::check_plans_of<B>();
+  return detail::compile_plan(std::move(store), net, settings);
+}
 
 }  // namespace cohort
 

@@ -3,16 +3,8 @@
 #include <cohort/trainer/detail/backend_handle.hpp>
 #include <cohort/trainer/impl/backend_handle.tpp>
 
-/// Include this header to train on a tensor backend of your own with the compiled library, which contains the
-/// plans of the shipped backends only. Header-only programs do not need it.
-
-namespace cohort::detail {
-
-// Complete if the templates that make plans for a backend are visible.
-template <class B>
-struct plan_templates {};
-
-}  // namespace cohort::detail
+/// Include this header to train, or to make plans, on a tensor backend of your own with the compiled library,
+/// which contains the plans of the shipped backends only. Header-only programs do not need it.
 
 #ifdef COHORT_CORE_COMPILED
 #include <cohort/backend/reference.hpp>

@@ -42,10 +42,7 @@ training trainer(graph net, std::shared_ptr<communicator> world, std::unique_ptr
   auto handle = with_backend<Choice>(
       settings.log, [&]<class B>() { return detail::unsupported_layer<B>(net); },
       [&]<class B>() {
-        static_assert(
-            detail::has_compiled_plans<B> || requires { sizeof(detail::plan_templates<B>); },
-            "cohort: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled "
-            "library");
+        detail::check_plans_of<B>();
         return detail::calibrated_backend_handle<B>(net, settings);
       });
   return training(std::move(net), std::move(handle), std::move(settings), std::move(world),

@@ -92,11 +92,12 @@ int largest_batch(parameter_store<B> const& like, graph_view net, plan_settings 
   return fits;
 }
 
-}  // namespace detail
+template <class B>
+struct plan_templates {};
 
 template <tensor_backend B>
-std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
-                                      plan_settings const& settings) {
+std::shared_ptr<plan const> compile_plan(std::shared_ptr<parameter_store<B>> store, graph_view net,
+                                         plan_settings const& settings) {
   if (settings.batch < 1)
     throw setting_error({.what = "the batch of a plan is too small",
                          .expected = "at least one example",
@@ -106,12 +107,12 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
       throw setting_error({.what = "a requested output of a plan is not a layer",
                            .expected = {"the id of a layer, below ", net.size()},
                            .got = {id}});
-  auto made = std::make_shared<detail::backend_plan<B>>(store, net, settings);
-  std::size_t const needed = detail::bytes_needed(made->memory(), settings);
+  auto made = std::make_shared<backend_plan<B>>(store, net, settings);
+  std::size_t const needed = bytes_needed(made->memory(), settings);
   auto const device = settings.max_bytes > 0 ? nullptr : store->passes().space();
   std::size_t const limit = device ? device->available_bytes() : settings.max_bytes;
   if (limit > 0 && needed > limit) {
-    int const fits = detail::largest_batch(*store, net, settings, limit);
+    int const fits = largest_batch(*store, net, settings, limit);
     std::string rows = text_of(*made);
     rows.pop_back();  // the last end of line
     throw memory_error(
@@ -124,5 +125,7 @@ std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>> store,
   }
   return made;
 }
+
+}  // namespace detail
 
 }  // namespace cohort

@@ -33,15 +33,12 @@ backend_handle make_backend_handle(graph_view net, training_settings const& sett
 template <tensor_backend B>
 backend_handle calibrated_backend_handle(graph_view net, training_settings& settings);
 
-template <class B>
-struct plan_templates;
-
 }  // namespace cohort::detail
 
 // Declares (KIND extern) or defines (KIND empty) the plans of backend B that the compiled library contains,
 // for use in namespace cohort. Programs that include own_backend.hpp then do not compile them again.
 #define COHORT_PLANS(KIND, B)                                                                                \
-  KIND template std::shared_ptr<plan const> make_plan(std::shared_ptr<parameter_store<B>>, graph_view,       \
-                                                      plan_settings const&);                                 \
+  KIND template std::shared_ptr<plan const> detail::compile_plan(std::shared_ptr<parameter_store<B>>,        \
+                                                                 graph_view, plan_settings const&);          \
   KIND template detail::backend_handle detail::make_backend_handle<B>(graph_view, training_settings const&); \
   KIND template detail::backend_handle detail::calibrated_backend_handle<B>(graph_view, training_settings&)

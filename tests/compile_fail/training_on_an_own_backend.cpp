@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training on a user's own backend, compiled against the library, which has the plans of shipped backends alone.
+// expect: include <cohort/trainer/own_backend.hpp> to use a backend of your own with the compiled library
+// max-lines: 30
+#define COHORT_CORE_COMPILED
+#include <cohort/backend/reference.hpp>
+#include <cohort/trainer/trainer.hpp>
+#ifdef MUST_FAIL
+// Without the header, the program would not link.
+#else
+#include <cohort/trainer/own_backend.hpp>
+#endif
+
+struct own_backend : cohort::reference<float> {
+  static constexpr std::string_view name = "own_backend";
+};
+
+int main() {
+  auto const net =
+      cohort::graph::build([](cohort::builder& b) { return b.input({4}) | cohort::dense{.units = 2}; });
+  return cohort::trainer<own_backend>(net).step() == 0 ? 0 : 1;
+}
