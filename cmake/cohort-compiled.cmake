@@ -2,22 +2,22 @@
 # Compiled targets. Included by the build and by the installed package, which compiles the sources in the
 # consumer's build tree with the consumer's flags.
 
-# cohort_compiled_component(<name> <include directory> [<other component>...])
-# Adds the static library cohort::<name>_compiled from the component's implementation files (impl/*.ipp). With
-# cohort::<name> alone, every source of a user compiles them. Users of the library see declarations only. It
-# is built only if a target links it. An installed package has the headers of all components in one directory;
-# the folders of the other components are excluded from core.
+# cohort_compiled_component(<name> <include directory> <implementation file>...)
+# Adds the static library cohort::<name>_compiled from the component's implementation files (impl/*.ipp), given
+# relative to the include directory. With cohort::<name> alone, every source of a user compiles them. Users of the
+# library see declarations only. It is built only if a target links it. The files are listed, not searched for,
+# because a prefix may still contain files of an older version.
 function(cohort_compiled_component name include_directory)
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${include_directory}" "${include_directory}/cohort/*/impl/*.ipp")
   # The files of a folder form one source, so that headers are parsed once. Explicit instantiations take long
   # to compile and are separate sources.
   set(parts)
-  foreach(file IN LISTS files)
+  foreach(file IN LISTS ARGN)
+    if(NOT EXISTS "${include_directory}/${file}")
+      message(FATAL_ERROR "cohort: an installed file is missing, so cohort::${name} cannot be compiled: "
+        "expected ${include_directory}/${file}; install cohort again")
+    endif()
     cmake_path(GET file PARENT_PATH folder)
     string(REGEX REPLACE "^cohort/(.*)/impl$" "\\1" part "${folder}")
-    if(name STREQUAL "core" AND part IN_LIST ARGN OR NOT name STREQUAL "core" AND NOT part STREQUAL name)
-      continue()
-    endif()
     if(file MATCHES "/([a-z_]*(instantiations|host_kernels))\\.ipp$")
       string(APPEND part "_${CMAKE_MATCH_1}")
     endif()

@@ -48,9 +48,10 @@ function(cohort_component name directory dependencies)
 
   set(include_directory "${PROJECT_SOURCE_DIR}/${directory}/include")
   cmake_path(NORMAL_PATH include_directory)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_directory}/cohort/*.hpp")
+  string(REPLACE "[" "[[]" include_pattern "${include_directory}")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${include_pattern}/cohort/*.hpp")
   file(GLOB_RECURSE fragments CONFIGURE_DEPENDS
-    "${include_directory}/cohort/*.inc" "${include_directory}/cohort/*.ipp" "${include_directory}/cohort/*.tpp")
+    "${include_pattern}/cohort/*.inc" "${include_pattern}/cohort/*.ipp" "${include_pattern}/cohort/*.tpp")
   add_library(cohort_${name} INTERFACE)
   add_library(cohort::${name} ALIAS cohort_${name})
   target_sources(cohort_${name} INTERFACE
@@ -66,13 +67,22 @@ function(cohort_component name directory dependencies)
     VERIFY_INTERFACE_HEADER_SETS ${COHORT_BUILD_TESTS}
     INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
 
-  cohort_compiled_component(${name} "${include_directory}")
+  file(GLOB_RECURSE implementation_files CONFIGURE_DEPENDS RELATIVE "${include_directory}"
+    "${include_pattern}/cohort/*/impl/*.ipp")
+  cohort_compiled_component(${name} "${include_directory}" ${implementation_files})
+  list(JOIN implementation_files "\n  " cohort_implementation_files)
+  file(CONFIGURE OUTPUT cohort-${name}-files.cmake CONTENT "# SPDX-License-Identifier: Apache-2.0
+# Implementation files of cohort::${name}.
+set(cohort_implementation_files
+  @cohort_implementation_files@)
+" @ONLY)
 
   install(TARGETS cohort_${name} EXPORT cohort-${name}
     FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     FILE_SET fragments DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
   install(EXPORT cohort-${name} NAMESPACE cohort::
     FILE cohort-${name}-targets.cmake DESTINATION "${cohort_package_directory}")
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cohort-${name}-files.cmake" DESTINATION "${cohort_package_directory}")
   install(FILES "${dependencies}"
     RENAME cohort-${name}-dependencies.cmake DESTINATION "${cohort_package_directory}")
 endfunction()
@@ -81,6 +91,7 @@ endfunction()
 # cohort_component.
 function(cohort_install_package)
   get_property(cohort_known GLOBAL PROPERTY cohort_known)
+  get_property(cohort_built GLOBAL PROPERTY cohort_built)
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/cohort-config.cmake.in" cohort-config.cmake
     INSTALL_DESTINATION "${cohort_package_directory}" NO_CHECK_REQUIRED_COMPONENTS_MACRO NO_SET_AND_CHECK_MACRO)
   write_basic_package_version_file(cohort-config-version.cmake

@@ -162,6 +162,10 @@ class sources_of_cohort(unittest.TestCase):
                               sources(f"{path.parent.parent.relative_to(ROOT)}/**/*.hpp", f"{path.parent.parent.parent.relative_to(ROOT)}/*.hpp"))
             self.assertNotEqual(includes_it, "No header includes this file." in text, path)
 
+    def test_state_of_the_process_is_visible_to_all_of_its_shared_libraries(self):
+        self.check(lambda path, text: visibility_findings(text),
+                   *(f"{folder}/**/*.{kind}" for folder in ("include", "backends/*/include") for kind in ("hpp", "ipp", "tpp", "inc")))
+
     def test_nobody_waits_without_a_deadline(self):
         self.check(lambda path, text: waiting_findings(text),
                    *(f"{folder}/**/*.{kind}" for folder in ("include", "backends", "examples", "benchmarks", "tests")
@@ -170,6 +174,15 @@ class sources_of_cohort(unittest.TestCase):
     def test_no_test_sleeps(self):
         self.check(lambda path, text: sleeping_findings(text),
                    "tests/**/*.hpp", "tests/**/*.cpp")
+
+
+INLINE_VARIABLES = re.compile(r"^(?!.*\bconstexpr\b)(?!.*\bconst \w+ ?[={;]).*\binline\b[^(\n]*?(?:=|\{\S*\};|\w;).*$", re.MULTILINE)
+
+
+def visibility_findings(text):
+    for found in INLINE_VARIABLES.findall("\n".join(code(text))):
+        if "gnu::visibility" not in found and not found.lstrip().startswith("inline namespace"):
+            yield f"`{found.strip()}` exists once in each shared library with hidden symbols: [[gnu::visibility(\"default\")]]"
 
 
 # Names at namespace scope, which has no indentation.
@@ -258,6 +271,15 @@ class the_rules_themselves(unittest.TestCase):
         for text, is_detail, count in ((public, False, 0), (both, False, 0), (internal, True, 0), (internal, False, 1), (public, True, 1),
                                        (both, True, 1), ("namespace cohort {\nint it();\n}\n", False, 1), ("#include <x>\n", False, 0)):
             self.assertEqual(len(list(surface_findings(text, is_detail))), count, text)
+
+    def test_hidden_state_of_the_process_is_found(self):
+        for line in ("inline std::atomic<int> users{0};", "  static inline int users = 0;", "inline int users;",
+                     "  static inline struct sigaction former {};", "inline constinit state all;", "inline thread_local int users = 0;"):
+            self.assertEqual(len(list(visibility_findings(line))), 1, line)
+        for line in ('[[gnu::visibility("default")]] inline std::atomic<int> users{0};', "inline constexpr int users = 0;", "inline int users();",
+                     "inline int users(int of = 0) {", "inline namespace users {", "static constexpr inline int users = 0;", "inline bool const on = true;",
+                     "template <> inline constexpr bool has<int> = true;", "inline auto made() { int x = 0; }"):
+            self.assertEqual(list(visibility_findings(line)), [], line)
 
     def test_a_wait_planted_in_an_implementation_file_is_found(self):
         path, text = next(sources("include/cohort/communicator/impl/engine.ipp"))

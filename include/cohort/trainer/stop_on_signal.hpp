@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <atomic>
 #include <cohort/trainer/training.hpp>
 #include <csignal>
 #include <vector>
@@ -11,10 +10,10 @@ namespace cohort {
 /// saves, and fit returns with `stopped`.
 ///
 /// Order     replaces the process's action for SIGTERM while at least one object exists (one per rank if
-///           ranks are threads); a second signal ends the process. The constructor installs an alternate
-///           signal stack on its thread; the destructor must run on the same thread. The alternate stack is
-///           needed because oneDNN's kernels save the stack pointer in memory that a handler's frame on the
-///           normal stack would overwrite.
+///           ranks are threads), in all of its shared libraries; a second signal ends the process. If its
+///           thread has no alternate signal stack, the constructor installs one; the destructor must run on
+///           the same thread. oneDNN's kernels need it: they save the stack pointer in memory that a handler's
+///           frame on the normal stack would overwrite.
 class stop_on_signal final : public listener {
  public:
   stop_on_signal();
@@ -23,17 +22,10 @@ class stop_on_signal final : public listener {
 
   void on_step(training& run, step_report const&) override;
   /// Whether SIGTERM was received.
-  static bool arrived() { return arrived_; }
+  static bool arrived();
 
  private:
-  // Static: the handler has no access to an object, and the signal may arrive on any thread.
-  static inline std::atomic<bool> arrived_ = false;
-  static_assert(std::atomic<bool>::is_always_lock_free);
-  static inline std::atomic<int> users_ = 0;
-  static inline struct sigaction former_ {};
-
-  std::vector<char> stack_;
-  stack_t former_stack_{};
+  std::vector<char> stack_{};  ///< of this thread; empty if it has another one
 };
 
 }  // namespace cohort

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// User-defined types link against the compiled library, and both modes share the state of the process.
+// User-defined types link against the compiled library. Both modes, and shared libraries with hidden symbols, share
+// the state of the process.
 #include <cohort/backend/reference.hpp>
 #include <cohort/cohort.hpp>
-#include <cohort/strategy/detail/process_group.hpp>
 #include <cohort/trainer/own_backend.hpp>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <tuple>
 
+#include "process_state.hpp"
 #include "training.hpp"
 
 #ifndef COHORT_CORE_COMPILED
@@ -17,6 +19,8 @@
 
 std::string checksum_header_only();
 std::uint64_t process_header_only();
+process_state state_in_first();
+process_state state_in_second();
 
 /// A layer: twice its input.
 struct twice {
@@ -59,6 +63,15 @@ int main() {
   good &= equal("own strategy", compiled, checksum_after_training<cohort::reference<float>>(own_strategy{}));
   good &= equal("process", std::to_string(cohort::detail::random_process_id()),
                 std::to_string(process_header_only()));
+  good &= equal("process of the first shared library", std::to_string(process_state{}.id),
+                std::to_string(state_in_first().id));
+  good &= equal("process of the second shared library", std::to_string(process_state{}.id),
+                std::to_string(state_in_second().id));
+  auto const first = state_in_first().stop();
+  std::raise(SIGTERM);
+  auto const second = state_in_second().stop();
+  good &= equal("signal", std::to_string(state_in_second().stopped()), "1");
+  good &= equal("signal in the program", std::to_string(process_state{}.stopped()), "1");
 
   auto const doubling = cohort::trainer<cohort::reference<double>>(
       cohort::graph::build([](cohort::builder& net) { return net.input({2}) | twice{} | twice{}; }));

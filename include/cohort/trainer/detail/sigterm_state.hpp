@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <atomic>
+#include <csignal>
+#include <mutex>
+
+namespace cohort::detail {
+
+/// State of all stop_on_signal objects of the process.
+///
+/// `arrived`  set by the handler, which has no access to an object and may run on any thread.
+/// `users`    number of objects. `former`: the action that the last one restores. `mutex` guards both; the
+///            handler does not lock it.
+struct sigterm_state {
+  std::atomic<bool> arrived = false;
+  static_assert(std::atomic<bool>::is_always_lock_free);
+  std::mutex mutex{};
+  int users = 0;
+  struct sigaction former {};
+};
+
+/// Visible, so that all copies of Cohort in a process share it, also those in shared libraries with hidden
+/// symbols.
+[[gnu::visibility("default")]] inline constinit sigterm_state sigterm;
+
+}  // namespace cohort::detail

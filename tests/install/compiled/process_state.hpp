@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cohort/strategy/detail/process_group.hpp>
+#include <cohort/trainer/stop_on_signal.hpp>
+#include <cstdint>
+#include <memory>
+
+/// The process-wide state as the code that is linked into one program or shared library sees it.
+struct process_state {
+  std::uint64_t id = cohort::detail::random_process_id();
+  std::shared_ptr<void> (*stop)() = [] {
+    return std::shared_ptr<void>(std::make_shared<cohort::stop_on_signal>());
+  };
+  bool (*stopped)() = [] { return cohort::stop_on_signal::arrived(); };
+};
